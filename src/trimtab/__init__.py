@@ -1,0 +1,1 @@
+"""Trimtab: the open agent runtime."""

@@ -1,0 +1,1 @@
+"""The nouns all layers share: types and protocols, no I/O."""

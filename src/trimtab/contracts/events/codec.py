@@ -1,0 +1,105 @@
+"""Events to lines of JSON and back; every line we write is safe for any line-based reader."""
+
+import json
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+
+from trimtab.contracts.events import class_of
+from trimtab.contracts.events.envelope import Event
+
+_encoder = msgspec.json.Encoder()
+
+# Valid in JSON, but line ends for some readers (Python's splitlines, JavaScript source).
+_LINE_ENDS = (
+    (b"\xe2\x80\xa8", b"\\u2028"),
+    (b"\xe2\x80\xa9", b"\\u2029"),
+    (b"\xc2\x85", b"\\u0085"),
+)
+
+
+class _Envelope(msgspec.Struct, frozen=True, rename="camel"):
+    """An event whose data has not been looked into yet."""
+
+    type: str
+    data: msgspec.Raw = msgspec.Raw(b"{}")
+    id: str = ""
+    timestamp: str = ""
+    parent_id: str | None = None
+    ephemeral: bool = False
+    agent_id: str | None = None
+
+
+_envelope_decoder = msgspec.json.Decoder(_Envelope)
+_data_decoders: dict[str, msgspec.json.Decoder[Any]] = {}
+_plain_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
+
+
+def encode(event: Event) -> bytes:
+    """The event as one line of UTF-8 JSON, without the newline."""
+    try:
+        line = _encoder.encode(event)
+    except UnicodeEncodeError:  # a lone surrogate, for example from a file name
+        plain = msgspec.to_builtins(event)
+        return json.dumps(plain, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
+    if not line.isascii():
+        for raw, escaped in _LINE_ENDS:
+            line = line.replace(raw, escaped)
+    return line
+
+
+def decode(line: bytes) -> Event:
+    """Read one line. Raises `ValueError` (or a subclass) when it is no event."""
+    try:
+        return _open(_envelope_decoder.decode(line))
+    except msgspec.DecodeError:
+        return _decode_leniently(line)
+
+
+def decode_wanted(line: bytes, wanted: Collection[str]) -> Event | None:
+    """Read one line if its type is wanted; other events are checked, not turned into objects."""
+    try:
+        envelope = _envelope_decoder.decode(line)
+        return _open(envelope) if envelope.type in wanted else None
+    except msgspec.DecodeError:
+        event = _decode_leniently(line)
+        return event if event.type in wanted else None
+
+
+def _open(envelope: _Envelope) -> Event:
+    wire_name = envelope.type
+    decoder = _data_decoders.get(wire_name)
+    if decoder is None:
+        cls = class_of(wire_name)
+        decoder = msgspec.json.Decoder(cls) if cls else _plain_decoder
+        _data_decoders[wire_name] = decoder
+    try:
+        data = decoder.decode(envelope.data)
+    except msgspec.ValidationError:
+        data = _plain_decoder.decode(envelope.data)
+    return Event(
+        type=wire_name,
+        data=data,
+        id=envelope.id,
+        timestamp=envelope.timestamp,
+        parent_id=envelope.parent_id,
+        ephemeral=envelope.ephemeral,
+        agent_id=envelope.agent_id,
+    )
+
+
+def _decode_leniently(line: bytes) -> Event:
+    """Accept what other writers produce: lone surrogates, NaN, raw control characters in strings."""
+    try:
+        plain = json.loads(line, strict=False)
+        event = msgspec.convert({"parentId": None, "id": "", "timestamp": "", **plain}, Event)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"not an event: {error}") from error
+    cls = class_of(event.type)
+    if cls is None:
+        return event
+    try:
+        return msgspec.structs.replace(event, data=msgspec.convert(event.data, cls))
+    except msgspec.ValidationError:
+        return event

@@ -1,0 +1,157 @@
+"""How a model is reached: requests, deltas, replies, and the ports behind which services stand."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any, Literal, Protocol, TypeAlias
+
+import msgspec
+
+from trimtab.contracts.messages import AssistantMessage, Message
+
+
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool as a model sees it. `format` replaces `parameters` for freeform (`custom`) tools."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any] = {}
+    format: dict[str, Any] | None = None
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Tokens of one call as the service counted them; None means it did not say.
+
+    `input_tokens` includes cached tokens; `cache_read_tokens` and `cache_write_tokens` say how many
+    of them were read from and written to the service's prompt cache.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One call to a model. `messages` may share objects with earlier requests: wires cache by them."""
+
+    model: str
+    system: str
+    messages: Sequence[Message]
+    tools: tuple[ToolSpec, ...] = ()
+    stream: bool = True
+    effort: str | None = None
+    max_output_tokens: int | None = None
+    tool_choice: Literal["auto", "none", "required"] | None = None
+    headers: dict[str, str] = {}
+    cache_key: str | None = None
+
+
+class TextDelta(msgspec.Struct, frozen=True):
+    text: str
+
+
+class ReasoningDelta(msgspec.Struct, frozen=True):
+    text: str
+
+
+class ToolCallDelta(msgspec.Struct, frozen=True):
+    """A piece of a tool call; `call_id` and `name` are known from the first piece on."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+Delta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole answer. `model` is the model that answered, as the service names it."""
+
+    message: AssistantMessage
+    usage: Usage = Usage()
+    finish_reason: str | None = None
+    model: str | None = None
+    request_id: str | None = None
+
+
+class Provider(Protocol):
+    """A model service. Implementations raise `ModelError` and nothing else."""
+
+    name: str
+
+    def stream(self, request: Request) -> AsyncIterator[Delta | Reply]:
+        """Make one call; yields deltas (none when not streaming) and, last, exactly one `Reply`.
+
+        A stream that ends before the reply is complete raises `ModelError`: a half-received tool
+        call never comes out. Closing the iterator cancels the request.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close idle connections."""
+        ...
+
+
+class WireReader(Protocol):
+    """Reads one streamed answer."""
+
+    def feed(self, data: bytes) -> Sequence[Delta]:
+        """Take the data of one server-sent event. Raises `ModelError` for an error sent in-stream."""
+        ...
+
+    def finish(self) -> Reply:
+        """Called at the end of the stream; raises `ModelError` if the answer is not complete."""
+        ...
+
+
+class Wire(Protocol):
+    """A request and reply format. Pure: no I/O, so it is tested by recorded frames.
+
+    An instance belongs to one conversation: it may keep the encoded form of messages it has seen.
+    """
+
+    name: str
+    path: str
+
+    def body(self, request: Request) -> list[bytes]:
+        """The request body in pieces, ready to be written one after another."""
+        ...
+
+    def reader(self) -> WireReader: ...
+
+    def reply(self, body: bytes) -> Reply:
+        """Read a non-streamed answer."""
+        ...
+
+
+class ServedRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request as the server side of a wire reads it."""
+
+    model: str
+    stream: bool
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    body: dict[str, Any] = {}
+
+
+class ServerWire(Protocol):
+    """The other direction of a wire: for the scripted model server and the bridge."""
+
+    name: str
+    path: str
+
+    def request(self, body: bytes) -> ServedRequest: ...
+
+    def frames(self, reply: Reply, *, chunk: int = 16) -> Iterator[bytes]:
+        """The answer as server-sent events, text cut into pieces of `chunk` characters."""
+        ...
+
+    def body(self, reply: Reply) -> bytes:
+        """The answer as one JSON body."""
+        ...
+
+    def error(self, status: int, message: str, code: str | None = None) -> bytes:
+        """An error body in this format."""
+        ...

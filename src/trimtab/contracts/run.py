@@ -1,0 +1,99 @@
+"""What the loop is given: prompts, the session as it sees it, and the parts it works with."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from trimtab.contracts.events.envelope import Event, EventData
+from trimtab.contracts.messages import Message
+from trimtab.contracts.processor import Processor
+from trimtab.contracts.provider import Provider, ToolSpec
+from trimtab.contracts.tool import Tool, ToolContext
+
+Mode = Literal["interactive", "plan", "autopilot"]
+
+
+class Prompt(msgspec.Struct, frozen=True, kw_only=True):
+    """Something to answer. `display` is what a person sees if it differs from `text`.
+
+    `transformed` is the text the model is shown; it is filled in when the prompt is admitted.
+    """
+
+    text: str
+    display: str | None = None
+    transformed: str | None = None
+    attachments: tuple[dict[str, Any], ...] = ()
+    mode: Literal["enqueue", "immediate"] = "enqueue"
+    source: Literal["user", "hook", "autopilot", "jit", "skill"] = "user"
+    id: str = ""
+    headers: dict[str, str] = {}
+
+
+class Conversation(Protocol):
+    """What the model sees, folded from the log."""
+
+    @property
+    def system(self) -> str: ...
+
+    @property
+    def messages(self) -> Sequence[Message]: ...
+
+
+class Inbox(Protocol):
+    """Prompts waiting for the loop."""
+
+    def take(self) -> Prompt | None:
+        """The next prompt to answer, in order."""
+        ...
+
+    def take_immediate(self) -> Prompt | None:
+        """The next steering prompt, to be shown to the model before its next call."""
+        ...
+
+    def put(self, prompt: Prompt, *, front: bool = False) -> None: ...
+
+
+class SessionPort(Protocol):
+    """The session as the loop sees it."""
+
+    id: str
+
+    @property
+    def conversation(self) -> Conversation: ...
+
+    def emit(self, data: EventData) -> Event:
+        """Record that something happened. The only way to change what the model sees."""
+        ...
+
+    async def synced(self) -> None:
+        """Wait until every event emitted so far would survive a power cut."""
+        ...
+
+
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of a run that processors and the loop read."""
+
+    model: str
+    stream: bool = True
+    effort: str | None = None
+    parallel_tools: bool = True
+    max_output_tokens: int | None = None
+
+
+class Run(Protocol):
+    """One drain of the inbox: configuration and the little state that belongs to it."""
+
+    session: SessionPort
+    inbox: Inbox
+    provider: Provider
+    tools: Mapping[str, Tool]
+    specs: tuple[ToolSpec, ...]
+    processors: Sequence[Processor]
+    options: RunOptions
+    mode: Mode
+    interaction_id: str
+    turn: int
+    headers: dict[str, str]
+
+    def tool_context(self, call_id: str) -> ToolContext: ...

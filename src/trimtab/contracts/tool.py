@@ -1,0 +1,86 @@
+"""Tools: what they are called, what they would touch, what they give back."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from trimtab.contracts.messages import Image
+from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.workspace import Workspace
+
+Args = Mapping[str, Any]
+
+AccessKind = Literal["none", "read", "write", "shell", "url", "memory", "mcp", "custom-tool"]
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing a call would touch. Tools declare, they never check permission themselves.
+
+    `target` is a path, command line, address, or tool name, by kind. `detail` carries what a
+    permission question shows besides it (diff, newFileContents, server and tool name).
+    """
+
+    kind: AccessKind
+    target: str = ""
+    intention: str = ""
+    mutates: bool = True
+    detail: dict[str, Any] = {}
+
+
+class FileChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A file a tool changed, in lines. `created` is true when it did not exist before."""
+
+    path: str
+    lines_added: int
+    lines_removed: int
+    created: bool = False
+
+
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call came to.
+
+    `text` is for the model. `detail` is for a person (full output, diff); `summary` is a shorter
+    message for the event of a failed call. `kind` `rejected` ends the turn.
+    """
+
+    text: str
+    kind: Literal["success", "failure", "denied", "rejected"] = "success"
+    detail: str | None = None
+    summary: str | None = None
+    images: tuple[Image, ...] = ()
+    changes: tuple[FileChange, ...] = ()
+    telemetry: dict[str, Any] = {}
+
+
+class ToolContext(Protocol):
+    """What a tool is given besides its arguments."""
+
+    session_id: str
+    call_id: str
+    workspace: Workspace
+    files: str
+    """Folder for artifacts of this session, such as output too large for the model."""
+
+    def progress(self, text: str) -> None:
+        """Show output while the call runs."""
+        ...
+
+
+class Tool(Protocol):
+    """Something a model can call.
+
+    `run` may raise: the loop turns that into a failure result. It is cancelled on abort and must
+    then clean up at once. `parallel` false means no other call of the same reply runs beside it.
+    """
+
+    spec: ToolSpec
+
+    def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
+        """What the call would touch. No effects; may read the disk."""
+        ...
+
+    async def run(self, args: Args, ctx: ToolContext) -> ToolResult: ...
+
+
+Progress = Callable[[str], None]
