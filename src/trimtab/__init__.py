@@ -1,1 +1,52 @@
-"""Trimtab: the open agent runtime."""
+"""Trimtab: the open agent runtime.
+
+    from trimtab import Runtime, SessionOptions
+
+    runtime = Runtime()
+    live = await runtime.create(SessionOptions(cwd="."))
+    stop = await live.ask("What does this repository do?")
+    await live.close()
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trimtab.contracts import errors as errors
+    from trimtab.contracts.events.envelope import Event as Event
+    from trimtab.contracts.processor import Processor as Processor
+    from trimtab.contracts.processor import Stop as Stop
+    from trimtab.contracts.provider import Provider as Provider
+    from trimtab.contracts.run import Prompt as Prompt
+    from trimtab.contracts.tool import Tool as Tool
+    from trimtab.runtime.live import LiveSession as LiveSession
+    from trimtab.runtime.options import SessionOptions as SessionOptions
+    from trimtab.runtime.runtime import Runtime as Runtime
+    from trimtab.version import __version__ as __version__
+
+_PUBLIC = {
+    "Event": "contracts.events.envelope",
+    "LiveSession": "runtime.live",
+    "Processor": "contracts.processor",
+    "Prompt": "contracts.run",
+    "Provider": "contracts.provider",
+    "Runtime": "runtime.runtime",
+    "SessionOptions": "runtime.options",
+    "Stop": "contracts.processor",
+    "Tool": "contracts.tool",
+    "__version__": "version",
+    "errors": "contracts.errors",
+}
+"""Public name → module. Nothing is imported before it is used."""
+
+__all__ = [  # noqa: PLE0604 - the names are the keys of the table above
+    *_PUBLIC
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _PUBLIC.get(name)
+    if module is None:
+        raise AttributeError(f"module 'trimtab' has no attribute {name!r}")
+    loaded = import_module(f"trimtab.{module}")
+    return loaded if name == "errors" else getattr(loaded, name)

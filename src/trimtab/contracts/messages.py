@@ -33,6 +33,16 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["function", "custom"] = "function"
     extra: dict[str, Any] | None = None
 
+    def readable_arguments(self) -> Any:
+        """The arguments as an object where the text is one, else the text."""
+        if self.kind == "custom":
+            return self.arguments
+        try:
+            parsed = msgspec.json.decode(self.arguments or "{}")
+        except (msgspec.DecodeError, UnicodeEncodeError):
+            return self.arguments
+        return parsed if isinstance(parsed, dict) else self.arguments
+
 
 class Reasoning(msgspec.Struct, frozen=True, kw_only=True):
     """What the model thought, readable and opaque; services want the opaque part sent back.

@@ -1,6 +1,6 @@
 """The six stages at which code may step into the loop."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -29,7 +29,7 @@ class PendingCall(msgspec.Struct, frozen=True, kw_only=True):
 
     call: ToolCall
     tool: Tool
-    args: dict[str, object]
+    args: dict[str, Any]
 
 
 class Processor:

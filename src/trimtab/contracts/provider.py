@@ -1,6 +1,6 @@
 """How a model is reached: requests, deltas, replies, and the ports behind which services stand."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
@@ -32,7 +32,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One call to a model. `messages` may share objects with earlier requests: wires cache by them."""
+    """One call to a model. Messages are shared between requests, so wires cache by object."""
 
     model: str
     system: str
@@ -80,7 +80,7 @@ class Provider(Protocol):
 
     name: str
 
-    def stream(self, request: Request) -> AsyncIterator[Delta | Reply]:
+    def stream(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
         """Make one call; yields deltas (none when not streaming) and, last, exactly one `Reply`.
 
         A stream that ends before the reply is complete raises `ModelError`: a half-received tool
@@ -94,10 +94,12 @@ class Provider(Protocol):
 
 
 class WireReader(Protocol):
-    """Reads one streamed answer."""
+    """Reads one streamed answer. `done` is true once the service has marked its end."""
+
+    done: bool
 
     def feed(self, data: bytes) -> Sequence[Delta]:
-        """Take the data of one server-sent event. Raises `ModelError` for an error sent in-stream."""
+        """Take the data of one server-sent event. Raises `ModelError` for an in-stream error."""
         ...
 
     def finish(self) -> Reply:

@@ -1,15 +1,15 @@
 """What the loop is given: prompts, the session as it sees it, and the parts it works with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
 
 from trimtab.contracts.events.envelope import Event, EventData
 from trimtab.contracts.messages import Message
-from trimtab.contracts.processor import Processor
+from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.provider import Provider, ToolSpec
-from trimtab.contracts.tool import Tool, ToolContext
+from trimtab.contracts.tool import Tool, ToolContext, ToolResult
 
 Mode = Literal["interactive", "plan", "autopilot"]
 
@@ -17,7 +17,8 @@ Mode = Literal["interactive", "plan", "autopilot"]
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     """Something to answer. `display` is what a person sees if it differs from `text`.
 
-    `transformed` is the text the model is shown; it is filled in when the prompt is admitted.
+    `source` is user, hook, autopilot, jit, skill or tool. `transformed` is the text the model is
+    shown; it is filled in when the prompt is admitted.
     """
 
     text: str
@@ -25,7 +26,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     transformed: str | None = None
     attachments: tuple[dict[str, Any], ...] = ()
     mode: Literal["enqueue", "immediate"] = "enqueue"
-    source: Literal["user", "hook", "autopilot", "jit", "skill"] = "user"
+    source: str = "user"
     id: str = ""
     headers: dict[str, str] = {}
 
@@ -51,7 +52,13 @@ class Inbox(Protocol):
         """The next steering prompt, to be shown to the model before its next call."""
         ...
 
-    def put(self, prompt: Prompt, *, front: bool = False) -> None: ...
+    def put(self, prompt: Prompt, *, front: bool = False) -> str:
+        """Accept a prompt; returns its id."""
+        ...
+
+    def give_back(self, prompt: Prompt) -> None:
+        """Undo a take: the prompt was not admitted."""
+        ...
 
 
 class SessionPort(Protocol):
@@ -62,7 +69,7 @@ class SessionPort(Protocol):
     @property
     def conversation(self) -> Conversation: ...
 
-    def emit(self, data: EventData) -> Event:
+    def emit(self, data: EventData, *, agent_id: str | None = None) -> Event:
         """Record that something happened. The only way to change what the model sees."""
         ...
 
@@ -81,8 +88,11 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_output_tokens: int | None = None
 
 
-class Run(Protocol):
-    """One drain of the inbox: configuration and the little state that belongs to it."""
+class Run(msgspec.Struct, kw_only=True):
+    """One drain of the inbox: the parts the loop works with, and the little state it has itself.
+
+    `turn` counts from 0 for each prompt; `total_turns` counts over the whole drain.
+    """
 
     session: SessionPort
     inbox: Inbox
@@ -91,9 +101,13 @@ class Run(Protocol):
     specs: tuple[ToolSpec, ...]
     processors: Sequence[Processor]
     options: RunOptions
-    mode: Mode
-    interaction_id: str
-    turn: int
-    headers: dict[str, str]
-
-    def tool_context(self, call_id: str) -> ToolContext: ...
+    tool_context: Callable[[str], ToolContext]
+    read_arguments: Callable[[ToolSpec, str], dict[str, Any] | ToolResult]
+    """Parses and checks what a model wrote; a result tells the model what is wrong with it."""
+    mode: Mode = "interactive"
+    interaction_id: str = ""
+    turn: int = 0
+    total_turns: int = 0
+    headers: dict[str, str] = {}
+    stop: Stop | None = None
+    """Set by a tool or a processor: end the run after this turn, for this reason."""

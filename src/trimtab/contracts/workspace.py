@@ -1,37 +1,207 @@
 """The place an agent works in, as tools see it: files, search, processes."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
 
 import msgspec
 
+Stamp = tuple[int, int, int, int]
+"""Identity of a file's content on disk: device, inode, size, modification time in nanoseconds."""
 
-class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a shell command has come to so far. `exit_code` is None while it runs."""
 
-    output: str
-    exit_code: int | None
+class PathInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands at a path. `reason` says why an `other` (device, FIFO, kernel file) is refused."""
+
+    kind: Literal["missing", "file", "directory", "other"]
+    size: int = 0
+    reason: str = ""
+
+
+class FileContent(msgspec.Struct, frozen=True, kw_only=True):
+    """A file as it was at one moment."""
+
+    data: bytes
+    stamp: Stamp
+
+
+class Listing(msgspec.Struct, frozen=True, kw_only=True):
+    """Names in a directory, sorted; `total` counts also those left off."""
+
+    names: tuple[str, ...]
+    total: int
+
+
+class Lines(msgspec.Struct, frozen=True, kw_only=True):
+    """Lines of a large file as bytes; `complete` is false when a limit cut them off."""
+
+    data: bytes
+    complete: bool
+
+
+class FoundLines(msgspec.Struct, frozen=True, kw_only=True):
+    """What a search printed. `stopped` says why it is only a part: time or size."""
+
+    lines: tuple[bytes, ...]
+    error: str = ""
+    stopped: str = ""
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """A shell command to start.
+
+    `background` gives it a standard input that stays open; `terminal` a pseudo-terminal; `detached`
+    lets it outlive the session.
+    """
+
+    text: str
+    description: str = ""
+    shell_id: str | None = None
+    background: bool = False
+    detached: bool = False
+    terminal: bool = False
+
+
+class CommandState(msgspec.Struct, frozen=True, kw_only=True):
+    """What a command has come to so far.
+
+    `output` is what was not read before, or only its beginning when there is more than was asked
+    for: then `saved_to` names the file that holds everything. `exit_code` is None while it runs.
+    """
+
     shell_id: str
-    truncated_to: str | None = None
+    output: bytes
+    size: int
+    exit_code: int | None
+    saved_to: str | None = None
+    terminal: bool = False
+    awaits_input: bool = False
+    flooded: bool = False
+    lost: int = 0
+    left_behind: tuple[str, ...] = ()
+
+
+class ShellInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One started command, for lists and notifications."""
+
+    shell_id: str
+    pid: int
+    command: str
+    description: str
+    mode: Literal["sync", "async", "detached"]
+    exit_code: int | None
+    elapsed: float
+    unread: bool
+
+
+class ShellError(Exception):
+    """A shell command cannot be started or reached; the message is for the model."""
+
+
+class Shells(Protocol):
+    """Commands started in a workspace. All but detached ones end with it."""
+
+    async def execute(
+        self,
+        command: Command,
+        *,
+        wait: float,
+        limit: int,
+        listener: Callable[[bytes], None] | None = None,
+    ) -> CommandState:
+        """Start a command and wait for it; after `wait` seconds it goes on in the background.
+
+        Cancelling kills the command with all its descendants. Raises `ShellError`.
+        """
+        ...
+
+    async def read(self, shell_id: str, *, wait: float, limit: int) -> CommandState:
+        """Wait until the command ends, asks for input, or `wait` is over. Raises `ShellError`."""
+        ...
+
+    async def write(self, shell_id: str, keys: Sequence[str | bytes]) -> None:
+        """Send input: bytes as they are, a name for a key (`enter`, `up`, `ctrl-c`, …)."""
+        ...
+
+    async def stop(self, shell_id: str) -> None:
+        """Kill the command with all its descendants. Raises `ShellError`."""
+        ...
+
+    def list(self) -> Sequence[ShellInfo]: ...
 
 
 class Workspace(Protocol):
-    """Files and processes below one root. The root is a value an agent carries, never process state."""
+    """Files and processes below one root. The root is a value an agent carries, never process state.
+
+    File methods raise `OSError`. Paths given to them are absolute, from `resolve`.
+    """
 
     root: str
+
+    @property
+    def shells(self) -> Shells: ...
 
     def resolve(self, path: str) -> str:
         """An absolute path for what a model wrote, relative to the root. Symlinks are kept."""
         ...
 
-    async def read(self, path: str) -> bytes: ...
+    def inspect(self, path: str) -> PathInfo:
+        """What is there, symlinks followed. Never blocks on a FIFO, never raises for a missing path."""
+        ...
 
-    async def write(self, path: str, data: bytes) -> None:
-        """Replace or create a file atomically; mode, owner and links of an existing one are kept."""
+    def list(self, path: str, limit: int) -> Listing: ...
+
+    def load(self, path: str) -> FileContent:
+        """Read a regular file at once, on the caller's thread."""
+        ...
+
+    async def read(self, path: str) -> FileContent:
+        """Read a regular file; a large one without blocking the loop."""
+        ...
+
+    async def read_lines(self, path: str, first: int, last: int | None, limit: int) -> Lines:
+        """Lines `first` to `last` (from 1, both included) of a file too large to be read whole."""
+        ...
+
+    async def write(
+        self, path: str, data: bytes, *, new: bool = False, stamp: Stamp | None = None
+    ) -> None:
+        """Replace or create a file, never leaving half of it; parent directories are made.
+
+        Mode, owner, extended attributes and links of an existing file are kept. `new` raises
+        `FileExistsError` rather than replacing; `stamp` raises `StaleFile` when the file on disk is
+        no longer the one that was read.
+        """
+        ...
+
+    def remember(self, path: str, data: bytes) -> None:
+        """Note what the model was last shown of a file, or has written to it."""
+        ...
+
+    def changed(self, path: str, data: bytes) -> bool:
+        """Whether a file that was remembered now has other content."""
+        ...
+
+    async def search(
+        self,
+        arguments: Sequence[str],
+        *,
+        timeout: float,
+        limit: int,
+        keep: Callable[[bytes], bool] | None = None,
+    ) -> FoundLines:
+        """Run ripgrep in the root; at most `limit` bytes of lines for which `keep` is true."""
         ...
 
     async def run(
         self, argv: Sequence[str], *, timeout: float, limit: int = 1_000_000
     ) -> tuple[int, bytes]:
-        """Run a helper program (search, git) and give its exit code and at most `limit` bytes."""
+        """Run a helper program (git) and give its exit code and at most `limit` bytes of output."""
         ...
+
+    async def aclose(self) -> None:
+        """Kill every command that was not detached."""
+        ...
+
+
+class StaleFile(OSError):
+    """A file changed between being read and being written."""

@@ -1,4 +1,4 @@
-"""The event vocabulary: one struct per event type, one module per family, loaded when first used."""
+"""The event vocabulary: one struct per type, one module per family, loaded when first used."""
 
 from importlib import import_module
 
@@ -141,6 +141,11 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "mcp.resources.list_changed",
         "mcp.prompts.list_changed",
         "session.extensions_loaded",
+    ),
+    "own": (
+        "trimtab.model_call",
+        "trimtab.prompt_queued",
+        "trimtab.prompt_withdrawn",
     ),
 }
 """Module name → the wire names of the events it defines."""

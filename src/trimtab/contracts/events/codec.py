@@ -19,7 +19,7 @@ _LINE_ENDS = (
 )
 
 
-class _Envelope(msgspec.Struct, frozen=True, rename="camel"):
+class Envelope(msgspec.Struct, frozen=True, rename="camel"):
     """An event whose data has not been looked into yet."""
 
     type: str
@@ -31,7 +31,10 @@ class _Envelope(msgspec.Struct, frozen=True, rename="camel"):
     agent_id: str | None = None
 
 
-_envelope_decoder = msgspec.json.Decoder(_Envelope)
+_envelope_decoder = msgspec.json.Decoder(Envelope)
+peek = _envelope_decoder.decode
+"""Read the envelope of a line we wrote; the data is skipped over. Raises `ValueError`."""
+
 _data_decoders: dict[str, msgspec.json.Decoder[Any]] = {}
 _plain_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
@@ -67,7 +70,7 @@ def decode_wanted(line: bytes, wanted: Collection[str]) -> Event | None:
         return event if event.type in wanted else None
 
 
-def _open(envelope: _Envelope) -> Event:
+def _open(envelope: Envelope) -> Event:
     wire_name = envelope.type
     decoder = _data_decoders.get(wire_name)
     if decoder is None:
@@ -90,7 +93,7 @@ def _open(envelope: _Envelope) -> Event:
 
 
 def _decode_leniently(line: bytes) -> Event:
-    """Accept what other writers produce: lone surrogates, NaN, raw control characters in strings."""
+    """Accept what other writers produce: lone surrogates, NaN, raw control characters."""
     try:
         plain = json.loads(line, strict=False)
         event = msgspec.convert({"parentId": None, "id": "", "timestamp": "", **plain}, Event)

@@ -1,4 +1,4 @@
-"""Events that put text of the runtime in front of the model: system prompt, skills, notifications."""
+"""Events that put the runtime's own text before the model: prompt, skills, notifications."""
 
 from typing import Any
 

@@ -62,6 +62,8 @@ class ToolExecutionComplete(EventData, type="tool.execution_complete"):
     sandboxed: bool | None = None
     shell_execution: JsonObject | None = None
     file_edits: list[JsonObject] | None = None
+    model_text: str | None = None
+    """Ours: what the model was told, where that differs from result.content or error.message."""
 
 
 class ToolSearchActivated(EventData, type="tool_search.activated"):

@@ -1,0 +1,49 @@
+# Few targets; CI calls the same ones.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench scorecard docs requirements format clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-14s %s\n", $$1, $$2}'
+
+$(STAMP): pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install -q -e . --group dev
+	@touch $@
+
+run: $(STAMP)  ## Set up and run the agent once on the bundled example project
+	@$(BIN)/trimtab demo
+
+test: $(STAMP)  ## Set up and run all tests
+	@$(BIN)/python -m pytest -n 2 --dist worksteal
+
+check: $(STAMP)  ## Format, lint, types, layers
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+bench: $(STAMP)  ## Measure speed and memory, as ratios to a bare-asyncio program
+	@$(BIN)/python bench/run.py
+
+scorecard: $(STAMP)  ## Measure the promises at full size
+	@$(BIN)/python bench/scorecard.py
+
+docs: $(STAMP)  ## Write the generated reference pages
+	@$(BIN)/python docs/generate.py
+
+requirements: $(STAMP)  ## Proven and open statements by group
+	@$(BIN)/python tests/requirements.py
+
+format: $(STAMP)  ## Format and fix what can be fixed
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+clean:  ## Remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,284 @@
+"""The flags of a run as data: parsing, help and reference documentation read the same table."""
+
+from typing import Literal
+
+import msgspec
+
+Kind = Literal["switch", "value", "optional", "list", "number", "duration"]
+
+
+class Flag(msgspec.Struct, frozen=True, kw_only=True):
+    """One flag. `optional` takes a value only as `--flag=value`; `list` may be repeated.
+
+    `refused` says why a known flag of Copilot CLI cannot be used; `ignored` why it has no effect
+    (that is then also said in an event).
+    """
+
+    names: tuple[str, ...]
+    group: str
+    help: str
+    kind: Kind = "switch"
+    choices: tuple[str, ...] = ()
+    metavar: str = ""
+    hidden: bool = False
+    refused: str = ""
+    ignored: str = ""
+
+    @property
+    def key(self) -> str:
+        return self.names[-1].lstrip("-").replace("-", "_")
+
+
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+LEVELS = ("none", "error", "warning", "info", "debug", "all", "default")
+LATER = "it is not part of this version yet; leave it out"
+
+FLAGS: tuple[Flag, ...] = (
+    Flag(
+        names=("-p", "--prompt"),
+        group="prompt",
+        kind="value",
+        metavar="TEXT",
+        help="Answer TEXT without asking anybody anything, then exit. Stdin is not read.",
+    ),
+    Flag(
+        names=("-i", "--interactive"),
+        group="prompt",
+        kind="value",
+        metavar="TEXT",
+        help="Answer TEXT, then go on in the terminal.",
+    ),
+    Flag(
+        names=("-s", "--silent"),
+        group="prompt",
+        help="Print only the answer: no tool lines, no statistics.",
+    ),
+    Flag(
+        names=("--output-format",),
+        group="prompt",
+        kind="value",
+        choices=("text", "json"),
+        help="text (default), or json: one event per line, last a result.",
+    ),
+    Flag(
+        names=("--stream",),
+        group="prompt",
+        kind="value",
+        choices=("on", "off"),
+        help="Whether answers arrive piece by piece (default on).",
+    ),
+    Flag(
+        names=("--share",),
+        group="prompt",
+        kind="optional",
+        metavar="PATH",
+        help="Write the session as Markdown to PATH when done.",
+    ),
+    Flag(
+        names=("--usage-output-file",),
+        group="prompt",
+        kind="value",
+        metavar="PATH",
+        help="Write the usage figures as JSON to PATH when done.",
+    ),
+    Flag(
+        names=("--no-ask-user",),
+        group="prompt",
+        help="Never ask a person: what would need an answer is denied.",
+    ),
+    Flag(names=("--model",), group="model", kind="value", metavar="ID", help="The model to use."),
+    Flag(
+        names=("--reasoning-effort", "--effort"),
+        group="model",
+        kind="value",
+        choices=EFFORTS,
+        help="How hard the model should think; passed on as given.",
+    ),
+    Flag(
+        names=("--enable-reasoning-summaries",),
+        group="model",
+        help="Accepted for compatibility.",
+        ignored="reasoning that a model sends is always shown",
+    ),
+    Flag(
+        names=("--mode",),
+        group="mode",
+        kind="value",
+        choices=("interactive", "plan", "autopilot"),
+        help="How the agent works.",
+    ),
+    Flag(names=("--plan",), group="mode", help="Same as --mode plan: investigate, change nothing."),
+    Flag(
+        names=("--autopilot",),
+        group="mode",
+        help="Same as --mode autopilot: go on until the task is complete.",
+    ),
+    Flag(
+        names=("--max-autopilot-continues",),
+        group="mode",
+        kind="number",
+        metavar="N",
+        help="How often autopilot may send the model back to work (default 5).",
+    ),
+    Flag(
+        names=("--max-turns",),
+        group="limits",
+        kind="number",
+        metavar="N",
+        help="End after N model calls (exit code 6).",
+    ),
+    Flag(
+        names=("--deadline",),
+        group="limits",
+        kind="duration",
+        metavar="TIME",
+        help="End when TIME is up: 90s, 20m, 1h30m or seconds (exit code 6).",
+    ),
+    Flag(
+        names=("--resume",),
+        group="session",
+        kind="optional",
+        metavar="ID",
+        help="Go on with a session: id, the first 7 or more characters of it, or its name.",
+    ),
+    Flag(
+        names=("--continue",),
+        group="session",
+        help="Go on with the latest session of this directory.",
+    ),
+    Flag(
+        names=("--session-id",),
+        group="session",
+        kind="value",
+        metavar="UUID",
+        help="Use this id: resumes the session if it exists, else starts it.",
+    ),
+    Flag(
+        names=("-n", "--name"),
+        group="session",
+        kind="value",
+        metavar="NAME",
+        help="Name the new session.",
+    ),
+    Flag(
+        names=("-C", "--cwd"),
+        group="session",
+        kind="value",
+        metavar="DIR",
+        help="Work in DIR.",
+    ),
+    Flag(
+        names=("--allow-all", "--yolo"),
+        group="permission",
+        help="Allow all tools, paths and addresses.",
+    ),
+    Flag(names=("--allow-all-tools",), group="permission", help="Allow all tools without asking."),
+    Flag(names=("--allow-all-paths",), group="permission", help="Allow every path."),
+    Flag(names=("--allow-all-urls",), group="permission", help="Allow every address."),
+    Flag(
+        names=("--add-dir",),
+        group="permission",
+        kind="list",
+        metavar="DIR",
+        help="Allow paths in DIR as well. May be repeated.",
+    ),
+    Flag(
+        names=("--disallow-temp-dir",),
+        group="permission",
+        help="Do not allow paths in the temp directory.",
+    ),
+    Flag(
+        names=("--available-tools",),
+        group="permission",
+        kind="list",
+        metavar="NAMES",
+        help="Offer only these tools (comma-separated or repeated).",
+    ),
+    Flag(
+        names=("--excluded-tools",),
+        group="permission",
+        kind="list",
+        metavar="NAMES",
+        help="Do not offer these tools (comma-separated or repeated).",
+    ),
+    Flag(
+        names=("--no-custom-instructions",),
+        group="customization",
+        help="Load no AGENTS.md or other instruction files.",
+    ),
+    Flag(
+        names=("--disable-builtin-mcps",),
+        group="customization",
+        help="Do not use built-in MCP servers.",
+    ),
+    Flag(
+        names=("--log-level",),
+        group="output",
+        kind="value",
+        choices=LEVELS,
+        help="How much to write to the log file (default: errors).",
+    ),
+    Flag(
+        names=("--log-dir",),
+        group="output",
+        kind="value",
+        metavar="DIR",
+        help="Where log files go.",
+    ),
+    Flag(names=("--no-color",), group="output", help="No colours."),
+    Flag(names=("--plain-diff",), group="output", help="Show diffs without colours."),
+    Flag(
+        names=("--config-dir",),
+        group="output",
+        kind="value",
+        metavar="DIR",
+        hidden=True,
+        help="Same as COPILOT_HOME=DIR.",
+    ),
+    Flag(
+        names=("--no-auto-update",),
+        group="output",
+        hidden=True,
+        help="Accepted for compatibility.",
+        ignored="this program never updates itself",
+    ),
+    Flag(
+        names=("--experimental", "--no-experimental"),
+        group="mode",
+        hidden=True,
+        help="Accepted for compatibility.",
+        ignored="there are no experimental features to switch",
+    ),
+    *(
+        Flag(names=(name,), group="other", kind=kind, hidden=True, help="", refused=reason)
+        for name, kind, reason in (
+            ("--share-gist", "switch", "gists need GitHub's service; use --share=FILE"),
+            ("--connect", "optional", "remote sessions need GitHub's service; use --resume"),
+            ("--remote", "switch", "remote steering needs GitHub's service; leave it out"),
+            ("--acp", "switch", LATER),
+            ("--headless", "switch", LATER),
+            ("--stdio", "switch", LATER),
+            ("--agent", "value", LATER),
+            ("--allow-tool", "list", LATER),
+            ("--deny-tool", "list", LATER),
+            ("--allow-url", "list", LATER),
+            ("--deny-url", "list", LATER),
+            ("--secret-env-vars", "list", LATER),
+            ("--plugin-dir", "list", LATER),
+            ("--additional-mcp-config", "list", LATER),
+            ("--disable-mcp-server", "list", LATER),
+            ("--add-github-mcp-tool", "list", LATER),
+            ("--add-github-mcp-toolset", "list", LATER),
+            ("--enable-all-github-mcp-tools", "switch", LATER),
+            ("--attachment", "list", LATER),
+            ("--worktree", "optional", LATER),
+            ("--sandbox", "switch", LATER),
+            ("--max-ai-credits", "value", LATER),
+            ("--max-budget-usd", "value", LATER),
+            ("--banner", "switch", "there is no banner; leave it out"),
+            ("--screen-reader", "switch", "output is plain text already; leave it out"),
+            ("--mouse", "optional", "there is no full-screen interface; leave it out"),
+            ("--bash-env", "optional", LATER),
+        )
+    ),
+)

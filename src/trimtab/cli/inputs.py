@@ -1,0 +1,146 @@
+"""What the person gave: flags to options, and the prompt."""
+
+import os
+import sys
+
+from trimtab.cli.parse import Values
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.ids import is_uuid
+from trimtab.contracts.run import Mode
+from trimtab.runtime.options import LimitOptions, PermissionOptions, SessionOptions
+
+_CONFLICTS = (
+    ("prompt", "interactive"),
+    ("resume", "continue"),
+    ("resume", "session_id"),
+    ("continue", "session_id"),
+    ("plan", "autopilot"),
+)
+
+
+def build_options(values: Values) -> SessionOptions:
+    """Check what cannot be true together, and give every choice its place."""
+    for one, other in _CONFLICTS:
+        if one in values and other in values:
+            raise UsageError(
+                f"--{one} and --{other} cannot be used together; leave one out.".replace("_", "-")
+            )
+    cwd = find_cwd(values)
+    session_id = values.get("session_id")
+    if session_id is not None and not is_uuid(session_id):
+        raise UsageError(
+            f"--session-id needs a UUID, not {session_id!r}; leave it out for a new one."
+        )
+    return SessionOptions(
+        cwd=cwd,
+        model=values.get("model"),
+        effort=values.get("effort"),
+        stream=values.get("stream", "on") == "on",
+        mode=find_mode(values),
+        name=values.get("name"),
+        session_id=session_id,
+        available_tools=split(values["available_tools"]) if "available_tools" in values else None,
+        excluded_tools=split(values.get("excluded_tools", [])),
+        instructions="skip" if "no_custom_instructions" in values else "load",
+        permissions=find_permissions(values, cwd),
+        limits=find_limits(values),
+    )
+
+
+def find_cwd(values: Values) -> str:
+    folder = os.path.abspath(values.get("cwd", os.curdir))
+    if not os.path.isdir(folder):
+        raise UsageError(f"-C {values['cwd']} is no directory; name one that exists.")
+    return folder
+
+
+def find_mode(values: Values) -> Mode:
+    asked = {mode for mode in ("plan", "autopilot") if mode in values}
+    mode: Mode = values.get("mode", "interactive")
+    if "mode" in values and asked - {mode}:
+        raise UsageError(
+            f"--mode {mode} and --{asked.pop()} cannot be used together; leave one out."
+        )
+    if "plan" in asked:
+        return "plan"
+    return "autopilot" if "autopilot" in asked else mode
+
+
+def find_permissions(values: Values, cwd: str) -> PermissionOptions:
+    everything = "yolo" in values or os.environ.get("COPILOT_ALLOW_ALL") == "true"
+    folders = []
+    for name in values.get("add_dir", []):
+        folder = os.path.join(cwd, os.path.expanduser(name))
+        if not os.path.isdir(folder):
+            raise UsageError(f"--add-dir {name} is no directory; name one that exists.")
+        folders.append(folder)
+    return PermissionOptions(
+        allow_all_tools=everything or "allow_all_tools" in values,
+        allow_all_paths=everything or "allow_all_paths" in values,
+        allow_all_urls=everything or "allow_all_urls" in values,
+        add_dirs=tuple(folders),
+        temp_dir="disallow_temp_dir" not in values,
+    )
+
+
+def find_limits(values: Values) -> LimitOptions:
+    delay = os.environ.get("TRIMTAB_RETRY_DELAY_SECONDS", "1")
+    try:
+        retry_delay = float(delay)
+    except ValueError:
+        raise UsageError(
+            f"TRIMTAB_RETRY_DELAY_SECONDS is {delay!r}; set it to a number of seconds."
+        ) from None
+    return LimitOptions(
+        max_turns=values.get("max_turns"),
+        deadline=values.get("deadline"),
+        max_continues=values.get("max_autopilot_continues", 5),
+        retry_delay=retry_delay,
+    )
+
+
+def split(texts: list[str]) -> tuple[str, ...]:
+    """Names given comma-separated, in one flag or several."""
+    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
+
+
+async def read_prompt(values: Values) -> str:
+    """The prompt of a run: the argument if there is one, else all of stdin."""
+    prompt: str | None = values.get("prompt")
+    if prompt is None:
+        prompt = await read_stdin()
+    if not prompt.strip():
+        raise UsageError("The prompt is empty; give it with -p TEXT or on stdin.")
+    return prompt
+
+
+async def read_stdin() -> str:
+    """All of standard input, without blocking the loop."""
+    import asyncio
+
+    if sys.stdin is None or os.isatty(0):
+        raise UsageError("There is no prompt; give it with -p TEXT or on stdin.")
+    loop = asyncio.get_running_loop()
+    chunks: list[bytes] = []
+    done = loop.create_future()
+
+    def on_readable() -> None:
+        try:
+            chunk = os.read(0, 1 << 16)
+        except OSError:
+            chunk = b""
+        chunks.append(chunk)
+        if not chunk and not done.done():
+            done.set_result(None)
+
+    try:
+        loop.add_reader(0, on_readable)
+    except (PermissionError, OSError):  # a regular file is always readable
+        while not done.done():
+            on_readable()
+    else:
+        try:
+            await done
+        finally:
+            loop.remove_reader(0)
+    return b"".join(chunks).decode("utf-8", "replace")

@@ -1,0 +1,76 @@
+"""The entry point behind the fast path: subcommands, and runs of the agent."""
+
+import sys
+from importlib import import_module
+
+from trimtab.contracts.errors import TrimtabError, UsageError
+
+COMMANDS = {
+    "demo": "demo",
+    "help": "help",
+    "mock-model": "mock_model",
+    "schema": "schema",
+    "sessions": "sessions",
+    "version": "version",
+}
+"""Subcommand → module in `cli/commands`, imported when called."""
+
+
+def main(argv: list[str]) -> int:
+    """Run the program; returns its exit code. No traceback reaches a person."""
+    try:
+        return dispatch(argv)
+    except TrimtabError as error:
+        return report(argv, error.message, error.exit_code)
+    except KeyboardInterrupt:
+        return report(argv, "Stopped by SIGINT.", 130)
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        return report(argv, f"{error.strerror or error}{where}; fix that and run again.", 1)
+    except Exception as error:  # a bug must still end with one sentence and one result
+        if "TRIMTAB_DEBUG" in __import__("os").environ:
+            raise
+        message = f"Internal error ({type(error).__name__}: {error}); set TRIMTAB_DEBUG=1 for more."
+        return report(argv, message, 1)
+
+
+def dispatch(argv: list[str]) -> int:
+    if argv and argv[0] in COMMANDS:
+        command = import_module(f"trimtab.cli.commands.{COMMANDS[argv[0]]}")
+        code: int = command.run(argv[1:])
+        return code
+    if argv and argv[0] in ("-h", "--help"):
+        return dispatch(["help"])
+    if argv and not argv[0].startswith("-"):
+        raise UsageError(
+            f"Unknown command {argv[0]!r}; commands are {', '.join(COMMANDS)}, "
+            f"and a prompt is given with -p {argv[0]!r}."
+        )
+    from trimtab.cli.start import start
+
+    return start(argv)
+
+
+def report(argv: list[str], message: str, exit_code: int) -> int:
+    """Say what went wrong on stderr and, where JSON was asked for, in a result."""
+    print(message, file=sys.stderr)
+    if wants_json(argv):
+        from trimtab.contracts.processor import Stop
+        from trimtab.transports.headless.jsonl import JsonLines
+        from trimtab.transports.headless.output import Output
+        from trimtab.transports.headless.result import Clock, build_result
+
+        reason = "aborted" if exit_code >= 128 else "error"
+        stop = Stop(reason=reason, exit_code=exit_code, message=message)
+        output = Output(1)
+        JsonLines(output).on_result(build_result(None, stop, Clock()))
+        output.finish(1.0)
+    return exit_code
+
+
+def wants_json(argv: list[str]) -> bool:
+    """Whether the arguments, right or wrong as a whole, ask for JSON."""
+    for word, following in zip(argv, [*argv[1:], ""], strict=True):
+        if word == "--output-format=json" or (word == "--output-format" and following == "json"):
+            return True
+    return False

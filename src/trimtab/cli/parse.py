@@ -1,0 +1,102 @@
+"""Arguments to values, by the table of flags."""
+
+import difflib
+import re
+from typing import Any
+
+from trimtab.cli.flags import FLAGS, Flag
+from trimtab.contracts.errors import UsageError
+
+Values = dict[str, Any]
+
+_BY_NAME = {name: flag for flag in FLAGS for name in flag.names}
+
+
+def parse(argv: list[str]) -> Values:
+    """Read the arguments of a run. Raises `UsageError` that names what is wrong with which flag."""
+    values: Values = {"ignored": []}
+    rest = list(argv)
+    while rest:
+        word = rest.pop(0)
+        name, has_value, text = word.partition("=")
+        flag = _BY_NAME.get(name)
+        if flag is None and _is_short_with_value(word):
+            name, has_value, text = word[:2], "=", word[2:]
+            flag = _BY_NAME[name]
+        if flag is None:
+            raise UsageError(_unknown(word))
+        if flag.refused:
+            raise UsageError(f"{name} cannot be used: {flag.refused}.")
+        _store(values, flag, name, _value(flag, name, text if has_value else None, rest))
+    return values
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of `90s`, `20m`, `1h30m` or a plain number of seconds."""
+    match = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s?)?", text.strip())
+    if not text.strip() or match is None:
+        raise ValueError(text)
+    hours, minutes, seconds = match.groups()
+    return int(hours or 0) * 3600 + int(minutes or 0) * 60 + float(seconds or 0)
+
+
+def _is_short_with_value(word: str) -> bool:
+    flag = _BY_NAME.get(word[:2])
+    return len(word) > 2 and word[0] == "-" != word[1] and flag is not None and flag.kind == "value"
+
+
+def _value(flag: Flag, name: str, text: str | None, rest: list[str]) -> str | bool:
+    if flag.kind == "switch":
+        if text is not None:
+            raise UsageError(f"{name} takes no value; write it without '={text}'.")
+        return True
+    if text is None and flag.kind == "optional":
+        # `--resume ID` is accepted beside `--resume=ID`, as scripts write both.
+        takes_next = bool(rest) and not rest[0].startswith("-")
+        return rest.pop(0) if takes_next else True
+    if text is None:
+        if not rest or rest[0] in _BY_NAME:
+            raise UsageError(f"{name} needs a value: {name} {flag.metavar or 'VALUE'}.")
+        return rest.pop(0)
+    return text
+
+
+def _store(values: Values, flag: Flag, name: str, value: str | bool) -> None:
+    if flag.ignored:
+        values["ignored"].append((name, flag.ignored))
+        return
+    if flag.choices and value not in flag.choices:
+        raise UsageError(f"{name} cannot be {value!r}; choose one of {', '.join(flag.choices)}.")
+    if flag.kind == "list":
+        values.setdefault(flag.key, []).append(value)
+    elif flag.kind == "number":
+        values[flag.key] = _number(name, str(value))
+    elif flag.kind == "duration":
+        values[flag.key] = _duration(name, str(value))
+    else:
+        values[flag.key] = value
+
+
+def _number(name: str, text: str) -> int:
+    if not re.fullmatch(r"\d{1,9}", text):
+        raise UsageError(f"{name} needs a whole number, not {text!r}; for example {name} 10.")
+    return int(text)
+
+
+def _duration(name: str, text: str) -> float:
+    try:
+        seconds = parse_duration(text)
+    except ValueError:
+        seconds = 0.0
+    if seconds <= 0:
+        raise UsageError(f"{name} cannot read {text!r}; write 90s, 20m, 1h30m or seconds.")
+    return seconds
+
+
+def _unknown(word: str) -> str:
+    if not word.startswith("-"):
+        return f"Unexpected argument {word!r}; give the prompt with -p {word!r}."
+    name = word.partition("=")[0]
+    near = difflib.get_close_matches(name, [n for n in _BY_NAME if n.startswith("--")], 3)
+    advice = f"did you mean {' or '.join(near)}?" if near else "see trimtab --help."
+    return f"Unknown option {name}; {advice}"

@@ -1,0 +1,1 @@
+"""What `trimtab sessions` does and how it shows it."""

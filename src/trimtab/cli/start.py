@@ -1,0 +1,140 @@
+"""From flags to one run: options, session, output."""
+
+import asyncio
+import os
+from collections.abc import Callable
+
+from trimtab.cli.inputs import build_options, read_prompt
+from trimtab.cli.parse import Values, parse
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.provider import Provider
+from trimtab.runtime.live import LiveSession
+from trimtab.runtime.options import Client, SessionOptions
+from trimtab.runtime.runtime import Runtime
+from trimtab.transports.headless.output import Output
+from trimtab.transports.headless.result import Clock
+from trimtab.transports.headless.run import Face, Headless
+
+Finisher = Callable[[LiveSession, JsonObject], None]
+
+
+def start(argv: list[str], provider: Provider | None = None) -> int:
+    """Run the agent as the flags say; returns the exit code."""
+    clock = Clock()
+    values = parse(argv)
+    env = dict(os.environ)
+    if "config_dir" in values:
+        env["COPILOT_HOME"] = os.path.abspath(values["config_dir"])
+    options = build_options(values)
+    runtime = Runtime(env=env, provider=provider)
+    answer, notes = Output(1), Output(2)
+    face = build_face(values, answer, notes)
+    if wants_dialog(values):
+        return asyncio.run(talk(runtime, options, values, face))
+    headless = Headless(
+        face=face,
+        outputs=(answer, notes),
+        clock=clock,
+        open_session=lambda: open_session(runtime, options, values, Client(on_event=face.on_event)),
+        read_prompt=lambda: read_prompt(values),
+        finishers=build_finishers(values),
+        notices=tuple(
+            ("flag_ignored", f"{name} has no effect: {why}.") for name, why in values["ignored"]
+        ),
+    )
+    answer.on_closed = headless.on_output_closed
+    return asyncio.run(headless.run())
+
+
+def wants_dialog(values: Values) -> bool:
+    """Whether a person sits at a terminal and gave no one prompt to answer."""
+    if "interactive" in values and not os.isatty(0):
+        raise UsageError("--interactive needs a terminal; give the prompt with -p instead.")
+    at_terminal = os.isatty(0) and os.isatty(1) and values.get("output_format") != "json"
+    return "interactive" in values or ("prompt" not in values and at_terminal)
+
+
+async def talk(runtime: Runtime, options: SessionOptions, values: Values, face: Face) -> int:
+    """A conversation in the terminal."""
+    from trimtab.transports.headless.dialog import Dialog
+
+    dialog = Dialog(Output(2), values.get("interactive"))
+    ask = None if "no_ask_user" in values else dialog.ask
+    client = Client(on_event=face.on_event, ask=ask)
+    return await dialog.run(lambda: open_session(runtime, options, values, client))
+
+
+async def open_session(
+    runtime: Runtime, options: SessionOptions, values: Values, client: Client
+) -> LiveSession:
+    """The session the flags ask for: a new one, or one that exists."""
+    wanted = find_session(runtime, options, values)
+    if wanted is None:
+        return await runtime.create(options, client)
+    return await runtime.resume(wanted, options, client)
+
+
+def find_session(runtime: Runtime, options: SessionOptions, values: Values) -> str | None:
+    """The id of the session to resume, or None for a new one."""
+    store = runtime.store
+    if "resume" in values and values["resume"] is not True:
+        return store.find(values["resume"], cwd=options.cwd)
+    if "resume" in values:
+        sessions = store.list()
+        if len(sessions) != 1:
+            raise UsageError(
+                f"--resume without an id needs exactly one session, and there are {len(sessions)}; "
+                "name one (trimtab sessions list) or use --continue."
+            )
+        return sessions[0].id
+    if values.get("continue"):
+        latest = store.latest(options.cwd)
+        if latest is None:
+            raise UsageError("There is no session to continue; start one without --continue.")
+        return latest
+    if options.session_id and store.exists(options.session_id):
+        return options.session_id
+    return None
+
+
+def build_face(values: Values, answer: Output, notes: Output) -> Face:
+    """How the run is shown."""
+    if values.get("output_format") == "json":
+        from trimtab.transports.headless.jsonl import JsonLines
+
+        return JsonLines(answer)
+    from trimtab.transports.headless.text import Style, TextOutput
+
+    terminal = os.isatty(2)
+    colour = terminal and "no_color" not in values and not os.environ.get("NO_COLOR")
+    style = Style(silent="silent" in values, colour=colour, progress=terminal)
+    return TextOutput(answer, notes, style)
+
+
+def build_finishers(values: Values) -> list[Finisher]:
+    """What is written when the run has ended."""
+    finishers: list[Finisher] = []
+    if "usage_output_file" in values:
+        finishers.append(lambda _, result: write_usage(values["usage_output_file"], result))
+    if "share" in values:
+        finishers.append(lambda live, _: write_share(values["share"], live))
+    return finishers
+
+
+def write_usage(path: str, result: JsonObject) -> None:
+    import msgspec
+
+    from trimtab.config.files import replace_file
+
+    fields = ("sessionId", "model", "exitCode", "status", "usage")
+    usage = {field: result[field] for field in fields}
+    replace_file(path, msgspec.json.format(msgspec.json.encode(usage), indent=2) + b"\n", 0o644)
+
+
+def write_share(path: str | bool, live: LiveSession) -> None:
+    from trimtab.config.files import replace_file
+    from trimtab.runtime.archive import export_markdown
+
+    target = f"trimtab-session-{live.id}.md" if path is True else str(path)
+    replace_file(target, export_markdown(live.folder.events).encode(), 0o644)

@@ -1,0 +1,1 @@
+"""What a person set up: where files live, and how small files are replaced without losing one."""

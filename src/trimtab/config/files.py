@@ -1,0 +1,161 @@
+"""Small files replaced whole: a reader sees the old bytes or the new ones, whoever is killed."""
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from trimtab.contracts.errors import ConfigurationError
+
+_LOCK_PATIENCE = 10.0
+_NO_FLOCK = frozenset((errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS, errno.EINVAL))
+
+
+def make_private_dir(path: str) -> None:
+    """Create a folder and its missing parents for the owner alone; existing ones are left alone."""
+    if os.path.isdir(path):
+        return
+    parent = os.path.dirname(path)
+    if parent and parent != path:
+        make_private_dir(parent)
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        if os.path.isdir(path):
+            return
+        raise ConfigurationError(f"{path} is not a folder: move it away and try again.") from None
+    except OSError as error:
+        raise cannot("create the folder", path, error) from error
+    os.chmod(path, 0o700)  # the umask may have taken away even the owner's bits
+
+
+def replace_file(path: str, data: bytes, mode: int = 0o600) -> None:
+    """Put `data` in place of a file at once and for good. A symbolic link keeps pointing there."""
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    try:
+        write_new_file(temporary, data, mode, durable=True)
+        try:
+            os.replace(temporary, target)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+        sync_dir(folder)
+    except OSError as error:
+        raise cannot("write", path, error) from error
+
+
+def update_file(path: str, change: Callable[[bytes | None], bytes]) -> None:
+    """Read a file (None if there is none), change its bytes, replace it; updates never get lost.
+
+    Processes take turns by a lock on `<file>.lock`, so `change` must be quick.
+    """
+    target = os.path.realpath(path)
+    with _turn(target + ".lock"):
+        try:
+            with open(target, "rb") as file:
+                before = file.read()
+        except FileNotFoundError:
+            before = None
+        except OSError as error:
+            raise cannot("read", path, error) from error
+        after = change(before)
+        if after != before:
+            replace_file(target, after, _mode_of(target))
+
+
+def write_new_file(path: str, data: bytes, mode: int = 0o600, *, durable: bool) -> None:
+    """Create a file that must not exist yet; on failure nothing is left of it."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        os.fchmod(fd, mode)
+        write_all(fd, data)
+        if durable:
+            os.fsync(fd)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(path)
+        raise
+    finally:
+        os.close(fd)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def sync_dir(path: str) -> None:
+    """Make the names in a folder survive a power cut, where the file system can."""
+    fd = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
+            raise
+    finally:
+        os.close(fd)
+
+
+def cannot(action: str, path: str, error: OSError) -> ConfigurationError:
+    """What failed with a file, and what a person can do about it."""
+    advice = _ADVICE.get(error.errno or 0, "check the path and try again")
+    reason = error.strerror or str(error)
+    return ConfigurationError(f"Cannot {action} {path} ({reason}): {advice}.")
+
+
+_ADVICE = {
+    errno.ENOSPC: "free some space on this disk, then try again",
+    errno.EDQUOT: "your disk quota is used up; free some space, then try again",
+    errno.EFBIG: "the file has reached the size limit of this process (ulimit -f); raise it",
+    errno.EACCES: "give yourself access to it, or set COPILOT_HOME to a folder you own",
+    errno.EPERM: "give yourself access to it, or set COPILOT_HOME to a folder you own",
+    errno.EROFS: "the file system is read-only; set COPILOT_HOME to a folder you can write to",
+    errno.EISDIR: "a folder stands where a file belongs; move it away",
+    errno.ENOTDIR: "a file stands where a folder belongs; move it away",
+    errno.EIO: "the disk reports an error; copy what you need to another disk and check this one",
+}
+
+
+def _mode_of(path: str) -> int:
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode)
+    except OSError:
+        return 0o600
+
+
+@contextmanager
+def _turn(lock: str) -> Iterator[None]:
+    """Hold a lock file for a moment; the system releases it if the holder dies."""
+    import fcntl
+
+    try:
+        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise cannot("create the lock", lock, error) from error
+    try:
+        give_up = time.monotonic() + _LOCK_PATIENCE
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > give_up:
+                    raise ConfigurationError(
+                        f"Another process has held {lock} for {_LOCK_PATIENCE:.0f} seconds: "
+                        "end it and try again."
+                    ) from None
+                time.sleep(0.002)
+            except OSError as error:
+                if error.errno not in _NO_FLOCK:
+                    raise cannot("lock", lock, error) from error
+                fcntl.lockf(fd, fcntl.LOCK_EX)  # some network file systems have only this kind
+                break
+        yield
+    finally:
+        os.close(fd)

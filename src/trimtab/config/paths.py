@@ -1,0 +1,81 @@
+"""Where configuration and state live: one view of the directories for every part."""
+
+import os
+from collections.abc import Mapping
+
+import msgspec
+
+from trimtab.contracts.errors import ConfigurationError
+
+DIRECTORY = ".copilot"
+
+
+class Home(msgspec.Struct, frozen=True):
+    """The two base folders. `config` is what a person edits, `state` what programs write."""
+
+    config: str
+    state: str
+
+    @property
+    def settings(self) -> str:
+        return os.path.join(self.config, "settings.json")
+
+    @property
+    def permissions(self) -> str:
+        return os.path.join(self.config, "permissions-config.json")
+
+    @property
+    def session_state(self) -> str:
+        return os.path.join(self.state, "session-state")
+
+    @property
+    def trash(self) -> str:
+        return os.path.join(self.state, "trash")
+
+    @property
+    def logs(self) -> str:
+        return os.path.join(self.state, "logs")
+
+
+def find_home(env: Mapping[str, str]) -> Home:
+    """`COPILOT_HOME` decides for everything; else the XDG variables; else `~/.copilot`."""
+    if chosen := env.get("COPILOT_HOME"):
+        base = _checked(os.path.abspath(_expanded(chosen, env)), "COPILOT_HOME")
+        return Home(config=base, state=base)
+    return Home(
+        config=_under("XDG_CONFIG_HOME", env),
+        state=_under("XDG_STATE_HOME", env),
+    )
+
+
+def _under(variable: str, env: Mapping[str, str]) -> str:
+    """`.copilot` below the folder a variable names. The XDG rules ignore a relative one."""
+    base = _expanded(env.get(variable, ""), env)
+    if not os.path.isabs(base):
+        base, variable = _home(env), "HOME"
+    return _checked(os.path.join(base, DIRECTORY), variable)
+
+
+def _expanded(path: str, env: Mapping[str, str]) -> str:
+    if path == "~" or path.startswith("~/"):
+        return _home(env) + path[1:]
+    return path
+
+
+def _home(env: Mapping[str, str]) -> str:
+    home = env.get("HOME") or os.path.expanduser("~")
+    if not os.path.isabs(home):
+        raise ConfigurationError(
+            "The home directory is unknown: set HOME or COPILOT_HOME to an absolute path."
+        )
+    return home
+
+
+def _checked(path: str, variable: str) -> str:
+    if "\0" in path:
+        raise ConfigurationError(f"{variable} holds a NUL character: set it to a folder's path.")
+    if os.path.lexists(path) and not os.path.isdir(path):
+        raise ConfigurationError(
+            f"{path} (from {variable}) is not a folder: move it away or set COPILOT_HOME elsewhere."
+        )
+    return path

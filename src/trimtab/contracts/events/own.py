@@ -1,0 +1,45 @@
+"""Events that only Trimtab writes; other readers of a log may ignore them."""
+
+from trimtab.contracts.events.envelope import EventData, JsonObject
+
+
+class ModelCall(EventData, type="trimtab.model_call"):
+    """One call to a model, paid for or not: the durable record behind all usage figures.
+
+    `purpose` is main, subagent, compaction or title; `status` success, error or aborted. Numbers
+    the service did not give are absent, never 0. `cost_usd` is absent when no price is known.
+    """
+
+    purpose: str
+    model: str
+    status: str
+    requested_model: str | None = None
+    turn_id: str | None = None
+    attempt: int = 0
+    duration_ms: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost_usd: float | None = None
+    status_code: int | None = None
+
+
+class PromptQueued(EventData, type="trimtab.prompt_queued"):
+    """A prompt was accepted. It leaves the queue with the `user.message` of the same messageId."""
+
+    message_id: str
+    text: str
+    mode: str = "enqueue"
+    source: str = "user"
+    front: bool = False
+    display: str | None = None
+    attachments: list[JsonObject] | None = None
+
+
+class PromptWithdrawn(EventData, type="trimtab.prompt_withdrawn"):
+    """A queued prompt was taken back unanswered."""
+
+    message_id: str
+    reason: str | None = None

@@ -1,0 +1,1 @@
+"""The two loops of an agent, and the processors that step into them."""

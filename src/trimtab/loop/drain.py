@@ -1,0 +1,49 @@
+"""The outer loop: prompts one after another, and the gate a run must pass to stop."""
+
+from trimtab.contracts.events.assistant import AssistantIdle
+from trimtab.contracts.events.session import SessionIdle
+from trimtab.contracts.processor import Stop
+from trimtab.contracts.run import Prompt, Run
+from trimtab.loop.turns import respond
+
+
+async def drain(run: Run) -> Stop:
+    """Answer every waiting prompt; returns why the last one ended."""
+    stop = Stop(reason="end_turn")
+    while (prompt := run.inbox.take()) is not None:
+        try:
+            admitted = await admit(run, prompt)
+        except BaseException:
+            run.inbox.give_back(prompt)
+            raise
+        if admitted is None:
+            continue
+        stop = await respond(run, admitted)
+        if stop.reason == "end_turn":
+            stop = await pass_gate(run, stop)
+        if stop.exit_code:
+            break
+    run.session.emit(AssistantIdle())
+    run.session.emit(SessionIdle(mode=run.mode))
+    return stop
+
+
+async def admit(run: Run, prompt: Prompt) -> Prompt | None:
+    """Let processors see a prompt before it enters the conversation."""
+    current: Prompt | None = prompt
+    for processor in run.processors:
+        if current is not None:
+            current = await processor.on_prompt(run, current)
+    return current
+
+
+async def pass_gate(run: Run, stop: Stop) -> Stop:
+    """Ask the processors whether the run may stop; the first that objects decides."""
+    for processor in run.processors:
+        verdict = await processor.before_stop(run, stop)
+        if isinstance(verdict, Prompt):
+            run.inbox.put(verdict, front=True)
+            return stop
+        if verdict is not None:
+            return verdict
+    return stop

@@ -1,0 +1,136 @@
+"""The tool calls of one reply: every one ends with a result, whatever happens."""
+
+import asyncio
+from collections.abc import Sequence
+
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
+from trimtab.contracts.events.user import UserMessage
+from trimtab.contracts.messages import ToolCall
+from trimtab.contracts.processor import PendingCall
+from trimtab.contracts.run import Run
+from trimtab.contracts.tool import Tool, ToolResult
+
+INTERRUPTED = "The execution of this tool, or a previous tool was interrupted."
+
+
+async def execute(run: Run, calls: Sequence[ToolCall]) -> list[ToolResult]:
+    """Run the calls of one reply side by side; results are recorded as they come in."""
+    for call in calls:
+        run.session.emit(
+            ToolExecutionStart(
+                tool_call_id=call.id,
+                tool_name=call.name,
+                arguments=call.readable_arguments(),
+                model=run.options.model,
+                turn_id=str(run.turn),
+            )
+        )
+    if len(calls) == 1 or not run.options.parallel_tools:
+        results = [await settle(run, call) for call in calls]
+    else:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(settle(run, call)) for call in calls]
+        results = [task.result() for task in tasks]
+    record_images(run, results)
+    return results
+
+
+async def settle(run: Run, call: ToolCall) -> ToolResult:
+    """Bring one call to its result and record it."""
+    try:
+        result = await attempt(run, call)
+    except asyncio.CancelledError:
+        record(run, call, ToolResult(text=INTERRUPTED, kind="failure"), code="interrupted")
+        raise
+    except Exception as error:  # a bug of the tool, or of the system below it
+        result = ToolResult(text=describe_crash(call, error), kind="failure", summary=str(error))
+    record(run, call, result)
+    return result
+
+
+async def attempt(run: Run, call: ToolCall) -> ToolResult:
+    """Check a call, let processors see it, run it, let processors see its result."""
+    tool = run.tools.get(call.name)
+    if tool is None:
+        return ToolResult(text=f"Tool '{call.name}' does not exist.", kind="failure")
+    args = run.read_arguments(tool.spec, call.arguments)
+    if isinstance(args, ToolResult):
+        return args
+    pending = PendingCall(call=call, tool=tool, args=args)
+    for processor in run.processors:
+        verdict = await processor.before_tool(run, pending)
+        if isinstance(verdict, ToolResult):
+            return verdict
+        pending = verdict
+    ctx = run.tool_context(call.id)
+    if mutates(pending, run):
+        await run.session.synced()
+    result = await pending.tool.run(pending.args, ctx)
+    for processor in run.processors:
+        result = await processor.after_tool(run, pending, result)
+    return result
+
+
+def mutates(pending: PendingCall, run: Run) -> bool:
+    """Whether the call may change anything, so that its start must be on disk first."""
+    tool: Tool = pending.tool
+    return any(access.mutates for access in tool.access(pending.args, run.tool_context("")))
+
+
+def record(run: Run, call: ToolCall, result: ToolResult, code: str | None = None) -> None:
+    """Emit what a call came to."""
+    success = result.kind == "success"
+    message = result.summary or result.text
+    edits: list[JsonObject] = [
+        {
+            "kind": "create" if change.created else "edit",
+            "path": change.path,
+            "linesAdded": change.lines_added,
+            "linesRemoved": change.lines_removed,
+        }
+        for change in result.changes
+    ]
+    run.session.emit(
+        ToolExecutionComplete(
+            tool_call_id=call.id,
+            success=success,
+            model=run.options.model,
+            interaction_id=run.interaction_id,
+            turn_id=str(run.turn),
+            result={"content": result.text, "detailedContent": result.detail or result.text}
+            if success
+            else None,
+            error=None if success else {"message": message, "code": code or result.kind},
+            tool_telemetry=result.telemetry or None,
+            file_edits=edits or None,
+            model_text=None if success or message == result.text else result.text,
+        )
+    )
+
+
+def record_images(run: Run, results: Sequence[ToolResult]) -> None:
+    """Images reach the model in a user message of their own, after all results."""
+    for image in (image for result in results for image in result.images):
+        run.session.emit(
+            UserMessage(
+                content=f"Image file at path {image.name}" if image.name else "Image",
+                attachments=[
+                    {
+                        "type": "blob",
+                        "data": image.data,
+                        "mimeType": image.mime_type,
+                        "displayName": image.name,
+                    }
+                ],
+                source="tool",
+                interaction_id=run.interaction_id,
+            )
+        )
+
+
+def describe_crash(call: ToolCall, error: Exception) -> str:
+    return (
+        f"Failed to execute `{call.name}` tool with arguments: {call.arguments} "
+        f"due to error: {type(error).__name__}: {error}"
+    )

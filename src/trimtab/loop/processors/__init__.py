@@ -1,0 +1,1 @@
+"""Processors that belong to the loop itself; hooks and permissions bring their own."""

@@ -1,0 +1,71 @@
+"""Autopilot: the agent goes on until it says itself that it is done, or that it is blocked."""
+
+from trimtab.contracts.events.session import (
+    SessionAutopilotStopped,
+    SessionInfo,
+    SessionTaskComplete,
+)
+from trimtab.contracts.processor import PendingCall, Processor, Stop
+from trimtab.contracts.run import Prompt, Run
+from trimtab.contracts.tool import ToolResult
+
+TOOL = "task_complete"
+
+
+class Autopilot(Processor):
+    """Nudges a model that stops without `task_complete`, at most `max_continues` times a prompt."""
+
+    def __init__(self, nudge: str, max_continues: int) -> None:
+        self._nudge = nudge
+        self._max_continues = max_continues
+        self._continues = 0
+
+    async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt:
+        if prompt.source == "user":
+            self._continues = 0
+        return prompt
+
+    async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
+        if run.mode == "autopilot" and pending.call.name == TOOL and result.kind == "success":
+            self._complete(run, pending.args)
+        return result
+
+    async def before_stop(self, run: Run, stop: Stop) -> Prompt | Stop | None:
+        if run.mode != "autopilot":
+            return None
+        if self._continues >= self._max_continues:
+            return self._end_at_cap(run)
+        self._continues += 1
+        run.session.emit(
+            SessionInfo(
+                info_type="autopilot_continuation",
+                message=f"Continuing autonomously ({self._continues} of {self._max_continues})",
+            )
+        )
+        return Prompt(text=self._nudge, source="autopilot")
+
+    def _complete(self, run: Run, args: dict[str, object]) -> None:
+        summary = str(args.get("summary") or "")
+        blocked = args.get("outcome") == "blocked"
+        run.session.emit(
+            SessionTaskComplete(
+                summary=summary,
+                success=not blocked,
+                outcome="blocked" if blocked else "completed",
+            )
+        )
+        run.session.emit(SessionAutopilotStopped(reason="blocked" if blocked else TOOL))
+        run.stop = Stop(
+            reason="blocked" if blocked else "task_complete",
+            exit_code=3 if blocked else 0,
+            message=summary,
+        )
+
+    def _end_at_cap(self, run: Run) -> Stop:
+        message = (
+            f"Autopilot stopped after {self._continues} continuations without task_complete; "
+            "raise --max-autopilot-continues or resume the session with clearer instructions."
+        )
+        run.session.emit(SessionAutopilotStopped(reason="cap_reached"))
+        run.session.emit(SessionInfo(info_type="autopilot_stopped", message=message))
+        return Stop(reason="continuation_cap", exit_code=3, message=message)

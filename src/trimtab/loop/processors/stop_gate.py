@@ -1,0 +1,40 @@
+"""The stop gate: somebody outside may send the agent back to work, a bounded number of times."""
+
+from collections.abc import Awaitable, Callable
+
+from trimtab.contracts.events.session import SessionWarning
+from trimtab.contracts.processor import Processor, Stop
+from trimtab.contracts.run import Prompt, Run
+
+LIMIT = 8
+
+StopHook = Callable[[Run, bool], Awaitable[str | None]]
+"""Given the run and whether a block is already in force, gives the reason to go on, or None."""
+
+
+class StopGate(Processor):
+    """Asks an `agentStop` hook before a run may stop.
+
+    A block's reason becomes the next prompt. After 8 blocks in a row the run stops all the same:
+    a check that can never pass must not bill for ever.
+    """
+
+    def __init__(self, hook: StopHook) -> None:
+        self._hook = hook
+        self._blocks = 0
+
+    async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt:
+        if prompt.source != "hook":
+            self._blocks = 0
+        return prompt
+
+    async def before_stop(self, run: Run, stop: Stop) -> Prompt | Stop | None:
+        reason = await self._hook(run, self._blocks > 0)
+        if not reason:
+            return None
+        if self._blocks >= LIMIT:
+            message = f"An agentStop hook blocked {LIMIT} times in a row; stopping all the same."
+            run.session.emit(SessionWarning(warning_type="agent_stop_block_limit", message=message))
+            return Stop(reason="agent_stop_block_limit", exit_code=3, message=message)
+        self._blocks += 1
+        return Prompt(text=reason, source="hook")

@@ -1,0 +1,24 @@
+"""A prompt becomes a message the model sees."""
+
+from trimtab.contracts.events.user import PendingMessagesModified, UserMessage
+from trimtab.contracts.run import Prompt, Run
+
+
+def record_prompt(run: Run, prompt: Prompt, *, delivery: str) -> None:
+    """Emit the `user.message` of a prompt. From here on its text never changes."""
+    automatic = prompt.source == "autopilot"
+    run.session.emit(
+        UserMessage(
+            content="" if automatic else prompt.display or prompt.text,
+            transformed_content=prompt.transformed or prompt.text,
+            attachments=list(prompt.attachments),
+            source=None if prompt.source == "user" else prompt.source,
+            agent_mode=run.mode,
+            interaction_id=run.interaction_id,
+            message_id=prompt.id,
+            delivery=delivery,
+            is_autopilot_continuation=automatic or None,
+        )
+    )
+    run.session.emit(PendingMessagesModified())
+    run.headers = prompt.headers

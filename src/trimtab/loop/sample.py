@@ -1,0 +1,211 @@
+"""One model call: stream it, publish what arrives, record what it came to."""
+
+from contextlib import aclosing
+from time import perf_counter
+
+from trimtab.contracts.errors import ModelError
+from trimtab.contracts.events.assistant import (
+    AssistantMessage,
+    AssistantMessageDelta,
+    AssistantMessageStart,
+    AssistantReasoning,
+    AssistantReasoningDelta,
+    AssistantUsage,
+)
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.model import ModelCallFailure, ModelCallStart
+from trimtab.contracts.events.own import ModelCall
+from trimtab.contracts.ids import new_id
+from trimtab.contracts.messages import Reasoning, ToolCall
+from trimtab.contracts.provider import ReasoningDelta, Reply, Request, TextDelta
+from trimtab.contracts.run import Run
+
+
+async def sample(run: Run) -> Reply:
+    """Call the model until it answers or no processor wants another try."""
+    attempt = 0
+    while True:
+        try:
+            return await Sampling(run, attempt).finish()
+        except ModelError as error:
+            if not await may_retry(run, error, attempt):
+                raise
+            attempt += 1
+
+
+async def may_retry(run: Run, error: ModelError, attempt: int) -> bool:
+    """Every processor hears of the failure; one that wants another try is enough."""
+    wanted = [await processor.on_request_error(run, error, attempt) for processor in run.processors]
+    return any(wanted)
+
+
+class Sampling:
+    """One attempt: what has arrived of it, and the events that tell so."""
+
+    def __init__(self, run: Run, attempt: int) -> None:
+        self._run = run
+        self._attempt = attempt
+        self._message_id = new_id()
+        self._reasoning_id = new_id()
+        self._started = perf_counter()
+        self._first_token: float | None = None
+        self._text_started = False
+
+    async def finish(self) -> Reply:
+        run = self._run
+        run.session.emit(ModelCallStart(turn_id=str(run.turn), model=run.options.model))
+        status = "aborted"
+        try:
+            reply = await self._receive()
+            status = "success"
+        except ModelError as error:
+            status = "error"
+            self._record_failure(error)
+            raise
+        finally:
+            if status == "aborted":
+                self._record_call(status)
+        self._record(reply)
+        return reply
+
+    async def _receive(self) -> Reply:
+        run = self._run
+        session = run.session
+        request = Request(
+            model=run.options.model,
+            system=session.conversation.system,
+            messages=tuple(session.conversation.messages),
+            tools=run.specs,
+            stream=run.options.stream,
+            effort=run.options.effort,
+            max_output_tokens=run.options.max_output_tokens,
+            headers=run.headers,
+            cache_key=session.id,
+        )
+        async with aclosing(run.provider.stream(request)) as stream:
+            async for item in stream:
+                if isinstance(item, Reply):
+                    return item
+                if self._first_token is None:
+                    self._first_token = perf_counter()
+                if isinstance(item, TextDelta):
+                    self._publish_text(item.text)
+                elif isinstance(item, ReasoningDelta):
+                    self._publish_reasoning(item.text)
+        raise ModelError(
+            "The model service ended its answer without finishing it; try again.",
+            category="transport",
+        )
+
+    def _publish_reasoning(self, text: str) -> None:
+        self._run.session.emit(
+            AssistantReasoningDelta(reasoning_id=self._reasoning_id, delta_content=text)
+        )
+
+    def _publish_text(self, text: str) -> None:
+        session = self._run.session
+        if not self._text_started:
+            self._text_started = True
+            session.emit(AssistantMessageStart(message_id=self._message_id))
+        session.emit(AssistantMessageDelta(message_id=self._message_id, delta_content=text))
+
+    def _record(self, reply: Reply) -> None:
+        run = self._run
+        message, usage = reply.message, reply.usage
+        model = reply.model or run.options.model
+        duration = int((perf_counter() - self._started) * 1000)
+        run.session.emit(
+            AssistantUsage(
+                model=model,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                cache_read_tokens=usage.cache_read_tokens,
+                cache_write_tokens=usage.cache_write_tokens,
+                reasoning_tokens=usage.reasoning_tokens,
+                duration=duration,
+                time_to_first_token_ms=self._time_to_first_token(),
+                initiator="agent" if run.turn else "user",
+                provider_call_id=reply.request_id,
+                reasoning_effort=run.options.effort,
+                finish_reason=reply.finish_reason,
+            )
+        )
+        reasoning = message.reasoning or Reasoning()
+        if reasoning.text or reasoning.opaque or reasoning.encrypted:
+            run.session.emit(
+                AssistantReasoning(
+                    reasoning_id=self._reasoning_id,
+                    content=reasoning.text or "",
+                )
+            )
+        self._record_call("success", reply)
+        run.session.emit(
+            AssistantMessage(
+                message_id=self._message_id,
+                content=message.text,
+                tool_requests=[_request(call) for call in message.tool_calls],
+                reasoning_opaque=reasoning.opaque,
+                reasoning_text=reasoning.text,
+                reasoning_wire_field=reasoning.field,
+                reasoning_blocks={"blocks": reasoning.blocks} if reasoning.blocks else None,
+                encrypted_content=reasoning.encrypted,
+                phase=message.phase,
+                output_tokens=usage.output_tokens,
+                interaction_id=run.interaction_id,
+                request_id=reply.request_id,
+                model=model,
+                turn_id=str(run.turn),
+            )
+        )
+
+    def _record_call(self, status: str, reply: Reply | None = None) -> None:
+        run = self._run
+        usage = reply.usage if reply else None
+        run.session.emit(
+            ModelCall(
+                purpose="main",
+                model=(reply and reply.model) or run.options.model,
+                requested_model=run.options.model,
+                status=status,
+                turn_id=str(run.turn),
+                attempt=self._attempt,
+                duration_ms=int((perf_counter() - self._started) * 1000),
+                input_tokens=usage.input_tokens if usage else None,
+                output_tokens=usage.output_tokens if usage else None,
+                cache_read_tokens=usage.cache_read_tokens if usage else None,
+                cache_write_tokens=usage.cache_write_tokens if usage else None,
+                reasoning_tokens=usage.reasoning_tokens if usage else None,
+            )
+        )
+
+    def _record_failure(self, error: ModelError) -> None:
+        run = self._run
+        run.session.emit(
+            ModelCallFailure(
+                source="top_level",
+                model=run.options.model,
+                status_code=error.status,
+                duration_ms=int((perf_counter() - self._started) * 1000),
+                error_message=error.message,
+                retry_attempt=self._attempt,
+                failure_kind="transport" if error.category == "transport" else "api",
+            )
+        )
+        self._record_call("error")
+
+    def _time_to_first_token(self) -> int | None:
+        return (
+            None if self._first_token is None else int((self._first_token - self._started) * 1000)
+        )
+
+
+def _request(call: ToolCall) -> JsonObject:
+    request: JsonObject = {
+        "toolCallId": call.id,
+        "name": call.name,
+        "arguments": call.readable_arguments(),
+        "type": call.kind,
+    }
+    if call.extra:
+        request["extra"] = call.extra
+    return request

@@ -1,0 +1,40 @@
+"""The inner loop: call the model, run the tools it asks for, until it asks for none."""
+
+from trimtab.contracts.events.assistant import AssistantTurnEnd, AssistantTurnStart
+from trimtab.contracts.ids import new_id
+from trimtab.contracts.processor import Stop
+from trimtab.contracts.run import Prompt, Run
+from trimtab.loop.execute import execute
+from trimtab.loop.prompt import record_prompt
+from trimtab.loop.sample import sample
+
+
+async def respond(run: Run, prompt: Prompt) -> Stop:
+    """Answer one prompt. A turn that was started always ends, whatever happens in it."""
+    run.interaction_id, run.turn, run.stop = new_id(), 0, None
+    record_prompt(run, prompt, delivery="queued" if run.total_turns else "idle")
+    while True:
+        turn_id = str(run.turn)
+        run.session.emit(AssistantTurnStart(turn_id=turn_id, interaction_id=run.interaction_id))
+        try:
+            stop = await take_turn(run)
+        finally:
+            run.session.emit(AssistantTurnEnd(turn_id=turn_id))
+        run.turn += 1
+        run.total_turns += 1
+        if stop is not None:
+            return stop
+
+
+async def take_turn(run: Run) -> Stop | None:
+    """One model call and the tool calls it asks for; returns a reason to stop, if there is one."""
+    for processor in run.processors:
+        if (stop := await processor.before_request(run)) is not None:
+            return stop
+    reply = await sample(run)
+    if not reply.message.tool_calls:
+        return run.stop or Stop(reason="end_turn")
+    results = await execute(run, reply.message.tool_calls)
+    if any(result.kind == "rejected" for result in results):
+        return Stop(reason="rejected", message="A tool call was rejected.")
+    return run.stop

@@ -1,0 +1,1 @@
+"""May this happen? One decision point through which every effect passes."""

@@ -1,0 +1,1 @@
+"""Model services: wires, endpoints, and the one module that opens connections."""

@@ -1,0 +1,78 @@
+"""Keys: where they come from and in which header they go. A key never shows in a repr."""
+
+import asyncio
+from typing import Literal
+
+import msgspec
+
+from trimtab.contracts.errors import AuthenticationError
+
+AuthKind = Literal["none", "bearer", "api-key", "x-api-key"]
+
+_HEADERS = {
+    "bearer": ("authorization", "Bearer "),
+    "api-key": ("api-key", ""),
+    "x-api-key": ("x-api-key", ""),
+}
+_COMMAND_SECONDS = 30.0
+
+
+class Key(msgspec.Struct, frozen=True, kw_only=True):
+    """A key, or the shell command that prints one (run for every request).
+
+    `source` says where a person set it, for messages.
+    """
+
+    value: str = ""
+    command: str = ""
+    source: str = ""
+
+    def __repr__(self) -> str:
+        return f"Key(source={self.source!r})"
+
+    async def reveal(self) -> str:
+        return await _run(self.command, self.source) if self.command else self.value
+
+
+def auth_header(kind: AuthKind, key: str) -> dict[str, str]:
+    if kind == "none" or not key:
+        return {}
+    name, prefix = _HEADERS[kind]
+    return {name: prefix + key}
+
+
+async def _run(command: str, source: str) -> str:
+    from asyncio.subprocess import DEVNULL, PIPE
+
+    process = await asyncio.create_subprocess_shell(
+        command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, start_new_session=True
+    )
+    try:
+        async with asyncio.timeout(_COMMAND_SECONDS):
+            output, _ = await process.communicate()
+    except TimeoutError:
+        raise AuthenticationError(
+            f"The command in {source} gave no key within {_COMMAND_SECONDS:g} seconds; run it "
+            "yourself to see why."
+        ) from None
+    finally:
+        if process.returncode is None:
+            _kill(process.pid)
+            await process.wait()
+    key = output.decode("utf-8", "replace").strip()
+    if process.returncode or not key:
+        raise AuthenticationError(
+            f"The command in {source} gave no key (exit code {process.returncode}); run it "
+            "yourself to see why."
+        )
+    return key
+
+
+def _kill(group: int) -> None:
+    import os
+    import signal
+
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,255 @@
+"""One HTTP/1.1 connection: writes a request in pieces, hands on the answer as it arrives."""
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+
+from trimtab.contracts.errors import ModelError
+from trimtab.providers.http1 import Head, MessageParser, ProtocolError
+
+_WRITE_BLOCK = 256 * 1024
+_READ_AHEAD = 1024 * 1024
+
+
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds: to connect; without a byte before the answer begins; without one in its middle."""
+
+    connect: float = 30.0
+    first_byte: float = 300.0
+    between_bytes: float = 120.0
+
+
+class ConnectionGone(Exception):
+    """The peer closed the connection before a byte of the answer came."""
+
+
+class Connection(asyncio.Protocol):
+    """Serves one exchange at a time; `origin` is where it leads."""
+
+    def __init__(self, origin: str, timeouts: Timeouts) -> None:
+        self.origin = origin
+        self.loop = asyncio.get_running_loop()
+        self.transport: asyncio.Transport | None = None
+        self.exchanges = 0
+        self.idle_since = 0.0
+        self._timeouts = timeouts
+        self._parser: MessageParser | None = None
+        self._pieces: list[bytes] = []
+        self._buffered = 0
+        self._failure: Exception | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._writing_paused = False
+        self._reading_paused = False
+        self._written = True
+        self._heard = False
+        self._silent_limit = timeouts.first_byte
+        self._deadline = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether another request may be sent on it."""
+        parser = self._parser
+        return (
+            self._failure is None
+            and self.transport is not None
+            and not self.transport.is_closing()
+            and self._written
+            and (parser is None or _left_clean(parser))
+        )
+
+    @property
+    def complete(self) -> bool:
+        """Whether the whole answer has arrived."""
+        return self._parser is not None and self._parser.complete
+
+    @property
+    def _answered(self) -> bool:
+        return self._parser is not None and self._parser.head is not None
+
+    async def exchange(
+        self, head: bytes, body: Sequence[bytes] = (), *, tunnel: bool = False
+    ) -> Head:
+        """Send a request and wait for the head of the answer."""
+        self._parser = parser = MessageParser(tunnel=tunnel)
+        self._pieces = []
+        self._buffered = 0
+        self._silent_limit = self._timeouts.first_byte
+        self._heard = False
+        self._written = False
+        self._watch()
+        await self._write(head, body)
+        while parser.head is None:
+            await self._wait()
+        self.exchanges += 1
+        self._watch()
+        return parser.head
+
+    async def receive(self) -> bytes:
+        """The next bytes of the answer's body; empty when it is complete."""
+        while not self._pieces:
+            if self.complete:
+                return b""
+            await self._wait()
+        data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces = []
+        self._buffered = 0
+        if self._reading_paused and self.transport is not None:
+            self._reading_paused = False
+            self.transport.resume_reading()
+        return data
+
+    def rest(self) -> None:
+        """The exchange is over: stop watching the clock."""
+        self.idle_since = self.loop.time()
+        self._stop_watching()
+
+    def abort(self) -> None:
+        """Close at once, whatever is under way."""
+        self._stop_watching()
+        if self._failure is None:
+            self._failure = ConnectionGone()
+        if self.transport is not None:
+            self.transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        parser = self._parser
+        if parser is None or parser.complete:
+            # Nothing was asked for, so whatever this is cannot be an answer of ours.
+            self.abort()
+            return
+        self._heard = True
+        self._silent_limit = self._timeouts.between_bytes
+        self._deadline = self.loop.time() + self._silent_limit
+        try:
+            pieces = parser.feed(data)
+        except ProtocolError as error:
+            self._fail(_broken(str(error)))
+            return
+        if pieces:
+            self._pieces += pieces
+            self._buffered += len(data)
+            if self._buffered > _READ_AHEAD and self.transport is not None:
+                self._reading_paused = True
+                self.transport.pause_reading()
+        self._wake()
+
+    def eof_received(self) -> bool:
+        self._ended(None)
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._ended(error)
+
+    def pause_writing(self) -> None:
+        self._writing_paused = True
+
+    def resume_writing(self) -> None:
+        self._writing_paused = False
+        self._wake()
+
+    async def _write(self, head: bytes, body: Sequence[bytes]) -> None:
+        block, size = [head], len(head)
+        for piece in body:
+            block.append(piece)
+            size += len(piece)
+            if size >= _WRITE_BLOCK:
+                await self._send(b"".join(block))
+                block, size = [], 0
+                if self._answered:
+                    return
+        await self._send(b"".join(block))
+        self._written = True
+
+    async def _send(self, data: bytes) -> None:
+        if self._failure is not None or self.transport is None:
+            raise self._failure or ConnectionGone()
+        self.transport.write(data)
+        # An early answer (413, say) ends the wait: the peer may read no more.
+        while self._writing_paused and not self._answered:
+            await self._wait()
+
+    async def _wait(self) -> None:
+        """Wait until something happened; raises what ended the connection, if that did."""
+        self._raise_failure()
+        self._deadline = self.loop.time() + self._silent_limit
+        self._waiter = self.loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+        self._raise_failure()
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None and not self.complete:
+            raise self._failure
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _fail(self, error: Exception) -> None:
+        if self._failure is None:
+            self._failure = error
+        if self.transport is not None:
+            self.transport.abort()
+        self._wake()
+
+    def _ended(self, error: Exception | None) -> None:
+        parser = self._parser
+        if parser is not None and self._heard and not parser.complete:
+            try:
+                if error is not None:
+                    raise ProtocolError(str(error))
+                parser.end()
+            except ProtocolError as cut:
+                self._fail(_broken(str(cut)))
+                return
+        self._stop_watching()
+        if self._failure is None:
+            self._failure = ConnectionGone(*([error] if error else []))
+        self._wake()
+
+    def _watch(self) -> None:
+        self._stop_watching()
+        self._deadline = self.loop.time() + self._silent_limit
+        self._timer = self.loop.call_at(self._deadline, self._check)
+
+    def _stop_watching(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _check(self) -> None:
+        """The clock ran: silent too long while someone waits, or look again later."""
+        now = self.loop.time()
+        if self._waiter is None:
+            self._deadline = now + self._silent_limit
+        if now < self._deadline:
+            self._timer = self.loop.call_at(self._deadline, self._check)
+            return
+        self._timer = None
+        self._fail(
+            ModelError(
+                f"The model service sent nothing for {self._silent_limit:g} seconds; try again, or "
+                "check that the service is up.",
+                category="transport",
+                code="stalled",
+            )
+        )
+
+
+def _left_clean(parser: MessageParser) -> bool:
+    head = parser.head
+    return parser.complete and head is not None and not parser.rest and head.keeps_alive
+
+
+def _broken(reason: str) -> ModelError:
+    return ModelError(
+        f"The model service's answer broke off ({reason}); try again.", category="transport"
+    )

@@ -1,0 +1,231 @@
+"""Turns what a service says went wrong into a `ModelError`, by tables."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from trimtab.contracts.errors import AuthenticationError, ModelError
+
+_BY_STATUS = {
+    400: "invalid",
+    401: "auth",
+    402: "quota",
+    403: "auth",
+    404: "not_found",
+    408: "retryable",
+    409: "retryable",
+    413: "too_large",
+    422: "invalid",
+    429: "rate_limit",
+    499: "retryable",
+    503: "overloaded",
+    529: "overloaded",
+}
+
+# Codes and types that say more than the status they come with.
+_BY_CODE = {
+    "insufficient_quota": "quota",
+    "quota_exceeded": "quota",
+    "billing_error": "quota",
+    "billing_hard_limit_reached": "quota",
+    "insufficient_balance": "quota",
+    "context_length_exceeded": "too_large",
+    "model_max_prompt_tokens_exceeded": "too_large",
+    "request_too_large": "too_large",
+    "string_above_max_length": "too_large",
+    "overloaded_error": "overloaded",
+    "engine_overloaded": "overloaded",
+    "model_overloaded": "overloaded",
+    "unavailable": "overloaded",
+    "slow_down": "overloaded",
+    "model_not_found": "not_found",
+    "model_not_supported": "not_found",
+    "deploymentnotfound": "not_found",
+    "content_filter": "refused",
+    "content_policy_violation": "refused",
+}
+
+# Used only where no status came with the error: in the middle of a stream.
+_BY_STREAM_TYPE = {
+    "authentication_error": "auth",
+    "permission_error": "auth",
+    "invalid_api_key": "auth",
+    "rate_limit_error": "rate_limit",
+    "rate_limit_exceeded": "rate_limit",
+    "tokens": "rate_limit",
+    "requests": "rate_limit",
+    "resource_exhausted": "rate_limit",
+    "not_found_error": "not_found",
+    "invalid_request_error": "invalid",
+    "invalid_prompt": "refused",
+}
+
+# How the well-known services say that the conversation does not fit the model.
+_TOO_LARGE = (
+    "maximum context length",
+    "context length exceeded",
+    "context_length_exceeded",
+    "context window",
+    "context limit",
+    "context size",
+    "greater than the context length",
+    "prompt is too long",
+    "input is too long",
+    "input token count",
+    "maximum prompt length",
+    "prompt token count",
+    "reduce the length of the messages",
+    "exceeded model token limit",
+    "too many tokens",
+    "too large for model",
+)
+
+_WORDS = {
+    "auth": ("The model service refused the credentials", "set a valid key for it"),
+    "quota": (
+        "The account's quota or credit is used up",
+        "check its plan and billing, or use another provider",
+    ),
+    "rate_limit": ("The model service limits the rate of requests", "wait a moment and try again"),
+    "overloaded": ("The model service is overloaded", "try again in a moment"),
+    "retryable": ("The model service failed", "try again in a moment"),
+    "invalid": ("The model service rejected the request", "correct what it names"),
+    "not_found": (
+        "The model service does not know the model or the address",
+        "check the name of the model and the base URL",
+    ),
+    "too_large": (
+        "The conversation is too large for the model",
+        "compact it or start a new session",
+    ),
+    "refused": ("The model service declined to answer", "reword the request"),
+}
+
+_REQUEST_IDS = ("x-request-id", "request-id", "x-github-request-id", "apim-request-id", "cf-ray")
+_MESSAGE_LIMIT = 400
+
+
+def from_response(
+    status: int, headers: Mapping[str, str], body: bytes, *, secrets: Sequence[str] = ()
+) -> ModelError:
+    """The error an unsuccessful HTTP answer means."""
+    message, codes = _read_body(body)
+    if 300 <= status < 400:
+        message = f"it redirects to {headers.get('location', 'another address')}"
+    category = _category(status, message, codes)
+    error = _build(category, status, redact(message, secrets), codes)
+    error.retry_after = retry_after(headers)
+    error.request_id = request_id(headers)
+    return error
+
+
+def from_stream(value: Any, *, secrets: Sequence[str] = ()) -> ModelError:
+    """The error object a service put into a stream that had begun well."""
+    message, codes = _read_error(value)
+    status = next((int(code) for code in codes if code.isdigit() and len(code) == 3), None)
+    category = _category(status, message, codes)
+    return _build(category, status, redact(message, secrets), codes)
+
+
+def request_id(headers: Mapping[str, str]) -> str | None:
+    return next((headers[name] for name in _REQUEST_IDS if name in headers), None)
+
+
+def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Seconds the service asks to wait, from milliseconds, seconds, or a date."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return max(0.0, milliseconds / 1000)
+    value = headers.get("retry-after")
+    seconds = _number(value)
+    if seconds is not None:
+        return max(0.0, seconds)
+    return _until(value, now) if value else None
+
+
+def redact(text: str, secrets: Sequence[str]) -> str:
+    """`text` without our keys and without anything that looks like one."""
+    import re
+
+    for secret in secrets:
+        if len(secret) >= 4:
+            text = text.replace(secret, "***")
+    text = re.sub(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{8,}", r"\1 ***", text)
+    return re.sub(r"\b(sk|pk|rk|gsk|xai|ghp|gho|ghu|ghs|github_pat)[-_][\w*.-]{6,}", "***", text)
+
+
+def _category(status: int | None, message: str, codes: Sequence[str]) -> str:
+    for code in codes:
+        if code in _BY_CODE:
+            return _BY_CODE[code]
+    lowered = message.lower()
+    if status in {None, 400, 413, 422, 500} and any(phrase in lowered for phrase in _TOO_LARGE):
+        return "too_large"
+    if status is None:
+        known = (_BY_STREAM_TYPE[code] for code in codes if code in _BY_STREAM_TYPE)
+        return next(known, "retryable")
+    return _BY_STATUS.get(status) or ("retryable" if status >= 500 else "invalid")
+
+
+def _build(category: str, status: int | None, message: str, codes: Sequence[str]) -> ModelError:
+    what, advice = _WORDS[category]
+    message = " ".join(message.split()).rstrip(" .;")
+    if len(message) > _MESSAGE_LIMIT:
+        message = message[:_MESSAGE_LIMIT] + "…"
+    detail = ": ".join(part for part in (f"status {status}" if status else "", message) if part)
+    text = f"{what} ({detail}); {advice}." if detail else f"{what}; {advice}."
+    if category == "auth":
+        return AuthenticationError(text, status=status)
+    code = next((code for code in codes if not code.isdigit()), None)
+    return ModelError(text, category=category, status=status, code=code)
+
+
+def _read_body(body: bytes) -> tuple[str, list[str]]:
+    """The service's own message and codes, from JSON in any of the known shapes, or text."""
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        text = body[:4096].decode("utf-8", "replace").strip()
+        return ("" if text.startswith("<") else text), []
+    if isinstance(value, list) and value:
+        value = value[0]
+    if isinstance(value, dict):
+        inner = value.get("error")
+        return _read_error(inner or value)
+    return (value if isinstance(value, str) else ""), []
+
+
+def _read_error(value: Any) -> tuple[str, list[str]]:
+    if isinstance(value, str):
+        return value, []
+    if not isinstance(value, dict):
+        return "", []
+    if isinstance(value.get("error"), dict):
+        return _read_error(value["error"])
+    message = value.get("message") or value.get("detail") or value.get("error") or ""
+    if not isinstance(message, str):
+        message = msgspec.json.encode(message).decode()
+    codes = [str(value[key]).lower() for key in ("code", "type", "status") if value.get(key)]
+    return message, codes
+
+
+def _number(value: str | None) -> float | None:
+    import math
+
+    try:
+        number = float(value or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _until(date: str, now: float | None) -> float | None:
+    import time
+    from email.utils import parsedate_to_datetime
+
+    try:
+        moment = parsedate_to_datetime(date).timestamp()
+    except ValueError:
+        return None
+    return max(0.0, moment - (time.time() if now is None else now))

@@ -1,0 +1,76 @@
+"""Reads server-sent events: bytes in, the data of events out."""
+
+
+class EventTooLarge(ValueError):
+    """One event is larger than any answer can sensibly be."""
+
+
+class SseParser:
+    """Takes a stream cut anywhere and gives the data of each event as it becomes complete.
+
+    Lines may end in CRLF, LF or CR. Comments and fields other than `data` are dropped: every wire
+    we speak repeats the event's type inside its data.
+    """
+
+    __slots__ = ("_data", "_limit", "_partial", "_size", "_skip_newline", "_started")
+
+    def __init__(self, limit: int = 64 * 1024 * 1024) -> None:
+        self._limit = limit
+        self._partial: list[bytes] = []
+        self._data: list[bytes] = []
+        self._size = 0
+        self._started = False
+        self._skip_newline = False
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Take a piece of the stream; gives the data of the events it completes."""
+        if self._skip_newline and chunk:
+            self._skip_newline = False
+            if chunk[0] == 0x0A:
+                chunk = chunk[1:]
+        if b"\n" not in chunk and b"\r" not in chunk:
+            if chunk:
+                self._keep(chunk)
+            return []
+        if self._partial:
+            self._partial.append(chunk)
+            chunk = b"".join(self._partial)
+            self._partial.clear()
+            self._size = 0
+        if not self._started:
+            self._started = True
+            chunk = chunk.removeprefix(b"\xef\xbb\xbf")
+        self._skip_newline = chunk.endswith(b"\r")
+        # bytes.splitlines knows exactly the three line ends of the format.
+        lines = chunk.splitlines()
+        if not chunk.endswith((b"\n", b"\r")):
+            self._keep(lines.pop())
+        return self._events(lines)
+
+    def end(self) -> list[bytes]:
+        """The stream is over: gives what a last event without its blank line carried."""
+        line = b"".join(self._partial)
+        if not self._started:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        self._partial.clear()
+        return self._events([line, b""])
+
+    def _keep(self, piece: bytes) -> None:
+        self._partial.append(piece)
+        self._size += len(piece)
+        if self._size > self._limit:
+            raise EventTooLarge
+
+    def _events(self, lines: list[bytes]) -> list[bytes]:
+        events: list[bytes] = []
+        data = self._data
+        for line in lines:
+            if not line:
+                if data:
+                    events.append(data[0] if len(data) == 1 else b"\n".join(data))
+                    data.clear()
+            elif line.startswith(b"data:"):
+                data.append(line[6:] if line.startswith(b"data: ") else line[5:])
+            elif line == b"data":
+                data.append(b"")
+        return events

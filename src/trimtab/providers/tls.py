@@ -1,0 +1,50 @@
+"""The TLS settings of outgoing connections, built once and off the event loop."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from trimtab.contracts.errors import ModelError
+
+if TYPE_CHECKING:
+    import ssl
+
+_EXTRA_FILES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+
+
+class TlsContext:
+    """Gives the one context; loading certificates takes tens of milliseconds, hence a thread."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._context: ssl.SSLContext | None = None
+
+    async def get(self) -> "ssl.SSLContext":
+        if self._context is None:
+            self._context = await asyncio.to_thread(_build, self._environment)
+        return self._context
+
+
+def _build(environment: Mapping[str, str]) -> "ssl.SSLContext":
+    import os
+    import ssl
+
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    for variable in _EXTRA_FILES:
+        path = environment.get(variable)
+        if not path:
+            continue
+        try:
+            if os.path.isdir(path):
+                context.load_verify_locations(capath=path)
+            else:
+                context.load_verify_locations(cafile=path)
+        except OSError as error:
+            reason = error.strerror or "it holds no certificate"
+            raise ModelError(
+                f"The certificates in {path} could not be loaded ({reason}); "
+                f"correct or unset {variable}.",
+                category="invalid",
+            ) from None
+    return context

@@ -1,0 +1,35 @@
+"""Request and reply formats; pure, both directions."""
+
+from trimtab.contracts.provider import ServerWire, Wire
+
+
+def new_wire(name: str, *, limit_field: str | None = None) -> Wire:
+    """A wire for one conversation. `limit_field` is what a service calls the output limit."""
+    if name == "openai-responses":
+        from trimtab.providers.wires.openai_responses import OpenAIResponses
+
+        return OpenAIResponses()
+    if name == "anthropic-messages":
+        from trimtab.providers.wires.anthropic_messages import AnthropicMessages
+
+        return AnthropicMessages()
+    from trimtab.providers.wires.openai_chat import OpenAIChat
+
+    assert name == "openai-chat", name
+    return OpenAIChat(limit_field=limit_field or "max_tokens")
+
+
+def new_server_wire(name: str) -> ServerWire:
+    """The other direction of a wire."""
+    if name == "openai-responses":
+        from trimtab.providers.wires.openai_responses_server import OpenAIResponsesServer
+
+        return OpenAIResponsesServer()
+    if name == "anthropic-messages":
+        from trimtab.providers.wires.anthropic_messages_server import AnthropicMessagesServer
+
+        return AnthropicMessagesServer()
+    from trimtab.providers.wires.openai_chat_server import OpenAIChatServer
+
+    assert name == "openai-chat", name
+    return OpenAIChatServer()

@@ -1,0 +1,318 @@
+"""Reads answers in the Chat Completions format, streamed or whole."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from trimtab.contracts.messages import AssistantMessage, Reasoning
+from trimtab.contracts.provider import Delta, ReasoningDelta, Reply, TextDelta, Usage
+from trimtab.providers.errors import from_stream
+from trimtab.providers.wires.parts import (
+    CallBuilder,
+    broken,
+    build_calls,
+    count,
+    decode_frame,
+    new_call_id,
+    refused,
+)
+
+REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
+
+# What services attach to a call and want back with it (thought signatures).
+_CALL_EXTRAS = ("extra_content", "provider_specific_fields", "thought_signature", "signature")
+
+_FINISH_REASONS = {"function_call": "tool_calls", "eos": "stop", "max_tokens": "length"}
+_FINISH_RANKS = {"length": 0, "content_filter": 1, "tool_calls": 2, "stop": 4}
+
+
+class _Content(msgspec.Struct, gc=False):
+    """The `delta` of a streamed choice or the `message` of a whole one."""
+
+    content: Any = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+    reasoning_text: Any = None
+    reasoning_opaque: Any = None
+    reasoning_details: Any = None
+    refusal: Any = None
+    tool_calls: list[dict[str, Any]] | None = None
+
+
+class _Choice(msgspec.Struct, gc=False):
+    index: int | None = 0
+    delta: _Content | None = None
+    message: _Content | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(msgspec.Struct, gc=False):
+    id: Any = None
+    model: Any = None
+    choices: list[_Choice] | None = None
+    usage: dict[str, Any] | None = None
+    error: Any = None
+
+
+_CHUNK = msgspec.json.Decoder(_Chunk)
+
+
+class ChatReader:
+    """Puts a streamed answer together.
+
+    Several choices make one answer: the text of the first that has text, the calls of all in order.
+    Complete means that every choice that said something gave its finish reason, or that the service
+    marked the end and at least one did. A call cut short by the output limit is an error.
+    """
+
+    def __init__(self) -> None:
+        self.done = False
+        self._text: list[str] = []
+        self._text_choice: int | None = None
+        self._refusal: list[str] = []
+        self._thoughts = _Thoughts()
+        self._calls = _Calls()
+        self._finish: dict[int, str | None] = {}
+        self._usage: dict[str, Any] | None = None
+        self._model: str | None = None
+        self._id: str | None = None
+
+    def feed(self, data: bytes) -> Sequence[Delta]:
+        if data.startswith(b"[DONE]"):
+            self.done = True
+            return ()
+        chunk = decode_frame(_CHUNK, data)
+        if chunk.error:
+            raise from_stream(chunk.error)
+        if chunk.usage is not None:
+            self._usage = chunk.usage
+        if self._model is None:
+            self._model = chunk.model or None
+            self._id = chunk.id or None
+        deltas: list[Delta] = []
+        for choice in chunk.choices or ():
+            index = choice.index or 0
+            content = choice.delta or choice.message
+            if content is not None:
+                self._take(index, content, deltas)
+            if choice.finish_reason:
+                self._finish[index] = choice.finish_reason
+        return deltas
+
+    def finish(self) -> Reply:
+        reasons = [reason for reason in self._finish.values() if reason]
+        if not reasons or (not self.done and len(reasons) < len(self._finish)):
+            raise broken("the stream ended too early")
+        reason = _merged([_FINISH_REASONS.get(one, one) for one in reasons])
+        calls = build_calls(self._calls.all, reason)
+        text = "".join(self._text)
+        if self._refusal:
+            text, reason = text + "".join(self._refusal), "refusal"
+        if reason == "content_filter" and not text and not calls:
+            raise refused("a filter blocked the answer")
+        return Reply(
+            message=AssistantMessage(text=text, tool_calls=calls, reasoning=self._thoughts.build()),
+            usage=read_usage(self._usage),
+            finish_reason=reason,
+            model=self._model,
+            request_id=self._id,
+        )
+
+    def finish_whole(self) -> Reply:
+        """The answer came in one piece: a choice without a finish reason ended well, too."""
+        self.done = True
+        for index, reason in self._finish.items():
+            self._finish[index] = reason or "stop"
+        return self.finish()
+
+    def _take(self, index: int, content: _Content, deltas: list[Delta]) -> None:
+        text = content.content
+        if text:
+            if type(text) is not str:
+                text = self._take_parts(text, deltas)
+            self._take_text(index, text, deltas)
+        thought = self._thoughts.take(content)
+        if thought:
+            deltas.append(ReasoningDelta(thought))
+            self._finish.setdefault(index, None)
+        if content.tool_calls:
+            self._finish.setdefault(index, None)
+            for entry in content.tool_calls:
+                delta = self._calls.take(index, entry)
+                if delta is not None:
+                    deltas.append(delta)
+        if content.refusal:
+            self._finish.setdefault(index, None)
+            self._refusal.append(str(content.refusal))
+            deltas.append(TextDelta(self._refusal[-1]))
+
+    def _take_text(self, index: int, text: str, deltas: list[Delta]) -> None:
+        if self._text_choice is None and text:
+            self._text_choice = index
+            self._finish.setdefault(index, None)
+        if index == self._text_choice and text:
+            self._text.append(text)
+            deltas.append(TextDelta(text))
+
+    def _take_parts(self, parts: Any, deltas: list[Delta]) -> str:
+        """Content given as a list of parts, of which some may be thoughts."""
+        texts = []
+        for part in parts if isinstance(parts, list) else ():
+            if not isinstance(part, dict):
+                continue
+            if isinstance(part.get("thinking"), list):
+                thought = "".join(str(one.get("text", "")) for one in part["thinking"])
+                self._thoughts.add(None, thought)
+                deltas.append(ReasoningDelta(thought))
+            elif isinstance(part.get("text"), str):
+                texts.append(part["text"])
+        return "".join(texts)
+
+
+class _Thoughts:
+    """Reasoning in whichever of the known fields the service uses."""
+
+    __slots__ = ("_details", "_field", "_opaque", "_text")
+
+    def __init__(self) -> None:
+        self._field: str | None = None
+        self._text: list[str] = []
+        self._opaque: str | None = None
+        self._details: dict[Any, dict[str, Any]] = {}
+
+    def take(self, content: _Content) -> str:
+        """Gives the text among it. Services that fill two fields put the same into both."""
+        if content.reasoning_opaque:
+            self._opaque = str(content.reasoning_opaque)
+        if content.reasoning_details:
+            self._take_details(content.reasoning_details)
+        text = content.reasoning_content or content.reasoning or content.reasoning_text
+        if not text or type(text) is not str:
+            return ""
+        for field in REASONING_FIELDS if self._field is None else (self._field,):
+            text = getattr(content, field)
+            if text and type(text) is str:
+                self.add(field, text)
+                return text
+        return ""
+
+    def add(self, field: str | None, text: str) -> None:
+        self._field = self._field or field
+        self._text.append(text)
+
+    def build(self) -> Reasoning | None:
+        if not (self._text or self._opaque or self._details):
+            return None
+        return Reasoning(
+            text="".join(self._text) or None,
+            opaque=self._opaque,
+            field=self._field,
+            blocks=list(self._details.values()) or None,
+        )
+
+    def _take_details(self, details: Any) -> None:
+        """Pieces of one detail share an index and a type; their texts follow each other."""
+        for detail in details if isinstance(details, list) else ():
+            if not isinstance(detail, dict):
+                continue
+            key = (detail.get("index", len(self._details)), detail.get("type"))
+            known = self._details.setdefault(key, {})
+            for name, value in detail.items():
+                if name in {"text", "summary", "data"} and isinstance(value, str):
+                    known[name] = known.get(name, "") + value
+                elif value is not None or name not in known:
+                    known[name] = value
+
+
+class _Calls:
+    """The tool calls of an answer while their pieces arrive, possibly interleaved."""
+
+    __slots__ = ("_slots", "all")
+
+    def __init__(self) -> None:
+        self.all: list[CallBuilder] = []
+        self._slots: dict[tuple[int, Any], CallBuilder] = {}
+
+    def take(self, choice: int, entry: dict[str, Any]) -> Delta | None:
+        custom = entry.get("custom")
+        function = custom or entry.get("function") or {}
+        name = function.get("name") or ""
+        call = self._find(choice, entry)
+        if call is None or _begins_another(call, entry.get("id"), name):
+            call = CallBuilder()
+            self._slots[choice, entry.get("index")] = call
+            self.all.append(call)
+        if not call.id and entry.get("id"):
+            given = str(entry["id"])
+            taken = any(given == other.id for other in self.all)
+            call.id = new_call_id() if taken else given
+        if name and call.held:
+            call.name = _joined_name(call, name)
+        if custom:
+            call.kind = "custom"
+        for key in _CALL_EXTRAS:
+            if key in entry:
+                call.extra = {**(call.extra or {}), key: entry[key]}
+        return call.add(_arguments(function.get("input" if custom else "arguments")))
+
+    def _find(self, choice: int, entry: dict[str, Any]) -> CallBuilder | None:
+        """The call a piece belongs to: by place, by id, or, with neither, the latest."""
+        if entry.get("index") is not None:
+            return self._slots.get((choice, entry["index"]))
+        same = [call for call in self.all if call.id and call.id == entry.get("id")]
+        return next(iter(same or self.all[-1:]), None)
+
+
+def _begins_another(call: CallBuilder, given_id: Any, name: str) -> bool:
+    """Whether an entry in a call's place is a new call: some services number all of them 0.
+
+    Others repeat the name, or give a new id, with every piece; there the arguments are not whole.
+    """
+    if not name or not call.name:
+        return False
+    if given_id and str(given_id) == call.id:
+        return False
+    fresh = bool(given_id) or bool(call.arguments)
+    return fresh and call.whole
+
+
+def _joined_name(call: CallBuilder, name: str) -> str:
+    """A name may come late, in pieces, or over and over."""
+    if name.startswith(call.name):
+        return name
+    if call.name.endswith(name) or call.arguments:
+        return call.name
+    return call.name + name
+
+
+def _arguments(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _merged(reasons: list[str]) -> str:
+    """One reason for several choices: what cut any of them short, else that there are calls."""
+    ranked = sorted(reasons, key=lambda reason: _FINISH_RANKS.get(reason, 3))
+    return ranked[0]
+
+
+def read_reply(body: bytes) -> Reply:
+    """Read a whole answer: the same rules, but nothing can be missing at its end."""
+    reader = ChatReader()
+    reader.feed(body)
+    return reader.finish_whole()
+
+
+def read_usage(usage: dict[str, Any] | None) -> Usage:
+    cached = count(usage, "prompt_tokens_details", "cached_tokens")
+    if cached is None:
+        cached = count(usage, "prompt_cache_hit_tokens")
+    return Usage(
+        input_tokens=count(usage, "prompt_tokens"),
+        output_tokens=count(usage, "completion_tokens"),
+        cache_read_tokens=cached,
+        cache_write_tokens=count(usage, "prompt_tokens_details", "cache_creation_tokens"),
+        reasoning_tokens=count(usage, "completion_tokens_details", "reasoning_tokens"),
+    )

@@ -1,0 +1,91 @@
+"""JSON for requests: encoded once per message, however often the conversation is sent."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from trimtab.contracts.messages import Message
+
+_BLOCK = 64 * 1024
+_ENCODER = msgspec.json.Encoder()
+
+MessageEncoder = Callable[[Message | None, Message], bytes]
+
+
+def encode(value: Any) -> bytes:
+    """JSON of any value; lone surrogates, which have no UTF-8 form, become U+FFFD."""
+    try:
+        return _ENCODER.encode(value)
+    except UnicodeEncodeError:
+        return _ENCODER.encode(without_surrogates(msgspec.to_builtins(value)))
+
+
+def without_surrogates(value: Any) -> Any:
+    """`value` with the halves of surrogate pairs joined where they can be, replaced where not."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {without_surrogates(key): without_surrogates(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [without_surrogates(item) for item in value]
+    return value
+
+
+class EncodedMessages:
+    """The encoded form of a conversation, extended as it grows.
+
+    Messages are frozen, so an equal prefix has an equal encoding; comparing lists of the same
+    objects costs nanoseconds each. Older messages are kept in blocks, so that neither finding nor
+    writing them takes one step per message. `encode_message` gets the message before it, too.
+    """
+
+    def __init__(self, encode_message: MessageEncoder) -> None:
+        self._encode = encode_message
+        self._seen: list[Message] = []
+        self._blocks: list[bytes] = []
+        self._ends: list[int] = []
+        self._tail: list[bytes] = []
+        self._tail_size = 0
+
+    def pieces(self, messages: Sequence[Message]) -> list[bytes]:
+        """The encoded messages in order; each piece carries one or more of them."""
+        messages = list(messages)
+        seen = self._seen
+        if messages[: len(seen)] != seen:
+            self._forget(_common(seen, messages))
+        previous = seen[-1] if seen else None
+        for message in messages[len(seen) :]:
+            self._append(self._encode(previous, message))
+            seen.append(message)
+            previous = message
+            if self._tail_size >= _BLOCK:
+                self._seal()
+        return self._blocks + self._tail
+
+    def _append(self, data: bytes) -> None:
+        self._tail.append(data)
+        self._tail_size += len(data)
+
+    def _seal(self) -> None:
+        self._blocks.append(b"".join(self._tail))
+        self._ends.append(len(self._seen))
+        self._tail = []
+        self._tail_size = 0
+
+    def _forget(self, keep: int) -> None:
+        """Drop the messages after the first `keep`, and those that share a block with them."""
+        while self._ends and self._ends[-1] > keep:
+            self._ends.pop()
+            self._blocks.pop()
+        del self._seen[self._ends[-1] if self._ends else 0 :]
+        self._tail = []
+        self._tail_size = 0
+
+
+def _common(left: Sequence[Message], right: Sequence[Message]) -> int:
+    """How many messages both begin with."""
+    for index, (one, other) in enumerate(zip(left, right, strict=False)):
+        if one is not other and one != other:
+            return index
+    return min(len(left), len(right))

@@ -1,0 +1,142 @@
+"""The client side of OpenAI's Chat Completions format, as it is spoken by most services."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from trimtab.contracts.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    Part,
+    Reasoning,
+    ToolCall,
+    ToolMessage,
+)
+from trimtab.contracts.provider import Reply, Request, ToolSpec
+from trimtab.providers.wires.chat_reader import REASONING_FIELDS, ChatReader, read_reply
+from trimtab.providers.wires.encoding import EncodedMessages, encode
+from trimtab.providers.wires.parts import call_arguments, data_url, parse_object
+
+
+class OpenAIChat:
+    """Chat Completions. `limit_field` is what the service calls the output limit."""
+
+    name = "openai-chat"
+    path = "/chat/completions"
+
+    def __init__(self, *, limit_field: str = "max_tokens") -> None:
+        self._limit_field = limit_field
+        self._messages = EncodedMessages(lambda _, message: b"," + encode(_message(message)))
+        self._system: tuple[str, bytes] = ("", b"")
+        self._tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
+
+    def body(self, request: Request) -> list[bytes]:
+        if request.system is not self._system[0]:
+            system = encode({"role": "system", "content": request.system})
+            self._system = (request.system, system)
+        if request.tools is not self._tools[0]:
+            tools = b',"tools":' + encode([_tool(spec) for spec in request.tools])
+            self._tools = (request.tools, tools)
+        return [
+            encode(self._options(request))[:-1] + b',"messages":[',
+            self._system[1],
+            *self._messages.pieces(request.messages),
+            b"]",
+            self._tools[1] if request.tools else b"",
+            b"}",
+        ]
+
+    def reader(self) -> ChatReader:
+        return ChatReader()
+
+    def reply(self, body: bytes) -> Reply:
+        return read_reply(body)
+
+    def _options(self, request: Request) -> dict[str, Any]:
+        options: dict[str, Any] = {"model": request.model, "stream": request.stream}
+        if request.stream:
+            options["stream_options"] = {"include_usage": True}
+        if request.max_output_tokens is not None:
+            options[self._limit_field] = request.max_output_tokens
+        if request.effort is not None:
+            options["reasoning_effort"] = request.effort
+        if request.tool_choice is not None and request.tools:
+            options["tool_choice"] = request.tool_choice
+        return options
+
+
+def _message(message: Message) -> dict[str, Any]:
+    if isinstance(message, ToolMessage):
+        return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
+    if isinstance(message, AssistantMessage):
+        return _assistant(message)
+    parts = message.parts
+    if len(parts) == 1 and not isinstance(parts[0], Image):
+        return {"role": "user", "content": parts[0].text}
+    return {"role": "user", "content": [_part(part) for part in parts]}
+
+
+def _part(part: Part) -> dict[str, Any]:
+    if isinstance(part, Image):
+        return {"type": "image_url", "image_url": {"url": data_url(part)}}
+    return {"type": "text", "text": part.text}
+
+
+def _assistant(message: AssistantMessage) -> dict[str, Any]:
+    encoded: dict[str, Any] = {"role": "assistant", "content": message.text}
+    if message.tool_calls:
+        encoded["content"] = message.text or None
+        encoded["tool_calls"] = [_call(call) for call in message.tool_calls]
+    if message.reasoning is not None:
+        encoded.update(_reasoning(message.reasoning))
+    return encoded
+
+
+def _reasoning(reasoning: Reasoning) -> Iterator[tuple[str, Any]]:
+    """What this wire sent, in the fields it came in; other wires' blocks mean nothing here."""
+    if reasoning.text and reasoning.field in REASONING_FIELDS:
+        yield reasoning.field, reasoning.text
+    if reasoning.opaque:
+        yield "reasoning_opaque", reasoning.opaque
+    details = [
+        block for block in reasoning.blocks or () if str(block.get("type")).startswith("reasoning.")
+    ]
+    if details:
+        yield "reasoning_details", details
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    encoded: dict[str, Any] = {"id": call.id}
+    if call.kind == "custom":
+        encoded |= {"type": "custom", "custom": {"name": call.name, "input": call.arguments}}
+    else:
+        # Servers that parse arguments for their prompt template fail on anything but an object.
+        arguments = call.arguments
+        if parse_object(arguments) is None:
+            arguments = encode(call_arguments(call)).decode()
+        function = {"name": call.name, "arguments": arguments}
+        encoded |= {"type": "function", "function": function}
+    return encoded | (call.extra or {})
+
+
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    if spec.format is not None:
+        custom = {
+            "name": spec.name,
+            "description": spec.description,
+            "format": _format(spec.format),
+        }
+        return {"type": "custom", "custom": custom}
+    function = {
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": spec.parameters or {"type": "object", "properties": {}},
+    }
+    return {"type": "function", "function": function}
+
+
+def _format(definition: dict[str, Any]) -> dict[str, Any]:
+    """Grammars are nested one level deeper here than in the Responses format we keep."""
+    if definition.get("type") != "grammar" or "grammar" in definition:
+        return definition
+    return {"type": "grammar", "grammar": {k: v for k, v in definition.items() if k != "type"}}

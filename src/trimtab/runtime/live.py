@@ -1,0 +1,232 @@
+"""A running session: the handle through which every transport sends, listens and stops."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from trimtab.contracts.errors import ModelError, TrimtabError
+from trimtab.contracts.events.assistant import Abort, AssistantIdle
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.session import (
+    SessionError,
+    SessionIdle,
+    SessionInfo,
+    SessionShutdown,
+    SessionWarning,
+)
+from trimtab.contracts.processor import Stop
+from trimtab.contracts.run import Mode, Prompt, Run
+from trimtab.loop.drain import drain
+from trimtab.session.folder import SessionFolder
+from trimtab.session.inbox import Inbox
+from trimtab.session.session import Projections, Session, Subscriber
+
+ABORTED = Stop(reason="aborted", exit_code=130, message="The run was aborted.")
+
+
+class LiveSession:
+    """One open session. Made by `Runtime`; close it, or the folder stays locked.
+
+    A drain runs while there are prompts. `send` starts one if none runs; `finished` waits for it.
+    """
+
+    def __init__(
+        self,
+        folder: SessionFolder,
+        session: Session,
+        run: Run,
+        release: Callable[[], Awaitable[None]],
+        announce: Callable[[], None],
+    ) -> None:
+        self.folder = folder
+        self._session = session
+        self._run = run
+        self._release = release
+        self._announce = announce
+        self._announced = False
+        self._task: asyncio.Task[Stop] | None = None
+        self._wanted_stop: Stop | None = None
+        self._last_stop = Stop(reason="end_turn")
+        self._timer: asyncio.TimerHandle | None = None
+        self._started = time.time()
+        self._closed = False
+
+    @property
+    def id(self) -> str:
+        return self._session.id
+
+    @property
+    def inbox(self) -> Inbox:
+        inbox = self._run.inbox
+        assert isinstance(inbox, Inbox)
+        return inbox
+
+    @property
+    def projections(self) -> Projections:
+        """What is known about the session, folded from its events."""
+        return self._session.projections
+
+    @property
+    def model(self) -> str:
+        return self._run.options.model
+
+    @property
+    def mode(self) -> Mode:
+        return self._run.mode
+
+    @property
+    def busy(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Have every event from now on given to `subscriber`; returns what ends that."""
+        return self._session.subscribe(subscriber)
+
+    def send(self, prompt: Prompt | str) -> str:
+        """Accept a prompt and return its id; it is in the log when this returns."""
+        if isinstance(prompt, str):
+            prompt = Prompt(text=prompt)
+        if not self._announced:
+            self._announced = True
+            self._announce()
+        message_id = self.inbox.put(prompt)
+        if not self.busy:
+            self._task = asyncio.get_running_loop().create_task(self._drain())
+        return message_id
+
+    def inform(self, info_type: str, message: str) -> None:
+        """Put a remark into the log and before every subscriber."""
+        self._session.emit(SessionInfo(info_type=info_type, message=message))
+
+    async def finished(self) -> Stop:
+        """Wait until nothing is left to answer; says why the last run ended."""
+        while self._task is not None:
+            task = self._task
+            await asyncio.wait((task,))
+            if task is self._task:
+                self._task = None
+        return self._last_stop
+
+    async def ask(self, prompt: Prompt | str) -> Stop:
+        """Send a prompt and wait for its answer."""
+        self.send(prompt)
+        return await self.finished()
+
+    def stop(self, stop: Stop = ABORTED) -> None:
+        """End what runs now. Queued prompts stay queued; open tool calls end as interrupted."""
+        if self._task is not None and not self._task.done():
+            self._wanted_stop = self._wanted_stop or stop
+            self._task.cancel()
+
+    async def abort(self, stop: Stop = ABORTED) -> None:
+        """End what runs now, and wait until it has ended."""
+        self.stop(stop)
+        if self._task is not None:
+            await asyncio.wait((self._task,))
+
+    def stop_after(self, seconds: float) -> None:
+        """End whatever runs when the time is up."""
+        stop = Stop(
+            reason="deadline",
+            exit_code=6,
+            message=f"Stopped at the deadline of {seconds:g} s; give --deadline more time.",
+        )
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.stop, stop)
+
+    async def close(self, error: str | None = None) -> None:
+        """End the run, record the shutdown, release the folder. Safe to call twice."""
+        if self._closed:
+            return
+        self._closed = True
+        await self.abort()
+        if self._timer is not None:
+            self._timer.cancel()
+        try:
+            await self._release()
+            self._session.emit(self._shutdown(error))
+        finally:
+            self._session.close()
+
+    async def _drain(self) -> Stop:
+        try:
+            stop = await drain(self._run)
+        except asyncio.CancelledError:
+            stop = self._wanted_stop or ABORTED
+            self._wanted_stop = None
+            self._record_interruption(stop)
+        except TrimtabError as error:
+            stop = Stop(reason="error", exit_code=error.exit_code, message=error.message)
+            with suppress(TrimtabError):  # the error may be that nothing can be recorded any more
+                self._record_error(error)
+        except Exception as error:  # a bug: the person gets a sentence, the log the traceback
+            stop = Stop(reason="error", exit_code=1, message=_describe(error))
+            with suppress(TrimtabError):
+                self._record_bug(error)
+        self._last_stop = stop
+        return stop
+
+    def _record_interruption(self, stop: Stop) -> None:
+        if stop.reason == "aborted":
+            self._session.emit(Abort(reason="user_initiated"))
+        else:
+            self._session.emit(SessionWarning(warning_type=stop.reason, message=stop.message))
+        self._emit_idle(aborted=True)
+
+    def _record_error(self, error: TrimtabError) -> None:
+        details: JsonObject = {}
+        if isinstance(error, ModelError):
+            details = {"status_code": error.status, "error_code": error.code}
+        self._session.emit(
+            SessionError(error_type=error.error_type, message=error.message, **details)
+        )
+        self._emit_idle()
+
+    def _record_bug(self, error: Exception) -> None:
+        import traceback
+
+        stack = "".join(traceback.format_exception(error))
+        self._session.emit(
+            SessionError(error_type="internal", message=_describe(error), stack=stack)
+        )
+        self._emit_idle()
+
+    def _emit_idle(self, *, aborted: bool | None = None) -> None:
+        self._session.emit(AssistantIdle(aborted=aborted))
+        self._session.emit(SessionIdle(aborted=aborted, mode=self._run.mode))
+
+    def _shutdown(self, error: str | None) -> SessionShutdown:
+        usage, changes = self.projections.usage, self.projections.changes
+        return SessionShutdown(
+            shutdown_type="error" if error else "routine",
+            error_reason=error,
+            total_premium_requests=0,
+            total_api_duration_ms=usage.api_duration_ms,
+            session_start_time=int(self._started * 1000),
+            code_changes={
+                "linesAdded": changes.lines_added,
+                "linesRemoved": changes.lines_removed,
+                "filesModified": changes.files,
+            },
+            model_metrics={
+                model: {
+                    "requests": {"count": spent.requests, "cost": 0},
+                    "usage": {
+                        "inputTokens": spent.input_tokens or 0,
+                        "outputTokens": spent.output_tokens or 0,
+                        "cacheReadTokens": spent.cache_read_tokens or 0,
+                        "cacheWriteTokens": spent.cache_write_tokens or 0,
+                    },
+                }
+                for model, spent in usage.models.items()
+            },
+            current_model=self.model,
+            current_tokens=usage.last_input_tokens,
+            events_file_size_bytes=self._session.log.size,
+        )
+
+
+def _describe(error: Exception) -> str:
+    return (
+        f"Internal error ({type(error).__name__}: {error}); please report it with the session log."
+    )

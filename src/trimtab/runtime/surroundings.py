@@ -1,0 +1,87 @@
+"""Where a session is: directory, repository, operating system; read without starting a program."""
+
+import os
+import sys
+
+import msgspec
+
+from trimtab.contracts.events.envelope import JsonObject
+
+LISTED = 60
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known about the working directory at the start."""
+
+    cwd: str
+    git_root: str | None = None
+    branch: str | None = None
+    head: str | None = None
+
+    def context(self) -> JsonObject:
+        """As `session.start` carries it."""
+        context: JsonObject = {"cwd": self.cwd}
+        if self.git_root:
+            context["gitRoot"] = self.git_root
+        if self.branch:
+            context["branch"] = self.branch
+        if self.head:
+            context["headCommit"] = self.head
+        return context
+
+
+def look_around(cwd: str) -> Surroundings:
+    """Find the repository around a directory. Never fails: what cannot be read is left out."""
+    folder = cwd
+    while True:
+        marker = os.path.join(folder, ".git")
+        if os.path.exists(marker):
+            branch, head = _read_head(marker)
+            return Surroundings(cwd=cwd, git_root=folder, branch=branch, head=head)
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return Surroundings(cwd=cwd)
+        folder = parent
+
+
+def _read_head(marker: str) -> tuple[str | None, str | None]:
+    git_dir = marker
+    if os.path.isfile(marker):  # a worktree or submodule: the file names the real folder
+        line = _read_line(marker) or ""
+        target = line.removeprefix("gitdir:").strip()
+        git_dir = os.path.join(os.path.dirname(marker), target)
+    head = _read_line(os.path.join(git_dir, "HEAD")) or ""
+    if not head.startswith("ref:"):
+        return None, head or None
+    reference = head.removeprefix("ref:").strip()
+    commit = _read_line(os.path.join(git_dir, reference))
+    return reference.removeprefix("refs/heads/"), commit
+
+
+def _read_line(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.readline(4096).strip()
+    except OSError:
+        return None
+
+
+def list_entries(folder: str) -> tuple[str, ...]:
+    """The first names in a directory, directories with a slash; says how many were left out."""
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name + ("/" if entry.is_dir() else "") for entry in entries]
+    except OSError:
+        return ()
+    names.sort()
+    shown = names[:LISTED]
+    if len(names) > LISTED:
+        shown.append(f"… and {len(names) - LISTED} more")
+    return tuple(shown)
+
+
+def system_name() -> str:
+    """The operating system, in a word or two."""
+    uname = os.uname()
+    kind = "macOS" if sys.platform == "darwin" else uname.sysname
+    return f"{kind} {uname.release} ({uname.machine})"

@@ -1,0 +1,104 @@
+"""The thread that brings what was appended to a log to the disk, without holding up the loop."""
+
+import asyncio
+import errno
+import os
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from trimtab.config.files import cannot, sync_dir
+from trimtab.contracts.errors import ConfigurationError
+
+_sync_data = getattr(os, "fdatasync", os.fsync)
+_CANNOT_SYNC = frozenset((errno.EINVAL, errno.ENOTSUP))
+
+
+class DiskSync:
+    """Syncs one file on request. Requests that come while a sync runs share the next one."""
+
+    def __init__(self, fd: int, path: str, size: Callable[[], int], *, done: int = 0) -> None:
+        self._fd = fd
+        self._path = path
+        self._size = size
+        self._done = done
+        self._folders: tuple[str, ...] = ()
+        self._failure: ConfigurationError | None = None
+        self._requests: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._thread: threading.Thread | None = None
+
+    def folders_too(self, *folders: str) -> None:
+        """Have the names in these folders synced before anything else is reported as safe."""
+        self._folders = folders
+
+    def request(self) -> None:
+        """Start a sync of everything appended so far and return at once."""
+        if self._done >= self._size() and not self._folders:
+            return
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="log-sync", daemon=True)
+            self._thread.start()
+        self._requests.put(True)
+
+    async def wait(self) -> None:
+        """Return when everything appended so far would survive a power cut."""
+        if self._failure:
+            raise self._failure
+        size = self._size()
+        if self._done >= size and not self._folders:
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((size, waiter))
+        self.request()
+        await waiter
+
+    def finish(self) -> None:
+        """Sync the rest and end the thread; raises if anything ever failed to reach the disk."""
+        if self._thread:
+            self._requests.put(False)
+            self._thread.join()
+            self._thread = None
+        self._sync()
+        self._report()
+        if self._failure:
+            raise self._failure
+
+    def _work(self) -> None:
+        while self._requests.get():
+            self._sync()
+            self._report()
+
+    def _sync(self) -> None:
+        size = self._size()
+        if self._failure or (self._done >= size and not self._folders):
+            return
+        try:
+            folders, self._folders = self._folders, ()
+            for folder in folders:
+                sync_dir(folder)
+            _sync_data(self._fd)
+        except OSError as error:
+            if error.errno not in _CANNOT_SYNC:
+                # The system drops pages it could not write: a later success would prove nothing.
+                self._failure = cannot("save", self._path, error)
+                return
+        self._done = size
+
+    def _report(self) -> None:
+        """Wake the waiters that have what they wait for, each on its own loop."""
+        while self._waiting and (self._failure or self._waiting[0][0] <= self._done):
+            waiter = self._waiting.popleft()[1]
+            loop = waiter.get_loop()
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_wake, waiter, self._failure)
+
+
+def _wake(waiter: asyncio.Future[None], failure: Exception | None) -> None:
+    if waiter.done():
+        return
+    if failure:
+        waiter.set_exception(failure)
+    else:
+        waiter.set_result(None)

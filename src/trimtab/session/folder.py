@@ -1,0 +1,74 @@
+"""The folder of one session: which file is where, and what is said about the session there."""
+
+import os
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from trimtab.config.files import cannot, replace_file, update_file
+from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.ids import timestamp
+from trimtab.session.metadata import Metadata, parse, render
+
+
+class SessionFolder(msgspec.Struct, frozen=True):
+    """Paths below `session-state/<id>/`. Only the log and `workspace.yaml` exist from the start."""
+
+    id: str
+    path: str
+
+    @property
+    def events(self) -> str:
+        return os.path.join(self.path, "events.jsonl")
+
+    @property
+    def workspace_file(self) -> str:
+        return os.path.join(self.path, "workspace.yaml")
+
+    @property
+    def plan(self) -> str:
+        return os.path.join(self.path, "plan.md")
+
+    @property
+    def files(self) -> str:
+        return os.path.join(self.path, "files")
+
+    @property
+    def checkpoints(self) -> str:
+        return os.path.join(self.path, "checkpoints")
+
+    @property
+    def blobs(self) -> str:
+        return os.path.join(self.path, "blobs")
+
+    @property
+    def database(self) -> str:
+        return os.path.join(self.path, "session.db")
+
+    def read_metadata(self) -> Metadata:
+        """What `workspace.yaml` says; nothing if there is none."""
+        try:
+            with open(self.workspace_file, "rb") as file:
+                return parse(file.read())
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise cannot("read", self.workspace_file, error) from error
+
+    def update_metadata(self, **fields: Any) -> None:
+        """Change these fields and `updated_at`; fields of other writers are kept."""
+
+        def change(before: bytes | None) -> bytes:
+            metadata = self._parsed_or_set_aside(before) if before else {"id": self.id}
+            return render({**metadata, "updated_at": timestamp(), **fields})
+
+        update_file(self.workspace_file, change)
+
+    def _parsed_or_set_aside(self, data: bytes) -> Metadata:
+        try:
+            return parse(data)
+        except ConfigurationError:
+            with suppress(ConfigurationError):
+                replace_file(self.workspace_file + ".damaged", data)
+            return {"id": self.id}

@@ -1,0 +1,158 @@
+"""A new session that begins with a part of another one."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from trimtab.config.files import cannot, make_private_dir, sync_dir, write_all, write_new_file
+from trimtab.contracts.errors import ConfigurationError, UsageError
+from trimtab.contracts.ids import new_id, timestamp
+from trimtab.session.folder import SessionFolder
+from trimtab.session.lease import NAME as LOCK
+from trimtab.session.metadata import render
+from trimtab.session.repair import sound_records
+from trimtab.session.store import SessionStore
+
+_WRITE_BLOCK = 1 << 20
+
+
+class Cut(msgspec.Struct, frozen=True):
+    """Where a fork ends: after the event with this id, or after this many prompts; else nowhere."""
+
+    event: str | None = None
+    turn: int | None = None
+
+
+def fork(
+    store: SessionStore, source: SessionFolder, cut: Cut, *, name: str | None = None
+) -> SessionFolder:
+    """Copy a session up to the cut. The source may be in use or damaged; it is only read."""
+    target = store.folder(new_id())
+    # Hidden from lists until it is complete, so that a crash leaves no half session behind.
+    draft = SessionFolder(target.id, os.path.join(store.home.session_state, f".fork-{target.id}"))
+    try:
+        make_private_dir(draft.path)
+        _copy_log(source, draft, cut)
+        _copy_files(source, draft)
+        metadata = _metadata(source, draft.id, name)
+        write_new_file(draft.workspace_file, render(metadata), durable=True)
+        sync_dir(draft.path)
+        os.rename(draft.path, target.path)
+        sync_dir(store.home.session_state)
+    except OSError as error:
+        _discard(draft.path)
+        raise cannot("fork the session into", target.path, error) from error
+    except BaseException:
+        _discard(draft.path)
+        raise
+    return target
+
+
+def _copy_log(source: SessionFolder, draft: SessionFolder, cut: Cut) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    fd = os.open(draft.events, flags, 0o600)
+    try:
+        os.fchmod(fd, 0o600)
+        pending: list[bytes] = []
+        size = 0
+        for line in _lines_until(source, cut, draft.id):
+            pending.append(line)
+            size += len(line)
+            if size > _WRITE_BLOCK:
+                write_all(fd, b"\n".join((*pending, b"")))
+                pending, size = [], 0
+        write_all(fd, b"\n".join((*pending, b"")))
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _lines_until(source: SessionFolder, cut: Cut, new_session: str) -> Iterator[bytes]:
+    prompts = 0
+    for record in sound_records(source.events):
+        if record.type == "user.message" and record.agent_id is None:
+            prompts += 1
+            if cut.turn is not None and prompts > cut.turn:
+                return
+        yield _renamed(record.line, new_session) if record.type == "session.start" else record.line
+        if cut.event is not None and record.id == cut.event:
+            return
+    if cut.event is not None:
+        raise UsageError(
+            f"Session {source.id} has no event {cut.event!r}: see `trimtab sessions show "
+            f"{source.id} --events`."
+        )
+    if cut.turn is not None and prompts < cut.turn:
+        raise UsageError(f"Session {source.id} has only {prompts} turns: choose a smaller number.")
+
+
+def _renamed(line: bytes, session_id: str) -> bytes:
+    """The first event names its session; all others are copied as they are."""
+    try:
+        event = msgspec.json.decode(line)
+        event["data"]["sessionId"] = session_id
+    except (ValueError, TypeError, KeyError):
+        return line
+    return msgspec.json.encode(event)
+
+
+def _metadata(source: SessionFolder, session_id: str, name: str | None) -> dict[str, Any]:
+    try:
+        metadata = source.read_metadata()
+    except ConfigurationError:
+        metadata = {}
+    now = timestamp()
+    named = {"name": name, "user_named": True} if name else {}
+    own = {"id": session_id, "forked_from": source.id, "created_at": now, "updated_at": now}
+    return {**metadata, **named, **own}
+
+
+def _copy_files(source: SessionFolder, draft: SessionFolder) -> None:
+    import shutil
+
+    log = os.path.basename(source.events)
+    for entry in os.scandir(source.path):
+        target = os.path.join(draft.path, entry.name)
+        if entry.name.startswith((log, "workspace.yaml", LOCK, "session.db")):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            # Blobs are named for their content and never change: a second name is enough.
+            copy = _link_or_copy if entry.name == "blobs" else shutil.copy2
+            shutil.copytree(entry.path, target, symlinks=True, copy_function=copy)
+        elif entry.is_file(follow_symlinks=False):
+            shutil.copy2(entry.path, target)
+    if os.path.isfile(source.database):
+        _copy_database(source.database, draft.database)
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    import shutil
+
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def _copy_database(source: str, target: str) -> None:
+    """Copy a database that another process may be writing to."""
+    import shutil
+    import sqlite3
+    from contextlib import closing
+    from urllib.parse import quote
+
+    try:
+        old = sqlite3.connect(f"file:{quote(source)}?mode=ro", uri=True, timeout=1)
+        with closing(old), closing(sqlite3.connect(target)) as new:
+            old.backup(new)
+    except sqlite3.Error:
+        shutil.copy2(source, target)
+    os.chmod(target, 0o600)
+
+
+def _discard(path: str) -> None:
+    import shutil
+
+    shutil.rmtree(path, ignore_errors=True)

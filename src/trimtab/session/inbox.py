@@ -1,0 +1,84 @@
+"""Prompts waiting for the loop: queued ones in order, steering ones between model calls."""
+
+from trimtab.contracts.events.own import PromptQueued, PromptWithdrawn
+from trimtab.contracts.events.user import PendingMessagesModified
+from trimtab.contracts.ids import new_id
+from trimtab.contracts.run import Prompt
+from trimtab.session.session import Session
+
+
+class Inbox:
+    """The queue of a session.
+
+    A prompt is in the log before it is acknowledged and leaves the queue only with the
+    `user.message` that carries it, so neither an abort nor a crash loses typed text. Prompts found
+    in the log of an earlier process are `held`: they wait until somebody asks for them.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._taken: set[str] = set()
+        self.held = tuple(prompt.message_id for prompt in session.projections.queue.prompts)
+        self._taken.update(self.held)
+
+    @property
+    def pending(self) -> list[PromptQueued]:
+        """What waits, in order, held prompts left out."""
+        queued = self._session.projections.queue.prompts
+        return [prompt for prompt in queued if prompt.message_id not in self._taken]
+
+    def put(self, prompt: Prompt, *, front: bool = False) -> str:
+        """Accept a prompt; returns its id."""
+        message_id = prompt.id or new_id()
+        self._session.emit(
+            PromptQueued(
+                message_id=message_id,
+                text=prompt.text,
+                mode=prompt.mode,
+                source=prompt.source,
+                front=front,
+                display=prompt.display,
+                attachments=list(prompt.attachments) or None,
+            )
+        )
+        self._session.emit(PendingMessagesModified())
+        return message_id
+
+    def take(self) -> Prompt | None:
+        return self._take(self.pending)
+
+    def take_immediate(self) -> Prompt | None:
+        return self._take([prompt for prompt in self.pending if prompt.mode == "immediate"])
+
+    def give_back(self, prompt: Prompt) -> None:
+        """Undo a take: the prompt was not admitted."""
+        self._taken.discard(prompt.id)
+
+    def release_held(self) -> int:
+        """Let the prompts of an earlier process be answered; returns how many."""
+        count = len(self.held)
+        self._taken.difference_update(self.held)
+        self.held = ()
+        return count
+
+    def withdraw(self, message_id: str, reason: str | None = None) -> bool:
+        """Take a waiting prompt back; False if it does not wait any more."""
+        if all(prompt.message_id != message_id for prompt in self.pending):
+            return False
+        self._session.emit(PromptWithdrawn(message_id=message_id, reason=reason))
+        self._session.emit(PendingMessagesModified())
+        return True
+
+    def _take(self, waiting: list[PromptQueued]) -> Prompt | None:
+        if not waiting:
+            return None
+        first = waiting[0]
+        self._taken.add(first.message_id)
+        return Prompt(
+            text=first.text,
+            display=first.display,
+            attachments=tuple(first.attachments or ()),
+            mode="immediate" if first.mode == "immediate" else "enqueue",
+            source=first.source,
+            id=first.message_id,
+        )

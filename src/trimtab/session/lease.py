@@ -1,0 +1,197 @@
+"""One writer at a time: a lock in the session folder that ends with the process that holds it."""
+
+import errno
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+
+from trimtab.config.files import cannot
+from trimtab.contracts.errors import SessionInUse
+
+NAME = "session.lock"
+_NO_FLOCK = frozenset((errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS, errno.EINVAL))
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """Who holds a lease. `started` tells a process from a later one with the same number."""
+
+    pid: int
+    started: str
+    host: str
+
+    def is_alive(self) -> bool:
+        """Whether the owner still runs; an owner on another machine is believed to."""
+        return self.host != os.uname().nodename or _started(self.pid) == self.started
+
+
+class Lease:
+    """The right to write to a session. Held until `release`, or until the process ends."""
+
+    def __init__(self, fd: int | None, exclusive_file: str | None) -> None:
+        self._fd = fd
+        self._exclusive_file = exclusive_file
+
+    def release(self) -> None:
+        if self._exclusive_file:
+            with suppress(OSError):
+                os.unlink(self._exclusive_file)
+            self._exclusive_file = None
+        if self._fd is not None:
+            with suppress(OSError):
+                os.ftruncate(self._fd, 0)
+            os.close(self._fd)
+            self._fd = None
+
+
+def lock_file(fd: int) -> None:
+    """Lock an open file for this process alone, or raise `BlockingIOError`."""
+    import fcntl
+
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def take_lease(folder: str, *, lock: Callable[[int], None] = lock_file) -> Lease:
+    """Become the one writer of the session in `folder`, or raise `SessionInUse`."""
+    path = os.path.join(folder, NAME)
+    me = msgspec.json.encode(_myself())
+    while True:
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise cannot("lock", folder, error) from error
+        try:
+            lock(fd)
+            if not _still_there(fd, path):
+                os.close(fd)
+                continue
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, me, 0)
+            return Lease(fd, None)
+        except BlockingIOError:
+            os.close(fd)
+            raise in_use(folder) from None
+        except OSError as error:
+            os.close(fd)
+            if error.errno not in _NO_FLOCK:
+                raise cannot("lock", folder, error) from error
+            return _take_exclusive_file(folder, me)
+
+
+def find_owner(folder: str) -> Owner | None:
+    """Who writes to a session now. Looks without locking, so it disturbs nobody."""
+    for name in (NAME, NAME + ".owner"):
+        owner = _read_owner(os.path.join(folder, name))
+        if owner and owner.is_alive():
+            return owner
+    return None
+
+
+def in_use(folder: str) -> SessionInUse:
+    session_id = os.path.basename(folder)
+    owner = _read_owner(os.path.join(folder, NAME)) or find_owner(folder)
+    who = f"process {owner.pid} on {owner.host}" if owner else "another process"
+    return SessionInUse(
+        f"Session {session_id} is in use by {who}: follow it read-only "
+        f"(trimtab sessions show {session_id} --follow) "
+        f"or fork it (trimtab sessions fork {session_id})."
+    )
+
+
+def _take_exclusive_file(folder: str, me: bytes) -> Lease:
+    """The way without file locks: whoever creates the file has the lease, until it is dead."""
+    path = os.path.join(folder, NAME + ".owner")
+    while True:
+        try:
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except FileExistsError:
+            _remove_if_dead(path, folder)
+            continue
+        except OSError as error:
+            raise cannot("lock", folder, error) from error
+        try:
+            os.write(fd, me)
+        finally:
+            os.close(fd)
+        return Lease(None, path)
+
+
+def _remove_if_dead(path: str, folder: str) -> None:
+    """Take a dead owner's file away; if it turns out to be a live one's, give it back."""
+    seen = _read(path)
+    owner = _parse(seen)
+    if owner is None and time.time() - _changed(path) < 2:
+        raise in_use(folder)  # it has just been created and will be filled in a moment
+    if owner and owner.is_alive():
+        raise in_use(folder)
+    aside = f"{path}.{os.getpid()}-{os.urandom(4).hex()}"
+    try:
+        os.rename(path, aside)
+    except FileNotFoundError:
+        return
+    if _read(aside) != seen:
+        with suppress(FileExistsError):
+            os.link(aside, path)
+    os.unlink(aside)
+
+
+def _still_there(fd: int, path: str) -> bool:
+    """Whether the locked file is the one others would lock: a folder may have been moved."""
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _read_owner(path: str) -> Owner | None:
+    return _parse(_read(path))
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return file.read(4096) or b""
+    except OSError:
+        return b""
+
+
+def _parse(data: bytes) -> Owner | None:
+    try:
+        return msgspec.json.decode(data, type=Owner)
+    except ValueError:
+        return None
+
+
+def _changed(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
+def _myself() -> Owner:
+    pid = os.getpid()
+    return Owner(pid, _started(pid) or "", os.uname().nodename)
+
+
+def _started(pid: int) -> str | None:
+    """When a process began, in words that differ for every process; None if there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            fields = file.read(4096).rpartition(b")")[2].split()
+        with open("/proc/sys/kernel/random/boot_id", "rb", buffering=0) as file:
+            boot = file.read(64).decode().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return None if os.path.exists("/proc/self/stat") else _started_by_ps(pid)
+    # Field 22 counted from 1; the two before the parenthesis are gone, and a zombie writes nothing.
+    return None if fields[0] in (b"Z", b"X") else f"{boot}/{fields[19].decode()}"
+
+
+def _started_by_ps(pid: int) -> str | None:
+    import subprocess
+
+    command = ["ps", "-o", "lstart=", "-p", str(pid)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    return answer.stdout.strip() or None

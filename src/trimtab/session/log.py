@@ -1,0 +1,133 @@
+"""The event log: an append-only file of one session's durable events, one JSON line each."""
+
+import errno
+import os
+from contextlib import suppress
+
+from trimtab.config.files import cannot
+from trimtab.contracts.errors import ConfigurationError
+from trimtab.session.disk import DiskSync
+from trimtab.session.lease import Lease, in_use, lock_file, take_lease
+from trimtab.session.records import Record, read_records, tail_records
+from trimtab.session.repair import Finding, check_readable, repair
+
+__all__ = ["EventLog", "Finding", "Record", "read_records", "tail_records"]
+
+
+class EventLog:
+    """Append-only file of one session's durable events. Whoever has one is its only writer.
+
+    `findings` is what opening found damaged and mended, `notes` what it found odd and left alone.
+    `last_id` belongs to whoever appends: the log writes lines and does not look into them.
+    """
+
+    def __init__(self, path: str, fd: int, lease: Lease, size: int) -> None:
+        self.path = path
+        self.size = size
+        self.count = 0
+        self.last_id: str | None = None
+        self.findings: tuple[Finding, ...] = ()
+        self.notes: tuple[Finding, ...] = ()
+        self._fd: int | None = fd
+        self._lease = lease
+        self._disk = DiskSync(fd, path, lambda: self.size, done=size)
+
+    @classmethod
+    def create(cls, path: str) -> "EventLog":
+        """A new, empty log. Its name is on the disk before the first event is reported synced."""
+        folder = os.path.dirname(os.path.abspath(path))
+        lease = take_lease(folder)
+        try:
+            fd = os.open(path, _APPEND | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError as error:
+            lease.release()
+            raise cannot("create", path, error) from error
+        os.fchmod(fd, 0o600)
+        _lock_too(fd)
+        log = cls(path, fd, lease, 0)
+        log._disk.folders_too(folder, os.path.dirname(folder))
+        return log
+
+    @classmethod
+    def open(cls, path: str) -> "EventLog":
+        """Take the lease and mend what is damaged. Never refuses because of what the log holds."""
+        check_readable(path)
+        folder = os.path.dirname(os.path.abspath(path))
+        lease = take_lease(folder)
+        fd = -1
+        try:
+            examination = repair(path)
+            fd = os.open(path, _APPEND)
+            _lock_too(fd)
+        except BlockingIOError:
+            os.close(fd)
+            lease.release()
+            raise in_use(folder) from None
+        except OSError as error:
+            lease.release()
+            raise cannot("open", path, error) from error
+        except BaseException:
+            lease.release()
+            raise
+        log = cls(path, fd, lease, os.fstat(fd).st_size)
+        log.count = examination.count
+        log.last_id = examination.last_id
+        log.findings = tuple(examination.findings)
+        log.notes = tuple(examination.notes)
+        return log
+
+    def append(self, line: bytes) -> None:
+        """Write one record: whole, or not at all."""
+        assert b"\n" not in line
+        if self._fd is None:
+            raise ConfigurationError(f"{self.path} is closed: open the session again.")
+        record = line + b"\n"
+        try:
+            written = os.write(self._fd, record)
+        except OSError as error:
+            raise cannot("save the session to", self.path, error) from error
+        if written != len(record):
+            self._take_back(self._fd, written)
+            full = OSError(errno.ENOSPC, "the disk is full")
+            raise cannot("save the session to", self.path, full)
+        self.size += written
+        self.count += 1
+
+    async def synced(self) -> None:
+        """Return when everything appended so far is on the disk."""
+        await self._disk.wait()
+
+    def sync_soon(self) -> None:
+        """Start bringing everything appended so far to the disk, without waiting for it."""
+        self._disk.request()
+
+    def close(self) -> None:
+        """Sync what is left and let others open the session."""
+        if self._fd is None:
+            return
+        try:
+            self._disk.finish()
+        finally:
+            os.close(self._fd)
+            self._fd = None
+            self._lease.release()
+
+    def _take_back(self, fd: int, written: int) -> None:
+        """Remove the half of a record that fitted, unless someone else wrote after it."""
+        with suppress(OSError):
+            end = os.lseek(fd, 0, os.SEEK_CUR)
+            if os.fstat(fd).st_size == end:
+                os.ftruncate(fd, end - written)
+
+
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+
+
+def _lock_too(fd: int) -> None:
+    """Lock the log itself as well: the lock file beside it can be deleted by hand."""
+    try:
+        lock_file(fd)
+    except BlockingIOError:
+        raise
+    except OSError:
+        pass  # no file locks here; the lease has found another way

@@ -1,0 +1,86 @@
+"""The few lines about a session in `workspace.yaml`, written so that no YAML parser is needed."""
+
+import json
+from typing import Any
+
+from trimtab.contracts.errors import ConfigurationError
+
+Metadata = dict[str, Any]
+
+_WORDS = {"true": True, "false": False, "null": None, "": None}
+_NOT_PLAIN = frozenset("-?:,[]{}#&*!|>'\"%@`~ ")
+"""What a plain scalar may not begin with, for any YAML reader to take it as written."""
+
+
+def parse(data: bytes) -> Metadata:
+    """Read the file, ours or another writer's. Raises `ConfigurationError` if it makes no sense."""
+    text = data.decode("utf-8", "replace")
+    simple = _parse_simple(text)
+    return _parse_yaml(text) if simple is None else simple
+
+
+def render(metadata: Metadata) -> bytes:
+    """One `key: value` a line; text in JSON's quotes, which are YAML's too."""
+    return "".join(f"{key}: {_quoted(value)}\n" for key, value in metadata.items()).encode()
+
+
+def _quoted(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    if text.isprintable():
+        return text
+    # YAML forbids or folds some of what JSON allows, and a lone surrogate is no UTF-8.
+    return "".join(
+        character if character.isprintable() else json.dumps(character)[1:-1] for character in text
+    )
+
+
+def _parse_simple(text: str) -> Metadata | None:
+    """The lines we write ourselves and plain ones like them; None if there is anything else."""
+    metadata: Metadata = {}
+    for line in text.split("\n"):
+        if not line.strip() or line.startswith("#") or line == "---":
+            continue
+        key, colon, value = line.partition(":")
+        if not colon or not key.replace("_", "").isalnum() or key in metadata or value[:1] > " ":
+            return None
+        try:
+            metadata[key] = _parse_value(value.strip())
+        except ValueError:
+            return None
+    return metadata
+
+
+def _parse_value(text: str) -> Any:
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] in '"[{' or text.isdecimal():
+        return json.loads(text)
+    if text[0] in _NOT_PLAIN or ": " in text or " #" in text or text[-1] == ":":
+        raise ValueError(text)
+    return text
+
+
+def _parse_yaml(text: str) -> Metadata:
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        document = yaml.load(text, Loader=loader)  # noqa: S506 - both are safe loaders
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigurationError(
+            "workspace.yaml cannot be read: correct it, or move it away and open the session again."
+        ) from error
+    if not isinstance(document, dict):
+        raise ConfigurationError(
+            "workspace.yaml is not a list of `key: value` lines: move it away and open the session "
+            "again."
+        )
+    return {str(key): _plain(value) for key, value in document.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Timestamps back to the text they were."""
+    if hasattr(value, "isoformat"):
+        moment = value.isoformat(timespec="milliseconds") if hasattr(value, "hour") else str(value)
+        return moment.replace("+00:00", "") + ("Z" if "T" in moment else "")
+    return value

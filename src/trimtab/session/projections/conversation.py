@@ -1,0 +1,207 @@
+"""What the model sees: messages in the order services accept, folded from events."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import msgspec
+
+from trimtab.contracts.events import assistant, context, system, tool, user
+from trimtab.contracts.events.envelope import Event
+from trimtab.contracts.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+
+INTERRUPTED = "The execution of this tool, or a previous tool was interrupted."
+
+
+class Conversation:
+    """The messages of one agent.
+
+    Results of parallel calls come in completion order; services want them together, after the
+    message that asked. So results wait in `_open` until the group is complete, and a call that
+    never got a result reads as interrupted as soon as anything else follows it.
+    """
+
+    reads: ClassVar[frozenset[str]] = frozenset(
+        (
+            "system.message",
+            "system.notification",
+            "user.message",
+            "assistant.message",
+            "tool.execution_complete",
+            "session.compaction_start",
+            "session.compaction_complete",
+            "session.context_cleared",
+        )
+    )
+
+    def __init__(self, agent_id: str | None = None) -> None:
+        self._agent_id = agent_id
+        self._messages: list[Message] = []
+        self._open: dict[str, ToolMessage | None] = {}
+        self._calls: dict[str, ToolCall] = {}
+        self._late: list[UserMessage] = []
+        self._cut: int | None = None
+        self.system = ""
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """A list that only grows between compactions; the caller must not change it."""
+        if not self._open:
+            return self._messages
+        return [*self._messages, *self._results(), *self._late]
+
+    @property
+    def open_calls(self) -> tuple[str, ...]:
+        """Ids of calls that have no result yet."""
+        return tuple(call_id for call_id, result in self._open.items() if result is None)
+
+    def apply(self, event: Event) -> None:
+        if event.agent_id != self._agent_id:
+            return
+        match event.data:
+            case user.UserMessage() as message:
+                self._add_user(message)
+            case assistant.AssistantMessage() as message:
+                self._add_assistant(message)
+            case tool.ToolExecutionComplete() as done:
+                self._add_result(done)
+            case system.SystemMessage(role="system", content=content):
+                self.system = content
+            case system.SystemNotification(content=content):
+                self._append_user(UserMessage.of(content))
+            case context.SessionCompactionStart():
+                # Never between a message and the results of its calls.
+                self._cut = len(self._messages) - bool(self._open)
+            case context.SessionCompactionComplete() as done:
+                self._compact(done)
+            case context.SessionContextCleared():
+                self._close_group()
+                self._messages = []
+
+    def _add_user(self, message: user.UserMessage) -> None:
+        text = (
+            message.content if message.transformed_content is None else message.transformed_content
+        )
+        parts: list[Part] = [Text(text=text)] if text else []
+        parts += filter(None, map(_image, message.attachments or ()))
+        if parts:
+            self._append_user(UserMessage(parts=tuple(parts)))
+
+    def _append_user(self, message: UserMessage) -> None:
+        if self.open_calls:
+            self._late.append(message)
+        else:
+            self._close_group()
+            self._messages.append(message)
+
+    def _add_assistant(self, message: assistant.AssistantMessage) -> None:
+        self._close_group()
+        calls = tuple(_call(request) for request in message.tool_requests or ())
+        self._messages.append(
+            AssistantMessage(
+                text=message.content,
+                tool_calls=calls,
+                reasoning=_reasoning(message),
+                phase=message.phase,
+            )
+        )
+        self._open = {call.id: None for call in calls}
+        self._calls = {call.id: call for call in calls}
+
+    def _add_result(self, done: tool.ToolExecutionComplete) -> None:
+        if done.tool_call_id not in self._open:
+            return  # a call a person asked for, or one that was answered as interrupted already
+        call = self._calls[done.tool_call_id]
+        self._open[call.id] = ToolMessage(
+            call_id=call.id,
+            text=_text_for_model(done),
+            name=call.name,
+            failed=not done.success,
+            kind=call.kind,
+        )
+        if not self.open_calls:
+            self._close_group()
+
+    def _results(self) -> list[Message]:
+        return [
+            result
+            or ToolMessage(
+                call_id=call_id,
+                text=INTERRUPTED,
+                name=self._calls[call_id].name,
+                failed=True,
+                kind=self._calls[call_id].kind,
+            )
+            for call_id, result in self._open.items()
+        ]
+
+    def _close_group(self) -> None:
+        if self._open:
+            self._messages += self._results()
+            self._open = {}
+            self._calls = {}
+        if self._late:
+            self._messages += self._late
+            self._late = []
+
+    def _compact(self, done: context.SessionCompactionComplete) -> None:
+        cut, self._cut = self._cut, None
+        if not done.success or not done.summary_content or cut is None:
+            return
+        # Replaced, not changed: a request that is being written still holds the old list.
+        self._messages = [UserMessage.of(done.summary_content), *self._messages[cut:]]
+
+
+def _text_for_model(done: tool.ToolExecutionComplete) -> str:
+    if done.model_text is not None:
+        return done.model_text
+    source: dict[str, Any] | None = done.result if done.success else done.error
+    text = (source or {}).get("content" if done.success else "message")
+    return text if isinstance(text, str) else ""
+
+
+def _call(request: dict[str, Any]) -> ToolCall:
+    arguments = request.get("arguments")
+    if not isinstance(arguments, str):
+        arguments = msgspec.json.encode(arguments if arguments is not None else {}).decode()
+    return ToolCall(
+        id=str(request.get("toolCallId", "")),
+        name=str(request.get("name", "")),
+        arguments=arguments,
+        kind="custom" if request.get("type") == "custom" else "function",
+        extra=request.get("extra"),
+    )
+
+
+def _reasoning(message: assistant.AssistantMessage) -> Reasoning | None:
+    blocks = message.reasoning_blocks
+    if not (
+        message.reasoning_text or message.reasoning_opaque or message.encrypted_content or blocks
+    ):
+        return None
+    return Reasoning(
+        text=message.reasoning_text,
+        opaque=message.reasoning_opaque,
+        encrypted=message.encrypted_content,
+        field=message.reasoning_wire_field,
+        blocks=blocks.get("blocks") if blocks else None,
+    )
+
+
+def _image(attachment: dict[str, Any]) -> Image | None:
+    mime_type = attachment.get("mimeType")
+    data = attachment.get("data")
+    if attachment.get("type") != "blob" or not isinstance(data, str):
+        return None
+    if not isinstance(mime_type, str) or not mime_type.startswith("image/"):
+        return None
+    return Image(data=data, mime_type=mime_type, name=attachment.get("displayName"))

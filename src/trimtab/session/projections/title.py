@@ -1,0 +1,34 @@
+"""A short name for a session: what it was given, or the first thing the person asked."""
+
+from typing import ClassVar
+
+from trimtab.contracts.events.envelope import Event
+from trimtab.contracts.events.user import UserMessage
+
+LENGTH = 60
+
+
+class Title:
+    """The first line of the first prompt, without the tags that tools put around it."""
+
+    reads: ClassVar[frozenset[str]] = frozenset(("user.message",))
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def apply(self, event: Event) -> None:
+        if self.text or event.agent_id is not None or not isinstance(event.data, UserMessage):
+            return
+        self.text = title_of(event.data.content)
+
+
+def title_of(prompt: str) -> str:
+    """The first line that says something, shortened at a word."""
+    import re
+
+    without_blocks = re.sub(r"<(\w[\w-]*)[^>]*>.*?</\1>", " ", prompt, flags=re.DOTALL)
+    words = re.sub(r"<[^>]*>", " ", without_blocks).split("\n")
+    line = next((" ".join(line.split()) for line in words if line.strip()), "")
+    if len(line) <= LENGTH:
+        return line
+    return line[: LENGTH - 1].rsplit(" ", 1)[0] + "…"

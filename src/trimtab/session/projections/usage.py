@@ -1,0 +1,65 @@
+"""Tokens, money and time spent, by model."""
+
+from typing import ClassVar
+
+import msgspec
+
+from trimtab.contracts.events.envelope import Event
+from trimtab.contracts.events.own import ModelCall
+
+
+class ModelUsage(msgspec.Struct):
+    """Sums for one model. A sum is None until a service has reported that number at least once."""
+
+    requests: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost_usd: float | None = None
+    unpriced_requests: int = 0
+
+    def add(self, call: ModelCall) -> None:
+        self.requests += 1
+        for field in _COUNTS:
+            value = getattr(call, field)
+            if value is not None:
+                setattr(self, field, (getattr(self, field) or 0) + value)
+        if call.cost_usd is None:
+            self.unpriced_requests += 1
+        else:
+            self.cost_usd = (self.cost_usd or 0.0) + call.cost_usd
+
+
+_COUNTS = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "reasoning_tokens",
+)
+
+
+class UsageLedger:
+    """What has been spent, sub-agents, retries and compaction included."""
+
+    reads: ClassVar[frozenset[str]] = frozenset(("trimtab.model_call",))
+
+    def __init__(self) -> None:
+        self.total = ModelUsage()
+        self.models: dict[str, ModelUsage] = {}
+        self.api_duration_ms = 0
+        self.last_model: str | None = None
+        self.last_input_tokens: int | None = None
+
+    def apply(self, event: Event) -> None:
+        call = event.data
+        if not isinstance(call, ModelCall):
+            return
+        self.total.add(call)
+        self.models.setdefault(call.model, ModelUsage()).add(call)
+        self.api_duration_ms += call.duration_ms or 0
+        self.last_model = call.model
+        if call.input_tokens is not None and event.agent_id is None:
+            self.last_input_tokens = call.input_tokens

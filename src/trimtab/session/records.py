@@ -1,0 +1,256 @@
+"""The records of an event log: read as a stream, whole ones told from damage."""
+
+import os
+from collections.abc import Iterator
+
+import msgspec
+
+from trimtab.contracts.events.codec import Envelope, decode, peek
+
+_BLOCK = 1 << 18
+_STRETCH_LIMIT = 1 << 24
+"""A damaged stretch is looked at in pieces of at most about this size, to bound memory."""
+
+JUNK = b" \t\r\0\xef\xbb\xbf"
+"""Bytes that may surround a record and are never part of one: space, NUL, byte order mark."""
+
+
+class Record(msgspec.Struct, frozen=True, gc=False):
+    """One event as it stands in the log: its line without the newline, and where it begins."""
+
+    line: bytes
+    offset: int
+    type: str
+    id: str
+    parent_id: str | None
+    agent_id: str | None
+    timestamp: str
+
+
+class Damage(msgspec.Struct, frozen=True, gc=False):
+    """Bytes of a log that are no record as they stand. `raw` is what is worth setting aside."""
+
+    kind: str
+    offset: int
+    length: int
+    raw: bytes = b""
+
+
+def read_records(path: str, *, start: int = 0) -> Iterator[Record]:
+    """The whole records of a log from the line that begins at `start`; damage is skipped."""
+    with open(path, "rb", buffering=0) as file:
+        for piece in sift(file.fileno(), start):
+            if type(piece) is Record:
+                yield piece
+
+
+def tail_records(path: str, *, since: str = "user.message") -> Iterator[Record]:
+    """The records from the last `since` event of the main agent on, found from the end."""
+    return read_records(path, start=find_last(path, since))
+
+
+def find_last(path: str, wire_name: str) -> int:
+    """Where the last such event of the main agent begins, or 0. Reads backwards, in blocks."""
+    needle = b'"' + wire_name.encode() + b'"'
+    with open(path, "rb", buffering=0) as file:
+        fd = file.fileno()
+        end = os.fstat(fd).st_size
+        while end > 0:
+            begin = max(0, end - (_BLOCK << 2))
+            # The overlap finds a needle that lies across two blocks.
+            block = os.pread(fd, end - begin + len(needle), begin)
+            at = len(block)
+            while (at := block.rfind(needle, 0, at)) >= 0:
+                offset, line = _line_around(fd, begin + at)
+                record = whole(line, offset)
+                if record and record.type == wire_name and record.agent_id is None:
+                    return offset
+            end = begin
+    return 0
+
+
+def last_record(fd: int, *, within: int = 1 << 22) -> Record | None:
+    """The last whole record, looked for in the last `within` bytes only."""
+    size = os.fstat(fd).st_size
+    reach = min(size, 1 << 13)
+    while True:
+        begin = size - reach
+        lines = os.pread(fd, reach, begin).split(b"\n")
+        first = 0 if begin == 0 else 1
+        offset = size
+        for index in range(len(lines) - 1, first - 1, -1):
+            offset -= len(lines[index])
+            record = whole(lines[index].strip(JUNK), offset)
+            if record:
+                return record
+            offset -= 1
+        if reach >= min(size, within):
+            return None
+        reach = min(size, reach << 3)
+
+
+def whole(line: bytes, offset: int) -> Record | None:
+    """The record a line holds, if it is one event and nothing else."""
+    try:
+        envelope = peek(line)
+        if not line.isascii():
+            line.decode()  # the data has been skipped, not checked
+    except (ValueError, RecursionError):
+        return _leniently(line, offset)
+    return _record(line, offset, envelope)
+
+
+def sift(fd: int, start: int = 0) -> Iterator[Record | Damage]:
+    """Everything in a log, in order: each whole record, and what lies between them."""
+    stretch = _Stretch()
+    for offset, line, terminated in _lines(fd, start):
+        damage = None
+        record = whole(line, offset) if line[-1:] == b"}" else None
+        if record is None:
+            trimmed = _trimmed(line, offset, blank_too=not stretch.lines)
+            if trimmed is None:
+                if stretch.ended_by(line):
+                    yield from stretch.salvaged()
+                stretch.add(line, offset, terminated)
+                continue
+            damage, record = trimmed
+        if stretch.lines:
+            yield from stretch.salvaged()
+        if damage:
+            yield damage
+        if record:
+            if not terminated:
+                yield Damage("unterminated", offset + len(line), 0)
+            yield record
+    if stretch.lines:
+        yield from stretch.salvaged(at_end=True)
+
+
+class _Stretch:
+    """Consecutive lines that are no records: perhaps one spread over them, perhaps rubbish."""
+
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
+        self._offset = 0
+        self._size = 0
+
+    def add(self, line: bytes, offset: int, terminated: bool) -> None:
+        if not self.lines:
+            self._offset = offset
+        self.lines.append(line + b"\n" if terminated else line)
+        self._size += len(line)
+
+    def ended_by(self, line: bytes) -> bool:
+        """A line that opens like an event cannot be the inside of a string before it."""
+        return bool(self.lines) and (self._size > _STRETCH_LIMIT or line.startswith(b'{"type":"'))
+
+    def salvaged(self, *, at_end: bool = False) -> Iterator[Record | Damage]:
+        from trimtab.session.salvage import salvage
+
+        raw, offset = b"".join(self.lines), self._offset
+        self.lines, self._size = [], 0
+        return salvage(raw, offset, at_end=at_end)
+
+
+def _lines(fd: int, start: int) -> Iterator[tuple[int, bytes, bool]]:
+    """Each line with its offset and whether a newline ends it; `\\n` is the only separator.
+
+    Blocks of nothing but NUL are given out as lines, so that a hole of any size costs no memory.
+    """
+    os.lseek(fd, start, os.SEEK_SET)
+    offset = start
+    parts: list[bytes] = []
+    while block := os.read(fd, _BLOCK):
+        if b"\n" not in block:
+            parts.append(block)
+            if not block.strip(b"\0"):
+                for part in (b"".join(parts[:-1]), block):
+                    if part:
+                        yield offset, part, False
+                        offset += len(part)
+                parts.clear()
+            continue
+        lines = block.split(b"\n")
+        if parts:
+            lines[0] = b"".join(parts) + lines[0]
+            parts.clear()
+        if rest := lines.pop():
+            parts.append(rest)
+        for line in lines:
+            yield offset, line, True
+            offset += len(line) + 1
+    if parts:
+        yield offset, b"".join(parts), False
+
+
+def _trimmed(
+    line: bytes, offset: int, *, blank_too: bool
+) -> tuple[Damage | None, Record | None] | None:
+    """A line that is a record once its edges are cleaned, or has nothing in it; else None."""
+    inner = line.strip(JUNK)
+    if not inner and not blank_too:
+        return None
+    before = line.find(inner)
+    record = whole(inner, offset + before) if inner else None
+    if inner and record is None:
+        return None
+    kind = _edge_kind(line[:before] + line[before + len(inner) :], bool(inner))
+    return Damage(kind, offset, len(line)) if kind else None, record
+
+
+def _edge_kind(edges: bytes, has_record: bool) -> str | None:
+    if b"\0" in edges:
+        return "nul"
+    if b"\xef" in edges:
+        return "bom"
+    if not has_record:
+        return "blank"
+    return "crlf" if b"\r" in edges else None
+
+
+def _leniently(line: bytes, offset: int) -> Record | None:
+    """What other writers produce is whole if our reader understands it; NUL never is."""
+    if b"\0" in line or line[:1] != b"{":
+        return None
+    try:
+        line.decode("utf-8", "surrogatepass")
+        event = decode(line)
+    except (ValueError, RecursionError):
+        return None
+    return Record(
+        line, offset, event.type, event.id, event.parent_id, event.agent_id, event.timestamp
+    )
+
+
+def _record(line: bytes, offset: int, envelope: Envelope) -> Record:
+    return Record(
+        line,
+        offset,
+        envelope.type,
+        envelope.id,
+        envelope.parent_id,
+        envelope.agent_id,
+        envelope.timestamp,
+    )
+
+
+def _line_around(fd: int, position: int) -> tuple[int, bytes]:
+    """The line that holds a position, and where it begins."""
+    begin = position
+    while begin > 0:
+        reach = min(begin, _BLOCK)
+        newline = os.pread(fd, reach, begin - reach).rfind(b"\n")
+        if newline >= 0:
+            begin = begin - reach + newline + 1
+            break
+        begin -= reach
+    parts: list[bytes] = []
+    at = begin
+    while block := os.pread(fd, _BLOCK, at):
+        newline = block.find(b"\n")
+        if newline >= 0:
+            parts.append(block[:newline])
+            break
+        parts.append(block)
+        at += len(block)
+    return begin, b"".join(parts)

@@ -1,0 +1,241 @@
+"""What opening a log finds wrong with it, and does about it without losing a byte."""
+
+import os
+from collections.abc import Iterator
+
+import msgspec
+
+from trimtab.config.files import cannot, sync_dir, write_all
+from trimtab.contracts.errors import ConfigurationError
+from trimtab.session.records import Damage, Record, sift
+
+_FINDINGS_KEPT = 1000
+_WRITE_BLOCK = 1 << 20
+
+_FACTS = {
+    "torn": "The last record is cut off.",
+    "garbage": "There are bytes that are no event.",
+    "nul": "There is a run of NUL bytes, as a crash leaves them.",
+    "glued": "Two records stand on one line.",
+    "duplicate": "A record stands in the log twice.",
+    "newline": "A record is spread over several lines.",
+    "halves": "A record was written in two halves.",
+    "utf8": "A record holds bytes that are no UTF-8.",
+    "unterminated": "The last record lacks its newline.",
+    "blank": "There is an empty line.",
+    "crlf": "A line ends as on Windows.",
+    "bom": "There is a byte order mark.",
+    "chain": "An event does not name the one before it as its parent.",
+    "same-id": "Two different events carry the same id.",
+}
+_DEEDS = {
+    "torn": "It was set aside.",
+    "garbage": "They were set aside.",
+    "nul": "It was taken out.",
+    "glued": "They were separated.",
+    "duplicate": "It was dropped once.",
+    "newline": "It was put on one line.",
+    "halves": "They were put together.",
+    "utf8": "They were replaced by a mark; the original was set aside.",
+    "unterminated": "One was added.",
+    "blank": "It was taken out.",
+    "crlf": "It was given a plain newline.",
+    "bom": "It was taken out.",
+}
+_MERGED_ANYWHERE = frozenset(("blank", "crlf", "duplicate", "chain", "same-id"))
+
+
+class Finding(msgspec.Struct):
+    """One thing wrong with a log: what, where, and how often in a row."""
+
+    kind: str
+    offset: int
+    length: int
+    count: int = 1
+
+    @property
+    def fact(self) -> str:
+        """What is wrong, as a sentence for a person."""
+        return _FACTS[self.kind] + (f" ({self.count} times)" if self.count > 1 else "")
+
+    @property
+    def sentence(self) -> str:
+        """What was wrong and what opening the log did about it."""
+        return f"{self.fact} {_DEEDS.get(self.kind, 'Nothing was changed.')}"
+
+
+class Examination:
+    """One reading of a whole log: its records without duplicates, and what is wrong with it.
+
+    Memory grows by some 100 bytes for each event, whatever its size.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self.count = 0
+        self.last_id: str | None = None
+        self.findings: list[Finding] = []
+        self.notes: list[Finding] = []
+        self._fd = fd
+        self._offsets: dict[int, int] = {}
+
+    def pieces(self) -> Iterator[Record | Damage]:
+        for piece in sift(self._fd):
+            if type(piece) is Damage:
+                _note(self.findings, piece.kind, piece.offset, piece.length)
+                yield piece
+            elif type(piece) is Record:
+                if piece.id and self._is_duplicate(piece):
+                    _note(self.findings, "duplicate", piece.offset, len(piece.line))
+                    yield Damage("duplicate", piece.offset, len(piece.line))
+                    continue
+                if piece.parent_id != self.last_id:
+                    _note(self.notes, "chain", piece.offset, len(piece.line))
+                self.count += 1
+                self.last_id = piece.id or self.last_id
+                yield piece
+
+    def finish(self) -> None:
+        for _ in self.pieces():
+            pass
+
+    def _is_duplicate(self, record: Record) -> bool:
+        earlier = self._offsets.setdefault(hash(record.id), record.offset)
+        if earlier == record.offset:
+            return False
+        line = record.line + b"\n"
+        if os.pread(self._fd, len(line), earlier) == line:
+            return True
+        _note(self.notes, "same-id", record.offset, len(record.line))
+        return False
+
+
+def examine(path: str) -> Examination:
+    """Read a log from end to end and change nothing."""
+    with open(path, "rb", buffering=0) as file:
+        examination = Examination(file.fileno())
+        examination.finish()
+    return examination
+
+
+def sound_records(path: str) -> Iterator[Record]:
+    """The records a repaired log would have, without repairing it."""
+    with open(path, "rb", buffering=0) as file:
+        for piece in Examination(file.fileno()).pieces():
+            if type(piece) is Record:
+                yield piece
+
+
+def repair(path: str) -> Examination:
+    """Make a log whole. What is taken out goes to `<log>.damaged-<n>` first; the caller is alone.
+
+    An intact log is not written to. The mended one is a new file that takes the old one's place,
+    so a crash on the way leaves the log as it was.
+    """
+    path = os.path.realpath(path)
+    examination = examine(path)
+    kinds = {finding.kind for finding in examination.findings}
+    try:
+        if kinds == {"unterminated"}:
+            fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+            try:
+                write_all(fd, b"\n")
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+        elif kinds:
+            _rewrite(path)
+    except OSError as error:
+        raise cannot("repair", path, error) from error
+    return examination
+
+
+def check_readable(path: str) -> None:
+    """Raise unless a log is a file that can be read."""
+    try:
+        if not os.path.isfile(path) and os.path.exists(path):
+            raise ConfigurationError(
+                f"{path} is not a file: move it away, or restore the log from a backup."
+            )
+        os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+    except OSError as error:
+        raise cannot("read", path, error) from error
+
+
+def _rewrite(path: str) -> None:
+    temporary = path + ".repaired"
+    aside = _Aside(path)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    out = os.open(temporary, flags, 0o600)
+    try:
+        os.fchmod(out, 0o600)
+        _copy_records(path, out, aside)
+        os.fsync(out)
+        aside.close()
+        os.replace(temporary, path)
+        sync_dir(os.path.dirname(path))
+    finally:
+        os.close(out)
+        aside.close()
+
+
+def _copy_records(path: str, out: int, aside: "_Aside") -> None:
+    pending: list[bytes] = []
+    size = 0
+    with open(path, "rb", buffering=0) as file:
+        for piece in Examination(file.fileno()).pieces():
+            if type(piece) is Record:
+                pending.append(piece.line)
+                size += len(piece.line)
+            elif type(piece) is Damage and piece.raw:
+                aside.keep(piece)
+            if size > _WRITE_BLOCK:
+                write_all(out, b"\n".join((*pending, b"")))
+                pending, size = [], 0
+        if pending:
+            write_all(out, b"\n".join((*pending, b"")))
+
+
+class _Aside:
+    """The file that keeps what was taken out of a log: for each piece a line that says where it
+    was and how long it is, then the piece itself and a newline."""
+
+    def __init__(self, log: str) -> None:
+        self._log = log
+        self._fd: int | None = None
+
+    def keep(self, damage: Damage) -> None:
+        if self._fd is None:
+            self._fd = self._create()
+        head = {"offset": damage.offset, "length": len(damage.raw), "kind": damage.kind}
+        write_all(self._fd, msgspec.json.encode(head) + b"\n" + damage.raw + b"\n")
+
+    def close(self) -> None:
+        if self._fd is not None:
+            os.fsync(self._fd)
+            os.close(self._fd)
+            self._fd = None
+
+    def _create(self) -> int:
+        number = 1
+        while True:
+            path = f"{self._log}.damaged-{number}"
+            try:
+                fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            except FileExistsError:
+                number += 1
+                continue
+            os.fchmod(fd, 0o600)
+            return fd
+
+
+def _note(findings: list[Finding], kind: str, offset: int, length: int) -> None:
+    """Add a finding, or widen the last one when it is more of the same."""
+    last = findings[-1] if findings else None
+    if last and last.kind == kind:
+        touching = offset - (last.offset + last.length) <= 1
+        if touching or kind in _MERGED_ANYWHERE or len(findings) >= _FINDINGS_KEPT:
+            last.length = offset + length - last.offset
+            last.count += 1
+            return
+    if len(findings) < _FINDINGS_KEPT or all(known.kind != kind for known in findings):
+        findings.append(Finding(kind, offset, length))

@@ -1,0 +1,168 @@
+"""The slow path of reading a log: what can be had from a damaged stretch of it."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from trimtab.session.records import JUNK, Damage, Record, whole
+
+# The stretch is read as Latin-1, where one character is one byte: JSON's structure is ASCII, so
+# offsets found in the text are offsets in the file, whatever the strings hold.
+_JUNK = JUNK.decode("latin-1")
+_EVENT_START = re.compile(
+    r"(?:^[ \t\r\0\xef\xbb\xbf]*|(?<=\}))\{"
+    r'|\{(?=\s*"(?:type|data|id|timestamp|parentId|agentId|ephemeral)"\s*:)',
+    re.MULTILINE,
+)
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_CONTROL = re.compile(r"[\0-\x1f]")
+_REPLACEMENT = "\ufffd".encode()
+_object = json.JSONDecoder(strict=False, parse_int=str, parse_float=str, parse_constant=str)
+
+
+class _Span(msgspec.Struct):
+    """A piece of the stretch: an object that is an event, or a gap between such objects."""
+
+    start: int
+    end: int
+    record: Record | None = None
+    damage: Damage | None = None
+
+
+def salvage(raw: bytes, offset: int, *, at_end: bool) -> Iterator[Record | Damage]:
+    """Every event in the stretch, whole or mended, and what had to be set aside, in order."""
+    spans = _with_fragments(raw, offset, list(_events(raw, offset)))
+    _rejoin(raw, offset, spans)
+    previous = None
+    for span in spans:
+        if span.damage:
+            kind = span.damage.kind
+            if kind == "garbage" and at_end and span is spans[-1] and raw[span.start] == ord("{"):
+                yield msgspec.structs.replace(span.damage, kind="torn")
+            else:
+                yield span.damage
+        elif span.record and previous is not None and b"\n" not in raw[previous : span.start]:
+            yield Damage("glued", offset + span.start, span.end - span.start)
+        if span.record:
+            previous = span.end
+            yield span.record
+    # The last record of a file may lack its newline here too.
+    if at_end and spans and spans[-1].record and b"\n" not in raw[spans[-1].end :]:
+        yield Damage("unterminated", offset + len(raw), 0)
+
+
+def _events(raw: bytes, offset: int) -> Iterator[_Span]:
+    text = raw.decode("latin-1")
+    at = 0
+    # Bounds the work on rubbish made of countless beginnings; real stretches never come near.
+    budget = 64 * len(text) + (1 << 20)
+    while budget > 0 and (found := _EVENT_START.search(text, at)):
+        start = found.end() - 1
+        try:
+            value, end = _object.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            budget -= error.pos - start + 64
+            at = start + 1
+            continue
+        except RecursionError:
+            at = start + 1
+            continue
+        at = end
+        if _is_event(value, text, start, end):
+            span = _mended(raw, start, end, offset)
+            if span:
+                yield span
+
+
+def _is_event(value: Any, text: str, start: int, end: int) -> bool:
+    """Whether a JSON object is an event, and not a part of a broken one around it."""
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        return False
+    while start > 0 and text[start - 1] in _JUNK:
+        start -= 1
+    before = text[start - 1 : start]
+    while end < len(text) and text[end] in _JUNK:
+        end += 1
+    after = text[end : end + 1]
+    if before in ("", "\n", "}") and after in ("", "\n", "{"):
+        return True
+    inside = before in (":", ",", "[") and after in (",", "}", "]")
+    complete = value.get("id") and "data" in value and "timestamp" in value and "parentId" in value
+    return bool(complete) and not inside
+
+
+def _mended(raw: bytes, start: int, end: int, offset: int) -> _Span | None:
+    piece = raw[start:end]
+    record = whole(piece, offset + start) if b"\n" not in piece else None
+    if record:
+        return _Span(start, end, record)
+    for broken_at in (b"\\n", b""):
+        line = _STRING.sub(lambda match, by=broken_at: _clean(match[0], by), piece)  # type: ignore[misc]
+        line = line.replace(b"\n", b"")
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            line = line.decode("utf-8", "replace").encode()
+        record = whole(line, offset + start)
+        if record and not _CONTROL.search(f"{record.type}{record.id}{record.parent_id}"):
+            kind = "newline" if b"\n" in piece else "nul" if b"\0" in piece else "utf8"
+            damage = Damage(kind, offset + start, end - start, piece)
+            return _Span(start, end, record, damage)
+    return None
+
+
+def _clean(string: bytes, newline: bytes) -> bytes:
+    """A JSON string on one line; lost bytes are marked as lost."""
+    string = string.replace(b"\r\n", newline).replace(b"\n", newline)
+    return re.sub(rb"\0+", _REPLACEMENT, string)
+
+
+def _with_fragments(raw: bytes, offset: int, events: list[_Span]) -> list[_Span]:
+    """The events, and between them the remains of each line."""
+    spans: list[_Span] = []
+    at = 0
+    for event in (*events, None):
+        end = event.start if event else len(raw)
+        spans += _fragments(raw, at, end, offset)
+        if event:
+            spans.append(event)
+            at = event.end
+    return spans
+
+
+def _fragments(raw: bytes, start: int, end: int, offset: int) -> Iterator[_Span]:
+    while start < end:
+        stop = raw.find(b"\n", start, end)
+        stop = end if stop < 0 else stop
+        piece = raw[start:stop]
+        inner = piece.strip(JUNK)
+        if inner:
+            first = start + piece.find(inner)
+            last = first + len(inner)
+            yield _Span(first, last, None, Damage("garbage", offset + first, len(inner), inner))
+        elif b"\0" in piece:
+            yield _Span(start, stop, None, Damage("nul", offset + start, len(piece)))
+        elif raw[start - 1 : start] in (b"", b"\n") and raw[stop : stop + 1] == b"\n":
+            yield _Span(start, stop, None, Damage("blank", offset + start, len(piece)))
+        start = stop + 1
+
+
+def _rejoin(raw: bytes, offset: int, spans: list[_Span]) -> None:
+    """Put together an event whose two halves lie around others, or around a stray newline."""
+    halves = [span for span in spans if span.damage and span.damage.kind == "garbage"]
+    index = 0
+    while index + 1 < len(halves):
+        first, second = halves[index : index + 2]
+        line = raw[first.start : first.end] + raw[second.start : second.end]
+        record = whole(line, offset + first.start) if line[:1] == b"{" else None
+        if record and record.id:
+            first.record = record
+            for half in (first, second):
+                half.damage = Damage(
+                    "halves", offset + half.start, half.end - half.start, raw[half.start : half.end]
+                )
+            index += 1
+        index += 1

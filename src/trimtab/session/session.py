@@ -1,0 +1,129 @@
+"""A session: the one writer of its log, and what is folded from it."""
+
+from collections.abc import Callable, Iterable
+
+from trimtab.contracts.events.codec import decode_wanted, encode
+from trimtab.contracts.events.envelope import Event, EventData
+from trimtab.contracts.ids import new_id, timestamp
+from trimtab.session.log import EventLog, read_records
+from trimtab.session.projections import Projection
+from trimtab.session.projections.approvals import Approvals
+from trimtab.session.projections.changes import CodeChanges
+from trimtab.session.projections.conversation import Conversation
+from trimtab.session.projections.queue import Queue
+from trimtab.session.projections.title import Title
+from trimtab.session.projections.usage import UsageLedger
+
+Subscriber = Callable[[Event, bytes], None]
+"""Called with each event and its line of JSON, in order, on the loop's thread. Must not block."""
+
+SYNCED = frozenset(
+    (
+        "user.message",
+        "assistant.message",
+        "permission.completed",
+        "tool.execution_complete",
+        "assistant.turn_end",
+        "session.shutdown",
+        "trimtab.prompt_queued",
+    )
+)
+"""Events that are on their way to the disk as soon as they are emitted."""
+
+
+class Projections:
+    """All folds of a session; `replay` builds them from a log, `emit` keeps them up to date."""
+
+    def __init__(self) -> None:
+        self.conversation = Conversation()
+        self.usage = UsageLedger()
+        self.changes = CodeChanges()
+        self.title = Title()
+        self.queue = Queue()
+        self.approvals = Approvals()
+        self._readers: dict[str, list[Projection]] = {}
+        for projection in self.all():
+            for wire_name in projection.reads:
+                self._readers.setdefault(wire_name, []).append(projection)
+
+    def all(self) -> Iterable[Projection]:
+        return (
+            self.conversation,
+            self.usage,
+            self.changes,
+            self.title,
+            self.queue,
+            self.approvals,
+        )
+
+    @property
+    def wanted(self) -> frozenset[str]:
+        """The event types any fold looks at."""
+        return frozenset(self._readers)
+
+    def apply(self, event: Event) -> None:
+        for projection in self._readers.get(event.type, ()):
+            projection.apply(event)
+
+
+def replay(path: str) -> Projections:
+    """Fold a log from the start. Streams: memory holds what the folds keep, never the log."""
+    projections = Projections()
+    wanted = projections.wanted
+    for record in read_records(path):
+        event = decode_wanted(record.line, wanted)
+        if event is not None:
+            projections.apply(event)
+    return projections
+
+
+class Session:
+    """The state of one conversation.
+
+    `emit` is a plain function on the loop's thread: append, fold, publish, in that order, so that
+    order needs no lock and nobody sees an event that is not in the log.
+    """
+
+    def __init__(self, session_id: str, log: EventLog, projections: Projections) -> None:
+        self.id = session_id
+        self.log = log
+        self.projections = projections
+        self._subscribers: list[Subscriber] = []
+
+    @property
+    def conversation(self) -> Conversation:
+        return self.projections.conversation
+
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Have every event from now on given to `subscriber`; returns what ends that."""
+        self._subscribers.append(subscriber)
+        return lambda: self._subscribers.remove(subscriber)
+
+    def emit(self, data: EventData, *, agent_id: str | None = None) -> Event:
+        """Record that something happened."""
+        event = Event(
+            type=data.wire_name,
+            data=data,
+            id=new_id(),
+            timestamp=timestamp(),
+            parent_id=self.log.last_id,
+            ephemeral=data.is_ephemeral,
+            agent_id=agent_id,
+        )
+        line = encode(event)
+        if not event.ephemeral:
+            self.log.append(line)
+            self.log.last_id = event.id
+            if event.type in SYNCED:
+                self.log.sync_soon()
+        self.projections.apply(event)
+        for subscriber in tuple(self._subscribers):
+            subscriber(event, line)
+        return event
+
+    async def synced(self) -> None:
+        """Wait until everything emitted so far would survive a power cut."""
+        await self.log.synced()
+
+    def close(self) -> None:
+        self.log.close()

@@ -1,0 +1,116 @@
+"""One line about a session, from the two ends of its log and `workspace.yaml`."""
+
+import os
+from typing import Any
+
+import msgspec
+
+from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.events.codec import decode
+from trimtab.contracts.events.envelope import Event
+from trimtab.contracts.ids import timestamp
+from trimtab.session.folder import SessionFolder
+from trimtab.session.lease import find_owner
+from trimtab.session.projections.title import title_of
+from trimtab.session.records import last_record, whole
+
+_HEAD = 1 << 17
+
+
+class SessionSummary(msgspec.Struct, kw_only=True):
+    """What a list of sessions shows. `problem` says what is wrong with the folder, if anything."""
+
+    id: str
+    path: str
+    name: str | None = None
+    title: str = ""
+    cwd: str | None = None
+    branch: str | None = None
+    created_at: str = ""
+    updated_at: str = ""
+    size: int = 0
+    in_use: bool = False
+    problem: str | None = None
+
+
+def summarize(folder: SessionFolder) -> SessionSummary:
+    """Look at a folder; whatever is wrong with it ends up in the summary, not in an error."""
+    summary = SessionSummary(id=folder.id, path=folder.path)
+    try:
+        _add_metadata(summary, folder.read_metadata())
+    except ConfigurationError as error:
+        summary.problem = error.message
+    try:
+        _add_log(summary, folder)
+    except OSError as error:
+        summary.problem = f"The event log cannot be read: {error.strerror or error}."
+    summary.updated_at = last_used(folder)
+    summary.created_at = summary.created_at or summary.updated_at
+    summary.in_use = find_owner(folder.path) is not None
+    return summary
+
+
+def last_used(folder: SessionFolder) -> str:
+    """When the last event happened; without one, when the files were last written."""
+    try:
+        fd = os.open(folder.events, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            record = last_record(fd)
+            if record and record.timestamp:
+                return record.timestamp
+            return timestamp(os.fstat(fd).st_mtime)
+        finally:
+            os.close(fd)
+    except OSError:
+        return _folder_time(folder)
+
+
+def _folder_time(folder: SessionFolder) -> str:
+    try:
+        return timestamp(os.stat(folder.path).st_mtime)
+    except OSError:
+        return timestamp(0)
+
+
+def _add_metadata(summary: SessionSummary, metadata: dict[str, Any]) -> None:
+    summary.name = _text(metadata.get("name"))
+    summary.title = summary.name or _text(metadata.get("summary")) or ""
+    summary.cwd = _text(metadata.get("cwd"))
+    summary.branch = _text(metadata.get("branch"))
+    summary.created_at = _text(metadata.get("created_at")) or ""
+
+
+def _add_log(summary: SessionSummary, folder: SessionFolder) -> None:
+    with open(folder.events, "rb", buffering=0) as file:
+        summary.size = os.fstat(file.fileno()).st_size
+        head = file.read(_HEAD) or b""
+    whole_lines = head.split(b"\n") if summary.size <= len(head) else head.split(b"\n")[:-1]
+    records = [record for line in whole_lines if (record := whole(line, 0))]
+    if not records and summary.size and summary.size <= len(head):
+        summary.problem = "The event log holds no event: run `trimtab sessions verify` on it."
+    for record in records:
+        if record.type == "session.start":
+            _add_start(summary, decode(record.line))
+        elif record.type == "user.message" and record.agent_id is None:
+            summary.title = summary.title or _prompt_of(decode(record.line))
+            return
+
+
+def _add_start(summary: SessionSummary, event: Event) -> None:
+    """What the first event knows, where `workspace.yaml` is missing or silent."""
+    data = msgspec.to_builtins(event.data)
+    context = data.get("context") or {}
+    if isinstance(context, dict):
+        summary.cwd = summary.cwd or _text(context.get("cwd"))
+        summary.branch = summary.branch or _text(context.get("branch"))
+    summary.created_at = summary.created_at or _text(data.get("startTime")) or ""
+
+
+def _prompt_of(event: Event) -> str:
+    data = msgspec.to_builtins(event.data)
+    content = data.get("content") if isinstance(data, dict) else None
+    return title_of(content) if isinstance(content, str) else ""
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None or value == "" else str(value)

@@ -1,0 +1,85 @@
+"""Deleted sessions: moved aside with the time, and brought back whole."""
+
+import os
+
+import msgspec
+
+from trimtab.config.files import cannot, make_private_dir, sync_dir
+from trimtab.config.paths import Home
+from trimtab.contracts.errors import ConfigurationError, SessionNotFound
+from trimtab.contracts.ids import timestamp
+from trimtab.session.folder import SessionFolder
+from trimtab.session.lease import take_lease
+from trimtab.session.summary import summarize
+
+
+class Trashed(msgspec.Struct):
+    """A deleted session. `path` is where its folder is now."""
+
+    id: str
+    path: str
+    deleted_at: str
+    title: str = ""
+    size: int = 0
+
+
+def delete(home: Home, folder: SessionFolder) -> Trashed:
+    """Move a session to the trash; one that is in use stays."""
+    make_private_dir(home.trash)
+    deleted_at = timestamp()
+    target = os.path.join(home.trash, f"{folder.id}@{deleted_at}")
+    lease = take_lease(folder.path)
+    try:
+        os.rename(folder.path, target)
+        sync_dir(home.trash)
+        sync_dir(os.path.dirname(folder.path))
+    except OSError as error:
+        raise cannot("move to the trash", folder.path, error) from error
+    finally:
+        lease.release()
+    return Trashed(folder.id, target, deleted_at)
+
+
+def list_trash(home: Home) -> list[Trashed]:
+    """What can be restored, deleted last first."""
+    try:
+        names = os.listdir(home.trash)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise cannot("read", home.trash, error) from error
+    found = []
+    for name in names:
+        session_id, mark, deleted_at = name.rpartition("@")
+        path = os.path.join(home.trash, name)
+        if mark and os.path.isdir(path):
+            summary = summarize(SessionFolder(session_id, path))
+            found.append(Trashed(session_id, path, deleted_at, summary.title, summary.size))
+    return sorted(found, key=lambda entry: entry.deleted_at, reverse=True)
+
+
+def restore(home: Home, text: str) -> Trashed:
+    """Bring back the session deleted last whose id is or begins with `text`."""
+    found = [entry for entry in list_trash(home) if entry.id == text]
+    if not found and len(text) >= 7:
+        found = [entry for entry in list_trash(home) if entry.id.startswith(text.lower())]
+    if not found:
+        raise SessionNotFound(f"There is no session {text!r} in the trash: see `sessions trash`.")
+    if len({entry.id for entry in found}) > 1:
+        raise SessionNotFound(
+            f"{text!r} could be any of {', '.join(sorted({entry.id for entry in found}))}: "
+            "give the whole id."
+        )
+    entry = found[0]
+    target = os.path.join(home.session_state, entry.id)
+    make_private_dir(home.session_state)
+    if os.path.lexists(target):
+        raise ConfigurationError(
+            f"Session {entry.id} exists: delete or fork that one before restoring this one."
+        )
+    try:
+        os.rename(entry.path, target)
+        sync_dir(home.session_state)
+    except OSError as error:
+        raise cannot("restore the session to", target, error) from error
+    return msgspec.structs.replace(entry, path=target)

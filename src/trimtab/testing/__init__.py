@@ -1,0 +1,24 @@
+"""The public test kit: a model that answers by a script, in process or over HTTP."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trimtab.providers.script import Script as Script
+    from trimtab.providers.scripted import ScriptedProvider as ScriptedProvider
+    from trimtab.testing.model_server import ModelServer as ModelServer
+
+_HOMES = {
+    "ModelServer": "trimtab.testing.model_server",
+    "Script": "trimtab.providers.script",
+    "ScriptedProvider": "trimtab.providers.scripted",
+}
+
+__all__ = ["ModelServer", "Script", "ScriptedProvider"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,86 @@
+"""Reads the arguments a model wrote for a tool: parsed, repaired where unambiguous, checked."""
+
+from typing import Any
+
+import msgspec
+
+from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.tool import ToolResult
+from trimtab.tools.schema import Problem, fit, is_simple, violations
+
+
+def read_arguments(spec: ToolSpec, text: str) -> dict[str, Any] | ToolResult:
+    """The arguments as an object that satisfies the tool's schema, or the failure to give back."""
+    if spec.format is not None:
+        return {"input": text}
+    try:
+        value = parse_object(text)
+    except ValueError as error:
+        return refuse_malformed(spec, error)
+    schema = spec.parameters
+    if is_simple(schema):
+        problems: list[Problem] = []
+        fitted = fit(schema, value, "", problems)
+        return refuse(spec, problems, value) if problems else fitted
+    first = violations(schema, value)
+    if not first:
+        return value
+    fitted = fit(schema, value, "", [])
+    return refuse(spec, first, value) if violations(schema, fitted) else fitted
+
+
+def parse_object(text: str) -> dict[str, Any]:
+    """The JSON object in a text; one that was put into a JSON string again is taken out.
+
+    Raises ValueError, which msgspec's decoding error is.
+    """
+    value: Any = parse(text) if text.strip() else {}
+    if isinstance(value, str):
+        value = parse(value)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ValueError(f"an object was expected, not {text.strip()[:40]}")
+    return value
+
+
+def parse(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        # Small models put raw newlines into strings: only one reading of that is possible.
+        import json
+
+        try:
+            return json.loads(text, strict=False)
+        except (json.JSONDecodeError, RecursionError):
+            pass
+        raise
+    except UnicodeEncodeError as error:
+        raise ValueError("it contains half of a surrogate pair") from error
+
+
+def refuse_malformed(spec: ToolSpec, error: ValueError) -> ToolResult:
+    fields = ", ".join(spec.parameters.get("properties", {}))
+    return ToolResult(
+        text=f"ERROR: Your input to the tool was invalid: malformed JSON ({error}). "
+        f"Call `{spec.name}` again with one JSON object; its fields are: {fields or 'none'}.",
+        kind="failure",
+        summary=f"Malformed JSON: {error}",
+    )
+
+
+def refuse(spec: ToolSpec, problems: list[Problem], value: dict[str, Any]) -> ToolResult:
+    """Name each field and what was expected, so that the next call can be right."""
+    lines = [f"- {problem.short}. {problem.expected}".rstrip() for problem in problems]
+    unknown = [key for key in value if key not in spec.parameters.get("properties", {})]
+    if unknown:
+        names = ", ".join(f'"{name}"' for name in unknown)
+        lines.append(f"Unknown fields: {names}.")
+    return ToolResult(
+        text="ERROR: Your input to the tool was invalid.\n"
+        + "\n".join(lines)
+        + f"\nCorrect this and call `{spec.name}` again.",
+        kind="failure",
+        summary="; ".join(problem.short for problem in problems),
+    )

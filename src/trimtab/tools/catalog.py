@@ -1,0 +1,29 @@
+"""The built-in tools by name, in the order in which a model is shown them."""
+
+from collections.abc import Collection
+from importlib import import_module
+from typing import cast
+
+from trimtab.contracts.tool import Tool
+
+NAMES = (
+    "bash",
+    "read_bash",
+    "write_bash",
+    "stop_bash",
+    "list_bash",
+    "view",
+    "create",
+    "edit",
+    "grep",
+    "glob",
+)
+
+
+def builtin_tools(names: Collection[str] | None = None) -> dict[str, Tool]:
+    """The built-in tools, or those of them that are named. Only their modules are imported."""
+    return {
+        name: cast(Tool, import_module(f"trimtab.tools.{name}.tool").TOOL)
+        for name in NAMES
+        if names is None or name in names
+    }

@@ -1,0 +1,88 @@
+"""The `create` tool: writes a new file, and never over an existing one."""
+
+from collections.abc import Sequence
+
+from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.tool import Access, Args, FileChange, ToolContext, ToolResult
+from trimtab.tools.description import describe
+from trimtab.tools.diff import Hunk, unified
+from trimtab.tools.files import fail, refuse_path, system_failure
+
+
+class Create:
+    spec = ToolSpec(
+        name="create",
+        description=describe(__file__),
+        parameters={
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "Path of the new file"},
+                "file_text": {"type": "string", "description": "Content of the new file"},
+            },
+            "required": ["path", "file_text"],
+        },
+    )
+
+    def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
+        path = ctx.workspace.resolve(args["path"])
+        return [
+            Access(
+                kind="write",
+                target=path,
+                intention=f"Create file {args['path']}",
+                detail={
+                    "fileName": path,
+                    "diff": unified(path, whole(args["file_text"]), created=True),
+                    "newFileContents": args["file_text"],
+                },
+            )
+        ]
+
+    async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
+        name, text = args["path"], args["file_text"]
+        path = ctx.workspace.resolve(name)
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:
+            return fail("file_text contains half of a surrogate pair, which no file can hold.")
+        info = ctx.workspace.inspect(path)
+        refusal = refuse_path(name, info)
+        if refusal and info.kind != "missing":
+            return refusal
+        try:
+            if info.kind == "file":
+                return await self._exists(name, path, data, ctx)
+            await ctx.workspace.write(path, data, new=True)
+        except FileExistsError:
+            return await self._exists(name, path, data, ctx)
+        except OSError as error:
+            return system_failure(name, error)
+        ctx.workspace.remember(path, data)
+        hunk = whole(text)
+        return ToolResult(
+            text=f"Created file {name} with {len(text)} characters",
+            detail=unified(path, hunk, created=True),
+            changes=(
+                FileChange(path=path, lines_added=len(hunk.added), lines_removed=0, created=True),
+            ),
+        )
+
+    async def _exists(self, name: str, path: str, data: bytes, ctx: ToolContext) -> ToolResult:
+        if (await ctx.workspace.read(path)).data == data:
+            ctx.workspace.remember(path, data)
+            return ToolResult(text=f"File {name} already exists with exactly this content.")
+        return fail(
+            f"Path {name} already exists and was not overwritten. Use edit to change it.",
+            "Path already exists",
+        )
+
+
+def whole(text: str) -> Hunk:
+    """A whole text as added lines."""
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return Hunk(line=1, removed=(), added=lines)
+
+
+TOOL = Create()

@@ -1,0 +1,61 @@
+"""Unified diffs of a change whose place is known, without comparing whole files."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+CONTEXT = 3
+COMPARED = 2000
+
+Op = tuple[str, int, int, int, int]
+
+
+class Hunk(msgspec.Struct, frozen=True, kw_only=True):
+    """Lines taken out and put in at a line number (from 1), with the lines around them."""
+
+    line: int
+    removed: Sequence[str]
+    added: Sequence[str]
+    above: Sequence[str] = ()
+    below: Sequence[str] = ()
+
+    def operations(self) -> list[Op]:
+        """Which lines stay and which change, as `difflib` says it."""
+        old, new = self.removed, self.added
+        if len(old) < 2 or len(new) < 2 or max(len(old), len(new)) > COMPARED:
+            return [("replace", 0, len(old), 0, len(new))]
+        import difflib
+
+        return list(difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes())
+
+    def counts(self) -> tuple[int, int]:
+        """Lines added and lines removed."""
+        changed = [op for op in self.operations() if op[0] != "equal"]
+        return sum(op[4] - op[3] for op in changed), sum(op[2] - op[1] for op in changed)
+
+    def lines(self) -> Iterator[str]:
+        yield from (f" {line}" for line in self.above)
+        for kind, a, b, c, d in self.operations():
+            if kind == "equal":
+                yield from (f" {line}" for line in self.removed[a:b])
+            else:
+                yield from (f"-{line}" for line in self.removed[a:b])
+                yield from (f"+{line}" for line in self.added[c:d])
+        yield from (f" {line}" for line in self.below)
+
+
+def unified(path: str, hunk: Hunk, *, created: bool = False) -> str:
+    """The change as a unified diff with git's headers."""
+    around = len(hunk.above) + len(hunk.below)
+    first = hunk.line - len(hunk.above)
+    old = span(first, len(hunk.removed) + around)
+    new = span(first, len(hunk.added) + around)
+    name = path.lstrip("/")
+    source = "/dev/null" if created else f"a/{name}"
+    head = f"diff --git a/{name} b/{name}\n--- {source}\n+++ b/{name}\n@@ -{old} +{new} @@\n"
+    return head + "\n".join(hunk.lines()) + "\n"
+
+
+def span(first: int, count: int) -> str:
+    """A hunk's range; one without lines names the line before it."""
+    return f"{first if count else max(first - 1, 0)},{count}"

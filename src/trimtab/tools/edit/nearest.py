@@ -1,0 +1,81 @@
+"""Says why a text was not found in a file, and what stands there that is closest to it."""
+
+import re
+from collections.abc import Callable
+
+SEARCHED = 200_000
+COMPARED = 3_000
+SHOWN = 24
+
+REASONS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    (
+        "old_str contains the line numbers that view prints; leave them out.",
+        lambda text: re.sub(r"^\d+\. ?", "", text, flags=re.M),
+    ),
+    (
+        "It differs from the file in white space at the ends of lines.",
+        lambda text: re.sub(r"[ \t]+$", "", text, flags=re.M),
+    ),
+    (
+        "It differs from the file in indentation or other white space.",
+        lambda text: " ".join(text.split()),
+    ),
+    (
+        "It contains backslash escapes where the file has the characters themselves.",
+        lambda text: text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"'),
+    ),
+    (
+        "It differs from the file in the kind of quotes or dashes.",
+        lambda text: text.translate(str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014", "''\"\"--")),
+    ),
+    ("It differs from the file in upper and lower case.", str.casefold),
+)
+
+
+def explain(plain: str, old: str) -> str:
+    """One reason if there is an evident one, then the nearest lines as a small diff."""
+    if len(plain) > 100 * SEARCHED:
+        return "View the part of the file that you mean and copy it exactly."
+    reason = next((text for text, change in REASONS if change(old) in change(plain)), "")
+    lines, wanted = plain.split("\n"), old.strip("\n").split("\n")
+    start = nearest(lines, wanted)
+    if start is None:
+        return reason or "Nothing in the file is like it: view the file again."
+    found = lines[start : start + len(wanted)]
+    shown = "\n".join(compare(wanted, found))
+    return (
+        f"{reason or 'The file may have other text there than you expect.'}\n"
+        f"Nearest text is at lines {start + 1}-{start + len(found)} (- old_str, + file):\n{shown}"
+    )
+
+
+def nearest(lines: list[str], wanted: list[str]) -> int | None:
+    """Index of the stretch of lines with most in common with the wanted ones."""
+    if len(lines) > SEARCHED:
+        return None
+    keys = {line.strip() for line in wanted} - {""}
+    hits = [line.strip() in keys for line in lines]
+    width = min(len(wanted), len(lines))
+    score = best = sum(hits[:width])
+    start = 0
+    for i in range(width, len(hits)):
+        score += hits[i] - hits[i - width]
+        if score > best:
+            best, start = score, i - width + 1
+    return start if best else nearest_line(lines, wanted)
+
+
+def nearest_line(lines: list[str], wanted: list[str]) -> int | None:
+    """Where the longest wanted line has its closest relative, moved to where the first would be."""
+    import difflib
+
+    longest = max(range(len(wanted)), key=lambda i: len(wanted[i]))
+    close = difflib.get_close_matches(wanted[longest], lines[:COMPARED], n=1)
+    return max(0, lines.index(close[0]) - longest) if close else None
+
+
+def compare(wanted: list[str], found: list[str]) -> list[str]:
+    import difflib
+
+    changes = list(difflib.unified_diff(wanted, found, lineterm="", n=1))[3:]
+    return changes[:SHOWN] if changes else [f" {line}" for line in found[:SHOWN]]

@@ -1,0 +1,191 @@
+"""Replaces one stretch of text in a file's bytes and leaves every other byte as it was."""
+
+import re
+
+import msgspec
+
+from trimtab.tools.diff import CONTEXT, Hunk
+from trimtab.tools.edit.nearest import explain
+from trimtab.tools.text import TextView, views
+
+NO_FINAL_NEWLINE = "\n\\ No newline at end of file"
+LISTED = 20
+
+
+class Splice(msgspec.Struct, frozen=True, kw_only=True):
+    """An edit that can be made: the new bytes, and what changes in lines."""
+
+    data: bytes
+    hunk: Hunk
+
+
+class Mismatch(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an edit cannot be made, in full and in short."""
+
+    text: str
+    summary: str
+
+
+def plan_edit(data: bytes, old: str, new: str) -> Splice | Mismatch:
+    """Find `old` in the text of the file and put `new` in its place.
+
+    Both are compared with newlines normalised; the bytes between the first and the last line that
+    differ are replaced, in the file's own encoding and with the newlines that stood there.
+    """
+    old, new = normalise(old), normalise(new)
+    if old == new:
+        return Mismatch(
+            text="old_str and new_str are the same: nothing to change.", summary="No changes"
+        )
+    refused: Mismatch | None = None
+    for view in views(data):
+        plain = view.plain
+        places = find_places(plain, old)
+        if len(places) > 1:
+            return ambiguous(plain, places)
+        if places:
+            try:
+                return splice(data, view, plain, (places[0], old, new))
+            except UnicodeEncodeError as error:
+                refused = unwritable(view, error)
+        elif refused is None:
+            refused = unmatched(plain, old)
+    assert refused is not None  # there is always a view
+    return refused
+
+
+def find_places(plain: str, old: str) -> list[int]:
+    """Where `old` stands, overlapping places included; nowhere for an empty one in a full file."""
+    if not old:
+        return [] if plain else [0]
+    places = []
+    at = plain.find(old)
+    while at >= 0:
+        places.append(at)
+        at = plain.find(old, at + 1)
+    return places
+
+
+def splice(data: bytes, view: TextView, plain: str, change: tuple[int, str, str]) -> Splice:
+    at, old, new = change
+    lead, trail = common_lines(old, new)
+    start, end = at + lead, at + len(old) - trail
+    middle = new[lead : len(new) - trail]
+    raw_start, raw_end = view.raw_offset(start), view.raw_offset(end)
+    styled = restyle(middle, view.raw, raw_start, raw_end)
+    first, last = view.byte_offset(raw_start), view.byte_offset(raw_end)
+    return Splice(
+        data=data[:first] + styled.encode(view.encoding) + data[last:],
+        hunk=describe(plain, start, end, middle),
+    )
+
+
+def common_lines(old: str, new: str) -> tuple[int, int]:
+    """Length of the whole lines both begin with, and of those both end with."""
+    before, after = old.split("\n"), new.split("\n")
+    lead = common_prefix(before[:-1], after[:-1])
+    trail = common_prefix(before[lead:][::-1], after[lead:][::-1])
+    return (
+        sum(len(line) + 1 for line in before[:lead]),
+        len("\n".join(before[len(before) - trail :])),
+    )
+
+
+def restyle(text: str, raw: str, start: int, end: int) -> str:
+    """The text with the newlines of the stretch it replaces, one by one, or of its neighbours."""
+    if "\n" not in text:
+        return text
+    styles = re.findall("\r\n|\r|\n", raw[start:end]) or [neighbouring_newline(raw, start)]
+    if set(styles) == {"\n"}:
+        return text
+    lines = text.split("\n")
+    ends = [styles[min(i, len(styles) - 1)] for i in range(len(lines) - 1)]
+    return "".join(line + newline for line, newline in zip(lines, [*ends, ""], strict=True))
+
+
+def neighbouring_newline(raw: str, at: int) -> str:
+    """The last newline before a position, else the first after it, else a plain one."""
+    before = max(raw.rfind("\n", 0, at), raw.rfind("\r", 0, at))
+    if before < 0:
+        found = re.compile("\r\n|\r|\n").search(raw, at)
+        return found.group() if found else "\n"
+    return "\r\n" if raw[before - 1 : before + 1] == "\r\n" else raw[before]
+
+
+def describe(plain: str, start: int, end: int, middle: str) -> Hunk:
+    """What changes, in whole lines with some context."""
+    top, bottom = start, end
+    for _ in range(CONTEXT + 1):
+        top = plain.rfind("\n", 0, top)
+        if top < 0:
+            break
+    for _ in range(CONTEXT + 1):
+        bottom = plain.find("\n", bottom + (bottom > end))
+        if bottom < 0:
+            break
+    top, bottom = top + 1, bottom if bottom >= 0 else len(plain)
+    old = split_lines(plain[top:bottom], bottom == len(plain))
+    new = split_lines(plain[top:start] + middle + plain[end:bottom], bottom == len(plain))
+    lead = common_prefix(old, new)
+    trail = common_prefix(old[lead:][::-1], new[lead:][::-1])
+    return Hunk(
+        line=plain.count("\n", 0, top) + 1 + lead,
+        removed=old[lead : len(old) - trail],
+        added=new[lead : len(new) - trail],
+        above=old[max(0, lead - CONTEXT) : lead],
+        below=old[len(old) - trail :][:CONTEXT],
+    )
+
+
+def split_lines(text: str, ends_file: bool) -> list[str]:
+    lines = text.split("\n")
+    if ends_file and lines[-1] == "":
+        lines.pop()
+    elif ends_file:
+        lines[-1] += NO_FINAL_NEWLINE
+    return lines
+
+
+def common_prefix(old: list[str], new: list[str]) -> int:
+    count = 0
+    for a, b in zip(old, new, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def normalise(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def ambiguous(plain: str, places: list[int]) -> Mismatch:
+    lines = [plain.count("\n", 0, at) + 1 for at in places[:LISTED]]
+    listed = ", ".join(map(str, lines)) + (", …" if len(places) > LISTED else "")
+    return Mismatch(
+        text=f"old_str was found {len(places)} times, at lines {listed}. Nothing was changed. "
+        "Add lines from around the place you mean to old_str, so that it is found once.",
+        summary="Multiple matches found",
+    )
+
+
+def unmatched(plain: str, old: str) -> Mismatch:
+    if not old:
+        return Mismatch(
+            text="old_str is empty, but the file is not. Give the text that is to be replaced; to "
+            "insert, repeat a neighbouring line in both old_str and new_str.",
+            summary="No match found",
+        )
+    return Mismatch(
+        text=f"No match found for old_str; nothing was changed. {explain(plain, old)}",
+        summary="No match found",
+    )
+
+
+def unwritable(view: TextView, error: UnicodeEncodeError) -> Mismatch:
+    char = error.object[error.start : error.start + 1]
+    return Mismatch(
+        text=f"The file is encoded as {view.encoding}, which has no character {char!r}; nothing was "
+        "changed. Use other characters in new_str, or convert the file first (iconv).",
+        summary="Character not in the file's encoding",
+    )

@@ -1,0 +1,1 @@
+"""Finds files by name."""

@@ -1,0 +1,1 @@
+"""Searches in the contents of files."""

@@ -1,0 +1,1 @@
+"""Lists the commands of the session."""

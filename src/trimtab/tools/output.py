@@ -1,0 +1,46 @@
+"""Keeps results within what a model can read at once: more goes to a file, with a preview."""
+
+import os
+
+from trimtab.contracts.tool import ToolContext
+
+DEFAULT_THRESHOLD = 20 * 1024
+PREVIEW = 500
+HINT = (
+    "Consider using tools like grep (for searching), head/tail (for viewing start/end), view with "
+    "view_range (for specific sections), or jq (for JSON) to examine portions of the output."
+)
+
+
+def threshold() -> int:
+    """The size in bytes from which output goes to a file."""
+    wanted = os.environ.get("COPILOT_LARGE_OUTPUT_THRESHOLD_BYTES", "")
+    return int(wanted) if wanted.isdigit() and int(wanted) > 0 else DEFAULT_THRESHOLD
+
+
+def kilobytes(size: int) -> str:
+    return f"{size / 1024:.1f} KB"
+
+
+def too_large(size: int, path: str, beginning: str) -> str:
+    """What the model reads instead of output that was saved to a file."""
+    return (
+        f"Output too large to read at once ({kilobytes(size)}). Saved to: {path}\n{HINT}\n\n"
+        f"Preview (first {PREVIEW} chars):\n{beginning[:PREVIEW]}"
+    )
+
+
+async def limit_output(text: str, ctx: ToolContext) -> str:
+    """The text itself, or where it was saved and how it begins."""
+    if len(text) * 4 <= (limit := threshold()):
+        return text
+    data = text.encode("utf-8", "replace")
+    if len(data) <= limit:
+        return text
+    name = "".join(char if char.isalnum() else "-" for char in ctx.call_id)
+    path = os.path.join(ctx.files, f"tool-output-{name}.txt")
+    try:
+        await ctx.workspace.write(path, data)
+    except OSError as error:
+        return f"{text[: limit // 4]}\n<the rest could not be saved: {error.strerror}>"
+    return too_large(len(data), path, text)

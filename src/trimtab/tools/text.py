@@ -1,0 +1,118 @@
+"""Sees the bytes of a file as text without losing where each character came from."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+BOMS = (
+    (b"\xef\xbb\xbf", "utf-8"),
+    (b"\xff\xfe", "utf-16-le"),
+    (b"\xfe\xff", "utf-16-be"),
+)
+KANA = range(0x3041, 0x30FF)
+SNIFFED = 65536
+
+
+class TextView(msgspec.Struct, frozen=True, kw_only=True):
+    """One reading of a file: `raw` is the text of the bytes from `start` on.
+
+    Reading keeps what is no valid text (`errors`), so that offsets always lead back to bytes.
+    """
+
+    raw: str
+    encoding: str
+    errors: str = "strict"
+    start: int = 0
+
+    @property
+    def plain(self) -> str:
+        """The text with every line ended by a single newline character."""
+        if "\r" not in self.raw:
+            return self.raw
+        return self.raw.replace("\r\n", "\n").replace("\r", "\n")
+
+    def raw_offset(self, offset: int) -> int:
+        """Where a position of `plain` stands in `raw`, before a newline or after the whole of it."""
+        at = offset
+        while (found := offset + self.raw.count("\r\n", 0, at)) != at:
+            at = found
+        return at + 1 if self.raw[at - 1 : at + 1] == "\r\n" else at
+
+    def byte_offset(self, raw_offset: int) -> int:
+        """Where a position of `raw` stands in the file."""
+        if self.raw.isascii() and not self.encoding.startswith("utf-16"):
+            return self.start + raw_offset
+        return self.start + len(self.raw[:raw_offset].encode(self.encoding, self.errors))
+
+    def shown(self) -> str:
+        """The text for a reader: bytes that are no text become U+FFFD."""
+        if self.errors == "strict":
+            return self.plain
+        return self.plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def first_view(data: bytes) -> TextView:
+    """The most plausible reading of a file."""
+    return next(views(data))
+
+
+def views(data: bytes) -> Iterator[TextView]:
+    """Readings of a file, the most plausible first. All but damaged and legacy files have one."""
+    for bom, encoding in BOMS:
+        if data.startswith(bom):
+            yield decode_after_bom(data, len(bom), encoding)
+            return
+    try:
+        yield TextView(raw=data.decode(), encoding="utf-8")
+    except UnicodeDecodeError:
+        yield from legacy_views(data)
+
+
+def decode_after_bom(data: bytes, start: int, encoding: str) -> TextView:
+    if encoding == "utf-8":
+        raw, errors = data[start:].decode(encoding, "surrogateescape"), "surrogateescape"
+    else:
+        # An odd last byte is no character: it lies behind the text and is never touched.
+        end = len(data) - (len(data) - start) % 2
+        raw, errors = data[start:end].decode(encoding, "surrogatepass"), "surrogatepass"
+    return TextView(raw=raw, encoding=encoding, errors=errors, start=start)
+
+
+def legacy_views(data: bytes) -> Iterator[TextView]:
+    """Readings of bytes that are not UTF-8: damaged UTF-8, Shift-JIS, Windows-1252, plain bytes."""
+    damaged = TextView(
+        raw=data.decode("utf-8", "surrogateescape"), encoding="utf-8", errors="surrogateescape"
+    )
+    sample = data[:SNIFFED].partition(b"\0")[0].decode("utf-8", "surrogateescape")
+    strays = sum("\udc80" <= char <= "\udcff" for char in sample)
+    mostly_utf8 = sum(char > "\x7f" for char in sample) > 2 * strays
+    if mostly_utf8:
+        yield damaged
+    if japanese := decode_strictly(data, "cp932"):
+        wide = [char for char in japanese.raw[:SNIFFED] if char > "\xff"]
+        plausible = sum(ord(char) in KANA for char in wide) * 5 > len(wide)
+        yield from (japanese,) if plausible else ()
+        yield from single_byte_views(data)
+        yield from () if plausible else (japanese,)
+    else:
+        yield from single_byte_views(data)
+    if not mostly_utf8:
+        yield damaged
+
+
+def single_byte_views(data: bytes) -> Iterator[TextView]:
+    if western := decode_strictly(data, "cp1252"):
+        yield western
+    yield TextView(raw=data.decode("latin-1"), encoding="latin-1")
+
+
+def decode_strictly(data: bytes, encoding: str) -> TextView | None:
+    """A reading that leads back to the same bytes, or None."""
+    try:
+        raw = data.decode(encoding)
+        # Several codes of a charset may mean one character: only the lengths must agree.
+        if len(raw.encode(encoding)) != len(data):
+            return None
+    except UnicodeError:
+        return None
+    return TextView(raw=raw, encoding=encoding)

@@ -1,0 +1,1 @@
+"""Shows files, directories and images."""

@@ -1,0 +1,158 @@
+"""The `view` tool: files with numbered lines, directories, images."""
+
+from collections.abc import Sequence
+
+from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
+from trimtab.tools.description import describe
+from trimtab.tools.files import fail, missing, refuse_path, system_failure
+from trimtab.tools.output import kilobytes, threshold
+from trimtab.tools.text import BOMS, first_view
+from trimtab.tools.view.image import image_result
+
+ENTRIES = 1000
+WHOLE = 16 * 1024 * 1024
+"""Files up to this size are read whole even for a few lines of them."""
+FORCED = 2 * 1024 * 1024
+"""Not even `forceReadLargeFiles` shows more than this at once."""
+
+
+class View:
+    spec = ToolSpec(
+        name="view",
+        description=describe(__file__),
+        parameters={
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "Path of the file or directory"},
+                "view_range": {
+                    "type": "array",
+                    "items": {"type": "integer"},
+                    "minItems": 2,
+                    "maxItems": 2,
+                    "description": "First and last line to show, from 1; -1 for the end",
+                },
+                "forceReadLargeFiles": {
+                    "type": "boolean",
+                    "description": "Show a large file whole",
+                },
+            },
+            "required": ["path"],
+        },
+    )
+
+    def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
+        path = ctx.workspace.resolve(args["path"])
+        intention = f"View {args['path']}"
+        return [Access(kind="read", target=path, intention=intention, mutates=False)]
+
+    async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
+        name = args["path"]
+        path = ctx.workspace.resolve(name)
+        info = ctx.workspace.inspect(path)
+        try:
+            if info.kind == "directory":
+                return view_directory(name, path, ctx)
+            if refusal := refuse_path(name, info):
+                return refusal
+            if info.size > WHOLE:
+                return await view_part(args, path, info.size, ctx)
+            data = (await ctx.workspace.read(path)).data
+        except FileNotFoundError:
+            return missing(name)
+        except OSError as error:
+            return system_failure(name, error)
+        return view_content(args, path, data, ctx)
+
+
+def view_directory(name: str, path: str, ctx: ToolContext) -> ToolResult:
+    listing = ctx.workspace.list(path, ENTRIES)
+    if not listing.names:
+        return ToolResult(text=f"Directory {name} is empty.")
+    more = listing.total - len(listing.names)
+    rest = f"\n<{more} more entries are not shown; use glob to find files>" if more else ""
+    return ToolResult(text="\n".join(listing.names) + rest)
+
+
+def view_content(args: Args, path: str, data: bytes, ctx: ToolContext) -> ToolResult:
+    name, view_range = args["path"], args.get("view_range")
+    forced = bool(args.get("forceReadLargeFiles"))
+    if image := image_result(name, data):
+        return image
+    if is_binary(data):
+        return refuse_binary(name, len(data))
+    if view_range is None and len(data) > (FORCED if forced else threshold()):
+        return refuse_large(len(data), forced)
+    ctx.workspace.remember(path, data)
+    lines = first_view(data).shown().split("\n")
+    if view_range is None:
+        return ToolResult(text=number(lines, 1))
+    first, last = view_range[0], len(lines) if view_range[1] == -1 else view_range[1]
+    if not 1 <= first <= min(last, len(lines)):
+        return fail(
+            f"view_range {view_range} is invalid: {name} has {len(lines)} lines. Give [first, last]"
+            " with 1 <= first <= last, or -1 for last.",
+            "Invalid view_range",
+        )
+    chosen = lines[first - 1 : last]
+    return ToolResult(text=cut(chosen, first, FORCED if forced else max(threshold(), 1024)))
+
+
+async def view_part(args: Args, path: str, size: int, ctx: ToolContext) -> ToolResult:
+    """A range of lines from a file too large to be read whole."""
+    name, view_range = args["path"], args.get("view_range")
+    forced = bool(args.get("forceReadLargeFiles"))
+    if view_range is None:
+        return refuse_large(size, forced)
+    first, last = view_range
+    if first < 1 or (last != -1 and last < first):
+        return fail(f"view_range {view_range} is invalid: give [first, last] from 1 on.")
+    limit = FORCED if forced else max(threshold(), 1024)
+    part = await ctx.workspace.read_lines(path, first, None if last == -1 else last, 4 * limit)
+    if is_binary(part.data) or part.data.startswith(tuple(bom for bom, _ in BOMS[1:])):
+        return refuse_binary(name, size)
+    if not part.data:
+        return fail(f"{name} has fewer than {first} lines.", "Invalid view_range")
+    lines = first_view(part.data).shown().removesuffix("\n").split("\n")
+    return ToolResult(text=cut(lines, first, limit))
+
+
+def number(lines: Sequence[str], first: int) -> str:
+    text = "\n".join([f"{n}. {line}" for n, line in enumerate(lines, first)])
+    return text[:-1] if lines[-1] == "" else text
+
+
+def cut(lines: Sequence[str], first: int, limit: int) -> str:
+    """Numbered lines up to a size, and where to go on."""
+    text = number(lines, first)
+    if len(text) <= limit:
+        return text
+    end = text.rfind("\n", 0, limit)
+    if end < 0:
+        rest = f"line {first} is {len(lines[0])} characters long; use bash (cut -c) to see more"
+        return f"{text[:limit]}\n<cut here: {rest}>"
+    shown = text.count("\n", 0, end) + 1
+    return f"{text[:end]}\n<cut here: go on with view_range [{first + shown}, …]>"
+
+
+def is_binary(data: bytes) -> bool:
+    return b"\0" in data[:8192] and not data.startswith(tuple(bom for bom, _ in BOMS))
+
+
+def refuse_binary(name: str, size: int) -> ToolResult:
+    return fail(
+        f"{name} is a binary file ({kilobytes(size)}) and cannot be shown as text. Use bash to "
+        "look into it, for example with file, strings or xxd.",
+        "Binary file",
+    )
+
+
+def refuse_large(size: int, forced: bool) -> ToolResult:
+    force = "" if forced else ", or set forceReadLargeFiles"
+    return ToolResult(
+        text=f"File too large to read at once ({kilobytes(size)}). Consider using the grep tool to "
+        f"search within the file, or view with view_range to read specific sections{force}."
+    )
+
+
+TOOL = View()

@@ -1,0 +1,1 @@
+"""Sends input to a background command."""

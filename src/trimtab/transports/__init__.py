@@ -1,0 +1,1 @@
+"""Ways to reach a session: each subscribes to events and answers questions."""

@@ -1,0 +1,103 @@
+"""A plain conversation in a terminal: lines in, answers out, nothing is ever redrawn."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable
+
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.permission import Answer
+from trimtab.contracts.text import neutralise
+from trimtab.runtime.live import LiveSession
+from trimtab.transports.headless.output import Output
+
+_ANSWERS = {"y": "approve-once", "yes": "approve-once"}
+_LEAVE = ("/exit", "/quit")
+HINT = "Type a prompt and Enter; Ctrl-C stops the agent; /exit or Ctrl-D leaves.\n"
+
+
+class Lines:
+    """Lines typed at a terminal, read without blocking the loop."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._buffer = b""
+        self._queue: asyncio.Queue[str | None] = asyncio.Queue()
+
+    def start(self) -> None:
+        asyncio.get_running_loop().add_reader(self._fd, self._on_readable)
+
+    def close(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._fd)
+
+    async def next(self) -> str | None:
+        """The next line, or None at the end of input."""
+        return await self._queue.get()
+
+    def _on_readable(self) -> None:
+        try:
+            data = os.read(self._fd, 4096)
+        except OSError:
+            data = b""
+        *whole, self._buffer = (self._buffer + data).split(b"\n")
+        for line in whole:
+            self._queue.put_nowait(line.decode("utf-8", "replace"))
+        if not data:
+            self._queue.put_nowait(None)
+
+
+class Dialog:
+    """Prompts from a terminal, one after another, in one session."""
+
+    def __init__(self, notes: Output, first: str | None) -> None:
+        self._notes = notes
+        self._first = first
+        self._lines = Lines(0)
+        self._live: LiveSession | None = None
+
+    async def run(self, open_session: Callable[[], Awaitable[LiveSession]]) -> int:
+        """Talk until the person leaves; returns the exit code."""
+        self._lines.start()
+        main = asyncio.current_task()
+        assert main is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt, main)
+        try:
+            self._live = await open_session()
+            self._notes.write(HINT.encode())
+            await self._talk(self._live)
+        except asyncio.CancelledError:
+            self._notes.write(b"\n")
+        finally:
+            self._lines.close()
+            if self._live is not None:
+                await self._live.close()
+        return 0
+
+    async def _talk(self, live: LiveSession) -> None:
+        prompt = self._first
+        while True:
+            if prompt is None:
+                self._notes.write(b"> ")
+                prompt = await self._lines.next()
+            if prompt is None or prompt.strip() in _LEAVE:
+                return
+            if prompt.strip():
+                await live.ask(prompt)
+            prompt = None
+
+    def _interrupt(self, main: "asyncio.Task[object]") -> None:
+        if self._live is not None and self._live.busy:
+            self._live.stop()
+        else:
+            main.cancel()
+
+    async def ask(self, request_id: str, request: JsonObject) -> Answer:
+        """Put a permission question to the person."""
+        target = request.get("fullCommandText") or request.get("fileName") or request.get("path")
+        what = neutralise(f"{request['kind']}: {target or request.get('toolName', '')}")
+        self._notes.write(f"\nAllow {what}\n  y yes, n no, or say why not: ".encode())
+        line = await self._lines.next()
+        said = (line or "").strip()
+        if kind := _ANSWERS.get(said.lower()):
+            return Answer(kind=kind)
+        return Answer(kind="reject", feedback=said if said.lower() not in ("n", "no", "") else None)

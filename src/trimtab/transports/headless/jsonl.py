@@ -1,0 +1,41 @@
+"""Events as lines of JSON on standard output, and nothing else there."""
+
+import msgspec
+
+from trimtab.contracts.events.envelope import Event, JsonObject
+from trimtab.transports.headless.output import Output
+
+HIDDEN = frozenset(
+    (
+        "session.start",
+        "session.resume",
+        "session.idle",
+        "session.shutdown",
+        "system.message",
+        "pending_messages.modified",
+        "permission.requested",
+        "permission.completed",
+        "hook.start",
+        "hook.end",
+        "session.compaction_start",
+        "session.compaction_complete",
+        "trimtab.prompt_queued",
+        "trimtab.prompt_withdrawn",
+        "trimtab.model_call",
+    )
+)
+"""Events of the log that this stream leaves out, as the program we are compatible with does."""
+
+
+class JsonLines:
+    """The `--output-format json` stream."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    def on_event(self, event: Event, line: bytes) -> None:
+        if event.type not in HIDDEN:
+            self._output.write(line + b"\n")
+
+    def on_result(self, result: JsonObject) -> None:
+        self._output.write(msgspec.json.encode(result) + b"\n")

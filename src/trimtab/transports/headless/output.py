@@ -1,0 +1,75 @@
+"""Writes to a descriptor without ever blocking the loop, whoever reads at the other end."""
+
+import asyncio
+import os
+import select
+import time
+from collections.abc import Callable
+
+_ATOMIC = 4096
+"""A pipe that polls writable takes this many bytes without blocking (PIPE_BUF)."""
+
+
+class Output:
+    """A buffered, ordered writer.
+
+    The descriptor stays in blocking mode, because it may be shared with other programs; instead
+    no more is written than is known to fit. A reader that went away is reported once.
+    """
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self.on_closed: Callable[[], None] = lambda: None
+        self._buffer = bytearray()
+        self._waiting = False
+        self._poll = select.poll()
+        self._poll.register(fd, select.POLLOUT)
+        self.closed = False
+
+    @property
+    def fd(self) -> int:
+        return self._fd
+
+    def write(self, data: bytes) -> None:
+        if not self.closed:
+            self._buffer += data
+            if not self._waiting:
+                self._pump()
+
+    def finish(self, seconds: float) -> None:
+        """Write what is left, waiting for the reader at most this long. Needs no running loop."""
+        deadline = time.monotonic() + seconds
+        while self._buffer and not self.closed:
+            left = deadline - time.monotonic()
+            if left <= 0 or not self._poll.poll(left * 1000):
+                return
+            self._write_some()
+
+    def _pump(self) -> None:
+        while self._buffer and not self.closed:
+            if not self._poll.poll(0):
+                self._wait()
+                return
+            self._write_some()
+        self._stop_waiting()
+
+    def _write_some(self) -> None:
+        try:
+            written = os.write(self._fd, memoryview(self._buffer)[:_ATOMIC])
+        except OSError:  # the reader is gone, or the disk behind a redirection is full
+            self.closed = True
+            self._buffer.clear()
+            self._stop_waiting()
+            self.on_closed()
+            return
+        del self._buffer[:written]
+
+    def _wait(self) -> None:
+        if not self._waiting:
+            asyncio.get_running_loop().add_writer(self._fd, self._pump)
+            self._waiting = True
+
+    def _stop_waiting(self) -> None:
+        if self._waiting:
+            asyncio.get_running_loop().remove_writer(self._fd)
+            self._waiting = False

@@ -1,0 +1,1 @@
+"""The place an agent works in: files, search and processes of this machine."""

@@ -1,0 +1,223 @@
+"""Keeps hold of every process a command starts, so that none is left behind.
+
+A command may double-fork, call setsid, clear its environment and close its descriptors. What it
+cannot shed is a resource limit: children inherit it, and nobody sets the time-out of real-time
+tasks. Each command starts under a value of that limit which is its own, its *tag*; by it all its
+descendants are found. Should this process die, even by SIGKILL, a guardian (a sleeping shell) sees
+its pipe close and kills what carries this process's tags.
+"""
+
+import asyncio
+import itertools
+import os
+import signal
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+try:
+    import resource
+
+    TAGGED = resource.RLIMIT_RTTIME
+except (ImportError, AttributeError):  # not Linux: only the process group can be ended
+    TAGGED = None
+
+PREFIX = f"1{int.from_bytes(os.urandom(4), 'big'):010d}"
+serial = itertools.count(1)
+
+GUARDIAN = f"""trap '' HUP INT TERM QUIT; read -r word && exit 0
+for round in 1 2 3 4 5 6 7 8; do
+  found=$(grep -ls 'realtime timeout  *{PREFIX}' /proc/[0-9]*/limits) || exit 0
+  for file in $found; do pid=${{file#/proc/}}; kill -9 "${{pid%/limits}}" 2>/dev/null; done
+done"""
+
+ENDING = 3.0
+"""Seconds until a tree that cannot be killed (owned by root, stuck in the kernel) is given up."""
+
+
+def new_tag() -> int | None:
+    """A tag for one command, or None where there are no such limits."""
+    return None if TAGGED is None else int(f"{PREFIX}{next(serial) % 10**7:07d}")
+
+
+@contextmanager
+def tagging(tag: int | None) -> Iterator[None]:
+    """What is started inside carries the tag. This process bears it meanwhile, without effect."""
+    if tag is None or TAGGED is None:
+        yield
+        return
+    own = resource.getrlimit(TAGGED)
+    try:
+        resource.setrlimit(TAGGED, (tag, own[1]))
+    except (ValueError, OSError):  # an administrator's lower limit: the process group must do
+        yield
+        return
+    try:
+        yield
+    finally:
+        resource.setrlimit(TAGGED, own)
+
+
+def spawn(
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    streams: tuple[int, int, int],
+    tag: int | None,
+) -> int:
+    """Start a program in a session of its own and give its process id."""
+    stdin, stdout, stderr = streams
+    with tagging(tag):
+        process = subprocess.Popen(
+            argv,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=cwd,
+            env=env,
+            start_new_session=True,
+        )
+    # Who waits for the process is ours to decide; this keeps Popen from doing so, too.
+    process.returncode = 0
+    return process.pid
+
+
+def carriers(tag: int | None, leader: int) -> list[int]:
+    """The processes that carry a tag, dead but unburied ones included."""
+    if tag is None or TAGGED is None:
+        return []
+    found = []
+    for pid in candidates(leader):
+        try:
+            if resource.prlimit(pid, TAGGED)[0] == tag:
+                found.append(pid)
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def candidates(leader: int) -> Iterable[int]:
+    """Processes that may descend from one: all, or only those with a number given out since then."""
+    try:
+        with open("/proc/loadavg", "rb") as file:
+            newest = int(file.read().rsplit(None, 1)[1])
+        if leader <= newest <= leader + 500:
+            return range(leader, newest + 1)
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except (OSError, ValueError, IndexError):
+        return ()
+
+
+def survivors(tag: int | None, leader: int) -> list[int]:
+    """The living processes of a command; the dead ones that are ours to bury are buried."""
+    return [pid for pid in carriers(tag, leader) if pid != leader and is_alive(pid)]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            dead = file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+    except OSError:
+        return False
+    if dead:
+        bury(pid)
+    return not dead
+
+
+def bury(pid: int) -> None:
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        pass
+
+
+def name_of(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return "?"
+
+
+async def end(tag: int | None, leader: int) -> None:
+    """Kill a command's process group and every descendant, until none is left."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + ENDING
+    pause = 0.001
+    while True:
+        send(-leader, signal.SIGKILL)
+        alive = [pid for pid in carriers(tag, leader) if is_alive(pid)]
+        for pid in alive:
+            send(pid, signal.SIGKILL)
+        if not alive or loop.time() > deadline:
+            return
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, 0.05)
+
+
+def send(pid: int, number: int) -> None:
+    """Signal a process, or a group by its negative number, if it is there and ours."""
+    try:
+        if pid < 0:
+            os.killpg(-pid, number)
+        else:
+            os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+class Guardian:
+    """Started with the first command of this process, released with the last workspace."""
+
+    def __init__(self) -> None:
+        self._users = 0
+        self._pid = 0
+        self._pipe = -1
+
+    def acquire(self) -> None:
+        self._users += 1
+        if self._users > 1 or TAGGED is None:
+            return
+        reading, self._pipe = os.pipe()
+        null = os.open(os.devnull, os.O_RDWR)
+        try:
+            self._pid = spawn(
+                ["/bin/sh", "-c", GUARDIAN],
+                cwd="/",
+                env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
+                streams=(reading, null, null),
+                tag=None,
+            )
+        finally:
+            os.close(reading)
+            os.close(null)
+        asyncio.get_running_loop().call_later(0.05, adopt_orphans)
+
+    async def release(self) -> None:
+        self._users -= 1
+        if self._users or self._pipe < 0:
+            return
+        pid, pipe, self._pipe = self._pid, self._pipe, -1
+        try:
+            os.write(pipe, b"released\n")
+        except BrokenPipeError:
+            pass
+        os.close(pipe)
+        for _ in range(200):
+            if not is_alive(pid):
+                return
+            await asyncio.sleep(0.001)
+
+
+guardian = Guardian()
+
+
+def adopt_orphans() -> None:
+    """Become the parent of descendants whose own parent ends, so that somebody buries them."""
+    import ctypes
+
+    try:
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+    except (OSError, AttributeError):
+        pass

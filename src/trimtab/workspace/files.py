@@ -1,0 +1,259 @@
+"""Reads and replaces files so that no byte and no attribute is lost on the way."""
+
+import errno
+import os
+import stat
+
+from trimtab.contracts.workspace import (
+    FileContent,
+    Lines,
+    Listing,
+    PathInfo,
+    StaleFile,
+    Stamp,
+)
+
+LARGEST = 512 * 1024 * 1024
+CHUNK = 1024 * 1024
+ATTEMPTS = 3
+# Where the directory or its file system will not have the file replaced, it is overwritten instead.
+IN_PLACE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.ENOTSUP, errno.EXDEV}
+SPECIAL = {
+    stat.S_IFIFO: "a FIFO, which could block",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+def inspect(path: str) -> PathInfo:
+    """What is at a path, symlinks followed, without opening it."""
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return PathInfo(kind="missing")
+    except OSError as error:
+        return PathInfo(kind="other", reason=f"not accessible ({error.strerror})")
+    except ValueError:
+        return PathInfo(kind="other", reason="no valid path")
+    if found.st_dev == proc_device():
+        return PathInfo(kind="other", reason="not a file but the kernel's (/proc)")
+    kind = stat.S_IFMT(found.st_mode)
+    if kind == stat.S_IFDIR:
+        return PathInfo(kind="directory")
+    if kind == stat.S_IFREG:
+        return PathInfo(kind="file", size=found.st_size)
+    return PathInfo(kind="other", reason=SPECIAL.get(kind, "not a regular file"))
+
+
+def proc_device() -> int | None:
+    try:
+        return os.stat("/proc/self").st_dev
+    except OSError:
+        return None
+
+
+def list_names(path: str, limit: int) -> Listing:
+    names = sorted(os.listdir(path))
+    shown = tuple(name.encode("utf-8", "replace").decode() for name in names[:limit])
+    return Listing(names=shown, total=len(names))
+
+
+def load(path: str) -> FileContent:
+    """Read a regular file whole; one that changes meanwhile is read again."""
+    fd = open_regular(path)
+    try:
+        for _ in range(ATTEMPTS):
+            before = stamp_of(os.fstat(fd))
+            if before[2] > LARGEST:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
+            os.lseek(fd, 0, os.SEEK_SET)
+            data = read_all(fd, before[2])
+            if stamp_of(os.fstat(fd)) == before:
+                break
+        return FileContent(data=data, stamp=before)
+    finally:
+        os.close(fd)
+
+
+def open_regular(path: str) -> int:
+    """Open for reading; checked after opening, since a FIFO may have taken the file's place."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "Not a regular file", path)
+    return fd
+
+
+def read_all(fd: int, size: int) -> bytes:
+    first = os.read(fd, size + 1)
+    if len(first) <= size and not (rest := os.read(fd, CHUNK)):
+        return first
+    parts = [first, rest] if len(first) <= size else [first]
+    while part := os.read(fd, CHUNK):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def read_lines(path: str, first: int, last: int | None, limit: int) -> Lines:
+    """Lines of a file of any size, read as a stream."""
+    fd = open_regular(path)
+    skip, wanted = first - 1, None if last is None else last - first + 1
+    kept = bytearray()
+    try:
+        while chunk := os.read(fd, CHUNK):
+            count = chunk.count(b"\n") if skip else 0
+            if skip and count < skip:
+                skip -= count
+                continue
+            kept += chunk[after_newlines(chunk, skip) :]
+            skip = 0
+            if wanted is not None and kept.count(b"\n") >= wanted:
+                return Lines(data=bytes(kept[: after_newlines(kept, wanted)]), complete=True)
+            if len(kept) > limit:
+                return Lines(data=bytes(kept[:limit]), complete=False)
+    finally:
+        os.close(fd)
+    return Lines(data=bytes(kept), complete=True)
+
+
+def after_newlines(data: bytes | bytearray, count: int) -> int:
+    """The position behind the given number of newlines."""
+    at = 0
+    for _ in range(count):
+        at = data.find(b"\n", at) + 1
+    return at
+
+
+def write(path: str, data: bytes, *, new: bool = False, stamp: Stamp | None = None) -> None:
+    """Create or replace a file through symlinks; see the workspace contract."""
+    target = os.path.realpath(path)
+    found = None
+    if not new:
+        try:
+            found = os.stat(target)
+        except FileNotFoundError:
+            if stamp is not None:
+                raise StaleFile(errno.ESTALE, "The file is gone", path) from None
+    if found is None:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        create(target, data, new)
+        return
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "Not a regular file", path)
+    if stamp is not None and stamp_of(found) != stamp:
+        raise StaleFile(errno.ESTALE, "The file has changed", path)
+    if found.st_nlink > 1 or not replace(target, data, found):
+        overwrite(target, data)
+
+
+def create(target: str, data: bytes, new: bool) -> None:
+    """Bring a complete file into being under its name at once."""
+    temporary = temporary_name(target)
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        try:
+            write_all(fd, data)
+        finally:
+            os.close(fd)
+        if new:
+            link(temporary, target)
+        else:
+            os.rename(temporary, target)
+    finally:
+        remove(temporary)
+
+
+def link(temporary: str, target: str) -> None:
+    """Give the file its name unless that is taken, also on file systems without hard links."""
+    try:
+        os.link(temporary, target)
+    except OSError as error:
+        if error.errno not in IN_PLACE:
+            raise
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target) from None
+        os.rename(temporary, target)
+
+
+def replace(target: str, data: bytes, found: os.stat_result) -> bool:
+    """Put a new file with the old one's attributes in its place; False if that cannot be done."""
+    temporary = temporary_name(target)
+    try:
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno in IN_PLACE:
+            return False
+        raise
+    try:
+        try:
+            write_all(fd, data)
+            copy_attributes(target, fd, found)
+        finally:
+            os.close(fd)
+        if stamp_of(os.stat(target)) != stamp_of(found):
+            raise StaleFile(errno.ESTALE, "The file has changed", target)
+        os.rename(temporary, target)
+    except OSError as error:
+        if error.errno in IN_PLACE:
+            return False
+        raise
+    finally:
+        remove(temporary)
+    return True
+
+
+def copy_attributes(target: str, fd: int, found: os.stat_result) -> None:
+    """Owner, extended attributes (access lists and labels among them), then mode."""
+    mine = os.fstat(fd)
+    if (mine.st_uid, mine.st_gid) != (found.st_uid, found.st_gid):
+        os.fchown(fd, found.st_uid, found.st_gid)
+    if hasattr(os, "listxattr"):
+        try:
+            names = os.listxattr(target)
+        except OSError as error:
+            if error.errno != errno.ENOTSUP:
+                raise
+            names = []
+        for name in names:
+            value = os.getxattr(target, name)
+            os.setxattr(fd, name, value)
+    os.fchmod(fd, stat.S_IMODE(found.st_mode))
+
+
+def overwrite(target: str, data: bytes) -> None:
+    """Write over a file that must stay the same one. Space is taken first, then bytes change."""
+    fd = os.open(target, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        if data and hasattr(os, "posix_fallocate"):
+            try:
+                os.posix_fallocate(fd, 0, len(data))
+            except OSError as error:
+                if error.errno == errno.ENOSPC:
+                    raise
+        write_all(fd, data)
+        os.ftruncate(fd, len(data))
+    finally:
+        os.close(fd)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+def temporary_name(target: str) -> str:
+    folder, name = os.path.split(target)
+    return os.path.join(folder, f".{name[:100]}.{os.urandom(6).hex()}.tmp")
+
+
+def remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def stamp_of(found: os.stat_result) -> Stamp:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -1,0 +1,91 @@
+"""Limits of the design that a machine can check."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "trimtab"
+MODULES = sorted(SOURCE.rglob("*.py"))
+FORBIDDEN_FOLDERS = {"core", "common", "utils", "helpers", "base"}
+
+
+def test_no_source_file_is_longer_than_400_lines() -> None:
+    long = {str(path): n for path in MODULES if (n := len(path.read_text().split("\n"))) > 401}
+    assert not long
+
+
+def test_the_two_loops_together_fit_in_100_lines() -> None:
+    loops = [SOURCE / "loop" / "drain.py", SOURCE / "loop" / "turns.py"]
+    assert sum(len(path.read_text().rstrip().split("\n")) for path in loops) <= 100
+
+
+def test_the_loop_imports_contracts_only() -> None:
+    for path in (SOURCE / "loop").rglob("*.py"):
+        for line in re.findall(r"^\s*(?:from|import) (trimtab[\w.]*)", path.read_text(), re.MULTILINE):
+            assert line.startswith(("trimtab.contracts", "trimtab.loop")), f"{path}: {line}"
+
+
+def test_every_module_begins_with_a_sentence() -> None:
+    for path in MODULES:
+        docstring = ast.get_docstring(ast.parse(path.read_text()))
+        assert docstring, f"{path} has no docstring"
+        assert docstring.split("\n")[0].rstrip().endswith((".", ":", "…")), f"{path}: {docstring}"
+
+
+def test_no_folder_has_a_name_that_excludes_nothing() -> None:
+    assert not {path.name for path in SOURCE.rglob("*") if path.is_dir()} & FORBIDDEN_FOLDERS
+
+
+def test_public_names_are_at_most_twelve_and_all_there() -> None:
+    import trimtab
+
+    assert len(trimtab.__all__) <= 12
+    for name in trimtab.__all__:
+        assert getattr(trimtab, name) is not None
+
+
+def imported_by(code: str) -> set[str]:
+    """Top-level modules that are loaded after running `code` in a fresh interpreter."""
+    probe = f"{code}\nimport sys\nprint('\\n'.join(sys.modules))"
+    result = subprocess.run(
+        [sys.executable, "-I", "-c", probe], capture_output=True, text=True, check=True
+    )
+    return set(result.stdout.split("\n"))
+
+
+def test_version_imports_next_to_nothing() -> None:
+    code = "import sys; sys.argv = ['trimtab', '--version']; import trimtab.__main__ as m; m.main()"
+    loaded = {name for name in imported_by(code) if name.startswith("trimtab")}
+    assert loaded == {"trimtab", "trimtab.__main__", "trimtab.version"}
+
+
+HEAVY = {
+    "argparse", "dataclasses", "difflib", "email", "http.client", "httpx", "importlib.metadata",
+    "jsonschema", "jsonschema_rs", "logging.config", "mcp", "multiprocessing", "pathlib", "pydantic",
+    "rich", "sqlite3", "textual", "tomllib", "tree_sitter", "unittest", "urllib.request", "uuid", "yaml",
+}  # fmt: skip
+
+
+def test_a_headless_run_imports_nothing_heavy_before_its_first_request() -> None:
+    code = (
+        "import trimtab.cli.start, trimtab.providers.endpoints, trimtab.transports.headless.jsonl"
+    )
+    loaded = imported_by(code)
+    assert "trimtab.loop.drain" in loaded
+    assert not loaded & HEAVY
+
+
+@pytest.mark.parametrize(
+    "row", re.findall(r"^\| (.+?) \| `(.+?)` \|$", (ROOT / "AGENTS.md").read_text(), re.MULTILINE)
+)
+def test_every_path_in_the_where_is_it_table_exists(row: tuple[str, str]) -> None:
+    assert (ROOT / row[1]).exists(), row
+
+
+def test_agents_md_is_short() -> None:
+    assert len((ROOT / "AGENTS.md").read_text().split("\n")) <= 121
