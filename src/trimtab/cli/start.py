@@ -2,20 +2,22 @@
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from trimtab.cli.inputs import build_options, read_prompt
 from trimtab.cli.parse import Values, parse
 from trimtab.contracts.errors import UsageError
-from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.provider import Provider
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.runtime import Runtime
+from trimtab.transports.headless.logfile import LogFile
 from trimtab.transports.headless.output import Output
 from trimtab.transports.headless.result import Clock
 from trimtab.transports.headless.run import Face, Headless
 
+OnEvent = Callable[[Event, bytes], None]
 Finisher = Callable[[LiveSession, JsonObject], None]
 
 
@@ -30,15 +32,21 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
     runtime = Runtime(env=env, provider=provider)
     answer, notes = Output(1), Output(2)
     face = build_face(values, answer, notes)
+    log = LogFile(values.get("log_dir") or runtime.home.logs, values.get("log_level", "default"))
+
+    def on_event(event: Event, line: bytes) -> None:
+        face.on_event(event, line)
+        log.on_event(event, line)
+
     if wants_dialog(values):
-        return asyncio.run(talk(runtime, options, values, face))
+        return asyncio.run(talk(runtime, options, values, on_event))
     headless = Headless(
         face=face,
         outputs=(answer, notes),
         clock=clock,
-        open_session=lambda: open_session(runtime, options, values, Client(on_event=face.on_event)),
+        open_session=lambda: open_session(runtime, options, values, Client(on_event=on_event)),
         read_prompt=lambda: read_prompt(values),
-        finishers=build_finishers(values),
+        finishers=build_finishers(values, runtime),
         notices=tuple(
             ("flag_ignored", f"{name} has no effect: {why}.") for name, why in values["ignored"]
         ),
@@ -55,13 +63,13 @@ def wants_dialog(values: Values) -> bool:
     return "interactive" in values or ("prompt" not in values and at_terminal)
 
 
-async def talk(runtime: Runtime, options: SessionOptions, values: Values, face: Face) -> int:
+async def talk(runtime: Runtime, options: SessionOptions, values: Values, on_event: OnEvent) -> int:
     """A conversation in the terminal."""
     from trimtab.transports.headless.dialog import Dialog
 
     dialog = Dialog(Output(2), values.get("interactive"))
     ask = None if "no_ask_user" in values else dialog.ask
-    client = Client(on_event=face.on_event, ask=ask)
+    client = Client(on_event=on_event, ask=ask)
     return await dialog.run(lambda: open_session(runtime, options, values, client))
 
 
@@ -112,13 +120,13 @@ def build_face(values: Values, answer: Output, notes: Output) -> Face:
     return TextOutput(answer, notes, style)
 
 
-def build_finishers(values: Values) -> list[Finisher]:
+def build_finishers(values: Values, runtime: Runtime) -> list[Finisher]:
     """What is written when the run has ended."""
     finishers: list[Finisher] = []
     if "usage_output_file" in values:
         finishers.append(lambda _, result: write_usage(values["usage_output_file"], result))
     if "share" in values:
-        finishers.append(lambda live, _: write_share(values["share"], live))
+        finishers.append(lambda live, _: write_share(values["share"], live, runtime.env))
     return finishers
 
 
@@ -132,9 +140,10 @@ def write_usage(path: str, result: JsonObject) -> None:
     replace_file(path, msgspec.json.format(msgspec.json.encode(usage), indent=2) + b"\n", 0o644)
 
 
-def write_share(path: str | bool, live: LiveSession) -> None:
+def write_share(path: str | bool, live: LiveSession, env: Mapping[str, str]) -> None:
     from trimtab.config.files import replace_file
-    from trimtab.runtime.archive import export_markdown
+    from trimtab.runtime.archive import Archive
 
     target = f"trimtab-session-{live.id}.md" if path is True else str(path)
-    replace_file(target, export_markdown(live.folder.events).encode(), 0o644)
+    document = "".join(Archive(env).export(live.id, "md"))
+    replace_file(target, document.encode("utf-8", "replace"), 0o644)

@@ -4,7 +4,7 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from trimtab.contracts.errors import ConfigurationError
@@ -31,7 +31,7 @@ def make_private_dir(path: str) -> None:
     os.chmod(path, 0o700)  # the umask may have taken away even the owner's bits
 
 
-def replace_file(path: str, data: bytes, mode: int = 0o600) -> None:
+def replace_file(path: str, data: bytes | Iterable[bytes], mode: int = 0o600) -> None:
     """Put `data` in place of a file at once and for good. A symbolic link keeps pointing there."""
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
@@ -68,12 +68,15 @@ def update_file(path: str, change: Callable[[bytes | None], bytes]) -> None:
             replace_file(target, after, _mode_of(target))
 
 
-def write_new_file(path: str, data: bytes, mode: int = 0o600, *, durable: bool) -> None:
+def write_new_file(
+    path: str, data: bytes | Iterable[bytes], mode: int = 0o600, *, durable: bool
+) -> None:
     """Create a file that must not exist yet; on failure nothing is left of it."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         os.fchmod(fd, mode)
-        write_all(fd, data)
+        for chunk in (data,) if isinstance(data, bytes) else data:
+            write_all(fd, chunk)
         if durable:
             os.fsync(fd)
     except BaseException:

@@ -97,6 +97,10 @@ class ShellError(Exception):
     """A shell command cannot be started or reached; the message is for the model."""
 
 
+class UnknownShell(ShellError):
+    """No command has this id."""
+
+
 class Shells(Protocol):
     """Commands started in a workspace. All but detached ones end with it."""
 

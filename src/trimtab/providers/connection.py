@@ -8,7 +8,7 @@ import msgspec
 from trimtab.contracts.errors import ModelError
 from trimtab.providers.http1 import Head, MessageParser, ProtocolError
 
-_WRITE_BLOCK = 256 * 1024
+_WRITE_BLOCK = 1024 * 1024
 _READ_AHEAD = 1024 * 1024
 
 
@@ -116,6 +116,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
+        transport.set_write_buffer_limits(_WRITE_BLOCK)
 
     def data_received(self, data: bytes) -> None:
         parser = self._parser

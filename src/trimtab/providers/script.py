@@ -175,11 +175,11 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Player:
-    """Plays a script: gives the step for each request, counting as it goes."""
+    """Plays a script: gives the step for each request, counting on from `requests`."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, requests: int = 0) -> None:
         self.script = script
-        self.requests = 0
+        self.requests = requests
         self._used = [0] * len(script.replies)
         steps = range(len(script.replies))
         self._rules = [index for index in steps if script.replies[index].when is not None]

@@ -6,7 +6,7 @@ from trimtab.config.files import replace_file
 from trimtab.config.paths import find_home
 from trimtab.contracts.errors import UsageError
 from trimtab.session import trash
-from trimtab.session.export import EXPORTS, json_line
+from trimtab.session.export import FORMATS, export, json_line
 from trimtab.session.folder import SessionFolder
 from trimtab.session.follow import follow
 from trimtab.session.fork import Cut, fork
@@ -16,8 +16,8 @@ from trimtab.session.records import Record, read_records, tail_records
 from trimtab.session.repair import check_readable, sound_records
 from trimtab.session.store import SessionStore
 from trimtab.session.summary import SessionSummary, summarize
-from trimtab.session.trash import Trashed
 from trimtab.session.transcript import Entry, plain_event, read_transcript
+from trimtab.session.trash import Trashed
 from trimtab.session.verify import Report, verify
 
 __all__ = [
@@ -77,9 +77,9 @@ class Archive:
 
     def export(self, text: str, form: str) -> Iterator[str]:
         """The document in pieces."""
-        if form not in EXPORTS:
-            raise UsageError(f"Unknown format {form!r}: choose one of {', '.join(EXPORTS)}.")
-        return EXPORTS[form](self.summary(text), sound_records(self._readable(text)))
+        if form not in FORMATS:
+            raise UsageError(f"Unknown format {form!r}: choose one of {', '.join(FORMATS)}.")
+        return export(form, self.summary(text), sound_records(self._readable(text)))
 
     def fork(self, text: str, cut: Cut, *, name: str | None = None) -> SessionFolder:
         source = self.folder(text)

@@ -1,15 +1,19 @@
 """The thread that brings what was appended to a log to the disk, without holding up the loop."""
 
-import asyncio
 import errno
 import os
-import queue
-import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from trimtab.config.files import cannot, sync_dir
 from trimtab.contracts.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import asyncio
+    import queue
+    import threading
 
 _sync_data = getattr(os, "fdatasync", os.fsync)
 _CANNOT_SYNC = frozenset((errno.EINVAL, errno.ENOTSUP))
@@ -25,8 +29,8 @@ class DiskSync:
         self._done = done
         self._folders: tuple[str, ...] = ()
         self._failure: ConfigurationError | None = None
-        self._requests: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._requests: queue.SimpleQueue[bool] | None = None
         self._thread: threading.Thread | None = None
 
     def folders_too(self, *folders: str) -> None:
@@ -35,28 +39,27 @@ class DiskSync:
 
     def request(self) -> None:
         """Start a sync of everything appended so far and return at once."""
-        if self._done >= self._size() and not self._folders:
-            return
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="log-sync", daemon=True)
-            self._thread.start()
-        self._requests.put(True)
+        if self._done < self._size() or self._folders:
+            self._wake_thread()
 
     async def wait(self) -> None:
         """Return when everything appended so far would survive a power cut."""
+        from asyncio import get_running_loop
+
         if self._failure:
             raise self._failure
         size = self._size()
         if self._done >= size and not self._folders:
             return
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiter = get_running_loop().create_future()
         self._waiting.append((size, waiter))
-        self.request()
+        # Always, whatever has been synced by now: the thread may have looked before we waited.
+        self._wake_thread()
         await waiter
 
     def finish(self) -> None:
         """Sync the rest and end the thread; raises if anything ever failed to reach the disk."""
-        if self._thread:
+        if self._thread and self._requests:
             self._requests.put(False)
             self._thread.join()
             self._thread = None
@@ -65,8 +68,20 @@ class DiskSync:
         if self._failure:
             raise self._failure
 
-    def _work(self) -> None:
-        while self._requests.get():
+    def _wake_thread(self) -> None:
+        if self._requests is None:
+            import queue
+            import threading
+
+            self._requests = queue.SimpleQueue()
+            self._thread = threading.Thread(
+                target=self._work, args=(self._requests,), name="log-sync", daemon=True
+            )
+            self._thread.start()
+        self._requests.put(True)
+
+    def _work(self, requests: "queue.SimpleQueue[bool]") -> None:
+        while requests.get():
             self._sync()
             self._report()
 
@@ -90,12 +105,11 @@ class DiskSync:
         """Wake the waiters that have what they wait for, each on its own loop."""
         while self._waiting and (self._failure or self._waiting[0][0] <= self._done):
             waiter = self._waiting.popleft()[1]
-            loop = waiter.get_loop()
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(_wake, waiter, self._failure)
+            with suppress(RuntimeError):  # its loop has been closed; nobody waits any more
+                waiter.get_loop().call_soon_threadsafe(_wake, waiter, self._failure)
 
 
-def _wake(waiter: asyncio.Future[None], failure: Exception | None) -> None:
+def _wake(waiter: "asyncio.Future[None]", failure: Exception | None) -> None:
     if waiter.done():
         return
     if failure:

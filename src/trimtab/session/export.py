@@ -9,14 +9,24 @@ from trimtab.session.records import Record
 from trimtab.session.summary import SessionSummary
 from trimtab.session.transcript import Entry, read_transcript
 
+FORMATS = ("md", "html", "json")
 
-def export_json(summary: SessionSummary, records: Iterable[Record]) -> Iterator[str]:
+
+def export(form: str, summary: SessionSummary, records: Iterable[Record]) -> Iterator[str]:
+    """The document in pieces, whatever the size of the session."""
+    if form == "json":
+        return _events(records)
+    return _markdown_document(summary, records) if form == "md" else _page(summary, records)
+
+
+def _events(records: Iterable[Record]) -> Iterator[str]:
     """An array of the events as they are in the log."""
-    separator = "[\n"
+    yield "["
+    separator = "\n"
     for record in records:
         yield separator + json_line(record.line)
         separator = ",\n"
-    yield "[]\n" if separator == "[\n" else "\n]\n"
+    yield "\n]\n"
 
 
 def json_line(line: bytes) -> str:
@@ -28,14 +38,14 @@ def json_line(line: bytes) -> str:
         return encode(decode(line)).decode()
 
 
-def export_markdown(summary: SessionSummary, records: Iterable[Record]) -> Iterator[str]:
+def _markdown_document(summary: SessionSummary, records: Iterable[Record]) -> Iterator[str]:
     yield f"# {_line(summary.title or summary.id)}\n\n"
     yield "".join(f"- {name}: {_line(value)}\n" for name, value in _facts(summary))
     for entry in read_transcript(records):
         yield _markdown(entry)
 
 
-def export_html(summary: SessionSummary, records: Iterable[Record]) -> Iterator[str]:
+def _page(summary: SessionSummary, records: Iterable[Record]) -> Iterator[str]:
     title = _escaped(summary.title or summary.id)
     yield _HTML_HEAD.replace("TITLE", title)
     yield f"<h1>{title}</h1>\n<ul>\n"
@@ -44,9 +54,6 @@ def export_html(summary: SessionSummary, records: Iterable[Record]) -> Iterator[
     for entry in read_transcript(records):
         yield _html(entry)
     yield "</main>\n</html>\n"
-
-
-EXPORTS = {"md": export_markdown, "html": export_html, "json": export_json}
 
 
 def _facts(summary: SessionSummary) -> Iterator[tuple[str, str]]:

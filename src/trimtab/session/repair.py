@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 
 import msgspec
 
@@ -64,6 +65,27 @@ class Finding(msgspec.Struct):
         return f"{self.fact} {_DEEDS.get(self.kind, 'Nothing was changed.')}"
 
 
+class Findings:
+    """Findings in order. More of the same widens the one before, so rubbish stays countable."""
+
+    def __init__(self) -> None:
+        self.items: list[Finding] = []
+        self._latest: dict[str, Finding] = {}
+
+    def add(self, kind: str, offset: int, length: int) -> None:
+        last = self._latest.get(kind)
+        if last and (
+            kind in _MERGED_ANYWHERE
+            or len(self.items) >= _FINDINGS_KEPT
+            or (last is self.items[-1] and offset - (last.offset + last.length) <= 1)
+        ):
+            last.length = offset + length - last.offset
+            last.count += 1
+            return
+        self._latest[kind] = Finding(kind, offset, length)
+        self.items.append(self._latest[kind])
+
+
 class Examination:
     """One reading of a whole log: its records without duplicates, and what is wrong with it.
 
@@ -73,40 +95,48 @@ class Examination:
     def __init__(self, fd: int) -> None:
         self.count = 0
         self.last_id: str | None = None
-        self.findings: list[Finding] = []
-        self.notes: list[Finding] = []
         self._fd = fd
-        self._offsets: dict[int, int] = {}
+        self._damage = Findings()
+        self._oddities = Findings()
+        self._seen: dict[int, int] = {}
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What a repair mends."""
+        return self._damage.items
+
+    @property
+    def notes(self) -> list[Finding]:
+        """What is odd and left as it is."""
+        return self._oddities.items
 
     def pieces(self) -> Iterator[Record | Damage]:
         for piece in sift(self._fd):
             if type(piece) is Damage:
-                _note(self.findings, piece.kind, piece.offset, piece.length)
-                yield piece
+                self._damage.add(piece.kind, piece.offset, piece.length)
             elif type(piece) is Record:
                 if piece.id and self._is_duplicate(piece):
-                    _note(self.findings, "duplicate", piece.offset, len(piece.line))
-                    yield Damage("duplicate", piece.offset, len(piece.line))
+                    self._damage.add("duplicate", piece.offset, len(piece.line))
                     continue
                 if piece.parent_id != self.last_id:
-                    _note(self.notes, "chain", piece.offset, len(piece.line))
+                    self._oddities.add("chain", piece.offset, len(piece.line))
                 self.count += 1
                 self.last_id = piece.id or self.last_id
-                yield piece
+            yield piece
 
     def finish(self) -> None:
         for _ in self.pieces():
             pass
 
     def _is_duplicate(self, record: Record) -> bool:
-        earlier = self._offsets.setdefault(hash(record.id), record.offset)
-        if earlier == record.offset:
-            return False
-        line = record.line + b"\n"
-        if os.pread(self._fd, len(line), earlier) == line:
-            return True
-        _note(self.notes, "same-id", record.offset, len(record.line))
-        return False
+        content = hash(record.line)
+        key = hash(record.id)
+        earlier = self._seen.get(key)
+        if earlier is None:
+            self._seen[key] = content
+        elif earlier != content:
+            self._oddities.add("same-id", record.offset, len(record.line))
+        return earlier == content
 
 
 def examine(path: str) -> Examination:
@@ -173,6 +203,10 @@ def _rewrite(path: str) -> None:
         aside.close()
         os.replace(temporary, path)
         sync_dir(os.path.dirname(path))
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
     finally:
         os.close(out)
         aside.close()
@@ -226,16 +260,3 @@ class _Aside:
                 continue
             os.fchmod(fd, 0o600)
             return fd
-
-
-def _note(findings: list[Finding], kind: str, offset: int, length: int) -> None:
-    """Add a finding, or widen the last one when it is more of the same."""
-    last = findings[-1] if findings else None
-    if last and last.kind == kind:
-        touching = offset - (last.offset + last.length) <= 1
-        if touching or kind in _MERGED_ANYWHERE or len(findings) >= _FINDINGS_KEPT:
-            last.length = offset + length - last.offset
-            last.count += 1
-            return
-    if len(findings) < _FINDINGS_KEPT or all(known.kind != kind for known in findings):
-        findings.append(Finding(kind, offset, length))

@@ -101,14 +101,14 @@ class SessionStore:
 
     def latest(self, cwd: str | None = None) -> str | None:
         """The session used last; one of this working directory before any other."""
-        folders = [self.folder(name) for name in self._names()]
-        usable = [folder for folder in folders if os.path.isfile(folder.events)]
-        usable.sort(key=last_used, reverse=True)
-        if cwd is not None:
-            for folder in usable:
-                if _cwd_of(folder) == cwd:
-                    return folder.id
-        return usable[0].id if usable else None
+        latest: tuple[bool, str, str] | None = None
+        for folder in map(self.folder, self._names()):
+            if os.path.isfile(folder.events):
+                metadata = _metadata_of(folder)
+                here = cwd is not None and metadata.get("cwd") == cwd
+                used = (here, last_used(folder, metadata), folder.id)
+                latest = max(latest, used) if latest else used
+        return latest[2] if latest else None
 
     def list(self) -> list[SessionSummary]:
         """Every session, the one used last first. A bad folder is listed with its problem."""

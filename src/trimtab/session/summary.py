@@ -1,6 +1,7 @@
 """One line about a session, from the two ends of its log and `workspace.yaml`."""
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -11,13 +12,15 @@ from trimtab.contracts.events.envelope import Event
 from trimtab.contracts.ids import timestamp
 from trimtab.session.folder import SessionFolder
 from trimtab.session.lease import find_owner
+from trimtab.session.metadata import Metadata
 from trimtab.session.projections.title import title_of
 from trimtab.session.records import last_record, whole
+from trimtab.session.repair import check_readable
 
 _HEAD = 1 << 17
 
 
-class SessionSummary(msgspec.Struct, kw_only=True):
+class SessionSummary(msgspec.Struct, kw_only=True, rename="camel"):
     """What a list of sessions shows. `problem` says what is wrong with the folder, if anything."""
 
     id: str
@@ -36,33 +39,35 @@ class SessionSummary(msgspec.Struct, kw_only=True):
 def summarize(folder: SessionFolder) -> SessionSummary:
     """Look at a folder; whatever is wrong with it ends up in the summary, not in an error."""
     summary = SessionSummary(id=folder.id, path=folder.path)
+    metadata: Metadata = {}
     try:
-        _add_metadata(summary, folder.read_metadata())
+        metadata = folder.read_metadata()
     except ConfigurationError as error:
         summary.problem = error.message
+    _add_metadata(summary, metadata)
     try:
         _add_log(summary, folder)
-    except OSError as error:
-        summary.problem = f"The event log cannot be read: {error.strerror or error}."
-    summary.updated_at = last_used(folder)
+    except (OSError, ConfigurationError) as error:
+        summary.problem = f"The event log cannot be read: {error}"
+    summary.updated_at = last_used(folder, metadata)
     summary.created_at = summary.created_at or summary.updated_at
     summary.in_use = find_owner(folder.path) is not None
     return summary
 
 
-def last_used(folder: SessionFolder) -> str:
-    """When the last event happened; without one, when the files were last written."""
+def last_used(folder: SessionFolder, metadata: Mapping[str, Any]) -> str:
+    """When the last event happened or the metadata changed; else when the files were written."""
+    updated_at = _text(metadata.get("updated_at")) or ""
     try:
         fd = os.open(folder.events, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             record = last_record(fd)
-            if record and record.timestamp:
-                return record.timestamp
-            return timestamp(os.fstat(fd).st_mtime)
+            last_event = record.timestamp if record else ""
+            return max(last_event, updated_at) or timestamp(os.fstat(fd).st_mtime)
         finally:
             os.close(fd)
     except OSError:
-        return _folder_time(folder)
+        return updated_at or _folder_time(folder)
 
 
 def _folder_time(folder: SessionFolder) -> str:
@@ -81,6 +86,7 @@ def _add_metadata(summary: SessionSummary, metadata: dict[str, Any]) -> None:
 
 
 def _add_log(summary: SessionSummary, folder: SessionFolder) -> None:
+    check_readable(folder.events)
     with open(folder.events, "rb", buffering=0) as file:
         summary.size = os.fstat(file.fileno()).st_size
         head = file.read(_HEAD) or b""

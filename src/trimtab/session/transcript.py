@@ -24,15 +24,15 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def read_transcript(records: Iterable[Record]) -> Iterator[Entry]:
-    """Entries in the order of the log; of the records only what is open is kept in memory."""
-    calls: dict[str, str] = {}
+    """Entries in the order of the log; of the records only the names of open calls are kept."""
+    reader = _Reader()
     for record in records:
-        reader = _READERS.get(record.type)
-        if reader is None:
+        read = reader.by_type.get(record.type)
+        if read is None:
             continue
         data = plain_event(record.line).get("data")
         if isinstance(data, dict):
-            for kind, heading, text, *failed in reader(data, calls):
+            for kind, heading, text, *failed in read(data):
                 yield Entry(
                     kind, heading, text, record.timestamp, record.agent_id, failed == [True]
                 )
@@ -47,64 +47,70 @@ def plain_event(line: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-_Reader = Callable[[dict[str, Any], dict[str, str]], Iterator[tuple[Any, ...]]]
+_Parts = Iterator[tuple[Any, ...]]
+"""Kind, heading, text and, for results, whether the call failed."""
 
 
-def _user(data: dict[str, Any], calls: dict[str, str]) -> Iterator[tuple[Any, ...]]:
-    content = _text(data.get("content"))
-    if content or not data.get("isAutopilotContinuation"):
-        yield "user", "User", content
-    for attachment in data.get("attachments") or ():
-        if isinstance(attachment, dict):
-            name = attachment.get("path") or attachment.get("displayName") or attachment.get("type")
-            yield "note", "Attachment", _text(name)
+class _Reader:
+    """How each type of event reads, given its data."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, str] = {}
+        self.by_type: dict[str, Callable[[dict[str, Any]], _Parts]] = {
+            "user.message": self._user,
+            "assistant.message": self._assistant,
+            "tool.execution_start": self._start,
+            "tool.execution_complete": self._complete,
+        } | {name: _note(heading, *fields) for name, (heading, *fields) in _NOTES.items()}
+
+    def _user(self, data: dict[str, Any]) -> _Parts:
+        content = _text(data.get("content"))
+        if content or not data.get("isAutopilotContinuation"):
+            yield "user", "User", content
+        for item in data.get("attachments") or ():
+            if isinstance(item, dict):
+                name = item.get("path") or item.get("displayName") or item.get("type")
+                yield "note", "Attachment", _text(name)
+
+    def _assistant(self, data: dict[str, Any]) -> _Parts:
+        if reasoning := _text(data.get("reasoningText")):
+            yield "reasoning", "Reasoning", reasoning
+        if content := _text(data.get("content")):
+            yield "assistant", "Assistant", content
+
+    def _start(self, data: dict[str, Any]) -> _Parts:
+        name = _text(data.get("toolName"))
+        self._calls[_text(data.get("toolCallId"))] = name
+        yield "call", name, _arguments(data.get("arguments"))
+
+    def _complete(self, data: dict[str, Any]) -> _Parts:
+        name = self._calls.pop(_text(data.get("toolCallId")), "tool")
+        failed = data.get("success") is False
+        outcome = data.get("error") if failed else data.get("result")
+        if isinstance(outcome, dict):
+            fields = ("message", "detailedContent", "content")
+            outcome = next((outcome[field] for field in fields if outcome.get(field)), "")
+        yield "result", name, _text(outcome), failed
 
 
-def _assistant(data: dict[str, Any], calls: dict[str, str]) -> Iterator[tuple[Any, ...]]:
-    if reasoning := _text(data.get("reasoningText")):
-        yield "reasoning", "Reasoning", reasoning
-    if content := _text(data.get("content")):
-        yield "assistant", "Assistant", content
+_NOTES = {
+    "session.compaction_complete": ("Earlier messages were summarised", "summaryContent"),
+    "session.error": ("Error", "message"),
+    "session.warning": ("Warning", "message"),
+    "session.model_change": ("Model", "newModel"),
+    "session.mode_changed": ("Mode", "newMode"),
+    "session.task_complete": ("Task complete", "summary", "reason"),
+    "subagent.started": ("Sub-agent", "agentDisplayName", "agentName"),
+    "abort": ("Stopped", "reason"),
+}
+"""Type → heading, and the fields that may hold the text."""
 
 
-def _start(data: dict[str, Any], calls: dict[str, str]) -> Iterator[tuple[Any, ...]]:
-    name = _text(data.get("toolName"))
-    calls[_text(data.get("toolCallId"))] = name
-    yield "call", name, _arguments(data.get("arguments"))
-
-
-def _complete(data: dict[str, Any], calls: dict[str, str]) -> Iterator[tuple[Any, ...]]:
-    name = calls.pop(_text(data.get("toolCallId")), "") or _text(data.get("toolName")) or "tool"
-    failed = data.get("success") is False
-    outcome = data.get("error") if failed else data.get("result")
-    if isinstance(outcome, dict):
-        outcome = (
-            outcome.get("message") or outcome.get("detailedContent") or outcome.get("content") or ""
-        )
-    yield "result", name, _text(outcome), failed
-
-
-def _note(heading: str, *fields: str) -> _Reader:
-    def read(data: dict[str, Any], calls: dict[str, str]) -> Iterator[tuple[Any, ...]]:
+def _note(heading: str, *fields: str) -> Callable[[dict[str, Any]], _Parts]:
+    def read(data: dict[str, Any]) -> _Parts:
         yield "note", heading, _text(next((data[name] for name in fields if data.get(name)), ""))
 
     return read
-
-
-_READERS: dict[str, _Reader] = {
-    "user.message": _user,
-    "assistant.message": _assistant,
-    "tool.execution_start": _start,
-    "tool.execution_complete": _complete,
-    "session.compaction_complete": _note("Earlier messages were summarised", "summaryContent"),
-    "session.error": _note("Error", "message"),
-    "session.warning": _note("Warning", "message"),
-    "session.model_change": _note("Model", "newModel"),
-    "session.mode_changed": _note("Mode", "newMode"),
-    "session.task_complete": _note("Task complete", "summary", "reason"),
-    "subagent.started": _note("Sub-agent", "agentDisplayName", "agentName"),
-    "abort": _note("Stopped", "reason"),
-}
 
 
 def _arguments(value: Any) -> str:

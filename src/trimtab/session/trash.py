@@ -13,7 +13,7 @@ from trimtab.session.lease import take_lease
 from trimtab.session.summary import summarize
 
 
-class Trashed(msgspec.Struct):
+class Trashed(msgspec.Struct, rename="camel"):
     """A deleted session. `path` is where its folder is now."""
 
     id: str

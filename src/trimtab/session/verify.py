@@ -11,7 +11,7 @@ from trimtab.session.records import Record
 from trimtab.session.repair import Examination, Finding, check_readable
 
 
-class Report(msgspec.Struct, kw_only=True):
+class Report(msgspec.Struct, kw_only=True, rename="camel"):
     """What verifying a session found. Only `damage` means that opening it would mend something."""
 
     id: str

@@ -8,6 +8,7 @@ import msgspec
 from trimtab.providers.http1 import Head, MessageParser, ProtocolError
 
 _WRITE_BLOCK = 64 * 1024
+_CLOSE_SECONDS = 0.5
 _REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found"}
 
 
@@ -115,10 +116,13 @@ class HttpServer:
         if self._server is None:
             return
         self._server.close()
-        waiting = [connection.lost for connection in self._connections]
-        for connection in list(self._connections):
-            connection.abort()
-        await asyncio.gather(*waiting)
+        for end in (_Connection.close, _Connection.abort):
+            # A client that does not read what was sent gets a moment, no more.
+            connections = list(self._connections)
+            for connection in connections:
+                end(connection)
+            if connections:
+                await asyncio.wait([one.lost for one in connections], timeout=_CLOSE_SECONDS)
         await self._server.wait_closed()
         self._server = None
 
@@ -134,7 +138,7 @@ class _Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._parser = MessageParser(request=True)
         self._pieces: list[bytes] = []
-        self._early = b""
+        self._early: list[bytes] = []
         self._task: asyncio.Task[None] | None = None
         self._writable = asyncio.Event()
         self._writable.set()
@@ -147,7 +151,7 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._task is not None:
-            self._early += data
+            self._early.append(data)
             return
         try:
             self._pieces += self._parser.feed(data)
@@ -220,13 +224,16 @@ class _Connection(asyncio.Protocol):
             await self._handler(Exchange(self, request))
         except Gone:
             return
+        except Exception:
+            self.abort()
+            raise
         if self._ended or not head.keeps_alive:
             self.close()
             return
-        rest = self._parser.rest + self._early
+        rest = self._parser.rest + b"".join(self._early)
         self._parser = MessageParser(request=True)
         self._pieces = []
-        self._early = b""
+        self._early = []
         self._task = None
         if rest:
             self.data_received(rest)

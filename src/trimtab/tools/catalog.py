@@ -17,6 +17,7 @@ NAMES = (
     "edit",
     "grep",
     "glob",
+    "task_complete",
 )
 
 

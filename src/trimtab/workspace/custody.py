@@ -36,8 +36,12 @@ ENDING = 3.0
 
 
 def new_tag() -> int | None:
-    """A tag for one command, or None where there are no such limits."""
-    return None if TAGGED is None else int(f"{PREFIX}{next(serial) % 10**7:07d}")
+    """A tag for one command, or None where no such limit can be set."""
+    if TAGGED is None:
+        return None
+    tag = int(f"{PREFIX}{next(serial) % 10**7:07d}")
+    highest = resource.getrlimit(TAGGED)[1]
+    return tag if highest == resource.RLIM_INFINITY or highest > tag else None
 
 
 @contextmanager
@@ -47,11 +51,7 @@ def tagging(tag: int | None) -> Iterator[None]:
         yield
         return
     own = resource.getrlimit(TAGGED)
-    try:
-        resource.setrlimit(TAGGED, (tag, own[1]))
-    except (ValueError, OSError):  # an administrator's lower limit: the process group must do
-        yield
-        return
+    resource.setrlimit(TAGGED, (tag, own[1]))
     try:
         yield
     finally:
@@ -83,35 +83,36 @@ def spawn(
     return process.pid
 
 
-def carriers(tag: int | None, leader: int) -> list[int]:
-    """The processes that carry a tag, dead but unburied ones included."""
-    if tag is None or TAGGED is None:
-        return []
-    found = []
-    for pid in candidates(leader):
-        try:
-            if resource.prlimit(pid, TAGGED)[0] == tag:
-                found.append(pid)
-        except (OSError, ValueError):
-            continue
-    return found
+def carriers(tag: int | None, leader: int, *, recent: bool = False) -> list[int]:
+    """The processes of a command, dead but unburied ones included; `recent` if it began just now."""
+    return [pid for pid in candidates(leader, recent) if belongs(pid, tag, leader)]
 
 
-def candidates(leader: int) -> Iterable[int]:
-    """Processes that may descend from one: all, or only those with a number given out since then."""
+def belongs(pid: int, tag: int | None, leader: int) -> bool:
     try:
-        with open("/proc/loadavg", "rb") as file:
-            newest = int(file.read().rsplit(None, 1)[1])
-        if leader <= newest <= leader + 500:
-            return range(leader, newest + 1)
+        if tag is None or TAGGED is None:
+            return os.getsid(pid) == leader
+        return resource.prlimit(pid, TAGGED)[0] == tag
+    except (OSError, ValueError):
+        return False
+
+
+def candidates(leader: int, recent: bool) -> Iterable[int]:
+    """Processes that may descend from one: all, or just those with a number given out since."""
+    try:
+        if recent:
+            with open("/proc/loadavg", "rb") as file:
+                newest = int(file.read().rsplit(None, 1)[1])
+            if leader <= newest <= leader + 500:
+                return range(leader, newest + 1)
         return [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except (OSError, ValueError, IndexError):
         return ()
 
 
-def survivors(tag: int | None, leader: int) -> list[int]:
-    """The living processes of a command; the dead ones that are ours to bury are buried."""
-    return [pid for pid in carriers(tag, leader) if pid != leader and is_alive(pid)]
+def survivors(tag: int | None, leader: int, *, recent: bool) -> list[int]:
+    """What still lives of a command whose shell has ended; the dead are buried."""
+    return [pid for pid in carriers(tag, leader, recent=recent) if pid != leader and is_alive(pid)]
 
 
 def is_alive(pid: int) -> bool:

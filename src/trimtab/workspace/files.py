@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+import time
 
 from trimtab.contracts.workspace import (
     FileContent,
@@ -16,6 +17,7 @@ from trimtab.contracts.workspace import (
 LARGEST = 512 * 1024 * 1024
 CHUNK = 1024 * 1024
 ATTEMPTS = 3
+PATIENCE = 10.0
 # Where the directory or its file system will not have the file replaced, it is overwritten instead.
 IN_PLACE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.ENOTSUP, errno.EXDEV}
 SPECIAL = {
@@ -100,8 +102,11 @@ def read_lines(path: str, first: int, last: int | None, limit: int) -> Lines:
     fd = open_regular(path)
     skip, wanted = first - 1, None if last is None else last - first + 1
     kept = bytearray()
+    deadline = time.monotonic() + PATIENCE
     try:
         while chunk := os.read(fd, CHUNK):
+            if time.monotonic() > deadline:
+                raise TimeoutError(errno.ETIMEDOUT, "The file is too large to find the lines in time")
             count = chunk.count(b"\n") if skip else 0
             if skip and count < skip:
                 skip -= count

@@ -1,5 +1,6 @@
 """`trimtab sessions`: look at, check, mend, copy, delete and restore the sessions on disk."""
 
+import io
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ def run(argv: list[str]) -> int:
         args = _parser().parse_args(argv)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 2
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
     try:
         code = COMMANDS[args.command](Archive(os.environ, cwd=_cwd()), args)
         sys.stdout.flush()

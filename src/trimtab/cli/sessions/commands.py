@@ -99,17 +99,25 @@ def repair(archive: Archive, args: Namespace) -> int:
 
 def export(archive: Archive, args: Namespace) -> int:
     pieces = archive.export(args.id, args.format)
-    if args.output:
-        data = "".join(pieces).encode("utf-8", "replace")
-        replace_file(os.path.abspath(args.output), data)
+    if args.output not in (None, "-"):
+        path = os.path.abspath(args.output)
+        _write_file(path, (piece.encode("utf-8", "replace") for piece in pieces))
         if args.json:
-            return _print_json({"file": os.path.abspath(args.output), "format": args.format})
+            return _print_json({"file": path, "format": args.format})
         return 0
     if args.json and args.format != "json":
         return _print_json({"format": args.format, "text": "".join(pieces)})
     for piece in pieces:
         sys.stdout.write(piece)
     return 0
+
+
+def _write_file(path: str, chunks: Iterable[bytes]) -> None:
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        with open(path, "wb") as device:  # a pipe or terminal cannot be replaced
+            device.writelines(chunks)
+    else:
+        replace_file(path, chunks)
 
 
 def fork(archive: Archive, args: Namespace) -> int:

@@ -68,9 +68,10 @@ def paragraph(entry: Entry) -> str:
     if entry.kind == "assistant":
         return f"{text}{agent}\n"
     if entry.kind == "call":
-        return _indented(f"* {heading}{agent}: {_folded(text)}", "    ")
+        return _indented(f"* {heading}{agent}: {_folded(text)}".rstrip(": "), "    ")
     if entry.kind == "result":
-        return "    " + _indented(_folded(f"failed: {text}" if entry.failed else text), "    ")
+        outcome = f"failed: {text}" if entry.failed else text or "(no output)"
+        return "    " + _indented(_folded(outcome), "    ")
     return f"- {heading}{agent}: {_folded(text)}" if text else f"- {heading}{agent}"
 
 

@@ -15,7 +15,7 @@ from trimtab.contracts.messages import (
 from trimtab.contracts.provider import Reply, Request, ToolSpec
 from trimtab.providers.wires.chat_reader import REASONING_FIELDS, ChatReader, read_reply
 from trimtab.providers.wires.encoding import EncodedMessages, encode
-from trimtab.providers.wires.parts import call_arguments, data_url, parse_object
+from trimtab.providers.wires.parts import arguments_text, data_url
 
 
 class OpenAIChat:
@@ -93,11 +93,14 @@ def _assistant(message: AssistantMessage) -> dict[str, Any]:
 
 
 def _reasoning(reasoning: Reasoning) -> Iterator[tuple[str, Any]]:
-    """What this wire sent, in the fields it came in; other wires' blocks mean nothing here."""
-    if reasoning.text and reasoning.field in REASONING_FIELDS:
-        yield reasoning.field, reasoning.text
-    if reasoning.opaque:
-        yield "reasoning_opaque", reasoning.opaque
+    """What this wire sent, in the fields it came in; other wires' thoughts mean nothing here."""
+    # Logs of other programs do not name the field; they come from the service that uses this one.
+    field = reasoning.field or "reasoning_text"
+    if field in REASONING_FIELDS:
+        if reasoning.text:
+            yield field, reasoning.text
+        if reasoning.opaque:
+            yield "reasoning_opaque", reasoning.opaque
     details = [
         block for block in reasoning.blocks or () if str(block.get("type")).startswith("reasoning.")
     ]
@@ -110,11 +113,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
     if call.kind == "custom":
         encoded |= {"type": "custom", "custom": {"name": call.name, "input": call.arguments}}
     else:
-        # Servers that parse arguments for their prompt template fail on anything but an object.
-        arguments = call.arguments
-        if parse_object(arguments) is None:
-            arguments = encode(call_arguments(call)).decode()
-        function = {"name": call.name, "arguments": arguments}
+        function = {"name": call.name, "arguments": arguments_text(call)}
         encoded |= {"type": "function", "function": function}
     return encoded | (call.extra or {})
 

@@ -13,7 +13,7 @@ import msgspec
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.messages import Image, ToolCall
 from trimtab.contracts.provider import Delta, ToolCallDelta, Usage
-from trimtab.providers.wires.encoding import without_surrogates
+from trimtab.providers.wires.encoding import encode, without_surrogates
 
 T = TypeVar("T")
 
@@ -58,6 +58,13 @@ def call_arguments(call: ToolCall) -> dict[str, Any]:
         return {}
     value = parse_object(call.arguments)
     return {"invalid_arguments": call.arguments} if value is None else value
+
+
+def arguments_text(call: ToolCall) -> str:
+    """The arguments as text that holds an object: servers parse it for their prompt template."""
+    if parse_object(call.arguments) is not None:
+        return call.arguments
+    return encode(call_arguments(call)).decode()
 
 
 def count(source: Any, *path: str) -> int | None:

@@ -1,0 +1,206 @@
+"""The client side of Anthropic's Messages format."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from trimtab.contracts.messages import (
+    AssistantMessage,
+    Image,
+    Message,
+    Part,
+    Reasoning,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from trimtab.contracts.provider import Reply, Request, ToolSpec
+from trimtab.providers.wires.anthropic_reader import MessagesReader, read_reply
+from trimtab.providers.wires.encoding import EncodedMessages, encode
+from trimtab.providers.wires.parts import call_arguments
+
+# The format demands a limit; these models cannot write as much as the others.
+_OUTPUT_LIMITS = (("claude-3-opus", 4096), ("claude-3-haiku", 4096), ("claude-3-5", 8192))
+_OUTPUT_LIMIT = 32_000
+
+# Tokens to think with, by effort; always less than the output limit.
+_THINKING = {
+    "minimal": 1024,
+    "low": 4096,
+    "medium": 10_000,
+    "high": 20_000,
+    "xhigh": 31_000,
+    "max": 31_000,
+}
+_LEAST_THINKING = 1024
+
+_CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
+_CHOICES = {"auto": "auto", "none": "none", "required": "any"}
+
+# Blocks without text are refused.
+_NOTHING = "(empty)"
+
+
+class AnthropicMessages:
+    """Messages. Marks the ends of tools, system prompt and conversation for the prompt cache."""
+
+    name = "anthropic-messages"
+    path = "/v1/messages"
+
+    def __init__(self) -> None:
+        self._messages = EncodedMessages(_separated)
+        self._system: tuple[str, bytes] = ("", b"")
+        self._tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
+        self._freeform: frozenset[str] = frozenset()
+
+    def body(self, request: Request) -> list[bytes]:
+        if request.system is not self._system[0]:
+            block = {"type": "text", "text": request.system, **_CACHE_MARK}
+            system = b',"system":' + encode([block]) if request.system else b""
+            self._system = (request.system, system)
+        if request.tools is not self._tools[0]:
+            tools = b',"tools":' + encode(_tools(request.tools))
+            self._tools = (request.tools, tools)
+            self._freeform = frozenset(
+                spec.name for spec in request.tools if spec.format is not None
+            )
+        messages = list(request.messages) or [UserMessage.of(_NOTHING)]
+        pieces = self._messages.pieces(messages[:-1])
+        before = messages[-2] if len(messages) > 1 else None
+        return [
+            encode(_options(request))[:-1],
+            self._tools[1] if request.tools else b"",
+            self._system[1],
+            b',"messages":[',
+            *pieces,
+            _separated(before, messages[-1], marked=True),
+            b"]}]}",
+        ]
+
+    def reader(self) -> MessagesReader:
+        return MessagesReader(self._freeform)
+
+    def reply(self, body: bytes) -> Reply:
+        return read_reply(body, self._freeform)
+
+
+def _options(request: Request) -> dict[str, Any]:
+    limit = request.max_output_tokens or next(
+        (known for name, known in _OUTPUT_LIMITS if request.model.startswith(name)), _OUTPUT_LIMIT
+    )
+    options: dict[str, Any] = {
+        "model": request.model,
+        "stream": request.stream,
+        "max_tokens": limit,
+    }
+    budget = min(_THINKING.get(request.effort or "", 0), limit - 1)
+    if budget >= _LEAST_THINKING and _may_think(request.messages):
+        options["thinking"] = {"type": "enabled", "budget_tokens": budget}
+    if request.tool_choice is not None and request.tools:
+        choice = _CHOICES[request.tool_choice]
+        # While it thinks, a model cannot be made to call a tool.
+        options["tool_choice"] = {"type": "auto" if "thinking" in options else choice}
+    return options
+
+
+def _may_think(messages: Sequence[Message]) -> bool:
+    """Thinking cannot begin in the middle of a turn whose calls were made without it."""
+    for message in reversed(messages):
+        if isinstance(message, AssistantMessage):
+            thought = message.reasoning is not None and any(_thinking(message.reasoning))
+            return thought or not message.tool_calls
+        if isinstance(message, UserMessage):
+            return True
+    return True
+
+
+def _separated(previous: Message | None, message: Message, *, marked: bool = False) -> bytes:
+    """A message's blocks with what must stand before them: neighbours of one role are merged."""
+    blocks = list(_blocks(message))
+    if marked:
+        blocks[-1] = {**blocks[-1], **_CACHE_MARK}
+    encoded = encode(blocks)[1:-1]
+    role = _role(message)
+    if previous is not None and _role(previous) == role:
+        return b"," + encoded
+    opening = b'{"role":"%b","content":[' % role
+    if previous is not None:
+        opening = b"]}," + opening
+    elif role == b"assistant":
+        # A conversation must begin with the user.
+        opening = b'{"role":"user","content":%b},%b' % (encode(_NOTHING), opening)
+    return opening + encoded
+
+
+def _role(message: Message) -> bytes:
+    return b"assistant" if isinstance(message, AssistantMessage) else b"user"
+
+
+def _blocks(message: Message) -> Iterator[dict[str, Any]]:
+    if isinstance(message, ToolMessage):
+        block = {"type": "tool_result", "tool_use_id": _id(message.call_id)}
+        yield {**block, "content": message.text, **({"is_error": True} if message.failed else {})}
+    elif isinstance(message, AssistantMessage):
+        yield from _assistant_blocks(message)
+    else:
+        yield from (_part(part) for part in message.parts)
+
+
+def _assistant_blocks(message: AssistantMessage) -> Iterator[dict[str, Any]]:
+    if message.reasoning is not None:
+        yield from _thinking(message.reasoning)
+    if message.text.strip() or not message.tool_calls:
+        yield {"type": "text", "text": message.text if message.text.strip() else _NOTHING}
+    for call in message.tool_calls:
+        yield {"type": "tool_use", "id": _id(call.id), "name": call.name, "input": _input(call)}
+
+
+def _thinking(reasoning: Reasoning) -> Iterator[dict[str, Any]]:
+    """Thinking as it came; the service refuses it without its signature."""
+    known = {"thinking", "redacted_thinking"}
+    blocks = [block for block in reasoning.blocks or () if block.get("type") in known]
+    yield from (block for block in blocks if block.get("signature") or block.get("data"))
+    if not blocks and reasoning.opaque and reasoning.field == "thinking":
+        yield {
+            "type": "thinking",
+            "thinking": reasoning.text or "",
+            "signature": reasoning.opaque,
+        }
+    elif not blocks and reasoning.opaque and reasoning.field == "redacted_thinking":
+        yield {"type": "redacted_thinking", "data": reasoning.opaque}
+
+
+def _part(part: Part) -> dict[str, Any]:
+    if isinstance(part, Image):
+        source = {"type": "base64", "media_type": part.mime_type, "data": part.data}
+        return {"type": "image", "source": source}
+    return {"type": "text", "text": part.text if part.text.strip() else _NOTHING}
+
+
+def _input(call: ToolCall) -> dict[str, Any]:
+    return {"input": call.arguments} if call.kind == "custom" else call_arguments(call)
+
+
+def _id(call_id: str) -> str:
+    """Ids of other services may hold characters that are not allowed here."""
+    if call_id.isascii() and call_id.replace("_", "").replace("-", "").isalnum():
+        return call_id
+    return (
+        "".join(one if (one.isascii() and one.isalnum()) or one in "_-" else "_" for one in call_id)
+        or "_"
+    )
+
+
+def _tools(specs: tuple[ToolSpec, ...]) -> list[dict[str, Any]]:
+    tools = [_tool(spec) for spec in specs]
+    if tools:
+        tools[-1] |= _CACHE_MARK
+    return tools
+
+
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    schema: dict[str, Any] = spec.parameters or {"type": "object", "properties": {}}
+    if spec.format is not None:
+        # There are no freeform tools here: one text argument stands for the input.
+        properties = {"input": {"type": "string"}}
+        schema = {"type": "object", "properties": properties, "required": ["input"]}
+    return {"name": spec.name, "description": spec.description, "input_schema": schema}

@@ -1,0 +1,80 @@
+"""The `bash` tool: runs a shell command and tells what came of it."""
+
+import codecs
+from collections.abc import Callable, Sequence
+
+from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
+from trimtab.contracts.workspace import Command, ShellError
+from trimtab.tools.description import describe
+from trimtab.tools.output import threshold
+from trimtab.tools.shells import refuse_shell, render, seconds
+
+INITIAL_WAIT = 30
+STREAMED = 64 * 1024
+"""So much of a command's output is shown while it runs."""
+
+
+class Bash:
+    spec = ToolSpec(
+        name="bash",
+        description=describe(__file__),
+        parameters={
+            "type": "object",
+            "properties": {
+                "command": {"type": "string", "description": "The command to run"},
+                "description": {
+                    "type": "string",
+                    "description": "What it does, in a few words, for the person who watches",
+                },
+                "mode": {"type": "string", "enum": ["sync", "async"]},
+                "shellId": {"type": "string", "description": "A name for the command, if wanted"},
+                "initial_wait": {"type": "number", "description": "Seconds to wait in mode sync"},
+                "detach": {"type": "boolean", "description": "Let it outlive the session"},
+                "pty": {"type": "boolean", "description": "Run it in a terminal"},
+            },
+            "required": ["command", "description"],
+        },
+    )
+
+    def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
+        return [Access(kind="shell", target=args["command"], intention=args["description"])]
+
+    async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
+        detached = bool(args.get("detach"))
+        command = Command(
+            text=args["command"],
+            description=args["description"],
+            shell_id=args.get("shellId"),
+            background=detached or args.get("mode") == "async",
+            detached=detached,
+            terminal=bool(args.get("pty")) and not detached,
+        )
+        wait = seconds(args.get("initial_wait", INITIAL_WAIT))
+        try:
+            state = await ctx.workspace.shells.execute(
+                command, wait=wait, limit=threshold(), listener=stream_to(ctx.progress)
+            )
+        except ShellError as error:
+            return refuse_shell(error, "run the command in", ctx)
+        if command.background:
+            place = "detached background" if detached else "background"
+            return ToolResult(text=f"<command started in {place} with shellId: {state.shell_id}>")
+        return ToolResult(text=render(state, wait, f"<exited with exit code {state.exit_code}>"))
+
+
+def stream_to(progress: Callable[[str], None]) -> Callable[[bytes], None]:
+    """Show output as it comes, up to a bound, and never half a character."""
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    shown = 0
+
+    def show(chunk: bytes) -> None:
+        nonlocal shown
+        if shown < STREAMED and (text := decode(chunk[: STREAMED - shown])):
+            progress(text)
+        shown += len(chunk)
+
+    return show
+
+
+TOOL = Bash()

@@ -1,0 +1,42 @@
+"""The `read_bash` tool: reads on in the output of a background command."""
+
+from collections.abc import Sequence
+
+from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
+from trimtab.contracts.workspace import ShellError
+from trimtab.tools.description import describe
+from trimtab.tools.output import threshold
+from trimtab.tools.shells import refuse_shell, render, seconds
+
+DELAY = 10
+
+
+class ReadBash:
+    spec = ToolSpec(
+        name="read_bash",
+        description=describe(__file__),
+        parameters={
+            "type": "object",
+            "properties": {
+                "shellId": {"type": "string", "description": "Id of the command"},
+                "delay": {"type": "number", "description": "Seconds to wait, 10 unless given"},
+            },
+            "required": ["shellId"],
+        },
+    )
+
+    def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
+        return ()
+
+    async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
+        name, wait = args["shellId"], seconds(args.get("delay", DELAY))
+        try:
+            state = await ctx.workspace.shells.read(name, wait=wait, limit=threshold())
+        except ShellError as error:
+            return refuse_shell(error, "read output from", ctx)
+        ended = f"<command with id: {name} exited with exit code {state.exit_code}>"
+        return ToolResult(text=render(state, wait, ended))
+
+
+TOOL = ReadBash()

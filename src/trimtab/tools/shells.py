@@ -1,0 +1,96 @@
+"""What the shell tools tell a model about a command, in the words it knows."""
+
+import re
+from collections.abc import Sequence
+
+from trimtab.contracts.tool import ToolContext, ToolResult
+from trimtab.contracts.workspace import CommandState, ShellError, ShellInfo, UnknownShell
+from trimtab.tools.files import fail
+from trimtab.tools.output import kilobytes, too_large
+
+LONGEST_WAIT = 600.0
+ESCAPES = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])"
+GOES_ON = (
+    "The command is still running. Check the output above - if it looks like the command is "
+    "waiting for input, use write_bash to provide it. Otherwise, use read_bash to continue waiting "
+    "for output, or stop_bash to stop it."
+)
+SILENT = (
+    "The command is still running but hasn't produced output yet. It may be waiting for input or "
+    "still processing. Use read_bash to continue waiting, write_bash if you think it needs input, "
+    "or stop_bash to stop it."
+)
+ASKS = (
+    "is waiting for input. Choose: answer it with write_bash, wait longer with read_bash, or stop "
+    "it with stop_bash."
+)
+
+
+def render(state: CommandState, waited: float, ended: str) -> str:
+    """Output and a last line that says how the command stands; `ended` if it has ended."""
+    text = output_text(state)
+    notes = list(remarks(state))
+    if state.exit_code is not None:
+        return "\n".join([text, *notes, ended])
+    name = f"command with shellId: {state.shell_id}"
+    if state.awaits_input:
+        notes.append(f"<{name} {ASKS}>")
+    else:
+        more = GOES_ON if text else SILENT
+        notes.append(f"<{name} is still running after {waited:g} seconds. {more}>")
+    return "\n".join([text, *notes] if text else notes)
+
+
+def output_text(state: CommandState) -> str:
+    """What the command printed, or where that was saved."""
+    text = state.output.decode("utf-8", "replace")
+    if state.terminal:
+        text = re.sub(ESCAPES, "", text).replace("\r\n", "\n").replace("\r", "\n")
+    text = text.rstrip("\n")
+    if state.size <= len(state.output):
+        return text
+    return too_large(state.size, state.saved_to or "nowhere, there is no room for it", text)
+
+
+def remarks(state: CommandState) -> Sequence[str]:
+    notes = []
+    if state.flooded:
+        notes.append("<stopped: the command printed without end>")
+    if state.lost:
+        notes.append(f"<{kilobytes(state.lost)} of output were not kept>")
+    if state.left_behind:
+        names = ", ".join(sorted(set(state.left_behind)))
+        notes.append(
+            f"<stopped because the command left them running: {names}. "
+            "To keep a process running, start it with mode async>"
+        )
+    return notes
+
+
+def describe_shells(shells: Sequence[ShellInfo]) -> str:
+    """The list a model is shown."""
+    if not shells:
+        return "<no active shell sessions>"
+    return "Active shell sessions:\n" + "\n".join(map(describe_shell, shells))
+
+
+def describe_shell(shell: ShellInfo) -> str:
+    status = "running" if shell.exit_code is None else f"completed (exit code: {shell.exit_code})"
+    return (
+        f"  shellId: {shell.shell_id}, pid: {shell.pid}, mode: {shell.mode}, status: {status}, "
+        f"elapsed: {shell.elapsed:.0f}s, commands: 1, unread output: "
+        f"{'yes' if shell.unread else 'no'}\n    current command: {shell.command[:200]}"
+    )
+
+
+def refuse_shell(error: ShellError, purpose: str, ctx: ToolContext) -> ToolResult:
+    """Why a shell cannot be used; an unknown one is answered with those there are."""
+    if not isinstance(error, UnknownShell):
+        return fail(str(error))
+    listed = describe_shells(ctx.workspace.shells.list())
+    return fail(f"{error} Please supply a valid shell ID to {purpose}.\n\n{listed}")
+
+
+def seconds(value: float) -> float:
+    """A waiting time a model wrote, within bounds."""
+    return max(0.0, min(float(value), LONGEST_WAIT))

@@ -1,0 +1,1 @@
+"""The `task_complete` tool."""

@@ -1,0 +1,63 @@
+"""The `write_bash` tool: sends text and keys to a background command."""
+
+import re
+from collections.abc import Sequence
+
+from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
+from trimtab.contracts.workspace import ShellError
+from trimtab.tools.description import describe
+from trimtab.tools.output import threshold
+from trimtab.tools.shells import refuse_shell, render, seconds
+
+DELAY = 10
+KEY = (
+    r"\{(enter|tab|space|escape|backspace|delete|up|down|left|right|home|end"
+    r"|ctrl-c|ctrl-d|ctrl-z)\}"
+)
+
+
+class WriteBash:
+    spec = ToolSpec(
+        name="write_bash",
+        description=describe(__file__),
+        parameters={
+            "type": "object",
+            "properties": {
+                "shellId": {"type": "string", "description": "Id of the command"},
+                "input": {"type": "string", "description": "Text and keys to send"},
+                "delay": {"type": "number", "description": "Seconds to wait, 10 unless given"},
+            },
+            "required": ["shellId", "input"],
+        },
+    )
+
+    def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
+        # What is typed into a running shell or interpreter is a command like any other.
+        intention = f"Send input to command {args['shellId']}"
+        return [Access(kind="shell", target=args["input"], intention=intention)]
+
+    async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
+        name, wait = args["shellId"], seconds(args.get("delay", DELAY))
+        try:
+            await ctx.workspace.shells.write(name, parse_keys(args["input"]))
+            state = await ctx.workspace.shells.read(name, wait=wait, limit=threshold())
+        except ShellError as error:
+            return refuse_shell(error, "write to", ctx)
+        ended = f"<command with id: {name} exited with exit code {state.exit_code}>"
+        return ToolResult(text=render(state, wait, ended))
+
+
+def parse_keys(text: str) -> list[str | bytes]:
+    """Text as bytes, keys by name."""
+    pieces = re.split(KEY, text)
+    keys: list[str | bytes] = []
+    for i, piece in enumerate(pieces):
+        if i % 2:
+            keys.append(piece)
+        elif piece:
+            keys.append(piece.encode("utf-8", "replace"))
+    return keys
+
+
+TOOL = WriteBash()

@@ -1,0 +1,148 @@
+"""Holds what a command prints: a little in memory, the rest in a file, never without a bound."""
+
+import os
+from typing import Protocol
+
+IN_MEMORY = 256 * 1024
+TAIL = 4096
+LARGEST = 5 << 28
+"""Output beyond this (1.25 GiB) is not kept."""
+
+
+class Unread(Protocol):
+    """Output of a command, read once from front to back."""
+
+    lost: int
+
+    @property
+    def kept(self) -> int:
+        """How many bytes there are, read or not."""
+        ...
+
+    def take(self, limit: int) -> tuple[bytes, int, str | None]:
+        """What was not read before: its beginning, its size, the file if there is more of it."""
+        ...
+
+    def has_unread(self) -> bool: ...
+
+    def last_line(self) -> bytes:
+        """What stands behind the last newline, the place of a prompt."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Capture:
+    """Output that comes through a pipe."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.kept = 0
+        self.lost = 0
+        self._read = 0
+        self._memory = bytearray()
+        self._file: int | None = None
+        self._spilled = False
+        self._tail = b""
+
+    def add(self, chunk: bytes) -> None:
+        if not self._spilled and self.kept + len(chunk) <= IN_MEMORY:
+            self._memory += chunk
+            self.kept += len(chunk)
+            return
+        self._tail = (self._tail + chunk[-TAIL:])[-TAIL:]
+        if (self._spilled or self._spill()) and self.kept < LARGEST:
+            self._write(chunk)
+        else:
+            self.lost += len(chunk)
+
+    def has_unread(self) -> bool:
+        return self._read < self.kept
+
+    def take(self, limit: int) -> tuple[bytes, int, str | None]:
+        start, size = self._read, self.kept - self._read
+        self._read = self.kept
+        if size <= limit:
+            return self._piece(start, size), size, None
+        saved = self._spilled or self._spill()
+        return self._piece(start, limit), size, self.path if saved else None
+
+    def last_line(self) -> bytes:
+        return (self._tail or bytes(self._memory[-TAIL:])).rsplit(b"\n", 1)[-1]
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _piece(self, start: int, size: int) -> bytes:
+        if not self._spilled:
+            return bytes(self._memory[start : start + size])
+        if self._file is not None:
+            return os.pread(self._file, size, start)
+        return read_piece(self.path, start, size)
+
+    def _spill(self) -> bool:
+        """Move to a file; False if there can be none."""
+        try:
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        except OSError:
+            return False
+        self._spilled = True
+        held, self._memory, self.kept = self._memory, bytearray(), 0
+        self._write(held)
+        return True
+
+    def _write(self, data: bytes | bytearray) -> None:
+        assert self._file is not None
+        rest = memoryview(data)
+        try:
+            while rest:
+                count = os.write(self._file, rest)
+                self.kept += count
+                rest = rest[count:]
+        except OSError:  # the disk is full: what could not be kept is counted and said
+            self.lost += len(rest)
+
+
+class LogFile:
+    """Output that a detached command writes to a file by itself."""
+
+    lost = 0
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._read = 0
+
+    @property
+    def kept(self) -> int:
+        try:
+            return os.stat(self.path).st_size
+        except FileNotFoundError:
+            return 0
+
+    def has_unread(self) -> bool:
+        return self._read < self.kept
+
+    def take(self, limit: int) -> tuple[bytes, int, str | None]:
+        start = min(self._read, self.kept)
+        size = self.kept - start
+        self._read = start + size
+        piece = read_piece(self.path, start, min(size, limit)) if size else b""
+        return piece, size, self.path if size > limit else None
+
+    def last_line(self) -> bytes:
+        return b""
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def read_piece(path: str, start: int, size: int) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            file.seek(start)
+            return file.read(size)
+    except FileNotFoundError:
+        return b""

@@ -1,0 +1,130 @@
+"""The workspace on this machine: its files, its search, its shells."""
+
+import asyncio
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from trimtab.contracts.workspace import (
+    FileContent,
+    FoundLines,
+    Lines,
+    Listing,
+    PathInfo,
+    ShellInfo,
+    Stamp,
+)
+from trimtab.workspace import files
+from trimtab.workspace.environment import child_environment
+from trimtab.workspace.processes import LocalShells
+from trimtab.workspace.programs import Program
+from trimtab.workspace.search import LineFilter, find_ripgrep, search
+
+AT_ONCE = 4 * 1024 * 1024
+"""Files up to this size are read and written on the loop's thread: that is faster than a hop."""
+
+
+class LocalWorkspace:
+    """Files and processes below `root`; artifacts of the session go to the folder `files`.
+
+    Children get `env` without keys of ours and without the variables named in `secrets`. Raises
+    ConfigurationError when there is no search program.
+    """
+
+    def __init__(
+        self,
+        *,
+        root: str,
+        files: str,
+        session_id: str = "",
+        env: Mapping[str, str] | None = None,
+        secrets: Collection[str] = (),
+        on_exit: Callable[[ShellInfo], None] | None = None,
+    ) -> None:
+        given = os.environ if env is None else env
+        self.root = os.path.abspath(root)
+        self.shells = LocalShells(
+            self.root, files, child_environment(given, session_id, secrets), on_exit
+        )
+        self._home = given.get("HOME", "")
+        self._env = {"PATH": given.get("PATH", os.defpath), "HOME": self._home, "LC_ALL": "C.UTF-8"}
+        self._ripgrep = find_ripgrep(given)
+        self._seen: dict[str, tuple[int, int]] = {}
+
+    def resolve(self, path: str) -> str:
+        if path == "~" or path.startswith("~/"):
+            path = self._home + path[1:]
+        joined = os.path.join(self.root, path)
+        # `..` behind a symlink is for the operating system to resolve.
+        return joined if ".." in joined.split("/") else os.path.normpath(joined)
+
+    def inspect(self, path: str) -> PathInfo:
+        return files.inspect(path)
+
+    def list(self, path: str, limit: int) -> Listing:
+        return files.list_names(path, limit)
+
+    def load(self, path: str) -> FileContent:
+        return files.load(path)
+
+    async def read(self, path: str) -> FileContent:
+        if os.stat(path).st_size <= AT_ONCE:
+            return files.load(path)
+        return await asyncio.to_thread(files.load, path)
+
+    async def read_lines(self, path: str, first: int, last: int | None, limit: int) -> Lines:
+        return await asyncio.to_thread(files.read_lines, path, first, last, limit)
+
+    async def write(
+        self, path: str, data: bytes, *, new: bool = False, stamp: Stamp | None = None
+    ) -> None:
+        if len(data) <= AT_ONCE:
+            files.write(path, data, new=new, stamp=stamp)
+        else:
+            await uninterrupted(lambda: files.write(path, data, new=new, stamp=stamp))
+
+    def remember(self, path: str, data: bytes) -> None:
+        self._seen[path] = len(data), hash(data)
+
+    def changed(self, path: str, data: bytes) -> bool:
+        return self._seen.get(path, (len(data), hash(data))) != (len(data), hash(data))
+
+    async def search(
+        self,
+        arguments: Sequence[str],
+        *,
+        timeout: float,
+        limit: int,
+        keep: Callable[[bytes], bool] | None = None,
+    ) -> FoundLines:
+        return await search(
+            [self._ripgrep, "--no-config", *arguments],
+            cwd=self.root,
+            env=self._env,
+            timeout=timeout,
+            lines=LineFilter(limit, keep),
+        )
+
+    async def run(
+        self, argv: Sequence[str], *, timeout: float, limit: int = 1_000_000
+    ) -> tuple[int, bytes]:
+        output = bytearray()
+
+        def take(chunk: bytes) -> bool:
+            output.extend(chunk[: limit - len(output)])
+            return len(output) < limit
+
+        ended = await Program(take).run(argv, cwd=self.root, env=self._env, timeout=timeout)
+        return -1 if ended.exit_code is None else ended.exit_code, bytes(output)
+
+    async def aclose(self) -> None:
+        await self.shells.aclose()
+
+
+async def uninterrupted(work: Callable[[], None]) -> None:
+    """Do it in a thread; when cancelled, wait for its end, so that nothing happens after that."""
+    task = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise

@@ -1,0 +1,135 @@
+"""The shell commands of a workspace: started, waited for, handed to the background, ended."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+from trimtab.contracts.workspace import Command, CommandState, ShellError, ShellInfo, UnknownShell
+from trimtab.workspace.custody import guardian
+from trimtab.workspace.shell import Shell
+
+FINISHED = 32
+"""So many finished commands are remembered, for their output to be read."""
+
+
+class LocalShells:
+    """Commands on this machine. `on_exit` hears of those that end in the background."""
+
+    def __init__(
+        self,
+        root: str,
+        files: str,
+        env: Mapping[str, str],
+        on_exit: Callable[[ShellInfo], None] | None = None,
+    ) -> None:
+        self._root = root
+        self._files = files
+        self._env = env
+        self._on_exit = on_exit
+        self._shells: dict[str, Shell] = {}
+        self._count = 0
+        self._guarded = False
+
+    async def execute(
+        self,
+        command: Command,
+        *,
+        wait: float,
+        limit: int,
+        listener: Callable[[bytes], None] | None = None,
+    ) -> CommandState:
+        shell = self._start(command)
+        if command.background:
+            return shell.state(limit)
+        shell.listener, shell.foreground = listener, True
+        try:
+            await shell.wait(wait)
+        except asyncio.CancelledError:
+            await asyncio.shield(asyncio.ensure_future(self._drop(shell)))
+            raise
+        finally:
+            shell.listener, shell.foreground = None, False
+        if shell.finished.is_set():
+            self._shells.pop(shell.id, None)
+        return shell.state(limit)
+
+    async def read(self, shell_id: str, *, wait: float, limit: int) -> CommandState:
+        shell = self._find(shell_id)
+        await shell.wait(wait)
+        return shell.state(limit)
+
+    async def write(self, shell_id: str, keys: Sequence[str | bytes]) -> None:
+        shell = self._find(shell_id)
+        if shell.finished.is_set():
+            raise ShellError(f"<command with id: {shell_id} has already exited>")
+        try:
+            await shell.write(keys)
+        except ShellError as error:
+            raise ShellError(f"<command with id: {shell_id} got no input: {error}>") from None
+
+    async def stop(self, shell_id: str) -> None:
+        await self._drop(self._find(shell_id))
+
+    def list(self) -> Sequence[ShellInfo]:
+        return [shell.info() for shell in self._shells.values()]
+
+    async def aclose(self) -> None:
+        """End everything that was not detached."""
+        shells = list(self._shells.values())
+        self._shells.clear()
+        await asyncio.gather(*(shell.kill() for shell in shells if not shell.command.detached))
+        for shell in shells:
+            shell.abandon()
+        if self._guarded:
+            self._guarded = False
+            await guardian.release()
+
+    def _start(self, command: Command) -> Shell:
+        shell_id = command.shell_id or self._next_id()
+        known = self._shells.get(shell_id)
+        if known is not None and not known.finished.is_set():
+            raise ShellError(
+                f"<command with id: {shell_id} is already running, wait for output with read_bash, "
+                "stop it with stop_bash tool, or use a different shellId>"
+            )
+        if not self._guarded:
+            self._guarded = True
+            guardian.acquire()
+        name = "".join(char if char.isalnum() else "-" for char in shell_id)[:40]
+        self._count += 1
+        saved = f"{self._files}/shell-{name}-{self._count}.txt"
+        shell = Shell(shell_id, command, saved, self._ended)
+        env = {**self._env, "TERM": "xterm"} if command.terminal else self._env
+        try:
+            shell.start(self._root, env)
+        except ValueError:
+            raise ShellError("The command contains a character that none can have (NUL).") from None
+        except OSError as error:
+            raise ShellError(f"The command could not be started: {error}.") from None
+        self._shells[shell_id] = shell
+        self._prune()
+        return shell
+
+    def _next_id(self) -> str:
+        number = len(self._shells)
+        while str(number) in self._shells:
+            number += 1
+        return str(number)
+
+    def _find(self, shell_id: str) -> Shell:
+        if shell_id not in self._shells:
+            raise UnknownShell(f"Invalid shell ID: {shell_id}.")
+        return self._shells[shell_id]
+
+    async def _drop(self, shell: Shell) -> None:
+        self._shells.pop(shell.id, None)
+        await shell.kill()
+        shell.abandon()
+
+    def _prune(self) -> None:
+        finished = [shell.id for shell in self._shells.values() if shell.finished.is_set()]
+        for shell_id in finished[:-FINISHED]:
+            del self._shells[shell_id]
+
+    def _ended(self, shell: Shell) -> None:
+        if self._on_exit is not None and not shell.foreground and shell.id in self._shells:
+            self._on_exit(shell.info())

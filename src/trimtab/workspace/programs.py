@@ -1,0 +1,112 @@
+"""Runs helper programs (search, git): no shell, no input, bounded in time and output."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from trimtab.workspace import custody
+
+READ_SIZE = 1 << 20
+ERRORS = 8192
+
+Sink = Callable[[bytes], bool]
+"""Takes a piece of output; false means that no more is wanted."""
+
+
+class Finished(msgspec.Struct, frozen=True, kw_only=True):
+    """How a program ended; `exit_code` is None when it was stopped, `timed_out` says by the clock."""
+
+    exit_code: int | None
+    errors: bytes
+    timed_out: bool = False
+
+
+class Program:
+    """One run of a program."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._errors = bytearray()
+        self._pid = 0
+        self._tag: int | None = None
+        self._done = asyncio.Event()
+        self._readers: dict[int, Callable[[bytes], bool]] = {}
+        self._code: int | None = None
+
+    async def run(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float
+    ) -> Finished:
+        """Raises `OSError` when the program cannot be started."""
+        self._start(argv, cwd, env)
+        timed_out = False
+        try:
+            async with asyncio.timeout(timeout):
+                await self._done.wait()
+        except TimeoutError:
+            timed_out = True
+        finally:
+            if self._code is None:
+                await custody.end(self._tag, self._pid)
+                custody.bury(self._pid)
+            self._close()
+        return Finished(exit_code=self._code, errors=bytes(self._errors), timed_out=timed_out)
+
+    def _start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> None:
+        null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        out, child_out = os.pipe()
+        err, child_err = os.pipe()
+        self._readers = {out: self._sink, err: self._note}
+        self._tag = custody.new_tag()
+        try:
+            streams = (null, child_out, child_err)
+            self._pid = custody.spawn(argv, cwd=cwd, env=env, streams=streams, tag=self._tag)
+        except BaseException:
+            self._close()
+            raise
+        finally:
+            for fd in (null, child_out, child_err):
+                os.close(fd)
+        loop = asyncio.get_running_loop()
+        for fd in (out, err):
+            os.set_blocking(fd, False)
+            loop.add_reader(fd, self._readable, fd)
+
+    def _readable(self, fd: int) -> None:
+        try:
+            chunk = os.read(fd, READ_SIZE)
+        except BlockingIOError:
+            return
+        wanted = bool(chunk) and self._readers[fd](chunk)
+        if not chunk:
+            self._forget(fd)
+        elif not wanted:
+            self._done.set()
+        if not self._readers:
+            self._ended()
+
+    def _ended(self) -> None:
+        """Both streams are closed: the program has ended, or is about to."""
+        try:
+            pid, status = os.waitpid(self._pid, os.WNOHANG)
+        except ChildProcessError:
+            pid, status = self._pid, 0
+        if pid:
+            self._code = os.waitstatus_to_exitcode(status)
+            self._done.set()
+        else:
+            asyncio.get_running_loop().call_later(0.001, self._ended)
+
+    def _note(self, chunk: bytes) -> bool:
+        self._errors += chunk[: ERRORS - len(self._errors)]
+        return True
+
+    def _forget(self, fd: int) -> None:
+        asyncio.get_running_loop().remove_reader(fd)
+        del self._readers[fd]
+        os.close(fd)
+
+    def _close(self) -> None:
+        for fd in list(self._readers):
+            self._forget(fd)

