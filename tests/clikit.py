@@ -58,7 +58,7 @@ class Cli:
     def __init__(self, folder: Path) -> None:
         self.home = folder / "home"
         self.cwd = folder / "project"
-        self.home.mkdir()
+        self.home.mkdir(parents=True)
         self.cwd.mkdir()
         self.env: dict[str, str] = {
             "PATH": os.environ["PATH"],

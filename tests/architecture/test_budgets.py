@@ -26,7 +26,9 @@ def test_the_two_loops_together_fit_in_100_lines() -> None:
 
 def test_the_loop_imports_contracts_only() -> None:
     for path in (SOURCE / "loop").rglob("*.py"):
-        for line in re.findall(r"^\s*(?:from|import) (trimtab[\w.]*)", path.read_text(), re.MULTILINE):
+        for line in re.findall(
+            r"^\s*(?:from|import) (trimtab[\w.]*)", path.read_text(), re.MULTILINE
+        ):
             assert line.startswith(("trimtab.contracts", "trimtab.loop")), f"{path}: {line}"
 
 

@@ -1,5 +1,6 @@
 """The entry point behind the fast path: subcommands, and runs of the agent."""
 
+import os
 import sys
 from importlib import import_module
 
@@ -24,11 +25,14 @@ def main(argv: list[str]) -> int:
         return report(argv, error.message, error.exit_code)
     except KeyboardInterrupt:
         return report(argv, "Stopped by SIGINT.", 130)
+    except BrokenPipeError:  # nobody reads any more: end quietly, also when Python flushes at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 141
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         return report(argv, f"{error.strerror or error}{where}; fix that and run again.", 1)
     except Exception as error:  # a bug must still end with one sentence and one result
-        if "TRIMTAB_DEBUG" in __import__("os").environ:
+        if "TRIMTAB_DEBUG" in os.environ:
             raise
         message = f"Internal error ({type(error).__name__}: {error}); set TRIMTAB_DEBUG=1 for more."
         return report(argv, message, 1)
@@ -38,6 +42,7 @@ def dispatch(argv: list[str]) -> int:
     if argv and argv[0] in COMMANDS:
         command = import_module(f"trimtab.cli.commands.{COMMANDS[argv[0]]}")
         code: int = command.run(argv[1:])
+        sys.stdout.flush()
         return code
     if argv and argv[0] in ("-h", "--help"):
         return dispatch(["help"])

@@ -250,13 +250,11 @@ class _Aside:
             self._fd = None
 
     def _create(self) -> int:
-        number = 1
-        while True:
-            path = f"{self._log}.damaged-{number}"
-            try:
-                fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            except FileExistsError:
-                number += 1
-                continue
-            os.fchmod(fd, 0o600)
-            return fd
+        folder, name = os.path.split(self._log)
+        prefix = f"{name}.damaged-"
+        numbers = [entry[len(prefix) :] for entry in os.listdir(folder) if entry.startswith(prefix)]
+        number = 1 + max((int(text) for text in numbers if text.isdecimal()), default=0)
+        path = os.path.join(folder, f"{prefix}{number}")
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        os.fchmod(fd, 0o600)
+        return fd

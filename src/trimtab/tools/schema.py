@@ -59,7 +59,9 @@ def fit(schema: Schema, value: Any, path: str, problems: list[Problem]) -> Any:
     if isinstance(value, dict):
         value = fit_object(schema, value, path, problems)
     elif isinstance(value, list) and "items" in schema:
-        value = [fit(schema["items"], item, f"{path}.{i}", problems) for i, item in enumerate(value)]
+        value = [
+            fit(schema["items"], item, f"{path}.{i}", problems) for i, item in enumerate(value)
+        ]
     check_bounds(schema, value, path, problems)
     return value
 

@@ -106,7 +106,9 @@ def read_lines(path: str, first: int, last: int | None, limit: int) -> Lines:
     try:
         while chunk := os.read(fd, CHUNK):
             if time.monotonic() > deadline:
-                raise TimeoutError(errno.ETIMEDOUT, "The file is too large to find the lines in time")
+                raise TimeoutError(
+                    errno.ETIMEDOUT, "The file is too large to find the lines in time"
+                )
             count = chunk.count(b"\n") if skip else 0
             if skip and count < skip:
                 skip -= count

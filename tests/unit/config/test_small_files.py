@@ -134,9 +134,7 @@ def test_killing_an_updater_at_any_moment_leaves_a_valid_file_and_no_lock(tmp_pa
         child = python(COUNT, str(path), "forever")
         before = path.stat().st_ino if path.exists() else None
         deadline = time.monotonic() + 20
-        while time.monotonic() < deadline and (
-            not path.exists() or path.stat().st_ino == before
-        ):
+        while time.monotonic() < deadline and (not path.exists() or path.stat().st_ino == before):
             pass
         for _ in range(delay * 1000):
             os.getpid()

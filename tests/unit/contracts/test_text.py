@@ -36,7 +36,7 @@ def test_foreign_text_is_shown_harmlessly(foreign: str, shown: str) -> None:
 def test_nothing_that_acts_on_a_terminal_ever_remains(text: str) -> None:
     shown = neutralise(text)
     assert not any(
-        ord(character) < 0x20 and character not in "\n\t" or 0x7F <= ord(character) <= 0x9F
+        (ord(character) < 0x20 and character not in "\n\t") or 0x7F <= ord(character) <= 0x9F
         for character in shown
     )
     shown.encode()

@@ -68,6 +68,8 @@ def test_damage_at_any_byte_costs_at_most_the_record_it_hits(kind: str, folder: 
         again.close()
         assert again.findings == (), (kind, at)
         assert again.count == len(kept), (kind, at)
+        for aside in folder.glob("*.damaged-*"):
+            aside.unlink()
 
 
 def spans() -> st.SearchStrategy[list[tuple[int, int, bytes]]]:

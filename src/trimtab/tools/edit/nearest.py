@@ -26,7 +26,9 @@ REASONS: tuple[tuple[str, Callable[[str], str]], ...] = (
     ),
     (
         "It differs from the file in the kind of quotes or dashes.",
-        lambda text: text.translate(str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014", "''\"\"--")),
+        lambda text: text.translate(
+            str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014", "''\"\"--")
+        ),
     ),
     ("It differs from the file in upper and lower case.", str.casefold),
 )

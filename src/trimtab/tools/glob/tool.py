@@ -1,0 +1,86 @@
+"""The `glob` tool: finds files by the pattern of their paths."""
+
+import os
+import re
+from collections.abc import Sequence
+
+from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
+from trimtab.tools.description import describe
+from trimtab.tools.files import fail
+from trimtab.tools.glob.pattern import depth, split_base, to_regex
+from trimtab.tools.output import limit_output
+from trimtab.tools.paths import LARGEST, TIMEOUT, WALK, read_access, refuse_search, search_paths
+
+
+class Glob:
+    spec = ToolSpec(
+        name="glob",
+        description=describe(__file__),
+        parameters={
+            "type": "object",
+            "properties": {
+                "pattern": {"type": "string", "description": "Pattern of the paths"},
+                "paths": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": "Directories, the root unless given",
+                },
+                "path": {"type": "string", "description": "The same for one directory"},
+            },
+            "required": ["pattern"],
+        },
+    )
+
+    def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
+        base, _ = split_base(args["pattern"])
+        places = [os.path.join(path, base) for path in search_paths(args)]
+        return read_access({"paths": places}, ctx, f"Find files {args['pattern']}")
+
+    async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
+        paths = search_paths(args)
+        if refusal := refuse_search(paths, ctx):
+            return refusal
+        base, pattern = split_base(args["pattern"])
+        try:
+            regex = re.compile(to_regex(pattern).encode())
+        except (re.error, UnicodeEncodeError) as error:
+            return fail(f"The pattern {args['pattern']} is invalid: {error}.", "Invalid pattern")
+        levels = depth(pattern)
+        lines: set[bytes] = set()
+        notes: list[str] = []
+        for path in paths:
+            folder = ctx.workspace.resolve(os.path.join(path, base))
+            if ctx.workspace.inspect(folder).kind != "directory":
+                continue
+            start = os.fsencode(folder.rstrip("/") + "/")
+            found = await ctx.workspace.search(
+                [
+                    "--files",
+                    *WALK,
+                    *([f"--max-depth={levels}"] if levels else []),
+                    "--",
+                    folder.rstrip("/") + "/",
+                ],
+                timeout=TIMEOUT,
+                limit=LARGEST,
+                keep=lambda line, cut=len(start): regex.fullmatch(line, cut) is not None,
+            )
+            lines.update(found.lines)
+            if found.stopped:
+                notes.append(f"<these are not all files: {found.stopped}; narrow the pattern>")
+            if found.error:
+                notes.append(f"<not everything could be searched: {found.error[:500]}>")
+        shown = [shorten(line, ctx.workspace.root) for line in sorted(lines)]
+        text = "\n".join([*(shown or ["No files matched the pattern."]), *notes])
+        return ToolResult(text=await limit_output(text, ctx))
+
+
+def shorten(line: bytes, root: str) -> str:
+    """A found path relative to the root with `./`, or whole when it lies elsewhere."""
+    path = line.decode("utf-8", "replace")
+    start = root.rstrip("/") + "/"
+    return f"./{path.removeprefix(start)}" if path.startswith(start) else path
+
+
+TOOL = Glob()

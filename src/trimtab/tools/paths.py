@@ -1,0 +1,45 @@
+"""The places a search tool is asked to look in."""
+
+from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
+from trimtab.tools.files import missing, refuse_path
+
+# The same for every search: ignore files are honoured, also outside git; `.git` is never searched.
+WALK = ("--hidden", "--no-require-git", "--glob=!.git", "--color=never")
+TIMEOUT = 20.0
+LARGEST = 4 * 1024 * 1024
+
+
+def search_paths(args: Args) -> list[str]:
+    """What the model named as `paths` or `path`, or the root."""
+    given = args.get("paths") or ([args["path"]] if args.get("path") else [])
+    return [path for path in given if path] or ["./"]
+
+
+def read_access(args: Args, ctx: ToolContext, intention: str) -> list[Access]:
+    return [
+        Access(
+            kind="read",
+            target=ctx.workspace.resolve(path),
+            intention=intention,
+            mutates=False,
+        )
+        for path in search_paths(args)
+    ]
+
+
+def refuse_search(paths: list[str], ctx: ToolContext) -> ToolResult | None:
+    """Why one of the places cannot be searched: it is missing, or reading it could block."""
+    for path in paths:
+        info = ctx.workspace.inspect(ctx.workspace.resolve(path))
+        if info.kind == "missing":
+            return missing(path)
+        if info.kind == "other":
+            return refuse_path(path, info)
+    return None
+
+
+def argument(path: str, ctx: ToolContext) -> str:
+    """A path as ripgrep is given it; it prints results with the same beginning."""
+    if path.startswith("~"):
+        return ctx.workspace.resolve(path)
+    return f"./{path}" if path.startswith("-") else path
