@@ -4,14 +4,16 @@ It keeps no log, checks nothing, has no permissions: what any Python agent must 
 Usage: floor.py --version | floor.py HOST PORT shell|read FILE
 """
 
-import asyncio
-import json
 import sys
+
+if sys.argv[1:] != ["--version"]:
+    import asyncio
+    import json
 
 
 async def main(host: str, port: str, kind: str, path: str) -> None:
     reader, writer = await asyncio.open_connection(host, int(port), limit=1 << 24)
-    messages = [
+    messages: list[dict[str, object]] = [
         {"role": "system", "content": "x" * 6000},
         {"role": "user", "content": "Work until you are done."},
     ]

@@ -2,13 +2,11 @@
 
 import asyncio
 import os
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +54,7 @@ def install() -> Path:
     shutil.rmtree(WORK, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", venv], check=True)
     pip = [venv / "bin" / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    subprocess.run([*pip, str(ROOT)], check=True)
+    subprocess.run([*map(str, pip), str(ROOT)], check=True)
     return venv
 
 
@@ -75,7 +73,7 @@ def installed_mb(venv: Path) -> float:
     return (total + (extra.stat().st_size if extra.exists() else 0)) / 1e6
 
 
-async def spawn(argv: Iterable[str | Path], server: TimedServer | None = None, **env: str) -> Spent:
+async def spawn(argv: list[str | Path], server: TimedServer | None = None, **env: str) -> Spent:
     """Run a child to its end; its environment is small and its home is its own."""
     home = tempfile.mkdtemp(prefix="trimtab-bench-")
     full = {
@@ -94,7 +92,7 @@ async def spawn(argv: Iterable[str | Path], server: TimedServer | None = None, *
         }
     started = time.monotonic()
     pid = os.posix_spawn(
-        str(next(iter(argv))) if not isinstance(argv, list) else str(argv[0]),
+        str(argv[0]),
         [str(word) for word in argv],
         full,
         file_actions=[
@@ -105,7 +103,7 @@ async def spawn(argv: Iterable[str | Path], server: TimedServer | None = None, *
     )
     ended = asyncio.get_running_loop().create_future()
     pidfd = os.pidfd_open(pid)
-    asyncio.get_running_loop().add_reader(pidfd, lambda: ended.done() or ended.set_result(None))
+    asyncio.get_running_loop().add_reader(pidfd, ended.set_result, None)
     await ended
     finished = time.monotonic()
     asyncio.get_running_loop().remove_reader(pidfd)
@@ -116,7 +114,3 @@ async def spawn(argv: Iterable[str | Path], server: TimedServer | None = None, *
     arrivals = list(server.arrivals) if server is not None else []
     shutil.rmtree(home, ignore_errors=True)
     return Spent(started, arrivals, finished, usage.ru_maxrss)
-
-
-def peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -33,6 +33,36 @@ EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 LEVELS = ("none", "error", "warning", "info", "debug", "all", "default")
 LATER = "it is not part of this version yet; leave it out"
 
+_REFUSED: tuple[tuple[str, Kind, str], ...] = (
+    ("--share-gist", "switch", "gists need GitHub's service; use --share=FILE"),
+    ("--connect", "optional", "remote sessions need GitHub's service; use --resume"),
+    ("--remote", "switch", "remote steering needs GitHub's service; leave it out"),
+    ("--acp", "switch", LATER),
+    ("--headless", "switch", LATER),
+    ("--stdio", "switch", LATER),
+    ("--agent", "value", LATER),
+    ("--allow-tool", "list", LATER),
+    ("--deny-tool", "list", LATER),
+    ("--allow-url", "list", LATER),
+    ("--deny-url", "list", LATER),
+    ("--secret-env-vars", "list", LATER),
+    ("--plugin-dir", "list", LATER),
+    ("--additional-mcp-config", "list", LATER),
+    ("--disable-mcp-server", "list", LATER),
+    ("--add-github-mcp-tool", "list", LATER),
+    ("--add-github-mcp-toolset", "list", LATER),
+    ("--enable-all-github-mcp-tools", "switch", LATER),
+    ("--attachment", "list", LATER),
+    ("--worktree", "optional", LATER),
+    ("--sandbox", "switch", LATER),
+    ("--max-ai-credits", "value", LATER),
+    ("--max-budget-usd", "value", LATER),
+    ("--banner", "switch", "there is no banner; leave it out"),
+    ("--screen-reader", "switch", "output is plain text already; leave it out"),
+    ("--mouse", "optional", "there is no full-screen interface; leave it out"),
+    ("--bash-env", "optional", LATER),
+)
+
 FLAGS: tuple[Flag, ...] = (
     Flag(
         names=("-p", "--prompt"),
@@ -251,34 +281,6 @@ FLAGS: tuple[Flag, ...] = (
     ),
     *(
         Flag(names=(name,), group="other", kind=kind, hidden=True, help="", refused=reason)
-        for name, kind, reason in (
-            ("--share-gist", "switch", "gists need GitHub's service; use --share=FILE"),
-            ("--connect", "optional", "remote sessions need GitHub's service; use --resume"),
-            ("--remote", "switch", "remote steering needs GitHub's service; leave it out"),
-            ("--acp", "switch", LATER),
-            ("--headless", "switch", LATER),
-            ("--stdio", "switch", LATER),
-            ("--agent", "value", LATER),
-            ("--allow-tool", "list", LATER),
-            ("--deny-tool", "list", LATER),
-            ("--allow-url", "list", LATER),
-            ("--deny-url", "list", LATER),
-            ("--secret-env-vars", "list", LATER),
-            ("--plugin-dir", "list", LATER),
-            ("--additional-mcp-config", "list", LATER),
-            ("--disable-mcp-server", "list", LATER),
-            ("--add-github-mcp-tool", "list", LATER),
-            ("--add-github-mcp-toolset", "list", LATER),
-            ("--enable-all-github-mcp-tools", "switch", LATER),
-            ("--attachment", "list", LATER),
-            ("--worktree", "optional", LATER),
-            ("--sandbox", "switch", LATER),
-            ("--max-ai-credits", "value", LATER),
-            ("--max-budget-usd", "value", LATER),
-            ("--banner", "switch", "there is no banner; leave it out"),
-            ("--screen-reader", "switch", "output is plain text already; leave it out"),
-            ("--mouse", "optional", "there is no full-screen interface; leave it out"),
-            ("--bash-env", "optional", LATER),
-        )
+        for name, kind, reason in _REFUSED
     ),
 )

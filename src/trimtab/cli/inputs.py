@@ -48,7 +48,7 @@ def build_options(values: Values) -> SessionOptions:
 
 
 def find_cwd(values: Values) -> str:
-    folder = os.path.abspath(values.get("cwd", os.curdir))
+    folder = os.path.abspath(str(values.get("cwd", os.curdir)))
     if not os.path.isdir(folder):
         raise UsageError(f"-C {values['cwd']} is no directory; name one that exists.")
     return folder

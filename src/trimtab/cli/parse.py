@@ -1,6 +1,5 @@
 """Arguments to values, by the table of flags."""
 
-import difflib
 import re
 from typing import Any
 
@@ -96,6 +95,8 @@ def _duration(name: str, text: str) -> float:
 def _unknown(word: str) -> str:
     if not word.startswith("-"):
         return f"Unexpected argument {word!r}; give the prompt with -p {word!r}."
+    import difflib
+
     name = word.partition("=")[0]
     near = difflib.get_close_matches(name, [n for n in _BY_NAME if n.startswith("--")], 3)
     advice = f"did you mean {' or '.join(near)}?" if near else "see trimtab --help."

@@ -1,6 +1,6 @@
 """Tools: what they are called, what they would touch, what they give back."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -56,11 +56,19 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
 class ToolContext(Protocol):
     """What a tool is given besides its arguments."""
 
-    session_id: str
-    call_id: str
-    workspace: Workspace
-    files: str
-    """Folder for artifacts of this session, such as output too large for the model."""
+    @property
+    def session_id(self) -> str: ...
+
+    @property
+    def call_id(self) -> str: ...
+
+    @property
+    def workspace(self) -> Workspace: ...
+
+    @property
+    def files(self) -> str:
+        """Folder for artifacts of this session, such as output too large for the model."""
+        ...
 
     def progress(self, text: str) -> None:
         """Show output while the call runs."""
@@ -71,7 +79,7 @@ class Tool(Protocol):
     """Something a model can call.
 
     `run` may raise: the loop turns that into a failure result. It is cancelled on abort and must
-    then clean up at once. `parallel` false means no other call of the same reply runs beside it.
+    then clean up at once.
     """
 
     spec: ToolSpec
@@ -82,5 +90,3 @@ class Tool(Protocol):
 
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult: ...
 
-
-Progress = Callable[[str], None]

@@ -10,7 +10,7 @@ Stamp = tuple[int, int, int, int]
 
 
 class PathInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands at a path. `reason` says why an `other` (device, FIFO, kernel file) is refused."""
+    """What stands at a path; of an `other` (device, FIFO, kernel file) `reason` says what it is."""
 
     kind: Literal["missing", "file", "directory", "other"]
     size: int = 0
@@ -134,7 +134,7 @@ class Shells(Protocol):
 
 
 class Workspace(Protocol):
-    """Files and processes below one root. The root is a value an agent carries, never process state.
+    """Files and processes below one root, which is a value an agent carries, never process state.
 
     File methods raise `OSError`. Paths given to them are absolute, from `resolve`.
     """
@@ -149,7 +149,7 @@ class Workspace(Protocol):
         ...
 
     def inspect(self, path: str) -> PathInfo:
-        """What is there, symlinks followed. Never blocks on a FIFO, never raises for a missing path."""
+        """What is there, symlinks followed. Never blocks, never raises."""
         ...
 
     def list(self, path: str, limit: int) -> Listing: ...
@@ -189,7 +189,7 @@ class Workspace(Protocol):
         self,
         arguments: Sequence[str],
         *,
-        timeout: float,
+        seconds: float,
         limit: int,
         keep: Callable[[bytes], bool] | None = None,
     ) -> FoundLines:
@@ -197,7 +197,7 @@ class Workspace(Protocol):
         ...
 
     async def run(
-        self, argv: Sequence[str], *, timeout: float, limit: int = 1_000_000
+        self, argv: Sequence[str], *, seconds: float, limit: int = 1_000_000
     ) -> tuple[int, bytes]:
         """Run a helper program (git) and give its exit code and at most `limit` bytes of output."""
         ...

@@ -1,7 +1,6 @@
 """Puts the parts of an agent together. The order of processors is policy, and it stands here."""
 
 import os
-import tempfile
 
 import msgspec
 
@@ -19,7 +18,12 @@ from trimtab.permissions.processor import Permissions
 from trimtab.prompts.assemble import PromptFacts, assemble, read_text
 from trimtab.prompts.transform import UserContext
 from trimtab.runtime.options import SessionOptions
-from trimtab.runtime.surroundings import Surroundings, list_entries, system_name
+from trimtab.runtime.surroundings import (
+    Surroundings,
+    list_entries,
+    system_name,
+    temp_folder,
+)
 from trimtab.session.folder import SessionFolder
 from trimtab.session.inbox import Inbox
 from trimtab.session.session import Session
@@ -106,7 +110,7 @@ def build_policy(place: Place, options: SessionOptions) -> Policy:
     chosen = options.permissions
     roots = [options.cwd, *chosen.add_dirs, place.folder.path]
     if chosen.temp_dir:
-        roots.append(tempfile.gettempdir())
+        roots.append(temp_folder())
     return Policy(
         cwd=options.cwd,
         roots=tuple(os.path.realpath(root) for root in roots),

@@ -109,7 +109,7 @@ class Runtime:
             )
         )
         for finding in log.findings:
-            session.emit(SessionWarning(warning_type="log_repaired", message=finding.message))
+            session.emit(SessionWarning(warning_type="log_repaired", message=finding.sentence))
         if held := len(session.projections.queue.prompts):
             message = f"{held} prompts queued before the last end were kept and not sent."
             session.emit(SessionWarning(warning_type="prompts_held", message=message))

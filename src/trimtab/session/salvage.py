@@ -38,17 +38,18 @@ def salvage(raw: bytes, offset: int, *, at_end: bool) -> Iterator[Record | Damag
     _rejoin(raw, offset, spans)
     previous = None
     for span in spans:
-        if span.damage:
-            kind = span.damage.kind
-            if kind == "garbage" and at_end and span is spans[-1] and raw[span.start] == ord("{"):
-                yield msgspec.structs.replace(span.damage, kind="torn")
-            else:
-                yield span.damage
-        elif span.record and previous is not None and b"\n" not in raw[previous : span.start]:
+        kind = span.damage.kind if span.damage else None
+        if kind == "garbage" and at_end and span is spans[-1] and raw[span.start] == ord("{"):
+            yield Damage(
+                "torn", offset + span.start, span.end - span.start, raw[span.start : span.end]
+            )
+        elif span.damage:
+            yield span.damage
+        elif previous is not None and b"\n" not in raw[previous : span.start]:
             yield Damage("glued", offset + span.start, span.end - span.start)
         if span.record:
-            previous = span.end
             yield span.record
+            previous = span.end if kind != "halves" else previous
     # The last record of a file may lack its newline here too.
     if at_end and spans and spans[-1].record and b"\n" not in raw[spans[-1].end :]:
         yield Damage("unterminated", offset + len(raw), 0)

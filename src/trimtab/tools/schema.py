@@ -1,4 +1,4 @@
-"""Checks values against the part of JSON Schema that tools use, repairing near misses on the way."""
+"""Checks values against the part of JSON Schema that tools use, and repairs near misses."""
 
 import math
 from collections.abc import Callable
@@ -69,7 +69,7 @@ def fit(schema: Schema, value: Any, path: str, problems: list[Problem]) -> Any:
 def fit_object(
     schema: Schema, value: dict[str, Any], path: str, problems: list[Problem]
 ) -> dict[str, Any]:
-    """Fit each known field; misspelled names are mended, null counts as absent, the rest is dropped."""
+    """Fit each known field: misspelled names are mended, nulls and unknown fields dropped."""
     properties: dict[str, Schema] = schema.get("properties", {})
     required = schema.get("required", ())
     if not properties:

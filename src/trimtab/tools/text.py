@@ -32,7 +32,7 @@ class TextView(msgspec.Struct, frozen=True, kw_only=True):
         return self.raw.replace("\r\n", "\n").replace("\r", "\n")
 
     def raw_offset(self, offset: int) -> int:
-        """Where a position of `plain` stands in `raw`, before a newline or after the whole of it."""
+        """Where a position of `plain` stands in `raw`, never in the middle of a newline."""
         at = offset
         while (found := offset + self.raw.count("\r\n", 0, at)) != at:
             at = found

@@ -5,8 +5,8 @@ from typing import Protocol
 
 IN_MEMORY = 256 * 1024
 TAIL = 4096
-LARGEST = 5 << 28
-"""Output beyond this (1.25 GiB) is not kept."""
+LARGEST = 9 << 27
+"""Output beyond this (1.1 GiB) is not kept."""
 
 
 class Unread(Protocol):

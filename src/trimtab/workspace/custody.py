@@ -10,17 +10,14 @@ its pipe close and kills what carries this process's tags.
 import asyncio
 import itertools
 import os
+import resource
 import signal
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-try:
-    import resource
-
-    TAGGED = resource.RLIMIT_RTTIME
-except (ImportError, AttributeError):  # not Linux: only the process group can be ended
-    TAGGED = None
+TAGGED: int | None = getattr(resource, "RLIMIT_RTTIME", None)
+"""The limit that carries tags. Where it is unknown, a command's session must do."""
 
 PREFIX = f"1{int.from_bytes(os.urandom(4), 'big'):010d}"
 serial = itertools.count(1)
@@ -84,7 +81,7 @@ def spawn(
 
 
 def carriers(tag: int | None, leader: int, *, recent: bool = False) -> list[int]:
-    """The processes of a command, dead but unburied ones included; `recent` if it began just now."""
+    """The processes of a command, unburied dead included; `recent` if it began just now."""
     return [pid for pid in candidates(leader, recent) if belongs(pid, tag, leader)]
 
 
@@ -127,10 +124,8 @@ def is_alive(pid: int) -> bool:
 
 
 def bury(pid: int) -> None:
-    try:
+    with suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        pass
 
 
 def name_of(pid: int) -> str:
@@ -200,10 +195,8 @@ class Guardian:
         if self._users or self._pipe < 0:
             return
         pid, pipe, self._pipe = self._pid, self._pipe, -1
-        try:
+        with suppress(BrokenPipeError):
             os.write(pipe, b"released\n")
-        except BrokenPipeError:
-            pass
         os.close(pipe)
         for _ in range(200):
             if not is_alive(pid):
@@ -218,7 +211,5 @@ def adopt_orphans() -> None:
     """Become the parent of descendants whose own parent ends, so that somebody buries them."""
     import ctypes
 
-    try:
+    with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
-    except (OSError, AttributeError):
-        pass

@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 import time
+from contextlib import suppress
 
 from trimtab.contracts.workspace import (
     FileContent,
@@ -34,10 +35,9 @@ def inspect(path: str) -> PathInfo:
         found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return PathInfo(kind="missing")
-    except OSError as error:
-        return PathInfo(kind="other", reason=f"not accessible ({error.strerror})")
-    except ValueError:
-        return PathInfo(kind="other", reason="no valid path")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no valid path"
+        return PathInfo(kind="other", reason=f"not accessible ({reason})")
     if found.st_dev == proc_device():
         return PathInfo(kind="other", reason="not a file but the kernel's (/proc)")
     kind = stat.S_IFMT(found.st_mode)
@@ -256,10 +256,8 @@ def temporary_name(target: str) -> str:
 
 
 def remove(path: str) -> None:
-    try:
+    with suppress(FileNotFoundError):
         os.unlink(path)
-    except FileNotFoundError:
-        pass
 
 
 def stamp_of(found: os.stat_result) -> Stamp:

@@ -92,7 +92,7 @@ class LocalWorkspace:
         self,
         arguments: Sequence[str],
         *,
-        timeout: float,
+        seconds: float,
         limit: int,
         keep: Callable[[bytes], bool] | None = None,
     ) -> FoundLines:
@@ -100,12 +100,12 @@ class LocalWorkspace:
             [self._ripgrep, "--no-config", *arguments],
             cwd=self.root,
             env=self._env,
-            timeout=timeout,
+            seconds=seconds,
             lines=LineFilter(limit, keep),
         )
 
     async def run(
-        self, argv: Sequence[str], *, timeout: float, limit: int = 1_000_000
+        self, argv: Sequence[str], *, seconds: float, limit: int = 1_000_000
     ) -> tuple[int, bytes]:
         output = bytearray()
 
@@ -113,7 +113,7 @@ class LocalWorkspace:
             output.extend(chunk[: limit - len(output)])
             return len(output) < limit
 
-        ended = await Program(take).run(argv, cwd=self.root, env=self._env, timeout=timeout)
+        ended = await Program(take).run(argv, cwd=self.root, env=self._env, seconds=seconds)
         return -1 if ended.exit_code is None else ended.exit_code, bytes(output)
 
     async def aclose(self) -> None:

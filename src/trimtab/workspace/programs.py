@@ -8,7 +8,7 @@ import msgspec
 
 from trimtab.workspace import custody
 
-READ_SIZE = 1 << 20
+READ_SIZE = 1 << 16
 ERRORS = 8192
 
 Sink = Callable[[bytes], bool]
@@ -16,7 +16,7 @@ Sink = Callable[[bytes], bool]
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True):
-    """How a program ended; `exit_code` is None when it was stopped, `timed_out` says by the clock."""
+    """How a program ended; `exit_code` is None when it was stopped, by the clock or before."""
 
     exit_code: int | None
     errors: bytes
@@ -36,13 +36,13 @@ class Program:
         self._code: int | None = None
 
     async def run(
-        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout: float
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], seconds: float
     ) -> Finished:
         """Raises `OSError` when the program cannot be started."""
         self._start(argv, cwd, env)
         timed_out = False
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(seconds):
                 await self._done.wait()
         except TimeoutError:
             timed_out = True

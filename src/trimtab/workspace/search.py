@@ -63,16 +63,16 @@ async def search(
     *,
     cwd: str,
     env: Mapping[str, str],
-    timeout: float,
+    seconds: float,
     lines: LineFilter,
 ) -> FoundLines:
     """Run ripgrep and give the lines it printed; only a part of them says why it is one."""
-    ended = await Program(lines).run(argv, cwd=cwd, env=env, timeout=timeout)
+    ended = await Program(lines).run(argv, cwd=cwd, env=env, seconds=seconds)
     if ended.exit_code is not None:
         lines.finish()
     stopped = ""
     if ended.timed_out:
-        stopped = f"the search was stopped after {timeout:g} seconds"
+        stopped = f"the search was stopped after {seconds:g} seconds"
     elif lines.full:
         stopped = "there were too many results"
     error = ended.errors.decode("utf-8", "replace").strip() if ended.exit_code not in (0, 1) else ""

@@ -1,18 +1,23 @@
 """One shell command: its process, its input and output, its end."""
 
 import asyncio
+import fcntl
 import os
 import signal
 import termios
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from typing import Literal
 
 from trimtab.contracts.workspace import Command, CommandState, ShellError, ShellInfo
 from trimtab.workspace import custody
 from trimtab.workspace.capture import LARGEST, Capture, LogFile, Unread
 
-READ_SIZE = 1 << 20
+READ_SIZE = 1 << 16
+"""What a pipe holds at first. It is widened for those who print much: fewer turns back and forth."""
+READS_AT_ONCE = 16
+F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", 1031)
 LONGEST_ARGUMENT = 100_000
 SETTLING = 0.3
 """Seconds that what a command left running has to end by itself, such as `tee` behind a pipe."""
@@ -64,6 +69,7 @@ class Shell:
         self._started = self._heard = time.monotonic()
         self._out = self._in = self._pidfd = -1
         self._stdin_link = ""
+        self._widened = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, cwd: str, env: Mapping[str, str]) -> None:
@@ -104,7 +110,7 @@ class Shell:
             self._in, self._stdin_link = self._out, os.ttyname(slave)
             # A session's first terminal is the one that its leader opens: hence the extra shell.
             opener = 'exec <>"$0" >&0 2>&0; exec "$@"'
-            return ["/bin/sh", "-c", opener, self._stdin_link, *argv], (null, null, null)
+            return ["/bin/sh", "-c", opener, self._stdin_link, *argv], (slave, slave, slave)
         self._out, out = os.pipe()
         opened.append(out)
         os.set_blocking(self._out, False)
@@ -134,17 +140,28 @@ class Shell:
             waiting.add_done_callback(lambda _: self._ended())
 
     def _readable(self) -> None:
-        try:
-            chunk = os.read(self._out, READ_SIZE)
-        except BlockingIOError:
-            return
-        except OSError:  # a terminal that nobody holds open any more
-            chunk = b""
-        if not chunk:
-            self._close_output()
-            return
+        """Take what is there, up to a bound, so that others get their turn."""
+        for _ in range(READS_AT_ONCE):
+            try:
+                chunk = os.read(self._out, READ_SIZE)
+            except BlockingIOError:
+                return
+            except OSError:  # a terminal that nobody holds open any more
+                chunk = b""
+            if not chunk:
+                self._close_output()
+                return
+            self._take(chunk)
+            if len(chunk) < READ_SIZE:
+                return
+
+    def _take(self, chunk: bytes) -> None:
         self._heard = time.monotonic()
         assert isinstance(self.output, Capture)
+        if len(chunk) == READ_SIZE and not self._widened and not self.command.terminal:
+            self._widened = True
+            with suppress(OSError):
+                fcntl.fcntl(self._out, F_SETPIPE_SZ, READ_SIZE * READS_AT_ONCE)
         self.output.add(chunk)
         if self.listener is not None:
             self.listener(chunk)

@@ -97,8 +97,8 @@ def test_several_damages_leave_every_record_between_them(
 ) -> None:
     data, end = b"", 0
     hit = set()
-    for at, length, junk in sorted(cuts):
-        at = max(at, end)
+    for wish, length, junk in sorted(cuts):
+        at = max(wish, end)
         data += DATA[end:at] + junk
         end = min(at + length, len(DATA))
         # A record is hit if a byte of it is gone, or something stands inside it; a cut that only

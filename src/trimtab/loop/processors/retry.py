@@ -1,7 +1,6 @@
 """Failed model calls are tried again when that can help, after a wait everybody can see."""
 
 import asyncio
-import random
 
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.assistant import AssistantTurnRetry
@@ -35,6 +34,8 @@ class Retry(Processor):
 
     def delay(self, error: ModelError, attempt: int) -> float:
         """Seconds to wait before try number `attempt` + 1."""
+        import random
+
         backoff = min(self._max_delay, self._base_delay * (1 << attempt))
         jittered = backoff * random.uniform(0.5, 1.0)
         return max(jittered, error.retry_after or 0.0)

@@ -40,8 +40,9 @@ class EncodedMessages:
     writing them takes one step per message. `encode_message` gets the message before it, too.
     """
 
-    def __init__(self, encode_message: MessageEncoder) -> None:
+    def __init__(self, encode_message: MessageEncoder, *, block: int = _BLOCK) -> None:
         self._encode = encode_message
+        self._block = block
         self._seen: list[Message] = []
         self._blocks: list[bytes] = []
         self._ends: list[int] = []
@@ -59,7 +60,7 @@ class EncodedMessages:
             self._append(self._encode(previous, message))
             seen.append(message)
             previous = message
-            if self._tail_size >= _BLOCK:
+            if self._tail_size >= self._block:
                 self._seal()
         return self._blocks + self._tail
 

@@ -120,8 +120,10 @@ def _items(reply: Reply) -> list[dict[str, Any]]:
         item: dict[str, Any] = {"type": "message", "role": "assistant", "content": [part]}
         items.append(item | ({"phase": message.phase} if message.phase else {}))
     items += [_call(call) for call in message.tool_calls]
+    numbered = ({"id": f"item_{number}", **item} for number, item in enumerate(items))
     return [
-        {"id": f"item_{number}", "status": "completed", **item} for number, item in enumerate(items)
+        item if item["type"] == "reasoning" else {**item, "status": "completed"}
+        for item in numbered
     ]
 
 

@@ -10,11 +10,11 @@ SHOWN = 24
 REASONS: tuple[tuple[str, Callable[[str], str]], ...] = (
     (
         "old_str contains the line numbers that view prints; leave them out.",
-        lambda text: re.sub(r"^\d+\. ?", "", text, flags=re.M),
+        lambda text: re.sub(r"^\d+\. ?", "", text, flags=re.MULTILINE),
     ),
     (
         "It differs from the file in white space at the ends of lines.",
-        lambda text: re.sub(r"[ \t]+$", "", text, flags=re.M),
+        lambda text: re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE),
     ),
     (
         "It differs from the file in indentation or other white space.",

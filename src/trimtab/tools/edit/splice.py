@@ -185,7 +185,7 @@ def unmatched(plain: str, old: str) -> Mismatch:
 def unwritable(view: TextView, error: UnicodeEncodeError) -> Mismatch:
     char = error.object[error.start : error.start + 1]
     return Mismatch(
-        text=f"The file is encoded as {view.encoding}, which has no character {char!r}; nothing was "
-        "changed. Use other characters in new_str, or convert the file first (iconv).",
+        text=f"The file is encoded as {view.encoding}, which has no character {char!r}; nothing "
+        "was changed. Use other characters in new_str, or convert the file first (iconv).",
         summary="Character not in the file's encoding",
     )

@@ -3,6 +3,8 @@
 import re
 
 SPECIAL = frozenset("*?[{")
+WILD = {"*": "[^/]*", "?": "[^/]", "{": "(?:"}
+IN_BRACES = {",": "|", "}": ")"}
 
 
 def split_base(pattern: str) -> tuple[str, str]:
@@ -40,21 +42,14 @@ def to_regex(pattern: str) -> str:
 def translate(pattern: str, at: int, open_braces: int) -> tuple[str, int]:
     """One element of a pattern, and where the next one starts."""
     char = pattern[at]
-    if pattern.startswith("**/", at) and (at == 0 or pattern[at - 1] in "/{,"):
-        return "(?:[^/]+/)*", at + 3
     if pattern.startswith("**", at):
-        return ".*", at + 2
-    simple = {"*": "[^/]*", "?": "[^/]", "{": "(?:"}
-    if char in simple:
-        return simple[char], at + 1
-    if open_braces and char in ",}":
-        return "|" if char == "," else ")", at + 1
-    if char == "[":
-        end = pattern.find("]", at + 2)
-        if end > 0:
-            inside = pattern[at + 1 : end].replace("\\", "\\\\")
-            negated = inside[0] in "!^"
-            return f"[{'^/' if negated else ''}{inside[negated:]}]", end + 1
+        leads = pattern.startswith("/", at + 2) and (at == 0 or pattern[at - 1] in "/{,")
+        return ("(?:[^/]+/)*", at + 3) if leads else (".*", at + 2)
+    if char == "[" and (end := pattern.find("]", at + 2)) > 0:
+        inside = pattern[at + 1 : end].replace("\\", "\\\\")
+        negated = inside[0] in "!^"
+        return f"[{'^/' if negated else ''}{inside[negated:]}]", end + 1
     if char == "\\" and at + 1 < len(pattern):
         return re.escape(pattern[at + 1]), at + 2
-    return re.escape(char), at + 1
+    meaning = WILD | (IN_BRACES if open_braces else {})
+    return meaning.get(char) or re.escape(char), at + 1

@@ -2,10 +2,11 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
+from trimtab.contracts.workspace import FoundLines
 from trimtab.tools.description import describe
 from trimtab.tools.files import fail
 from trimtab.tools.glob.pattern import depth, split_base, to_regex
@@ -46,34 +47,37 @@ class Glob:
             regex = re.compile(to_regex(pattern).encode())
         except (re.error, UnicodeEncodeError) as error:
             return fail(f"The pattern {args['pattern']} is invalid: {error}.", "Invalid pattern")
-        levels = depth(pattern)
+        options = ["--files", *WALK]
+        if levels := depth(pattern):
+            options.append(f"--max-depth={levels}")
         lines: set[bytes] = set()
         notes: list[str] = []
         for path in paths:
-            folder = ctx.workspace.resolve(os.path.join(path, base))
-            if ctx.workspace.inspect(folder).kind != "directory":
-                continue
-            start = os.fsencode(folder.rstrip("/") + "/")
-            found = await ctx.workspace.search(
-                [
-                    "--files",
-                    *WALK,
-                    *([f"--max-depth={levels}"] if levels else []),
-                    "--",
-                    folder.rstrip("/") + "/",
-                ],
-                timeout=TIMEOUT,
-                limit=LARGEST,
-                keep=lambda line, cut=len(start): regex.fullmatch(line, cut) is not None,
-            )
-            lines.update(found.lines)
-            if found.stopped:
-                notes.append(f"<these are not all files: {found.stopped}; narrow the pattern>")
-            if found.error:
-                notes.append(f"<not everything could be searched: {found.error[:500]}>")
+            folder = ctx.workspace.resolve(os.path.join(path, base)).rstrip("/") + "/"
+            if ctx.workspace.inspect(folder).kind == "directory":
+                found = await ctx.workspace.search(
+                    [*options, "--", folder],
+                    seconds=TIMEOUT,
+                    limit=LARGEST,
+                    keep=matcher(regex, len(os.fsencode(folder))),
+                )
+                lines.update(found.lines)
+                notes += remarks(found)
         shown = [shorten(line, ctx.workspace.root) for line in sorted(lines)]
         text = "\n".join([*(shown or ["No files matched the pattern."]), *notes])
         return ToolResult(text=await limit_output(text, ctx))
+
+
+def matcher(regex: re.Pattern[bytes], start: int) -> Callable[[bytes], bool]:
+    """Whether a path matches from a position on."""
+    return lambda line: regex.fullmatch(line, start) is not None
+
+
+def remarks(found: FoundLines) -> Iterator[str]:
+    if found.stopped:
+        yield f"<these are not all files: {found.stopped}; narrow the pattern>"
+    if found.error:
+        yield f"<not everything could be searched: {found.error[:500]}>"
 
 
 def shorten(line: bytes, root: str) -> str:

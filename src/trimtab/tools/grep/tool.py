@@ -82,7 +82,7 @@ class Grep:
             return fail("The pattern contains a NUL character, which files of text do not have.")
         found = await ctx.workspace.search(
             [*arguments(args), "--", *(argument(path, ctx) for path in paths)],
-            timeout=TIMEOUT,
+            seconds=TIMEOUT,
             limit=LARGEST,
         )
         if found.error and not found.lines:

@@ -1,0 +1,85 @@
+"""Small servers for tests of the HTTP client: what they do is up to the test."""
+
+import asyncio
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+Conversation = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+class Listener:
+    """A server and what it saw."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.connections = 0
+        self.heads: list[str] = []
+        self.gone = asyncio.Event()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def read(self, reader: asyncio.StreamReader) -> bytes:
+        """Read a request with a content length; gives its body."""
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        self.heads.append(head)
+        length = 0
+        for line in head.splitlines():
+            if line.lower().startswith("content-length:"):
+                length = int(line.split(":")[1])
+        return await reader.readexactly(length)
+
+
+@asynccontextmanager
+async def listening(
+    converse: Callable[[Listener, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+    *,
+    tls: ssl.SSLContext | None = None,
+) -> AsyncIterator[Listener]:
+    listener = Listener()
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        listener.connections += 1
+        try:
+            await converse(listener, reader, writer)
+        except (OSError, asyncio.IncompleteReadError):
+            listener.gone.set()
+        finally:
+            tasks.discard(task)
+            writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls, limit=1 << 20)
+    listener.port = server.sockets[0].getsockname()[1]
+    try:
+        yield listener
+    finally:
+        server.close()
+        for task in list(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await server.wait_closed()
+
+
+def make_certificate(folder: Path, host: str) -> Path:
+    """A self-signed certificate for `host` and its key, in one file."""
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+    subprocess.run(
+        [*command.split(), "-subj", f"/CN={host}", "-addext", f"subjectAltName=DNS:{host}",
+         "-keyout", str(key), "-out", str(certificate)],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    both = folder / "both.pem"
+    both.write_bytes(key.read_bytes() + certificate.read_bytes())
+    return both

@@ -1,0 +1,257 @@
+import asyncio
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from logkit import EVENTS, chain, event, joined, lines_in, short_log
+from trimtab.contracts.errors import ConfigurationError
+from trimtab.session.log import EventLog, read_records, tail_records
+from trimtab.session.records import find_last
+
+LINE = event("user.message", {"content": "hello"}, 1)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "events.jsonl"
+
+
+def test_a_new_log_is_empty_private_and_not_made_twice(path: Path) -> None:
+    before = os.umask(0)
+    try:
+        log = EventLog.create(str(path))
+    finally:
+        os.umask(before)
+    assert (log.size, log.count, log.last_id, log.findings) == (0, 0, None, ())
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    log.close()
+    with pytest.raises(ConfigurationError, match="exists"):
+        EventLog.create(str(path))
+    EventLog.open(str(path)).close()
+
+
+def test_appended_lines_are_in_the_file_at_once(path: Path) -> None:
+    log = EventLog.create(str(path))
+    for number, line in enumerate(short_log(), 1):
+        log.append(line)
+        assert path.read_bytes().endswith(line + b"\n")
+        assert (log.count, log.size) == (number, path.stat().st_size)
+    log.close()
+
+
+def test_an_opened_log_knows_what_it_holds_and_goes_on(path: Path) -> None:
+    lines = short_log()
+    path.write_bytes(joined(lines[:-1]))
+    log = EventLog.open(str(path))
+    assert log.count == len(lines) - 1
+    assert log.last_id == "00000000-0000-4000-8000-000000000010"
+    log.append(lines[-1])
+    log.close()
+    assert path.read_bytes() == joined(lines)
+
+
+def test_a_closed_log_takes_nothing_more_and_can_be_closed_again(path: Path) -> None:
+    log = EventLog.create(str(path))
+    log.close()
+    log.close()
+    with pytest.raises(ConfigurationError, match="closed"):
+        log.append(LINE)
+
+
+async def test_synced_returns_when_everything_is_on_the_disk(path: Path) -> None:
+    log = EventLog.create(str(path))
+    await log.synced()
+    for _ in range(20):
+        log.append(LINE)
+        await log.synced()
+    await asyncio.gather(*(log.synced() for _ in range(100)))
+    log.close()
+
+
+async def test_waiters_that_come_together_share_a_sync_and_leave_no_thread(path: Path) -> None:
+    log = EventLog.create(str(path))
+
+    async def write() -> None:
+        log.append(LINE)
+        log.sync_soon()
+        await log.synced()
+
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        for _ in range(500):
+            group.create_task(write())
+    assert sum(thread.name == "log-sync" for thread in threading.enumerate()) == 1
+    log.close()
+    assert not any(thread.name == "log-sync" for thread in threading.enumerate())
+
+
+async def test_a_cancelled_waiter_disturbs_nobody(path: Path) -> None:
+    log = EventLog.create(str(path))
+    log.append(LINE)
+    waiter = asyncio.ensure_future(log.synced())
+    await asyncio.sleep(0)
+    waiter.cancel()
+    async with asyncio.timeout(10):
+        await log.synced()
+    log.close()
+
+
+def test_a_log_outlives_the_loop_it_was_used_in(path: Path) -> None:
+    log = EventLog.create(str(path))
+    for _ in range(3):
+        log.append(LINE)
+        log.sync_soon()
+        asyncio.run(log.synced())
+    log.append(LINE)
+    log.close()
+    assert log.count == 4
+
+
+def test_a_failed_sync_is_reported_to_everyone_from_then_on(path: Path) -> None:
+    log = EventLog.create(str(path))
+    log.append(LINE)
+    reader, writer = os.pipe()
+    os.close(reader)
+    os.close(log._fd or -1)  # the disk fails: here, the descriptor is gone
+    os.close(writer)
+
+    async def wait() -> None:
+        async with asyncio.timeout(10):
+            await log.synced()
+
+    with pytest.raises(ConfigurationError, match="Cannot save"):
+        asyncio.run(wait())
+    with pytest.raises(ConfigurationError, match="Cannot save"):
+        asyncio.run(wait())
+
+
+FULL_DISK = """
+import resource, sys
+from trimtab.contracts.errors import ConfigurationError
+from trimtab.session.log import EventLog
+log = EventLog.create(sys.argv[1])
+limit = int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+line = b'{"type":"x","data":{"n":"%s"},"id":"%d","timestamp":"","parentId":null}'
+written = 0
+try:
+    while True:
+        log.append(line % (b"a" * 50, written))
+        written += 1
+except ConfigurationError as error:
+    print(written, log.count, log.size, error.message, sep="|")
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+log.append(line % (b"after", 99))
+log.close()
+"""
+
+
+@pytest.mark.parametrize("limit", [1000, 1001, 1090, 1100])
+def test_a_record_that_does_not_fit_is_taken_back_and_the_log_goes_on(
+    path: Path, limit: int
+) -> None:
+    child = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(path), str(limit)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    written, count, _, message = child.stdout.strip().split("|")
+    assert written == count
+    assert "Cannot save the session" in message
+    assert message.endswith(("try again.", "raise it."))
+    assert len(lines_in(path)) == int(count) + 1
+    assert path.read_bytes() == joined(lines_in(path))
+    log = EventLog.open(str(path))
+    log.close()
+    assert log.findings == ()
+
+
+WRITER = """
+import asyncio, os, sys
+from trimtab.session.log import EventLog
+log = EventLog.open(sys.argv[1]) if os.path.exists(sys.argv[1]) else EventLog.create(sys.argv[1])
+line = '{"type":"x","data":{"n":%d,"pad":"%s"},"id":"%d-%d","timestamp":"","parentId":null}'
+async def main():
+    number = log.count
+    while True:
+        log.append((line % (number, "p" * (number % 7 * 997), os.getpid(), number)).encode())
+        await log.synced()
+        os.write(1, b"%d\\n" % number)
+        number += 1
+asyncio.run(main())
+"""
+
+
+def test_killing_a_writer_loses_nothing_that_was_reported_as_synced(path: Path) -> None:
+    choose = random.Random(7)
+    for _ in range(30):
+        child = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE
+        )
+        assert child.stdout is not None
+        for _ in range(choose.randint(1, 20)):
+            child.stdout.readline()
+        child.send_signal(signal.SIGKILL)
+        reported = child.stdout.read().split()
+        child.wait()
+        child.stdout.close()
+        log = EventLog.open(str(path))
+        log.close()
+        assert log.findings == ()
+        assert not reported or log.count > int(reported[-1])
+    numbers = [record.line.split(b'"n":')[1].split(b",")[0] for record in read_records(str(path))]
+    assert numbers == [b"%d" % number for number in range(len(numbers))]
+
+
+def conversation(turns: int, size: int = 10) -> list[bytes]:
+    turn = EVENTS[3:11]
+    events = [EVENTS[0]]
+    for number in range(turns):
+        events += [
+            (name, {**data, "content": f"{number} " + "x" * size}) for name, data in turn
+        ]
+    return chain(events)
+
+
+@pytest.mark.parametrize("size", [10, 400_000])
+def test_the_last_turn_is_found_from_the_end(path: Path, size: int) -> None:
+    lines = conversation(4, size)
+    path.write_bytes(joined(lines))
+    assert [record.line for record in tail_records(str(path))] == lines[-8:]
+
+
+def test_a_sub_agents_prompt_does_not_begin_a_turn(path: Path) -> None:
+    lines = conversation(2)
+    lines.append(LINE.replace(b'{"type"', b'{"agentId":"sub","type"'))
+    path.write_bytes(joined(lines) + LINE[:30])
+    assert [record.line for record in tail_records(str(path))] == lines[-9:]
+
+
+def test_a_log_without_a_prompt_is_its_own_tail(path: Path) -> None:
+    lines = short_log()[:3]
+    path.write_bytes(joined(lines))
+    assert find_last(str(path), "user.message") == 0
+    assert [record.line for record in tail_records(str(path))] == lines
+
+
+def test_reading_starts_at_any_record(path: Path) -> None:
+    lines = short_log()
+    path.write_bytes(joined(lines))
+    records = list(read_records(str(path)))
+    for number, record in enumerate(records):
+        rest = [later.line for later in read_records(str(path), start=record.offset)]
+        assert rest == lines[number:]
+    assert [record.type for record in records] == [name for name, _ in EVENTS]
+
+
+def test_records_of_any_size_are_read(path: Path) -> None:
+    lines = [event("x", {"text": "é" * size}, size) for size in (0, 131_000, 262_144, 3_000_000)]
+    path.write_bytes(joined(lines))
+    assert lines_in(path) == lines
