@@ -60,6 +60,7 @@ class Cli:
         self.cwd = folder / "project"
         self.home.mkdir(parents=True)
         self.cwd.mkdir()
+        self.outcomes: list[Outcome] = []
         self.env: dict[str, str] = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
@@ -102,7 +103,8 @@ class Cli:
             process.kill()
             raise
         assert process.returncode is not None
-        return Outcome(process.returncode, out, err)
+        self.outcomes.append(Outcome(process.returncode, out or b"", err))
+        return self.outcomes[-1]
 
     async def ask(self, prompt: str, *args: str, **options: Any) -> Outcome:
         """One prompt, everything allowed, events as JSON."""

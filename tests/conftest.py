@@ -1,12 +1,21 @@
 """Fixtures for all tests."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from clikit import Cli
+from conformance import check_lines
 
 
 @pytest.fixture
-def cli(tmp_path: Path) -> Cli:
-    return Cli(tmp_path)
+def cli(tmp_path: Path) -> Iterator[Cli]:
+    """The program; everything it printed as JSON or stored is checked when the test is over."""
+    cli = Cli(tmp_path)
+    yield cli
+    for outcome in cli.outcomes:
+        if outcome.out.startswith(b'{"type"'):
+            check_lines(outcome.out.rstrip(b"\n").split(b"\n"))
+    for log in cli.logs():
+        check_lines(log.read_bytes().rstrip(b"\n").split(b"\n"))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clikit import Cli, bash, serving
+from conformance import check_lines
 from trimtab.contracts.messages import AssistantMessage, Message, ToolMessage
 from trimtab.session.log import read_records
 from trimtab.testing.play import play
@@ -71,6 +72,7 @@ async def check_survivor(cli: Cli, printed: list[dict[str, Any]]) -> None:
         [{"text": "Going on."}], "go on", home=str(cli.home), cwd=str(cli.cwd), resume=session_id
     )
     assert resumed.stop.exit_code == 0
+    check_lines(resumed.lines)
     assert well_formed(list(resumed.requests[-1].messages))
     repaired = [w for w in resumed.of("session.warning") if w.warning_type == "log_repaired"]
     assert len(repaired) <= 1, repaired

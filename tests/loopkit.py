@@ -4,6 +4,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+from conformance import check_lines
+from trimtab.contracts.events.codec import encode
 from trimtab.contracts.events.envelope import Event, EventData
 from trimtab.contracts.ids import new_id, timestamp
 from trimtab.contracts.processor import Processor
@@ -140,4 +142,5 @@ async def drained(run: Run) -> MemorySession:
     """Drain a run and give its session."""
     run.stop = await drain(run)
     assert isinstance(run.session, MemorySession)
+    check_lines(encode(event) for event in run.session.events)
     return run.session

@@ -3,11 +3,10 @@
 import asyncio
 import ssl
 import subprocess
+from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-
-Conversation = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -20,12 +19,17 @@ class Listener:
         self.connections = 0
         self.heads: list[str] = []
         self.gone = asyncio.Event()
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    async def idle(self) -> None:
+        """Wait until every conversation is over."""
+        await asyncio.gather(*self.tasks, return_exceptions=True)
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    async def read(self, reader: asyncio.StreamReader) -> bytes:
+    async def read(self, reader: StreamReader) -> bytes:
         """Read a request with a content length; gives its body."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         self.heads.append(head)
@@ -38,21 +42,23 @@ class Listener:
 
 @asynccontextmanager
 async def listening(
-    converse: Callable[[Listener, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+    converse: Callable[[Listener, StreamReader, StreamWriter], Awaitable[None]],
     *,
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Listener]:
     listener = Listener()
-    tasks: set[asyncio.Task[None]] = set()
+    tasks = listener.tasks
+    writers: list[StreamWriter] = []
 
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle(reader: StreamReader, writer: StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         tasks.add(task)
         listener.connections += 1
+        writers.append(writer)
         try:
             await converse(listener, reader, writer)
-        except (OSError, asyncio.IncompleteReadError):
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             listener.gone.set()
         finally:
             tasks.discard(task)
@@ -67,6 +73,9 @@ async def listening(
         for task in list(tasks):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for writer in writers:
+            writer.close()
+        await asyncio.gather(*(one.wait_closed() for one in writers), return_exceptions=True)
         await server.wait_closed()
 
 

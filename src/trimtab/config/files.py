@@ -142,6 +142,8 @@ def _turn(lock: str) -> Iterator[None]:
     except OSError as error:
         raise cannot("create the lock", lock, error) from error
     try:
+        with suppress(PermissionError):  # made by another user of the same folder
+            os.fchmod(fd, 0o600)
         give_up = time.monotonic() + _LOCK_PATIENCE
         while True:
             try:

@@ -145,6 +145,7 @@ class Connection(asyncio.Protocol):
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
+        self.transport = None
         self._ended(error)
 
     def pause_writing(self) -> None:

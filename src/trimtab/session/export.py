@@ -1,9 +1,10 @@
 """A session as one document: Markdown or HTML to read, JSON to work with."""
 
 import html
+import json
 from collections.abc import Iterable, Iterator
 
-from trimtab.contracts.events.codec import decode, encode, peek
+from trimtab.contracts.events.codec import peek
 from trimtab.contracts.text import neutralise
 from trimtab.session.records import Record
 from trimtab.session.summary import SessionSummary
@@ -35,7 +36,8 @@ def json_line(line: bytes) -> str:
         peek(line)
         return line.decode()
     except ValueError:
-        return encode(decode(line)).decode()
+        # Strict JSON has no NaN; lone surrogates and control characters it has as escapes.
+        return json.dumps(json.loads(line, strict=False, parse_constant=lambda name: None))
 
 
 def _markdown_document(summary: SessionSummary, records: Iterable[Record]) -> Iterator[str]:

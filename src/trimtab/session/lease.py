@@ -67,6 +67,8 @@ def take_lease(folder: str, *, lock: Callable[[int], None] = lock_file) -> Lease
             if not _still_there(fd, path):
                 os.close(fd)
                 continue
+            with suppress(PermissionError):  # made by another user of the same folder
+                os.fchmod(fd, 0o600)
             os.ftruncate(fd, 0)
             os.pwrite(fd, me, 0)
             return Lease(fd, None)
@@ -112,6 +114,7 @@ def _take_exclusive_file(folder: str, me: bytes) -> Lease:
         except OSError as error:
             raise cannot("lock", folder, error) from error
         try:
+            os.fchmod(fd, 0o600)
             os.write(fd, me)
         finally:
             os.close(fd)

@@ -30,7 +30,10 @@ def _quoted(value: Any) -> str:
         return text
     # YAML forbids or folds some of what JSON allows, and a lone surrogate is no UTF-8.
     return "".join(
-        character if character.isprintable() else json.dumps(character)[1:-1] for character in text
+        f"\\u{ord(character):04x}"
+        if ord(character) < 0x10000 and not character.isprintable()
+        else character
+        for character in text
     )
 
 
@@ -53,7 +56,7 @@ def _parse_simple(text: str) -> Metadata | None:
 def _parse_value(text: str) -> Any:
     if text in _WORDS:
         return _WORDS[text]
-    if text[0] in '"[{' or text.isdecimal():
+    if text[0] in '"[{' or text.removeprefix("-").isdecimal():
         return json.loads(text)
     if text[0] in _NOT_PLAIN or ": " in text or " #" in text or text[-1] == ":":
         raise ValueError(text)

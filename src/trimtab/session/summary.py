@@ -7,8 +7,6 @@ from typing import Any
 import msgspec
 
 from trimtab.contracts.errors import ConfigurationError
-from trimtab.contracts.events.codec import decode
-from trimtab.contracts.events.envelope import Event
 from trimtab.contracts.ids import timestamp
 from trimtab.session.folder import SessionFolder
 from trimtab.session.lease import find_owner
@@ -16,6 +14,7 @@ from trimtab.session.metadata import Metadata
 from trimtab.session.projections.title import title_of
 from trimtab.session.records import last_record, whole
 from trimtab.session.repair import check_readable
+from trimtab.session.transcript import plain_event
 
 _HEAD = 1 << 17
 
@@ -95,27 +94,24 @@ def _add_log(summary: SessionSummary, folder: SessionFolder) -> None:
     if not records and summary.size and summary.size <= len(head):
         summary.problem = "The event log holds no event: run `trimtab sessions verify` on it."
     for record in records:
+        data = plain_event(record.line).get("data")
+        if not isinstance(data, dict):
+            continue
         if record.type == "session.start":
-            _add_start(summary, decode(record.line))
+            _add_start(summary, data)
         elif record.type == "user.message" and record.agent_id is None:
-            summary.title = summary.title or _prompt_of(decode(record.line))
+            content = data.get("content")
+            summary.title = summary.title or (title_of(content) if isinstance(content, str) else "")
             return
 
 
-def _add_start(summary: SessionSummary, event: Event) -> None:
+def _add_start(summary: SessionSummary, data: Metadata) -> None:
     """What the first event knows, where `workspace.yaml` is missing or silent."""
-    data = msgspec.to_builtins(event.data)
-    context = data.get("context") or {}
+    context = data.get("context")
     if isinstance(context, dict):
         summary.cwd = summary.cwd or _text(context.get("cwd"))
         summary.branch = summary.branch or _text(context.get("branch"))
     summary.created_at = summary.created_at or _text(data.get("startTime")) or ""
-
-
-def _prompt_of(event: Event) -> str:
-    data = msgspec.to_builtins(event.data)
-    content = data.get("content") if isinstance(data, dict) else None
-    return title_of(content) if isinstance(content, str) else ""
 
 
 def _text(value: Any) -> str | None:

@@ -6,14 +6,18 @@ if TYPE_CHECKING:
     from trimtab.providers.script import Script as Script
     from trimtab.providers.scripted import ScriptedProvider as ScriptedProvider
     from trimtab.testing.model_server import ModelServer as ModelServer
+    from trimtab.testing.play import Played as Played
+    from trimtab.testing.play import play as play
 
 _HOMES = {
     "ModelServer": "trimtab.testing.model_server",
+    "Played": "trimtab.testing.play",
+    "play": "trimtab.testing.play",
     "Script": "trimtab.providers.script",
     "ScriptedProvider": "trimtab.providers.scripted",
 }
 
-__all__ = ["ModelServer", "Script", "ScriptedProvider"]
+__all__ = ["ModelServer", "Played", "Script", "ScriptedProvider", "play"]
 
 
 def __getattr__(name: str) -> Any:

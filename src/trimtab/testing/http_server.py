@@ -169,6 +169,7 @@ class _Connection(asyncio.Protocol):
         return self._task is not None
 
     def connection_lost(self, error: Exception | None) -> None:
+        self._transport = None
         self._siblings.discard(self)
         self._writable.set()
         if not self.lost.done():
@@ -183,7 +184,7 @@ class _Connection(asyncio.Protocol):
         self._writable.set()
 
     async def send(self, data: bytes) -> None:
-        if self._transport is None or self._transport.is_closing() or self.lost.done():
+        if self._transport is None or self._transport.is_closing():
             raise Gone
         self._transport.write(data)
         if not self._writable.is_set():

@@ -16,6 +16,7 @@ from trimtab.providers.script import Script
 from trimtab.providers.scripted import ScriptedProvider
 from trimtab.runtime.options import Client, PermissionOptions, SessionOptions
 from trimtab.runtime.runtime import Runtime
+from trimtab.session.session import Projections
 
 ALLOW_ALL = PermissionOptions(allow_all_tools=True, allow_all_paths=True, allow_all_urls=True)
 
@@ -30,6 +31,7 @@ class Played(msgspec.Struct, kw_only=True):
     session_id: str
     log: str
     cwd: str
+    projections: Projections
 
     def types(self, *, durable: bool = False) -> list[str]:
         """The event types in order."""
@@ -86,6 +88,7 @@ async def play(
         session_id=live.id,
         log=live.folder.events,
         cwd=cwd,
+        projections=live.projections,
     )
 
 

@@ -11,6 +11,8 @@ BOMS = (
 )
 KANA = range(0x3041, 0x30FF)
 SNIFFED = 65536
+CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\f\r\x1b")
+"""Bytes that no text has."""
 
 
 class TextView(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,31 +81,40 @@ def decode_after_bom(data: bytes, start: int, encoding: str) -> TextView:
 
 
 def legacy_views(data: bytes) -> Iterator[TextView]:
-    """Readings of bytes that are not UTF-8: damaged UTF-8, Shift-JIS, Windows-1252, plain bytes."""
+    """Readings of bytes that are not UTF-8: legacy text, or UTF-8 with something else in it."""
     damaged = TextView(
         raw=data.decode("utf-8", "surrogateescape"), encoding="utf-8", errors="surrogateescape"
     )
-    sample = data[:SNIFFED].partition(b"\0")[0].decode("utf-8", "surrogateescape")
-    strays = sum("\udc80" <= char <= "\udcff" for char in sample)
-    mostly_utf8 = sum(char > "\x7f" for char in sample) > 2 * strays
-    if mostly_utf8:
-        yield damaged
-    if japanese := decode_strictly(data, "cp932"):
-        wide = [char for char in japanese.raw[:SNIFFED] if char > "\xff"]
-        plausible = sum(ord(char) in KANA for char in wide) * 5 > len(wide)
-        yield from (japanese,) if plausible else ()
-        yield from single_byte_views(data)
-        yield from () if plausible else (japanese,)
+    plain = TextView(raw=data.decode("latin-1"), encoding="latin-1")
+    japanese, western = decode_strictly(data, "cp932"), decode_strictly(data, "cp1252")
+    if is_mostly_utf8(data):
+        order = (damaged, japanese, western, plain)
+    elif japanese and is_japanese(japanese.raw):
+        order = (japanese, western, plain, damaged)
+    elif western and not CONTROLS.intersection(data):
+        order = (western, plain, japanese, damaged)
     else:
-        yield from single_byte_views(data)
-    if not mostly_utf8:
-        yield damaged
+        order = (damaged, plain, western, japanese)
+    return (view for view in order if view)
 
 
-def single_byte_views(data: bytes) -> Iterator[TextView]:
-    if western := decode_strictly(data, "cp1252"):
-        yield western
-    yield TextView(raw=data.decode("latin-1"), encoding="latin-1")
+def is_mostly_utf8(data: bytes) -> bool:
+    """Whether more lines are UTF-8 than are not, apart from those in plain ASCII."""
+    fitting = unfitting = 0
+    for line in data[:SNIFFED].split(b"\n"):
+        if not line.isascii():
+            try:
+                line.decode()
+                fitting += 1
+            except UnicodeDecodeError:
+                unfitting += 1
+    return fitting > unfitting
+
+
+def is_japanese(text: str) -> bool:
+    """Whether enough of the wide characters are kana; by chance hardly any are."""
+    wide = [ord(char) for char in text[:SNIFFED] if char > "\xff"]
+    return sum(code in KANA for code in wide) * 5 > len(wide)
 
 
 def decode_strictly(data: bytes, encoding: str) -> TextView | None:

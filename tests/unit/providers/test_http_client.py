@@ -354,6 +354,7 @@ async def test_https_goes_through_a_tunnel_and_trusts_extra_certificates(
         writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", secure.port)
         await asyncio.gather(pump(reader, inner_writer), pump(inner_reader, writer))
+        await inner_writer.wait_closed()
 
     async with listening(answering, tls=server_context(certificate)) as secure:
         async with listening(tunnel) as proxy:
@@ -363,6 +364,7 @@ async def test_https_goes_through_a_tunnel_and_trusts_extra_certificates(
             assert proxy.heads == ["CONNECT model.example:443 HTTP/1.1\r\nHost: model.example:443\r\n\r\n"]
             assert secure.heads[0].startswith("POST /v1 HTTP/1.1\r\nHost: model.example\r\n")
             await client.aclose()
+            await asyncio.wait_for(proxy.idle(), 5)
 
 
 async def test_a_certificate_nobody_vouches_for_is_refused(certificate: Path) -> None:

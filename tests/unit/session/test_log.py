@@ -12,6 +12,7 @@ import pytest
 
 from logkit import EVENTS, chain, event, joined, lines_in, short_log
 from trimtab.contracts.errors import ConfigurationError
+from trimtab.session.disk import DiskSync
 from trimtab.session.log import EventLog, read_records, tail_records
 from trimtab.session.records import find_last
 
@@ -113,22 +114,16 @@ def test_a_log_outlives_the_loop_it_was_used_in(path: Path) -> None:
     assert log.count == 4
 
 
-def test_a_failed_sync_is_reported_to_everyone_from_then_on(path: Path) -> None:
-    log = EventLog.create(str(path))
-    log.append(LINE)
-    reader, writer = os.pipe()
-    os.close(reader)
-    os.close(log._fd or -1)  # the disk fails: here, the descriptor is gone
-    os.close(writer)
-
-    async def wait() -> None:
-        async with asyncio.timeout(10):
-            await log.synced()
-
+async def test_a_failed_sync_is_reported_to_everyone_from_then_on() -> None:
+    no_descriptor = 1_000_000
+    disk = DiskSync(no_descriptor, "events.jsonl", lambda: 5)
+    disk.request()
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match="Cannot save"):
+            async with asyncio.timeout(10):
+                await disk.wait()
     with pytest.raises(ConfigurationError, match="Cannot save"):
-        asyncio.run(wait())
-    with pytest.raises(ConfigurationError, match="Cannot save"):
-        asyncio.run(wait())
+        disk.finish()
 
 
 FULL_DISK = """

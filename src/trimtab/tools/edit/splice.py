@@ -5,7 +5,6 @@ import re
 import msgspec
 
 from trimtab.tools.diff import CONTEXT, Hunk
-from trimtab.tools.edit.nearest import explain
 from trimtab.tools.text import TextView, views
 
 NO_FINAL_NEWLINE = "\n\\ No newline at end of file"
@@ -176,6 +175,8 @@ def unmatched(plain: str, old: str) -> Mismatch:
             "insert, repeat a neighbouring line in both old_str and new_str.",
             summary="No match found",
         )
+    from trimtab.tools.edit.nearest import explain
+
     return Mismatch(
         text=f"No match found for old_str; nothing was changed. {explain(plain, old)}",
         summary="No match found",

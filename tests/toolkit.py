@@ -1,0 +1,85 @@
+"""What tests of tools share: a workspace in a temporary directory and calls as a model makes them."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from trimtab.contracts.tool import Access, Tool, ToolResult
+from trimtab.tools.arguments import read_arguments
+from trimtab.tools.catalog import builtin_tools
+from trimtab.workspace.local import LocalWorkspace
+
+
+class Bench:
+    """Tools at work in one directory. `session_id` marks every process they start."""
+
+    def __init__(self, root: Path, **options: Any) -> None:
+        self.session_id = str(uuid4())
+        self.call_id = "call_1"
+        self.root = root / "work"
+        self.root.mkdir()
+        self.files = str(root / "files")
+        self.shown: list[str] = []
+        self.workspace = LocalWorkspace(
+            root=str(self.root), files=self.files, session_id=self.session_id, **options
+        )
+        self.tools: dict[str, Tool] = builtin_tools()
+
+    def progress(self, text: str) -> None:
+        self.shown.append(text)
+
+    async def call(self, name: str, **args: Any) -> ToolResult:
+        """What the loop does with a call: read its arguments, ask for its access, run it."""
+        tool = self.tools[name]
+        read = read_arguments(tool.spec, msgspec.json.encode(args).decode())
+        if isinstance(read, ToolResult):
+            return read
+        tool.access(read, self)
+        return await tool.run(read, self)
+
+    async def text(self, name: str, **args: Any) -> str:
+        return (await self.call(name, **args)).text
+
+    async def bash(self, command: str, **args: Any) -> str:
+        return await self.text("bash", command=command, description="test", **args)
+
+    def access(self, name: str, **args: Any) -> Access:
+        (access,) = self.tools[name].access(args, self)
+        return access
+
+    def path(self, name: str) -> Path:
+        return self.root / name
+
+    def write(self, name: str, data: bytes | str) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data if isinstance(data, bytes) else data.encode())
+        return path
+
+
+@asynccontextmanager
+async def open_bench(root: Path, **options: Any) -> AsyncIterator[Bench]:
+    bench = Bench(root, **options)
+    try:
+        yield bench
+    finally:
+        await bench.workspace.aclose()
+
+
+def processes_with(marker: str) -> list[str]:
+    """Command lines of the living processes whose environment or command line has the marker."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            environ = Path(f"/proc/{pid}/environ").read_bytes()
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if marker.encode() in environ + command and int(pid) != os.getpid():
+            found.append(command.replace(b"\0", b" ").decode("utf-8", "replace"))
+    return found

@@ -1,0 +1,231 @@
+"""A running session: sending, steering, aborting in every state, closing."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clikit import bash
+from conformance import check_lines
+from killkit import well_formed
+from trimtab import LiveSession, Prompt, Runtime, SessionOptions
+from trimtab.contracts.events.envelope import Event
+from trimtab.contracts.permission import Answer, Ask
+from trimtab.runtime.options import Client, LimitOptions, PermissionOptions
+from trimtab.session.session import replay
+from trimtab.testing import Script, ScriptedProvider
+from trimtab.testing.play import ALLOW_ALL
+
+
+class Watch:
+    """Collects events and lets a test wait for one."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.lines: list[bytes] = []
+        self._changed = asyncio.Event()
+
+    def on_event(self, event: Event, line: bytes) -> None:
+        self.events.append(event)
+        self.lines.append(line)
+        self._changed.set()
+
+    async def saw(self, wire_name: str, count: int = 1) -> Event:
+        async with asyncio.timeout(10):
+            while len(found := [e for e in self.events if e.type == wire_name]) < count:
+                self._changed.clear()
+                await self._changed.wait()
+        return found[-1]
+
+    def of(self, wire_name: str) -> list[Any]:
+        return [event.data for event in self.events if event.type == wire_name]
+
+
+@asynccontextmanager
+async def opened(
+    folder: Path, replies: Any, ask: Ask | None = None, **options: Any
+) -> AsyncIterator[tuple[LiveSession, Watch, ScriptedProvider]]:
+    provider = ScriptedProvider(Script.of(replies))
+    env = {"COPILOT_HOME": str(folder / "home"), "PATH": os.environ["PATH"]}
+    runtime = Runtime(env=env, provider=provider)
+    watch = Watch()
+    chosen = SessionOptions(**{"cwd": str(folder), "permissions": ALLOW_ALL, **options})
+    live = await runtime.create(chosen, Client(on_event=watch.on_event, ask=ask))
+    try:
+        yield live, watch, provider
+    finally:
+        await live.close()
+        check_lines(watch.lines)
+        assert well_formed(list(replay(live.folder.events).conversation.messages))
+
+
+async def hanging(request_id: str, request: Any) -> Answer:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+STATES: dict[str, tuple[Any, str, dict[str, Any]]] = {
+    "waiting for the model": ([{"text": "x", "delay": 60}], "model.call_start", {}),
+    "receiving an answer": ([{"text": "x" * 400, "chunk": 4, "chunk_delay": 1}], "assistant.message_delta", {}),
+    "running a command": ([{"tools": [bash("sleep 60"), bash("sleep 60")]}], "tool.execution_start", {}),
+    "waiting to retry": ([{"error": {"status": 503}, "repeat": "forever"}], "assistant.turn_retry", {"limits": LimitOptions(retry_delay=60)}),
+    "asking for permission": ([{"tools": [bash("true")]}], "permission.requested", {"permissions": PermissionOptions(), "ask": hanging}),
+}  # fmt: skip
+
+
+@pytest.mark.proves("OUTER-03", "AMSES-04")
+@pytest.mark.parametrize("state", STATES)
+async def test_abort_takes_effect_at_once_in_every_state_and_loses_no_text(
+    tmp_path: Path, state: str
+) -> None:
+    replies, event, options = STATES[state]
+    async with opened(tmp_path, replies, **options) as (live, watch, _):
+        live.send("first")
+        live.send("second, typed while it works")
+        await watch.saw(event)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await live.abort()
+        assert loop.time() - began < 0.5, "measured at 200 ms by make scorecard"
+        assert not live.busy
+        assert watch.of("abort")[0].reason == "user_initiated"
+        assert watch.of("session.idle")[-1].aborted
+        assert [p.text for p in live.inbox.pending] == ["second, typed while it works"]
+        assert len(watch.of("tool.execution_complete")) == len(watch.of("tool.execution_start"))
+        assert len(watch.of("assistant.turn_end")) == len(watch.of("assistant.turn_start"))
+
+
+async def test_after_an_abort_the_session_goes_on_with_what_was_queued(tmp_path: Path) -> None:
+    async with opened(
+        tmp_path, [{"text": "x", "delay": 60}, {"text": "two"}, {"text": "three"}]
+    ) as (live, watch, provider):
+        live.send("first")
+        live.send("second")
+        await watch.saw("model.call_start")
+        await live.abort()
+        stop = await live.ask("third")
+        assert stop.reason == "end_turn"
+        assert [m.content for m in watch.of("user.message")] == ["first", "second", "third"]
+        assert [m.content for m in watch.of("assistant.message")] == ["two", "three"]
+
+
+@pytest.mark.proves("VSC-17")
+async def test_a_prompt_sent_while_busy_steers_or_waits_as_asked(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    replies = [{"tools": [bash(f"cat {gate}")]}, {"text": "steered"}, {"text": "queued"}]
+    async with opened(tmp_path, replies) as (live, watch, provider):
+        live.send("go")
+        await watch.saw("tool.execution_start")
+        live.send(Prompt(text="later"))
+        live.send(Prompt(text="use tabs", mode="immediate"))
+        await asyncio.to_thread(gate.write_text, "open")
+        await live.finished()
+        messages = watch.of("user.message")
+        assert [(m.content, m.delivery) for m in messages] == [
+            ("go", "idle"),
+            ("use tabs", "steering"),
+            ("later", "queued"),
+        ]
+        assert "use tabs" in provider.requests[1].messages[-1].parts[0].text  # type: ignore[union-attr]
+
+
+async def test_queued_prompts_survive_the_process_and_wait_to_be_asked_for(tmp_path: Path) -> None:
+    async with opened(tmp_path, [{"text": "x", "delay": 60}]) as (live, watch, _):
+        live.send("first")
+        live.send("second")
+        await watch.saw("model.call_start")
+        session_id = live.id
+    provider = ScriptedProvider(Script.of([{"text": "new"}, {"text": "old"}]))
+    runtime = Runtime(
+        env={"COPILOT_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}, provider=provider
+    )
+    watch = Watch()
+    live = await runtime.resume(
+        session_id, SessionOptions(cwd=str(tmp_path)), Client(on_event=watch.on_event)
+    )
+    assert watch.of("session.warning")[0].warning_type == "prompts_held"
+    await live.ask("third")
+    assert [m.content for m in watch.of("user.message")] == ["third"]
+    assert live.inbox.release_held() == 1
+    assert [p.text for p in live.inbox.pending] == ["second"]
+    await live.close()
+
+
+async def test_a_withdrawn_prompt_is_never_answered(tmp_path: Path) -> None:
+    async with opened(tmp_path, [{"text": "one", "delay": 0.05}, {"text": "never"}]) as (
+        live,
+        watch,
+        provider,
+    ):
+        live.send("first")
+        unwanted = live.send("second")
+        assert live.inbox.withdraw(unwanted)
+        assert not live.inbox.withdraw(unwanted)
+        await live.finished()
+        assert len(provider.requests) == 1
+
+
+async def test_the_deadline_ends_a_run_in_any_state(tmp_path: Path) -> None:
+    async with opened(
+        tmp_path, [{"text": "x", "delay": 60}], limits=LimitOptions(deadline=0.2)
+    ) as (live, watch, _):
+        stop = await live.ask("go")
+        assert (stop.reason, stop.exit_code) == ("deadline", 6)
+        assert watch.of("session.warning")[0].warning_type == "deadline"
+
+
+@pytest.mark.proves("VSC-41")
+async def test_a_subscriber_hears_nothing_after_it_left(tmp_path: Path) -> None:
+    async with opened(tmp_path, [{"text": "one"}, {"text": "two"}]) as (live, watch, _):
+        heard: list[str] = []
+        leave = live.subscribe(lambda event, _: heard.append(event.type))
+        await live.ask("first")
+        count = len(heard)
+        assert count
+        leave()
+        await live.ask("second")
+        assert len(heard) == count
+
+
+async def test_a_rejection_ends_the_turn_and_its_words_reach_the_model_next_time(
+    tmp_path: Path,
+) -> None:
+    async def refuse(request_id: str, request: Any) -> Answer:
+        return Answer(kind="reject", feedback="use the staging database")
+
+    replies = [{"tools": [bash("deploy")]}, {"text": "I will."}]
+    async with opened(tmp_path, replies, refuse, permissions=PermissionOptions()) as (
+        live,
+        watch,
+        provider,
+    ):
+        stop = await live.ask("deploy it")
+        assert stop.reason == "rejected"
+        assert watch.of("permission.completed")[0].result["kind"] == "denied-interactively-by-user"
+        await live.ask("go on")
+        told = [m.text for m in provider.requests[-1].messages if hasattr(m, "call_id")]
+        assert "use the staging database" in told[0]
+
+
+@pytest.mark.proves("AMSES-02", "AMSES-05", "AMSES-08")
+async def test_closing_records_what_was_spent_and_releases_the_session(tmp_path: Path) -> None:
+    async with opened(tmp_path, [{"text": "one", "usage": {"input": 10, "output": 2}}]) as (
+        live,
+        watch,
+        _,
+    ):
+        await live.ask("first")
+    shutdown = watch.of("session.shutdown")[0]
+    assert shutdown.shutdown_type == "routine"
+    assert shutdown.model_metrics["scripted"]["usage"]["inputTokens"] == 10
+    provider = ScriptedProvider(Script.of([{"text": "again"}]))
+    runtime = Runtime(
+        env={"COPILOT_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}, provider=provider
+    )
+    again = await runtime.resume(live.id, SessionOptions(cwd=str(tmp_path)))
+    await again.close()
