@@ -1,5 +1,6 @@
 """Writes the reference pages that are made from the code: flags, events, schema."""
 
+import json
 from pathlib import Path
 
 import msgspec
@@ -9,7 +10,7 @@ from trimtab.cli.flags import FLAGS
 from trimtab.contracts.events import FAMILIES, class_of
 from trimtab.transports.headless.schema import event_schema
 
-REFERENCE = Path(__file__).parent / "reference"
+ROOT = Path(__file__).parents[1]
 
 
 def flags() -> str:
@@ -55,9 +56,27 @@ def schema() -> str:
     return msgspec.json.format(msgspec.json.encode(event_schema()), indent=2).decode() + "\n"
 
 
-PAGES = {"flags.md": flags, "events.md": events, "event-schema.json": schema}
+def changelog() -> str:
+    """CHANGELOG.md for machines: version → kind of change → entries."""
+    releases: dict[str, dict[str, list[str]]] = {}
+    for line in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n"):
+        if line.startswith("## "):
+            release = releases.setdefault(line[3:].strip("[] "), {})
+        elif line.startswith("### "):
+            entries = release.setdefault(line[4:].strip().lower(), [])
+        elif line.startswith("- "):
+            entries.append(line[2:])
+    return json.dumps(releases, indent=2, ensure_ascii=False) + "\n"
+
+
+PAGES = {
+    "docs/reference/flags.md": flags,
+    "docs/reference/events.md": events,
+    "docs/reference/event-schema.json": schema,
+    "src/trimtab/changelog.json": changelog,
+}
 
 if __name__ == "__main__":
     for name, make in PAGES.items():
-        (REFERENCE / name).write_text(make(), encoding="utf-8")
-        print(f"docs/reference/{name}")
+        (ROOT / name).write_text(make(), encoding="utf-8")
+        print(name)

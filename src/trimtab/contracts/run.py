@@ -18,7 +18,8 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     """Something to answer. `display` is what a person sees if it differs from `text`.
 
     `source` is user, hook, autopilot, jit, skill or tool. `transformed` is the text the model is
-    shown; it is filled in when the prompt is admitted.
+    shown; it is filled in when the prompt is admitted. `billable` is false for prompts nobody
+    typed: services that count by prompt are told that the agent went on by itself.
     """
 
     text: str
@@ -27,6 +28,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     attachments: tuple[dict[str, Any], ...] = ()
     mode: Literal["enqueue", "immediate"] = "enqueue"
     source: str = "user"
+    billable: bool = True
     id: str = ""
     headers: dict[str, str] = {}
 
@@ -109,5 +111,6 @@ class Run(msgspec.Struct, kw_only=True):
     turn: int = 0
     total_turns: int = 0
     headers: dict[str, str] = {}
+    billable: bool = True
     stop: Stop | None = None
     """Set by a tool or a processor: end the run after this turn, for this reason."""

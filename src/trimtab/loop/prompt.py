@@ -22,3 +22,4 @@ def record_prompt(run: Run, prompt: Prompt, *, delivery: str) -> None:
     )
     run.session.emit(PendingMessagesModified())
     run.headers = prompt.headers
+    run.billable = prompt.billable

@@ -79,7 +79,7 @@ class Sampling:
             stream=run.options.stream,
             effort=run.options.effort,
             max_output_tokens=run.options.max_output_tokens,
-            headers=run.headers,
+            headers={"x-initiator": self._initiator(), **run.headers},
             cache_key=session.id,
         )
         async with aclosing(run.provider.stream(request)) as stream:
@@ -124,7 +124,7 @@ class Sampling:
                 reasoning_tokens=usage.reasoning_tokens,
                 duration=duration,
                 time_to_first_token_ms=self._time_to_first_token(),
-                initiator="agent" if run.turn else "user",
+                initiator=self._initiator(),
                 provider_call_id=reply.request_id,
                 reasoning_effort=run.options.effort,
                 finish_reason=reply.finish_reason,
@@ -136,6 +136,7 @@ class Sampling:
                 AssistantReasoning(
                     reasoning_id=self._reasoning_id,
                     content=reasoning.text or "",
+                    reasoning_opaque=reasoning.opaque or reasoning.encrypted,
                 )
             )
         self._record_call("success", reply)
@@ -147,7 +148,7 @@ class Sampling:
                 reasoning_opaque=reasoning.opaque,
                 reasoning_text=reasoning.text,
                 reasoning_wire_field=reasoning.field,
-                reasoning_blocks={"blocks": reasoning.blocks} if reasoning.blocks else None,
+                reasoning_blocks=self._blocks(reasoning),
                 encrypted_content=reasoning.encrypted,
                 phase=message.phase,
                 output_tokens=usage.output_tokens,
@@ -192,6 +193,14 @@ class Sampling:
             )
         )
         self._record_call("error")
+
+    def _blocks(self, reasoning: Reasoning) -> JsonObject | None:
+        if not reasoning.blocks:
+            return None
+        return {"provider": self._run.provider.name, "blocks": reasoning.blocks}
+
+    def _initiator(self) -> str:
+        return "user" if self._run.billable and not self._run.turn else "agent"
 
     def _time_to_first_token(self) -> int | None:
         return (

@@ -70,6 +70,7 @@ class Service:
         headers = {
             "content-type": "application/json",
             "accept": "text/event-stream" if request.stream else "application/json",
+            "accept-encoding": "identity",
             "user-agent": f"trimtab/{__version__}",
             **auth_header(self.choice.auth, key),
         }

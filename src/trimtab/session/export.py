@@ -37,7 +37,7 @@ def json_line(line: bytes) -> str:
         return line.decode()
     except ValueError:
         # Strict JSON has no NaN; lone surrogates and control characters it has as escapes.
-        return json.dumps(json.loads(line, strict=False, parse_constant=lambda name: None))
+        return json.dumps(json.loads(line, strict=False, parse_constant=lambda _: None))
 
 
 def _markdown_document(summary: SessionSummary, records: Iterable[Record]) -> Iterator[str]:

@@ -36,6 +36,7 @@ class Inbox:
                 text=prompt.text,
                 mode=prompt.mode,
                 source=prompt.source,
+                billable=prompt.billable,
                 front=front,
                 display=prompt.display,
                 attachments=list(prompt.attachments) or None,
@@ -80,5 +81,6 @@ class Inbox:
             attachments=tuple(first.attachments or ()),
             mode="immediate" if first.mode == "immediate" else "enqueue",
             source=first.source,
+            billable=first.billable,
             id=first.message_id,
         )

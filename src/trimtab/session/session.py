@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from trimtab.contracts.events.codec import decode_wanted, encode
 from trimtab.contracts.events.envelope import Event, EventData
-from trimtab.contracts.ids import new_id, timestamp
+from trimtab.contracts.ids import is_uuid, new_id, timestamp
 from trimtab.session.log import EventLog, read_records
 from trimtab.session.projections import Projection
 from trimtab.session.projections.approvals import Approvals
@@ -88,6 +88,8 @@ class Session:
         self.id = session_id
         self.log = log
         self.projections = projections
+        if log.last_id and not is_uuid(log.last_id):
+            log.last_id = None  # some other program's id; clients accept only UUIDs as parents
         self._subscribers: list[Subscriber] = []
 
     @property

@@ -39,11 +39,14 @@ def read_transcript(records: Iterable[Record]) -> Iterator[Entry]:
 
 
 def plain_event(line: bytes) -> dict[str, Any]:
-    """An event as plain values, whoever wrote it."""
+    """An event as plain values, whoever wrote it; nothing of one that is nested too deeply."""
     try:
         value = msgspec.json.decode(line)
     except (ValueError, RecursionError):
-        value = json.loads(line, strict=False)
+        try:
+            value = json.loads(line, strict=False)
+        except (ValueError, RecursionError):
+            return {}
     return value if isinstance(value, dict) else {}
 
 

@@ -98,6 +98,7 @@ class HttpServer:
     """Listens on one address and gives each request to the handler."""
 
     def __init__(self, handler: Handler) -> None:
+        self.accepted = 0
         self._handler = handler
         self._server: asyncio.Server | None = None
         self._connections: set[_Connection] = set()
@@ -105,11 +106,13 @@ class HttpServer:
     async def start(self, host: str, port: int) -> int:
         """Begin to listen; gives the port."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: _Connection(self._handler, self._connections), host, port, backlog=1024
-        )
+        self._server = await loop.create_server(self._accept, host, port, backlog=1024)
         chosen: int = self._server.sockets[0].getsockname()[1]
         return chosen
+
+    def _accept(self) -> "_Connection":
+        self.accepted += 1
+        return _Connection(self._handler, self._connections)
 
     async def stop(self) -> None:
         """Close the listener and every connection."""

@@ -82,6 +82,7 @@ class ModelServer:
         self.requests: list[RecordedRequest] = []
         self.usage = Totals()
         self.answered = asyncio.Event()
+        self._asked = asyncio.Event()
         self._player = Player(script)
         self._keep = keep
         self._keep_bytes = keep_bytes
@@ -99,6 +100,11 @@ class ModelServer:
     def base_url(self) -> str:
         """What OpenAI clients want as their base URL."""
         return f"{self.url}/v1"
+
+    @property
+    def connections(self) -> int:
+        """How many connections were ever accepted."""
+        return self._server.accepted
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -127,6 +133,12 @@ class ModelServer:
     def load(self, script: Script) -> None:
         """Begin a new script with the next request; the counts go on."""
         self._player = Player(script, self._player.requests)
+
+    async def wait_for_requests(self, count: int) -> None:
+        """Wait until the model has been called so often."""
+        while self.usage.requests < count:
+            self._asked.clear()
+            await self._asked.wait()
 
     async def _handle(self, exchange: Exchange) -> None:
         request = exchange.request
@@ -168,6 +180,7 @@ class ModelServer:
         self.usage.requests += 1
         recorded = RecordedRequest(self.usage.requests, exchange.request, wire)
         self._remember(recorded)
+        self._asked.set()
         try:
             head = _peek(recorded.body)
             step = self._player.next(lambda: _asked(recorded))

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-import msgspec
-
 BOMS = (
     (b"\xef\xbb\xbf", "utf-8"),
     (b"\xff\xfe", "utf-16-le"),
@@ -15,36 +13,45 @@ CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\f\r\x1b")
 """Bytes that no text has."""
 
 
-class TextView(msgspec.Struct, frozen=True, kw_only=True):
+class TextView:
     """One reading of a file: `raw` is the text of the bytes from `start` on.
 
-    Reading keeps what is no valid text (`errors`), so that offsets always lead back to bytes.
+    `plain` is the same with every line ended by a single newline character. Reading keeps what is
+    no valid text (`errors`), so that offsets always lead back to bytes.
     """
 
-    raw: str
-    encoding: str
-    errors: str = "strict"
-    start: int = 0
+    __slots__ = ("encoding", "errors", "plain", "raw", "start")
 
-    @property
-    def plain(self) -> str:
-        """The text with every line ended by a single newline character."""
-        if "\r" not in self.raw:
-            return self.raw
-        return self.raw.replace("\r\n", "\n").replace("\r", "\n")
+    def __init__(self, raw: str, encoding: str, errors: str = "strict", start: int = 0) -> None:
+        self.raw = raw
+        self.encoding = encoding
+        self.errors = errors
+        self.start = start
+        self.plain = raw.replace("\r\n", "\n").replace("\r", "\n") if "\r" in raw else raw
 
-    def raw_offset(self, offset: int) -> int:
-        """Where a position of `plain` stands in `raw`, never in the middle of a newline."""
-        at = offset
-        while (found := offset + self.raw.count("\r\n", 0, at)) != at:
-            at = found
+    def raw_span(self, start: int, end: int) -> tuple[int, int]:
+        """Where a stretch of `plain` stands in `raw`; it never cuts a newline in two."""
+        if len(self.plain) == len(self.raw):
+            return start, end
+        first = self._raw_offset(start, 0)
+        return first, self._raw_offset(end - start, first)
+
+    def _raw_offset(self, offset: int, base: int) -> int:
+        """`offset` plain characters behind `base`: each pair on the way moves the place by one."""
+        seen, at = base, base + offset
+        while pairs := self.raw.count("\r\n", max(seen - 1, base), at):
+            seen, at = at, at + pairs
         return at + 1 if self.raw[at - 1 : at + 1] == "\r\n" else at
 
-    def byte_offset(self, raw_offset: int) -> int:
-        """Where a position of `raw` stands in the file."""
+    def byte_span(self, start: int, end: int) -> tuple[int, int]:
+        """Where a stretch of `raw` stands in the file."""
         if self.raw.isascii() and not self.encoding.startswith("utf-16"):
-            return self.start + raw_offset
-        return self.start + len(self.raw[:raw_offset].encode(self.encoding, self.errors))
+            return self.start + start, self.start + end
+        first = self.start + self._size(0, start)
+        return first, first + self._size(start, end)
+
+    def _size(self, start: int, end: int) -> int:
+        return len(self.raw[start:end].encode(self.encoding, self.errors))
 
     def shown(self) -> str:
         """The text for a reader: bytes that are no text become U+FFFD."""
@@ -65,7 +72,7 @@ def views(data: bytes) -> Iterator[TextView]:
             yield decode_after_bom(data, len(bom), encoding)
             return
     try:
-        yield TextView(raw=data.decode(), encoding="utf-8")
+        yield TextView(data.decode(), "utf-8")
     except UnicodeDecodeError:
         yield from legacy_views(data)
 
@@ -77,7 +84,7 @@ def decode_after_bom(data: bytes, start: int, encoding: str) -> TextView:
         # An odd last byte is no character: it lies behind the text and is never touched.
         end = len(data) - (len(data) - start) % 2
         raw, errors = data[start:end].decode(encoding, "surrogatepass"), "surrogatepass"
-    return TextView(raw=raw, encoding=encoding, errors=errors, start=start)
+    return TextView(raw, encoding, errors, start)
 
 
 def legacy_views(data: bytes) -> Iterator[TextView]:
@@ -85,7 +92,7 @@ def legacy_views(data: bytes) -> Iterator[TextView]:
     damaged = TextView(
         raw=data.decode("utf-8", "surrogateescape"), encoding="utf-8", errors="surrogateescape"
     )
-    plain = TextView(raw=data.decode("latin-1"), encoding="latin-1")
+    plain = TextView(data.decode("latin-1"), "latin-1")
     japanese, western = decode_strictly(data, "cp932"), decode_strictly(data, "cp1252")
     if is_mostly_utf8(data):
         order = (damaged, japanese, western, plain)
@@ -126,4 +133,4 @@ def decode_strictly(data: bytes, encoding: str) -> TextView | None:
             return None
     except UnicodeError:
         return None
-    return TextView(raw=raw, encoding=encoding)
+    return TextView(raw, encoding)

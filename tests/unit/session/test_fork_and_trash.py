@@ -22,7 +22,9 @@ def store(tmp_path: Path) -> SessionStore:
 
 @pytest.fixture
 def source(store: SessionStore, tmp_path: Path) -> SessionFolder:
-    store_session(tmp_path, short_log(), workspace_yaml="name: first\ncwd: /w\n", plan_md="# Plan\n")
+    store_session(
+        tmp_path, short_log(), workspace_yaml="name: first\ncwd: /w\n", plan_md="# Plan\n"
+    )
     return store.folder(SESSION)
 
 

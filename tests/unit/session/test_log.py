@@ -187,9 +187,7 @@ asyncio.run(main())
 def test_killing_a_writer_loses_nothing_that_was_reported_as_synced(path: Path) -> None:
     choose = random.Random(7)
     for _ in range(30):
-        child = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE
-        )
+        child = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE)
         assert child.stdout is not None
         for _ in range(choose.randint(1, 20)):
             child.stdout.readline()
@@ -209,9 +207,7 @@ def conversation(turns: int, size: int = 10) -> list[bytes]:
     turn = EVENTS[3:11]
     events = [EVENTS[0]]
     for number in range(turns):
-        events += [
-            (name, {**data, "content": f"{number} " + "x" * size}) for name, data in turn
-        ]
+        events += [(name, {**data, "content": f"{number} " + "x" * size}) for name, data in turn]
     return chain(events)
 
 

@@ -62,14 +62,16 @@ def test_a_simple_file_needs_no_yaml_parser() -> None:
 
     code = (
         "import sys; from trimtab.session.metadata import parse;"
-        "assert parse(b'id: abc\\ncwd: /a b\\nname: \"x: y\"\\n"
+        'assert parse(b\'id: abc\\ncwd: /a b\\nname: "x: y"\\n'
         "created_at: 2025-11-15T20:42:00.123Z\\nsummary_count: 0\\nuser_named: false\\n');"
         "assert 'yaml' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.parametrize("text", [b"a: [", b"- 1\n- 2\n", b"just text", b"a: !!python/none x", b"\0"])
+@pytest.mark.parametrize(
+    "text", [b"a: [", b"- 1\n- 2\n", b"just text", b"a: !!python/none x", b"\0"]
+)
 def test_what_makes_no_sense_is_a_configuration_error(text: bytes) -> None:
-    with pytest.raises(ConfigurationError, match="workspace.yaml"):
+    with pytest.raises(ConfigurationError, match=r"workspace\.yaml"):
         parse(text)

@@ -39,6 +39,8 @@ class AssistantIntent(EventData, type="assistant.intent", ephemeral=True):
 class AssistantReasoning(EventData, type="assistant.reasoning"):
     reasoning_id: str
     content: str
+    reasoning_opaque: str | None = None
+    """Ours: the opaque form, for models that give no readable one."""
 
 
 class AssistantReasoningDelta(EventData, type="assistant.reasoning_delta", ephemeral=True):

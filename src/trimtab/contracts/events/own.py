@@ -33,6 +33,7 @@ class PromptQueued(EventData, type="trimtab.prompt_queued"):
     text: str
     mode: str = "enqueue"
     source: str = "user"
+    billable: bool = True
     front: bool = False
     display: str | None = None
     attachments: list[JsonObject] | None = None

@@ -42,7 +42,7 @@ class Autopilot(Processor):
                 message=f"Continuing autonomously ({self._continues} of {self._max_continues})",
             )
         )
-        return Prompt(text=self._nudge, source="autopilot")
+        return Prompt(text=self._nudge, source="autopilot", billable=False)
 
     def _complete(self, run: Run, args: dict[str, object]) -> None:
         summary = str(args.get("summary") or "")

@@ -37,4 +37,4 @@ class StopGate(Processor):
             run.session.emit(SessionWarning(warning_type="agent_stop_block_limit", message=message))
             return Stop(reason="agent_stop_block_limit", exit_code=3, message=message)
         self._blocks += 1
-        return Prompt(text=reason, source="hook")
+        return Prompt(text=reason, source="hook", billable=False)

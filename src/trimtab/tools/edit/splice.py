@@ -38,17 +38,16 @@ def plan_edit(data: bytes, old: str, new: str) -> Splice | Mismatch:
         )
     refused: Mismatch | None = None
     for view in views(data):
-        plain = view.plain
-        places = find_places(plain, old)
+        places = find_places(view.plain, old)
         if len(places) > 1:
-            return ambiguous(plain, places)
+            return ambiguous(view.plain, places)
         if places:
             try:
-                return splice(data, view, plain, (places[0], old, new))
+                return splice(data, view, places[0], (old, new))
             except UnicodeEncodeError as error:
                 refused = unwritable(view, error)
         elif refused is None:
-            refused = unmatched(plain, old)
+            refused = unmatched(view.plain, old)
     assert refused is not None  # there is always a view
     return refused
 
@@ -65,17 +64,17 @@ def find_places(plain: str, old: str) -> list[int]:
     return places
 
 
-def splice(data: bytes, view: TextView, plain: str, change: tuple[int, str, str]) -> Splice:
-    at, old, new = change
+def splice(data: bytes, view: TextView, at: int, change: tuple[str, str]) -> Splice:
+    old, new = change
     lead, trail = common_lines(old, new)
     start, end = at + lead, at + len(old) - trail
     middle = new[lead : len(new) - trail]
-    raw_start, raw_end = view.raw_offset(start), view.raw_offset(end)
+    raw_start, raw_end = view.raw_span(start, end)
     styled = restyle(middle, view.raw, raw_start, raw_end)
-    first, last = view.byte_offset(raw_start), view.byte_offset(raw_end)
+    first, last = view.byte_span(raw_start, raw_end)
     return Splice(
         data=data[:first] + styled.encode(view.encoding) + data[last:],
-        hunk=describe(plain, start, end, middle),
+        hunk=describe(view.plain, start, end, middle),
     )
 
 

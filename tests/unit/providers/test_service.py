@@ -1,0 +1,217 @@
+import asyncio
+import json
+from asyncio import StreamReader, StreamWriter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from netkit import Listener, listening
+from trimtab.contracts.errors import AuthenticationError, ModelError
+from trimtab.contracts.messages import UserMessage
+from trimtab.contracts.provider import Delta, Reply, Request, TextDelta
+from trimtab.providers.endpoints import connect, from_environment
+from trimtab.providers.service import Service
+from trimtab.testing import ModelServer, Script
+
+REQUEST = Request(model="m-1", system="s", messages=[UserMessage.of("hi")])
+
+
+def service(url: str, **variables: str) -> Service:
+    environment = {f"COPILOT_PROVIDER_{name}": value for name, value in variables.items()}
+    choice = from_environment({"COPILOT_PROVIDER_BASE_URL": url, **environment})
+    assert choice is not None
+    return connect(choice, env={})
+
+
+async def ask(provider: Service, request: Request = REQUEST) -> tuple[list[Delta], Reply]:
+    items = [item async for item in provider.stream(request)]
+    *deltas, reply = items
+    assert isinstance(reply, Reply)
+    return [delta for delta in deltas if not isinstance(delta, Reply)], reply
+
+
+WIRES = [
+    {"TYPE": "openai"},
+    {"TYPE": "openai", "WIRE_API": "responses"},
+    {"TYPE": "anthropic"},
+    {"TYPE": "azure", "AZURE_API_VERSION": "2024-10-21"},
+]
+
+
+@pytest.mark.parametrize("variables", WIRES)
+@pytest.mark.parametrize("stream", [True, False])
+async def test_each_wire_works_streamed_and_whole(variables: dict[str, str], stream: bool) -> None:
+    script = Script.of(
+        [{"text": "Let me look.", "reasoning": "Hm.", "tools": [{"bash": {"command": "ls"}}, "x"]}]
+    )
+    async with ModelServer(script) as server:
+        provider = service(server.url, **variables)
+        deltas, reply = await ask(provider, msgspec.structs.replace(REQUEST, stream=stream))
+        await provider.aclose()
+        message = reply.message
+        assert message.text == "Let me look."
+        assert message.reasoning is not None
+        assert message.reasoning.text == "Hm."
+        assert [(call.name, call.arguments) for call in message.tool_calls] == [
+            ("bash", '{"command":"ls"}'),
+            ("x", "{}"),
+        ]
+        assert reply.finish_reason == "tool_calls"
+        assert reply.model == "m-1"
+        assert reply.request_id == "scripted-1"
+        assert reply.usage.input_tokens == server.usage.input_tokens
+        shown = "".join(one.text for one in deltas if isinstance(one, TextDelta))
+        assert shown == ("Let me look." if stream else "")
+
+
+async def test_headers_of_choice_and_request_are_sent_and_the_wire_model_replaces_the_id() -> None:
+    async with ModelServer(Script.of(["ok"])) as server:
+        provider = service(
+            server.url, API_KEY="secret", HEADERS="X-Team: blue\nUser-Agent: mine", WIRE_MODEL="w"
+        )
+        await ask(provider, msgspec.structs.replace(REQUEST, headers={"X-Initiator": "agent"}))
+        await provider.aclose()
+        (seen,) = server.requests
+        assert seen.headers["authorization"] == "Bearer secret"
+        assert seen.headers["x-team"] == "blue"
+        assert seen.headers["user-agent"] == "mine"
+        assert seen.headers["x-initiator"] == "agent"
+        assert seen.json["model"] == "w"
+
+
+async def test_a_key_command_is_run_for_every_request(tmp_path: Path) -> None:
+    counter = tmp_path / "n"
+    command = f"echo x >> {counter}; wc -l < {counter}"
+    async with ModelServer(Script.of([{"text": "ok", "repeat": 2}])) as server:
+        provider = service(server.url, API_KEY_COMMAND=command)
+        await ask(provider)
+        await ask(provider)
+        await provider.aclose()
+        keys = [seen.headers["authorization"].split() for seen in server.requests]
+        assert keys == [["Bearer", "1"], ["Bearer", "2"]]
+
+
+async def test_an_error_answer_is_raised_without_the_key_in_it() -> None:
+    failure = {"status": 401, "message": "Incorrect API key: top-secret-key"}
+    script = Script.of([{"error": failure}, {"error": {"status": 429, "headers": {"retry-after": "2"}}}])
+    async with ModelServer(script) as server:
+        provider = service(server.url, API_KEY="top-secret-key")
+        with pytest.raises(AuthenticationError) as refused:
+            await ask(provider)
+        assert "top-secret-key" not in refused.value.message
+        with pytest.raises(ModelError) as limited:
+            await ask(provider)
+        assert (limited.value.category, limited.value.retry_after) == ("rate_limit", 2.0)
+        await provider.aclose()
+
+
+@pytest.mark.parametrize("variables", WIRES[:3])
+@pytest.mark.parametrize("how", ["close", "reset", "half"])
+async def test_a_stream_that_breaks_gives_its_deltas_and_then_an_error(
+    variables: dict[str, str], how: str
+) -> None:
+    script = Script.of(
+        [{"text": "word " * 40, "tools": [{"bash": {"command": "ls"}}], "break": {"how": how, "after": 8}}]
+    )
+    async with ModelServer(script) as server:
+        provider = service(server.url, **variables)
+        seen: list[Any] = []
+
+        async def consume() -> None:
+            async for item in provider.stream(REQUEST):
+                seen.append(item)
+
+        with pytest.raises(ModelError) as caught:
+            await asyncio.wait_for(consume(), 10)
+        assert caught.value.category == "transport"
+        if how != "reset":
+            assert seen
+        assert not any(isinstance(item, Reply) for item in seen)
+        await provider.aclose()
+
+
+async def test_closing_the_stream_early_ends_the_request() -> None:
+    script = Script.of([{"text": "word " * 40, "break": {"how": "stall", "after": 5}}, "next"])
+    async with ModelServer(script) as server:
+        provider = service(server.url)
+        stream = provider.stream(REQUEST)
+        assert isinstance(await anext(stream), TextDelta)
+        await stream.aclose()
+        _, reply = await ask(provider)
+        assert reply.message.text == "next"
+        await provider.aclose()
+
+
+async def serve_raw(answer: bytes, request: Request = REQUEST) -> tuple[list[Delta], Reply]:
+    async def converse(listener: Listener, reader: StreamReader, writer: StreamWriter) -> None:
+        await listener.read(reader)
+        writer.write(answer)
+        await reader.read()
+
+    async with listening(converse) as server:
+        provider = service(server.url)
+        try:
+            return await asyncio.wait_for(ask(provider, request), 10)
+        finally:
+            await provider.aclose()
+
+
+WHOLE = b'{"choices":[{"message":{"content":"whole"},"finish_reason":"stop"}]}'
+EVENTS = (
+    b'data: {"choices":[{"delta":{"content":"streamed"}}]}\n\n'
+    b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\n'
+)
+
+
+async def test_a_whole_answer_to_a_streamed_request_is_read_all_the_same() -> None:
+    for head in (b"Content-Type: application/json\r\n", b""):
+        answer = b"HTTP/1.1 200 OK\r\n%bContent-Length: %d\r\n\r\n" % (head, len(WHOLE))
+        deltas, reply = await serve_raw(answer + WHOLE)
+        assert (deltas, reply.message.text) == ([], "whole")
+
+
+async def test_a_streamed_answer_to_a_whole_request_gives_no_deltas() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n"
+    plain = msgspec.structs.replace(REQUEST, stream=False)
+    deltas, reply = await serve_raw(head % len(EVENTS) + EVENTS, plain)
+    assert (deltas, reply.message.text) == ([], "streamed")
+
+
+async def test_the_reply_does_not_wait_for_a_connection_left_open_after_the_end() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    body = EVENTS + b"data: [DONE]\n\n"
+    deltas, reply = await serve_raw(head + b"%x\r\n%b\r\n" % (len(body), body))
+    assert (len(deltas), reply.message.text) == (1, "streamed")
+
+
+async def test_a_web_page_in_place_of_an_answer_is_an_error() -> None:
+    page = b"<html>Please log in to the network</html>"
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n"
+    with pytest.raises(ModelError, match="check that the address"):
+        await serve_raw(head % len(page) + page)
+
+
+async def test_connections_are_used_again_after_streams() -> None:
+    async with ModelServer(Script.of([{"text": "x" * 500, "repeat": 5}])) as server:
+        provider = service(server.url)
+        for _ in range(5):
+            await ask(provider)
+        assert server.connections == 1
+        await provider.aclose()
+
+
+async def test_conversations_side_by_side_do_not_mix() -> None:
+    async with ModelServer(Script.of([{"text": "ok", "repeat": "forever"}])) as server:
+        provider = service(server.url)
+        conversations = [[UserMessage.of(f"c{n}")] for n in range(12)]
+        for turn in range(3):
+            for messages in conversations:
+                messages.append(UserMessage.of(f"t{turn}"))
+                await ask(provider, msgspec.structs.replace(REQUEST, messages=messages))
+        await provider.aclose()
+        for number, seen in enumerate(server.requests):
+            texts = [message["content"] for message in json.loads(seen.body)["messages"][1:]]
+            turn, conversation = divmod(number, 12)
+            assert texts == [f"c{conversation}", *(f"t{one}" for one in range(turn + 1))]

@@ -1,0 +1,93 @@
+"""Whatever a service sends, a wire gives an answer or a model error, never another exception."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trimtab.contracts.errors import ModelError
+from trimtab.providers.sse import SseParser
+from trimtab.providers.wires import new_wire
+from wirekit import WIRES
+
+FRAMES = Path(__file__).parent / "frames"
+
+odd_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.sampled_from([1e308, -1.5, "", "text", "\ud800"]),
+    lambda inner: st.lists(inner, max_size=2)
+    | st.dictionaries(st.sampled_from(["type", "text", "name", "index", "error"]), inner),
+    max_leaves=4,
+)
+
+
+def events_of(wire: str) -> list[Any]:
+    events = []
+    for path in sorted((FRAMES / wire).glob("*.sse")):
+        for data in SseParser().feed(path.read_bytes()):
+            try:
+                events.append(json.loads(data))
+            except ValueError:
+                continue
+    return events
+
+
+EVENTS = {wire: events_of(wire) for wire in WIRES}
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [path]
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, item in items if isinstance(value, dict | list) else ():
+        found += places(item, (*path, key))
+    return found
+
+
+def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(value[path[0]], path[1:], new)
+    return copy
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@settings(max_examples=400, deadline=None)
+@given(data=st.data())
+def test_an_event_with_an_odd_value_in_any_place_is_survived(
+    wire: str, data: st.DataObject
+) -> None:
+    reader = new_wire(wire).reader()
+    whole = data.draw(st.booleans())
+    try:
+        for _ in range(data.draw(st.integers(1, 4))):
+            event = data.draw(st.sampled_from(EVENTS[wire]))
+            if data.draw(st.booleans()):
+                place = data.draw(st.sampled_from(places(event)))
+                event = replaced(event, place, data.draw(odd_values))
+            encoded = json.dumps(event).encode()
+            if whole:
+                response = event.get("response", event) if isinstance(event, dict) else event
+                new_wire(wire).reply(json.dumps(response).encode())
+            reader.feed(encoded)
+        reader.finish()
+    except ModelError:
+        pass
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize(
+    "body", [b"[" * 100_000, b'{"choices":' * 50_000, b"\xff\xfe", b'{"content":7}', b"{}"]
+)
+def test_bodies_made_to_exhaust_a_parser_are_model_errors(wire: str, body: bytes) -> None:
+    with pytest.raises(ModelError):
+        new_wire(wire).reply(body)
+    reader = new_wire(wire).reader()
+    with pytest.raises(ModelError):
+        reader.feed(body)
+        reader.finish()
