@@ -20,8 +20,10 @@ odd_values = st.recursive(
     | st.booleans()
     | st.integers(-(2**70), 2**70)
     | st.sampled_from([1e308, -1.5, "", "text", "\ud800"]),
-    lambda inner: st.lists(inner, max_size=2)
-    | st.dictionaries(st.sampled_from(["type", "text", "name", "index", "error"]), inner),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["type", "text", "name", "index", "error"]), inner)
+    ),
     max_leaves=4,
 )
 

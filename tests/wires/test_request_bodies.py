@@ -101,9 +101,7 @@ def test_chat_sends_calls_results_and_what_was_attached_to_a_call() -> None:
 
 def test_chat_sends_reasoning_back_in_the_field_it_came_in() -> None:
     said = Reasoning(text="hm", opaque="o", field="reasoning_content")
-    body = sent(
-        "openai-chat", UserMessage.of("hi"), AssistantMessage(text="yes", reasoning=said)
-    )
+    body = sent("openai-chat", UserMessage.of("hi"), AssistantMessage(text="yes", reasoning=said))
     assert body["messages"][2] == {
         "role": "assistant",
         "content": "yes",

@@ -51,9 +51,7 @@ def test_the_server_side_reads_what_the_client_side_asks(wire: str, data: st.Dat
 @wires
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_the_client_side_reads_what_the_server_side_answers(
-    wire: str, data: st.DataObject
-) -> None:
+def test_the_client_side_reads_what_the_server_side_answers(wire: str, data: st.DataObject) -> None:
     reply = data.draw(replies(wire))
     server = new_server_wire(wire)
     chunk = data.draw(st.integers(1, 50))

@@ -102,6 +102,7 @@ _WORDS = {
     "refused": ("The model service declined to answer", "reword the request"),
 }
 
+_STATUS_CODES = frozenset(map(str, range(400, 600)))
 _REQUEST_IDS = ("x-request-id", "request-id", "x-github-request-id", "apim-request-id", "cf-ray")
 _MESSAGE_LIMIT = 400
 
@@ -123,7 +124,7 @@ def from_response(
 def from_stream(value: Any, *, secrets: Sequence[str] = ()) -> ModelError:
     """The error object a service put into a stream that had begun well."""
     message, codes = _read_error(value)
-    status = next((int(code) for code in codes if code.isdigit() and len(code) == 3), None)
+    status = next((int(code) for code in codes if code in _STATUS_CODES), None)
     category = _category(status, message, codes)
     return _build(category, status, redact(message, secrets), codes)
 
@@ -185,7 +186,7 @@ def _read_body(body: bytes) -> tuple[str, list[str]]:
     """The service's own message and codes, from JSON in any of the known shapes, or text."""
     try:
         value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         text = body[:4096].decode("utf-8", "replace").strip()
         return ("" if text.startswith("<") else text), []
     if isinstance(value, list) and value:

@@ -12,11 +12,7 @@ from trimtab.session.records import JUNK, Damage, Record, whole
 # The stretch is read as Latin-1, where one character is one byte: JSON's structure is ASCII, so
 # offsets found in the text are offsets in the file, whatever the strings hold.
 _JUNK = JUNK.decode("latin-1")
-_EVENT_START = re.compile(
-    r"(?:^[ \t\r\0\xef\xbb\xbf]*|(?<=\}))\{"
-    r'|\{(?=\s*"(?:type|data|id|timestamp|parentId|agentId|ephemeral)"\s*:)',
-    re.MULTILINE,
-)
+_FIRST_KEY = re.compile(r'\s*"(?:type|data|id|timestamp|parentId|agentId|ephemeral)"\s*:')
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _CONTROL = re.compile(r"[\0-\x1f]")
 _REPLACEMENT = "\ufffd".encode()
@@ -60,8 +56,7 @@ def _events(raw: bytes, offset: int) -> Iterator[_Span]:
     at = 0
     # Bounds the work on rubbish made of countless beginnings; real stretches never come near.
     budget = 64 * len(text) + (1 << 20)
-    while budget > 0 and (found := _EVENT_START.search(text, at)):
-        start = found.end() - 1
+    while budget > 0 and (start := _find_start(text, at)) >= 0:
         try:
             value, end = _object.raw_decode(text, start)
         except json.JSONDecodeError as error:
@@ -78,17 +73,34 @@ def _events(raw: bytes, offset: int) -> Iterator[_Span]:
                 yield span
 
 
+def _find_start(text: str, at: int) -> int:
+    """The next brace that may open an event: at the edge of something, or by its first key."""
+    while (at := text.find("{", at)) >= 0:
+        if _FIRST_KEY.match(text, at + 1) or _before(text, at) in _EDGES:
+            return at
+        at += 1
+    return -1
+
+
+_EDGES = ("", "\n", "}")
+
+
+def _before(text: str, at: int) -> str:
+    """The character before a position, past any junk; none at the start."""
+    while at > 0 and text[at - 1] in _JUNK:
+        at -= 1
+    return text[at - 1 : at]
+
+
 def _is_event(value: Any, text: str, start: int, end: int) -> bool:
     """Whether a JSON object is an event, and not a part of a broken one around it."""
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         return False
-    while start > 0 and text[start - 1] in _JUNK:
-        start -= 1
-    before = text[start - 1 : start]
+    before = _before(text, start)
     while end < len(text) and text[end] in _JUNK:
         end += 1
     after = text[end : end + 1]
-    if before in ("", "\n", "}") and after in ("", "\n", "{"):
+    if before in _EDGES and after in ("", "\n", "{"):
         return True
     inside = before in (":", ",", "[") and after in (",", "}", "]")
     complete = value.get("id") and "data" in value and "timestamp" in value and "parentId" in value

@@ -143,7 +143,7 @@ def write(path: str, data: bytes, *, new: bool = False, stamp: Stamp | None = No
             if stamp is not None:
                 raise StaleFile(errno.ESTALE, "The file is gone", path) from None
     if found is None:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
+        make_directory(os.path.dirname(target))
         create(target, data, new)
         return
     if not stat.S_ISREG(found.st_mode):
@@ -152,6 +152,13 @@ def write(path: str, data: bytes, *, new: bool = False, stamp: Stamp | None = No
         raise StaleFile(errno.ESTALE, "The file has changed", path)
     if found.st_nlink > 1 or not replace(target, data, found):
         overwrite(target, data)
+
+
+def make_directory(path: str) -> None:
+    try:
+        os.makedirs(path, exist_ok=True)
+    except FileExistsError:  # said of the directory, it would be taken for said of the file
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
 
 
 def create(target: str, data: bytes, new: bool) -> None:

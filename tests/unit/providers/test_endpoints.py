@@ -97,9 +97,7 @@ def test_azure_addresses_deployments_by_date_and_its_current_interface_without()
         ("http://h?key=a", "/x?b=c", "http://h/x?b=c&key=a"),
     ],
 )
-def test_base_and_path_are_joined_as_people_write_them(
-    base: str, path: str, expected: str
-) -> None:
+def test_base_and_path_are_joined_as_people_write_them(base: str, path: str, expected: str) -> None:
     assert join_url(base, path, "m") == expected
 
 

@@ -56,9 +56,7 @@ def test_interim_answers_are_skipped(size: int) -> None:
 def test_a_tunnel_ends_with_its_head_if_it_was_granted() -> None:
     parser, _ = feed(b"HTTP/1.1 200 Established\r\n\r\n\x16\x03", 1000, tunnel=True)
     assert (parser.complete, parser.rest) == (True, b"\x16\x03")
-    refused, body = feed(
-        b"HTTP/1.1 407 Proxy\r\nContent-Length: 2\r\n\r\nno", 1000, tunnel=True
-    )
+    refused, body = feed(b"HTTP/1.1 407 Proxy\r\nContent-Length: 2\r\n\r\nno", 1000, tunnel=True)
     assert (refused.complete, body) == (True, b"no")
 
 

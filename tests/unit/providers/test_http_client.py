@@ -361,7 +361,9 @@ async def test_https_goes_through_a_tunnel_and_trusts_extra_certificates(
             client = HttpClient({"HTTPS_PROXY": proxy.url, variable: str(certificate)})
             assert await post(client, "https://model.example/v1") == (200, b"ok")
             assert await post(client, "https://model.example/v1") == (200, b"ok")
-            assert proxy.heads == ["CONNECT model.example:443 HTTP/1.1\r\nHost: model.example:443\r\n\r\n"]
+            assert proxy.heads == [
+                "CONNECT model.example:443 HTTP/1.1\r\nHost: model.example:443\r\n\r\n"
+            ]
             assert secure.heads[0].startswith("POST /v1 HTTP/1.1\r\nHost: model.example\r\n")
             await client.aclose()
             await asyncio.wait_for(proxy.idle(), 5)

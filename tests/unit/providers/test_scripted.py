@@ -132,7 +132,9 @@ async def test_errors_breaks_and_raw_streams_are_model_errors() -> None:
 
 
 async def test_a_stall_lasts_until_the_stream_is_closed() -> None:
-    provider = ScriptedProvider(Script.of([{"text": "abc", "chunk": 1, "break": {"how": "stall", "after": 1}}]))
+    provider = ScriptedProvider(
+        Script.of([{"text": "abc", "chunk": 1, "break": {"how": "stall", "after": 1}}])
+    )
     stream = provider.stream(request())
     assert isinstance(await anext(stream), TextDelta)
     with pytest.raises(TimeoutError):

@@ -95,7 +95,9 @@ async def test_a_key_command_is_run_for_every_request(tmp_path: Path) -> None:
 
 async def test_an_error_answer_is_raised_without_the_key_in_it() -> None:
     failure = {"status": 401, "message": "Incorrect API key: top-secret-key"}
-    script = Script.of([{"error": failure}, {"error": {"status": 429, "headers": {"retry-after": "2"}}}])
+    script = Script.of(
+        [{"error": failure}, {"error": {"status": 429, "headers": {"retry-after": "2"}}}]
+    )
     async with ModelServer(script) as server:
         provider = service(server.url, API_KEY="top-secret-key")
         with pytest.raises(AuthenticationError) as refused:
@@ -113,7 +115,13 @@ async def test_a_stream_that_breaks_gives_its_deltas_and_then_an_error(
     variables: dict[str, str], how: str
 ) -> None:
     script = Script.of(
-        [{"text": "word " * 40, "tools": [{"bash": {"command": "ls"}}], "break": {"how": how, "after": 8}}]
+        [
+            {
+                "text": "word " * 40,
+                "tools": [{"bash": {"command": "ls"}}],
+                "break": {"how": how, "after": 8},
+            }
+        ]
     )
     async with ModelServer(script) as server:
         provider = service(server.url, **variables)
@@ -180,7 +188,9 @@ async def test_a_streamed_answer_to_a_whole_request_gives_no_deltas() -> None:
 
 
 async def test_the_reply_does_not_wait_for_a_connection_left_open_after_the_end() -> None:
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
     body = EVENTS + b"data: [DONE]\n\n"
     deltas, reply = await serve_raw(head + b"%x\r\n%b\r\n" % (len(body), body))
     assert (len(deltas), reply.message.text) == (1, "streamed")

@@ -216,7 +216,11 @@ async def test_a_port_in_use_is_said_with_what_to_do() -> None:
 
 async def test_a_large_request_is_answered_in_milliseconds() -> None:
     async with ModelServer(Script.of([{"text": "ok", "repeat": "forever"}])) as server:
-        raw = http("POST", "/chat/completions", b'{"model":"m","stream":false,"x":"%b"}' % (b"y" * 2_000_000))
+        raw = http(
+            "POST",
+            "/chat/completions",
+            b'{"model":"m","stream":false,"x":"%b"}' % (b"y" * 2_000_000),
+        )
         times = []
         for _ in range(5):
             started = time.perf_counter()

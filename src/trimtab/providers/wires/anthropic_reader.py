@@ -41,20 +41,42 @@ class _Delta(msgspec.Struct, gc=False):
     stop_reason: str | None = None
 
 
+class _Source(msgspec.Struct, gc=False):
+    """The fields of all blocks we read; `type` says which of them mean something."""
+
+    type: str = ""
+    id: str | None = None
+    name: str | None = None
+    input: Any = None
+    text: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+    data: str | None = None
+
+
+class _Message(msgspec.Struct, gc=False):
+    id: str | None = None
+    model: str | None = None
+    usage: dict[str, Any] | None = None
+    content: list[_Source] | None = None
+    stop_reason: str | None = None
+    error: Any = None
+
+
 class _Event(msgspec.Struct, gc=False):
     """The fields of all events we read; `type` says which of them mean something."""
 
     type: str = ""
     index: int = 0
     delta: _Delta | None = None
-    content_block: dict[str, Any] | None = None
-    message: Any = None
+    content_block: _Source | None = None
+    message: _Message | None = None
     usage: dict[str, Any] | None = None
     error: Any = None
 
 
 _EVENT = msgspec.json.Decoder(_Event)
-_MESSAGE = msgspec.json.Decoder(dict[str, Any])
+_MESSAGE = msgspec.json.Decoder(_Message)
 
 
 class MessagesReader:
@@ -68,7 +90,7 @@ class MessagesReader:
         self.done = False
         self._freeform = freeform
         self._blocks: dict[int, _Block] = {}
-        self._message: dict[str, Any] = {}
+        self._message = _Message()
         self._usage: dict[str, Any] = {}
         self._stop: str | None = None
 
@@ -104,17 +126,16 @@ class MessagesReader:
             ),
             usage=read_usage(self._usage),
             finish_reason=reason,
-            model=self._message.get("model"),
-            request_id=self._message.get("id"),
+            model=self._message.model,
+            request_id=self._message.id,
         )
 
-    def load(self, message: dict[str, Any]) -> None:
+    def load(self, message: _Message) -> None:
         """Take a whole message at once."""
         self._message = message
-        self._usage = message.get("usage") or {}
-        self._stop = message.get("stop_reason") or "end_turn"
-        for index, content in enumerate(message["content"]):
-            self._blocks[index] = _Block(content)
+        self._usage = message.usage or {}
+        self._stop = message.stop_reason or "end_turn"
+        self._blocks = {index: _Block(source) for index, source in enumerate(message.content or ())}
 
     def _restored(self, call: ToolCall) -> ToolCall:
         if call.name not in self._freeform:
@@ -125,11 +146,11 @@ class MessagesReader:
         return msgspec.structs.replace(call, arguments=text, kind="custom")
 
     def _start(self, event: _Event) -> None:
-        self._message = event.message or {}
-        self._usage = dict(self._message.get("usage") or {})
+        self._message = event.message or _Message()
+        self._usage = dict(self._message.usage or {})
 
     def _start_block(self, event: _Event) -> None:
-        self._blocks[event.index] = _Block(event.content_block or {})
+        self._blocks[event.index] = _Block(event.content_block or _Source())
 
     def _change(self, event: _Event) -> None:
         if event.delta is not None and event.delta.stop_reason:
@@ -152,24 +173,27 @@ _HANDLERS: dict[str, Callable[[MessagesReader, _Event], None]] = {
 class _Block:
     """One content block while its pieces arrive."""
 
-    __slots__ = ("_pieces", "call", "kind", "source")
+    __slots__ = ("_opaque", "_pieces", "call", "kind")
 
-    def __init__(self, source: dict[str, Any]) -> None:
-        self.source = source
-        self.kind = str(source.get("type"))
+    def __init__(self, source: _Source) -> None:
+        self.kind = source.type
         self.call = CallBuilder()
-        self._pieces: list[str] = []
+        self._opaque = [source.signature or source.data or ""]
+        self._pieces = [source.text or source.thinking or ""]
         if self.kind == "tool_use":
-            self.call.id = str(source.get("id") or "")
-            self.call.name = str(source.get("name") or "")
-            if source.get("input"):
-                self.call.add(encode(source["input"]).decode())
-        elif self.kind in {"text", "thinking"}:
-            self._pieces.append(str(source.get(self.kind) or ""))
+            self.call.id = source.id or ""
+            self.call.name = source.name or ""
+            if source.input:
+                self.call.add(encode(source.input).decode())
 
     @property
     def text(self) -> str:
         return "".join(self._pieces)
+
+    @property
+    def opaque(self) -> str:
+        """A thought's signature, or all there is of a redacted one."""
+        return "".join(self._opaque)
 
     def take(self, delta: _Delta) -> Delta | None:
         if delta.text:
@@ -181,23 +205,24 @@ class _Block:
         if delta.partial_json:
             return self.call.add(delta.partial_json)
         if delta.signature:
-            self.source["signature"] = self.source.get("signature", "") + delta.signature
+            self._opaque.append(delta.signature)
         return None
 
     def thought(self) -> dict[str, Any]:
         """The block as the service wants it back."""
-        return {**self.source, "thinking": self.text} if self.kind == "thinking" else self.source
+        if self.kind == "redacted_thinking":
+            return {"type": self.kind, "data": self.opaque}
+        return {"type": self.kind, "thinking": self.text, "signature": self.opaque}
 
 
 def _reasoning(blocks: list[_Block]) -> Reasoning | None:
     thoughts = [block for block in blocks if block.kind in {"thinking", "redacted_thinking"}]
     if not thoughts:
         return None
-    last = thoughts[-1]
     return Reasoning(
         text="".join(block.text for block in thoughts) or None,
-        opaque=last.source.get("signature") or last.source.get("data"),
-        field=last.kind,
+        opaque=thoughts[-1].opaque or None,
+        field=thoughts[-1].kind,
         blocks=[block.thought() for block in thoughts],
     )
 
@@ -205,9 +230,9 @@ def _reasoning(blocks: list[_Block]) -> Reasoning | None:
 def read_reply(body: bytes, freeform: frozenset[str] = frozenset()) -> Reply:
     """Read a whole answer."""
     message = decode_frame(_MESSAGE, body)
-    if message.get("error"):
-        raise from_stream(message["error"])
-    if not isinstance(message.get("content"), list):
+    if message.error:
+        raise from_stream(message.error)
+    if message.content is None:
         raise unreadable()
     reader = MessagesReader(freeform)
     reader.load(message)

@@ -20,24 +20,50 @@ from trimtab.providers.wires.parts import (
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 
-# What services attach to a call and want back with it (thought signatures).
 _CALL_EXTRAS = ("extra_content", "provider_specific_fields", "thought_signature", "signature")
 
 _FINISH_REASONS = {"function_call": "tool_calls", "eos": "stop", "max_tokens": "length"}
+_DETAIL_TEXTS = frozenset({"text", "summary", "data"})
 _FINISH_RANKS = {"length": 0, "content_filter": 1, "tool_calls": 2, "stop": 4}
+
+
+class _Function(msgspec.Struct, gc=False):
+    """What a call names: a function with arguments, or a freeform tool with input."""
+
+    name: str | None = None
+    arguments: Any = None
+    input: str | None = None
+
+
+class _Call(msgspec.Struct, gc=False):
+    """A call, or a piece of one. The last four are what services attach and want back."""
+
+    index: int | None = None
+    id: str | int | None = None
+    function: _Function | None = None
+    custom: _Function | None = None
+    extra_content: Any = None
+    provider_specific_fields: Any = None
+    thought_signature: Any = None
+    signature: Any = None
+
+
+class _Part(msgspec.Struct, gc=False):
+    text: str | None = None
+    thinking: "list[_Part] | str | None" = None
 
 
 class _Content(msgspec.Struct, gc=False):
     """The `delta` of a streamed choice or the `message` of a whole one."""
 
-    content: Any = None
+    content: str | list[_Part] | None = None
     reasoning_content: Any = None
     reasoning: Any = None
     reasoning_text: Any = None
-    reasoning_opaque: Any = None
-    reasoning_details: Any = None
-    refusal: Any = None
-    tool_calls: list[dict[str, Any]] | None = None
+    reasoning_opaque: str | None = None
+    reasoning_details: list[dict[str, Any]] | None = None
+    refusal: str | None = None
+    tool_calls: list[_Call] | None = None
 
 
 class _Choice(msgspec.Struct, gc=False):
@@ -48,8 +74,8 @@ class _Choice(msgspec.Struct, gc=False):
 
 
 class _Chunk(msgspec.Struct, gc=False):
-    id: Any = None
-    model: Any = None
+    id: str | int | None = None
+    model: str | None = None
     choices: list[_Choice] | None = None
     usage: dict[str, Any] | None = None
     error: Any = None
@@ -89,7 +115,7 @@ class ChatReader:
             self._usage = chunk.usage
         if self._model is None:
             self._model = chunk.model or None
-            self._id = chunk.id or None
+            self._id = str(chunk.id) if chunk.id else None
         deltas: list[Delta] = []
         for choice in chunk.choices or ():
             index = choice.index or 0
@@ -129,7 +155,7 @@ class ChatReader:
     def _take(self, index: int, content: _Content, deltas: list[Delta]) -> None:
         text = content.content
         if text:
-            if type(text) is not str:
+            if not isinstance(text, str):
                 text = self._take_parts(text, deltas)
             self._take_text(index, text, deltas)
         thought = self._thoughts.take(content)
@@ -144,7 +170,7 @@ class ChatReader:
                     deltas.append(delta)
         if content.refusal:
             self._finish.setdefault(index, None)
-            self._refusal.append(str(content.refusal))
+            self._refusal.append(content.refusal)
             deltas.append(TextDelta(self._refusal[-1]))
 
     def _take_text(self, index: int, text: str, deltas: list[Delta]) -> None:
@@ -155,19 +181,16 @@ class ChatReader:
             self._text.append(text)
             deltas.append(TextDelta(text))
 
-    def _take_parts(self, parts: Any, deltas: list[Delta]) -> str:
+    def _take_parts(self, parts: list[_Part], deltas: list[Delta]) -> str:
         """Content given as a list of parts, of which some may be thoughts."""
-        texts = []
-        for part in parts if isinstance(parts, list) else ():
-            if not isinstance(part, dict):
-                continue
-            if isinstance(part.get("thinking"), list):
-                thought = "".join(str(one.get("text", "")) for one in part["thinking"])
+        for part in parts:
+            thought = part.thinking
+            if isinstance(thought, list):
+                thought = "".join(one.text or "" for one in thought)
+            if thought:
                 self._thoughts.add(None, thought)
                 deltas.append(ReasoningDelta(thought))
-            elif isinstance(part.get("text"), str):
-                texts.append(part["text"])
-        return "".join(texts)
+        return "".join(part.text or "" for part in parts)
 
 
 class _Thoughts:
@@ -179,12 +202,12 @@ class _Thoughts:
         self._field: str | None = None
         self._text: list[str] = []
         self._opaque: str | None = None
-        self._details: dict[Any, dict[str, Any]] = {}
+        self._details: dict[tuple[str, str], dict[str, Any]] = {}
 
     def take(self, content: _Content) -> str:
         """Gives the text among it. Services that fill two fields put the same into both."""
         if content.reasoning_opaque:
-            self._opaque = str(content.reasoning_opaque)
+            self._opaque = content.reasoning_opaque
         if content.reasoning_details:
             self._take_details(content.reasoning_details)
         text = content.reasoning_content or content.reasoning or content.reasoning_text
@@ -211,16 +234,15 @@ class _Thoughts:
             blocks=list(self._details.values()) or None,
         )
 
-    def _take_details(self, details: Any) -> None:
+    def _take_details(self, details: list[dict[str, Any]]) -> None:
         """Pieces of one detail share an index and a type; their texts follow each other."""
-        for detail in details if isinstance(details, list) else ():
-            if not isinstance(detail, dict):
-                continue
-            key = (detail.get("index", len(self._details)), detail.get("type"))
+        for detail in details:
+            key = (str(detail.get("index", len(self._details))), str(detail.get("type")))
             known = self._details.setdefault(key, {})
             for name, value in detail.items():
-                if name in {"text", "summary", "data"} and isinstance(value, str):
-                    known[name] = known.get(name, "") + value
+                before = known.get(name)
+                if name in _DETAIL_TEXTS and isinstance(value, str) and isinstance(before, str):
+                    known[name] = before + value
                 elif value is not None or name not in known:
                     known[name] = value
 
@@ -232,48 +254,48 @@ class _Calls:
 
     def __init__(self) -> None:
         self.all: list[CallBuilder] = []
-        self._slots: dict[tuple[int, Any], CallBuilder] = {}
+        self._slots: dict[tuple[int, int | None], CallBuilder] = {}
 
-    def take(self, choice: int, entry: dict[str, Any]) -> Delta | None:
-        custom = entry.get("custom")
-        function = custom or entry.get("function") or {}
-        name = function.get("name") or ""
-        call = self._find(choice, entry)
-        if call is None or _begins_another(call, entry.get("id"), name):
+    def take(self, choice: int, entry: _Call) -> Delta | None:
+        function = entry.custom or entry.function or _Function()
+        given = "" if entry.id is None else str(entry.id)
+        name = function.name or ""
+        call = self._find(choice, entry.index, given)
+        if call is None or _begins_another(call, given, name):
             call = CallBuilder()
-            self._slots[choice, entry.get("index")] = call
+            self._slots[choice, entry.index] = call
             self.all.append(call)
-        if not call.id and entry.get("id"):
-            given = str(entry["id"])
+        if given and not call.id:
             taken = any(given == other.id for other in self.all)
             call.id = new_call_id() if taken else given
         if name and call.held:
             call.name = _joined_name(call, name)
-        if custom:
+        if entry.custom:
             call.kind = "custom"
         for key in _CALL_EXTRAS:
-            if key in entry:
-                call.extra = {**(call.extra or {}), key: entry[key]}
-        return call.add(_arguments(function.get("input" if custom else "arguments")))
+            value = getattr(entry, key)
+            if value is not None:
+                call.extra = {**(call.extra or {}), key: value}
+        return call.add(_arguments(function.input if entry.custom else function.arguments))
 
-    def _find(self, choice: int, entry: dict[str, Any]) -> CallBuilder | None:
+    def _find(self, choice: int, index: int | None, given: str) -> CallBuilder | None:
         """The call a piece belongs to: by place, by id, or, with neither, the latest."""
-        if entry.get("index") is not None:
-            return self._slots.get((choice, entry["index"]))
-        same = [call for call in self.all if call.id and call.id == entry.get("id")]
+        if index is not None:
+            return self._slots.get((choice, index))
+        same = [call for call in self.all if call.id and call.id == given]
         return next(iter(same or self.all[-1:]), None)
 
 
-def _begins_another(call: CallBuilder, given_id: Any, name: str) -> bool:
+def _begins_another(call: CallBuilder, given: str, name: str) -> bool:
     """Whether an entry in a call's place is a new call: some services number all of them 0.
 
     Others repeat the name, or give a new id, with every piece; there the arguments are not whole.
     """
     if not name or not call.name:
         return False
-    if given_id and str(given_id) == call.id:
+    if given and given == call.id:
         return False
-    fresh = bool(given_id) or bool(call.arguments)
+    fresh = bool(given) or bool(call.arguments)
     return fresh and call.whole
 
 

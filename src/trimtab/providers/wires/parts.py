@@ -24,7 +24,7 @@ def decode_frame(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
     """Decode one event; what strict JSON forbids but services send (half an emoji) is let pass."""
     try:
         return decoder.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _decode_leniently(decoder.type, data)
 
 
@@ -33,8 +33,16 @@ def _decode_leniently(kind: type[T], data: bytes) -> T:
 
     try:
         value = json.loads(data.decode("utf-8", "replace"), strict=False)
-        return msgspec.convert(without_surrogates(value), kind)
+        return read_as(without_surrogates(value), kind)
     except (ValueError, RecursionError):
+        raise unreadable() from None
+
+
+def read_as(value: Any, kind: type[T]) -> T:
+    """`value` as the typed record it must be; anything else is an unreadable answer."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
         raise unreadable() from None
 
 
@@ -47,7 +55,7 @@ def parse_object(text: str) -> dict[str, Any] | None:
     """The JSON object in `text`, or None if there is none."""
     try:
         value = _ANY.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
@@ -73,7 +81,7 @@ def count(source: Any, *path: str) -> int | None:
         if not isinstance(source, dict):
             return None
         source = source.get(name)
-    return int(source) if isinstance(source, int | float) and source >= 0 else None
+    return int(source) if isinstance(source, int | float) and 0 <= source < 2**53 else None
 
 
 def add_counts(*values: int | None) -> int | None:
@@ -201,7 +209,7 @@ def read_body(body: bytes) -> dict[str, Any]:
     """The JSON object of a request; raises `ModelError` (status 400) for anything else."""
     try:
         value = _ANY.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise ModelError(

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from trimtab.contracts.errors import ModelError
 from trimtab.contracts.messages import AssistantMessage, Reasoning
 from trimtab.contracts.provider import Delta, ReasoningDelta, Reply, TextDelta, Usage
 from trimtab.providers.errors import from_stream
@@ -14,6 +15,7 @@ from trimtab.providers.wires.parts import (
     build_calls,
     count,
     decode_frame,
+    read_as,
     refused,
     unreadable,
 )
@@ -24,6 +26,42 @@ _CALL_TYPES = {"function_call": "function", "custom_tool_call": "custom"}
 _INCOMPLETE = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
+class _Part(msgspec.Struct, gc=False):
+    text: str | None = None
+    refusal: str | None = None
+
+
+class _Item(msgspec.Struct, gc=False):
+    """The fields of all items we read; `type` says which of them mean something."""
+
+    type: str = ""
+    id: str | None = None
+    call_id: str | None = None
+    name: str | None = None
+    arguments: str | None = None
+    input: str | None = None
+    phase: str | None = None
+    content: list[_Part] | None = None
+    summary: list[_Part] | None = None
+    encrypted_content: str | None = None
+
+
+class _Why(msgspec.Struct, gc=False):
+    reason: str | None = None
+
+
+class _Response(msgspec.Struct, gc=False):
+    """The answer as a whole. Items stay as they came: reasoning must go back unchanged."""
+
+    id: str | None = None
+    model: str | None = None
+    error: Any = None
+    status: str | None = None
+    incomplete_details: _Why | None = None
+    usage: dict[str, Any] | None = None
+    output: list[dict[str, Any]] | None = None
+
+
 class _Event(msgspec.Struct, gc=False):
     """The fields of all events we read; `type` says which of them mean something."""
 
@@ -31,7 +69,7 @@ class _Event(msgspec.Struct, gc=False):
     delta: Any = None
     output_index: int | None = None
     item: dict[str, Any] | None = None
-    response: dict[str, Any] | None = None
+    response: _Response | None = None
     error: Any = None
     code: Any = None
     message: Any = None
@@ -48,7 +86,7 @@ class ResponsesReader:
 
     def __init__(self) -> None:
         self.done = False
-        self._response: dict[str, Any] = {}
+        self._response = _Response()
         self._items: dict[int, dict[str, Any]] = {}
         self._calls: dict[int | None, CallBuilder] = {}
         self._text_item: int | None = None
@@ -69,7 +107,7 @@ class ResponsesReader:
         if not self.done:
             raise broken("the stream ended too early")
         items = [self._items[index] for index in sorted(self._items)]
-        return _reply(self._response, items or self._response.get("output") or [])
+        return _reply(self._response, items or self._response.output or [])
 
     def _take_text(self, event: _Event) -> Sequence[Delta]:
         if not isinstance(event.delta, str) or not event.delta:
@@ -96,12 +134,9 @@ class ResponsesReader:
         return () if delta is None else (delta,)
 
     def _begin_item(self, event: _Event) -> Sequence[Delta]:
-        item = event.item or {}
-        if item.get("type") in _CALL_TYPES:
-            call = CallBuilder()
-            call.id = str(item.get("call_id") or "")
-            call.name = str(item.get("name") or "")
-            self._calls[event.output_index] = call
+        item = read_as(event.item or {}, _Item)
+        if item.type in _CALL_TYPES:
+            self._calls[event.output_index] = _call(item)
         return ()
 
     def _end_item(self, event: _Event) -> Sequence[Delta]:
@@ -111,17 +146,16 @@ class ResponsesReader:
         return ()
 
     def _begin(self, event: _Event) -> Sequence[Delta]:
-        self._response = event.response or {}
+        self._response = event.response or _Response()
         return ()
 
     def _end(self, event: _Event) -> Sequence[Delta]:
-        self._response = event.response or {}
+        self._response = event.response or _Response()
         self.done = True
         return ()
 
     def _fail(self, event: _Event) -> Sequence[Delta]:
-        response = event.response or {}
-        raise from_stream(response.get("error") or {"message": "the response failed"})
+        raise _failure(event.response or _Response())
 
 
 _Handler = Callable[[ResponsesReader, _Event], Sequence[Delta]]
@@ -149,88 +183,85 @@ _GAP = "\n\n"
 def read_reply(body: bytes) -> Reply:
     """Read a whole answer."""
     response = decode_frame(_RESPONSE, body)
-    if response.get("error") or response.get("status") == "failed":
-        raise from_stream(response.get("error") or {"message": "the response failed"})
-    if not isinstance(response.get("output"), list):
+    if response.error or response.status == "failed":
+        raise _failure(response)
+    if response.output is None:
         raise unreadable()
-    return _reply(response, response["output"])
+    return _reply(response, response.output)
 
 
-_RESPONSE = msgspec.json.Decoder(dict[str, Any])
+_RESPONSE = msgspec.json.Decoder(_Response)
 
 
-def _reply(response: dict[str, Any], items: list[dict[str, Any]]) -> Reply:
+def _failure(response: _Response) -> ModelError:
+    return from_stream(response.error or {"message": "the response failed"})
+
+
+def _reply(response: _Response, raw: list[dict[str, Any]]) -> Reply:
+    items = read_as(raw, list[_Item])
     texts, refusals, phase = _messages(items)
-    why = (response.get("incomplete_details") or {}).get("reason")
-    cut = _INCOMPLETE.get(str(why)) if response.get("status") == "incomplete" or why else None
-    calls = build_calls(_calls(items), cut)
+    why = response.incomplete_details
+    cut = _INCOMPLETE.get(why.reason or "") if why is not None else None
+    calls = build_calls((_call(item) for item in items if item.type in _CALL_TYPES), cut)
     if cut == "content_filter" and not texts and not calls:
         raise refused("a filter blocked the answer")
     reason = cut or ("tool_calls" if calls else "refusal" if refusals else "stop")
-    usage = response.get("usage")
     return Reply(
         message=AssistantMessage(
             text=_GAP.join(texts + refusals),
             tool_calls=calls,
-            reasoning=_reasoning(items),
+            reasoning=_reasoning(items, raw),
             phase=phase,
         ),
-        usage=Usage(
-            input_tokens=count(usage, "input_tokens"),
-            output_tokens=count(usage, "output_tokens"),
-            cache_read_tokens=count(usage, "input_tokens_details", "cached_tokens"),
-            reasoning_tokens=count(usage, "output_tokens_details", "reasoning_tokens"),
-        ),
+        usage=_usage(response.usage),
         finish_reason=reason,
-        model=response.get("model"),
-        request_id=response.get("id"),
+        model=response.model,
+        request_id=response.id,
     )
 
 
-def _messages(items: list[dict[str, Any]]) -> tuple[list[str], list[str], str | None]:
+def _usage(usage: dict[str, Any] | None) -> Usage:
+    return Usage(
+        input_tokens=count(usage, "input_tokens"),
+        output_tokens=count(usage, "output_tokens"),
+        cache_read_tokens=count(usage, "input_tokens_details", "cached_tokens"),
+        reasoning_tokens=count(usage, "output_tokens_details", "reasoning_tokens"),
+    )
+
+
+def _messages(items: list[_Item]) -> tuple[list[str], list[str], str | None]:
     """The texts and refusals of the message items, and the phase of the last."""
     texts: list[str] = []
     refusals: list[str] = []
     phase = None
     for item in items:
-        if item.get("type") != "message":
-            continue
-        phase = item.get("phase")
-        parts = item.get("content") or ()
-        texts.append("".join(str(part.get("text") or "") for part in parts))
-        refusals += [str(part["refusal"]) for part in parts if part.get("refusal")]
+        if item.type == "message":
+            phase = item.phase
+            texts.append("".join(part.text or "" for part in item.content or ()))
+            refusals += [part.refusal for part in item.content or () if part.refusal]
     return [text for text in texts if text], refusals, phase
 
 
-def _calls(items: list[dict[str, Any]]) -> list[CallBuilder]:
-    builders = []
-    for item in items:
-        kind = _CALL_TYPES.get(str(item.get("type")))
-        if kind is None:
-            continue
-        call = CallBuilder()
-        call.kind = kind
-        call.id = str(item.get("call_id") or "")
-        call.name = str(item.get("name") or "")
-        call.add(str(item.get("input" if kind == "custom" else "arguments") or ""))
-        builders.append(call)
-    return builders
+def _call(item: _Item) -> CallBuilder:
+    call = CallBuilder()
+    call.kind = _CALL_TYPES[item.type]
+    call.id = item.call_id or ""
+    call.name = item.name or ""
+    call.add((item.input if call.kind == "custom" else item.arguments) or "")
+    return call
 
 
-def _reasoning(items: list[dict[str, Any]]) -> Reasoning | None:
-    blocks = [item for item in items if item.get("type") == "reasoning"]
-    if not blocks:
+def _reasoning(items: list[_Item], raw: list[dict[str, Any]]) -> Reasoning | None:
+    thoughts = [item for item in items if item.type == "reasoning"]
+    if not thoughts:
         return None
     texts = [
-        str(part.get("text") or "")
-        for block in blocks
-        for part in block.get("summary") or block.get("content") or ()
+        part.text for item in thoughts for part in item.summary or item.content or () if part.text
     ]
-    last = blocks[-1]
     return Reasoning(
-        text=_GAP.join(text for text in texts if text) or None,
-        opaque=last.get("id"),
-        encrypted=last.get("encrypted_content"),
+        text=_GAP.join(texts) or None,
+        opaque=thoughts[-1].id,
+        encrypted=thoughts[-1].encrypted_content,
         field=REASONING_FIELD,
-        blocks=blocks,
+        blocks=[block for block in raw if block.get("type") == "reasoning"],
     )

@@ -112,13 +112,13 @@ def neighbouring_newline(raw: str, at: int) -> str:
 
 def describe(plain: str, start: int, end: int, middle: str) -> Hunk:
     """What changes, in whole lines with some context."""
-    top, bottom = start, end
+    top, bottom = start, end - 1
     for _ in range(CONTEXT + 1):
         top = plain.rfind("\n", 0, top)
         if top < 0:
             break
     for _ in range(CONTEXT + 1):
-        bottom = plain.find("\n", bottom + (bottom > end))
+        bottom = plain.find("\n", bottom + 1)
         if bottom < 0:
             break
     top, bottom = top + 1, bottom if bottom >= 0 else len(plain)

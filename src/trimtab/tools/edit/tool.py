@@ -11,6 +11,7 @@ from trimtab.tools.edit.splice import Mismatch, Splice, plan_edit
 from trimtab.tools.files import fail, refuse_path, shown_contents, system_failure
 
 ATTEMPTS = 3
+PREVIEWED = 8 * 1024 * 1024
 STALE = (
     " Note: the file had been changed by something else since you last saw it; "
     "view it again before further edits."
@@ -64,7 +65,8 @@ class Edit:
 
     def _preview(self, args: Args, path: str, ctx: ToolContext) -> Splice | Mismatch | None:
         """What a permission question shows; that the edit may fail is found out by running it."""
-        if ctx.workspace.inspect(path).kind != "file":
+        info = ctx.workspace.inspect(path)
+        if info.kind != "file" or info.size > PREVIEWED:
             return None
         try:
             data = ctx.workspace.load(path).data
