@@ -23,7 +23,7 @@ print(log.count, len(log.findings))
 
 def write_big_log(path: Path) -> None:
     """Turns with tool calls; most of the bytes are tool output, some of it not ASCII."""
-    pad = r'a line of output \"quoted\" and über\n'
+    pad = r"a line of output \"quoted\" and über\n"
     turn = [*EVENTS[3:11], EVENTS[2]]
     large = sum(name == "tool.execution_complete" for name, _ in turn)
     repeats = (SIZE - 250 * COUNT) * len(turn) // (COUNT * large * len(pad.encode()))

@@ -214,7 +214,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(home: Path) -> None:
     assert child.wait(20) in (0, 141)
 
 
-REAL = {
+REAL: dict[str, tuple[list[tuple[str, dict[str, Any]]], str]] = {
     "1.0.35": (
         [
             ("session.start", {"sessionId": SESSION, "version": 1, "producer": "copilot-agent",

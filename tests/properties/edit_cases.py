@@ -8,7 +8,7 @@ import sys
 
 import msgspec
 
-from trimtab.tools.edit.splice import Splice, plan_edit
+from trimtab.tools.edit.splice import NO_FINAL_NEWLINE, Splice, plan_edit
 
 NEWLINES = {"lf": ["\n"], "crlf": ["\r\n"], "cr": ["\r"], "mixed": ["\n", "\r\n", "\r"]}
 WORDS = {
@@ -88,9 +88,25 @@ def check(case: Case) -> None:
     text = middle.decode(case.encoding)
     assert text.replace("\r\n", "\n").replace("\r", "\n") == case.new_str
     used = set(text.replace("\r\n", "N").replace("\r", "R").replace("\n", "L")) & set("NRL")
+    check_hunk(case, plan)
     allowed = {"\r\n": "N", "\r": "R", "\n": "L"}
     if case.before.count(b"\n") or case.before.count(b"\r") or "\n" in case.old_str:
         assert used <= {allowed[style] for style in case.styles}, (used, case)
+
+
+def check_hunk(case: Case, plan: Splice) -> None:
+    """The lines said to be removed and added are those of the file before and after."""
+    before, after = case.before.decode(case.encoding), case.after.decode(case.encoding, "replace")
+    melted = before.endswith("\r") and after.startswith("\n") and not case.new_str
+    # Latin-1 is shown as Windows-1252: the same bytes, but other characters in a few places.
+    if melted or case.after.endswith(TAIL) or case.encoding == "latin-1":
+        return
+    sides = ((case.before + case.old + case.after, plan.hunk.removed), (plan.data, plan.hunk.added))
+    for data, said in sides:
+        text = data.decode(case.encoding).removeprefix("\ufeff")
+        lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        shown = [line.removesuffix(NO_FINAL_NEWLINE) for line in said]
+        assert lines[plan.hunk.line - 1 :][: len(shown)] == shown, (case, plan.hunk)
 
 
 if __name__ == "__main__":

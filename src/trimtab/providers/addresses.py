@@ -40,7 +40,8 @@ def parse_url(text: str, what: str = "model service") -> Url:
     cut = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
     user, _, place = rest[:cut].rpartition("@")
     host, port = _split_port(place)
-    if not separator or scheme not in _PORTS or not host or not (not port or port.isdigit()):
+    valid = separator and scheme in _PORTS and _is_host(host) and _is_port(port)
+    if not valid:
         raise ModelError(
             f"The address of the {what} is not a valid http or https URL; correct "
             f"{_without_user(text, user)!r}.",
@@ -107,6 +108,16 @@ def _split_port(place: str) -> tuple[str, str]:
     if colon and ":" in port:
         return place.lower(), ""
     return host.lower(), port
+
+
+def _is_host(host: str) -> bool:
+    """Whether a look-up may be tried; longer labels and names cannot exist."""
+    labels = host.removesuffix(".").split(".")
+    return len(host) < 254 and all(0 < len(label) < 64 for label in labels) and host.isprintable()
+
+
+def _is_port(port: str) -> bool:
+    return not port or (port.isascii() and port.isdigit() and 0 < int(port) < 65536)
 
 
 def _ascii_host(host: str) -> str:

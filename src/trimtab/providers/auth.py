@@ -44,9 +44,14 @@ def auth_header(kind: AuthKind, key: str) -> dict[str, str]:
 async def _run(command: str, source: str) -> str:
     from asyncio.subprocess import DEVNULL, PIPE
 
-    process = await asyncio.create_subprocess_shell(
-        command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, start_new_session=True
-    )
+    try:
+        process = await asyncio.create_subprocess_shell(
+            command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, start_new_session=True
+        )
+    except OSError as error:
+        raise AuthenticationError(
+            f"The command in {source} cannot be started ({error.strerror}); correct it."
+        ) from None
     try:
         async with asyncio.timeout(_COMMAND_SECONDS):
             output, _ = await process.communicate()

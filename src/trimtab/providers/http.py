@@ -133,8 +133,10 @@ class HttpClient:
 
     async def aclose(self) -> None:
         """Close all connections that are not in use."""
-        for task in list(self._draining):
+        draining = list(self._draining)
+        for task in draining:
             task.cancel()
+        await asyncio.gather(*draining, return_exceptions=True)
         kept = [one for connections in self._idle.values() for one in connections]
         self._idle.clear()
         for connection in kept:

@@ -58,10 +58,10 @@ class Service:
                         yield delta
             reply = answer.reply()
             ended = True
-            known = request_id(response.headers) or reply.request_id
-            yield msgspec.structs.replace(reply, request_id=known)
         finally:
             response.close(expect_end=ended)
+        known = request_id(response.headers) or reply.request_id
+        yield msgspec.structs.replace(reply, request_id=known)
 
     async def aclose(self) -> None:
         await self._http.aclose()

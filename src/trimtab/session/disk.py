@@ -92,8 +92,14 @@ class DiskSync:
         try:
             folders, self._folders = self._folders, ()
             for folder in folders:
-                sync_dir(folder)
+                with suppress(PermissionError):  # a folder may be used but not read
+                    sync_dir(folder)
             _sync_data(self._fd)
+            if os.fstat(self._fd).st_nlink == 0:
+                self._failure = ConfigurationError(
+                    f"{self._path} was deleted while the session was in use: restore it from a "
+                    "backup, or start a new session."
+                )
         except OSError as error:
             if error.errno not in _CANNOT_SYNC:
                 # The system drops pages it could not write: a later success would prove nothing.

@@ -11,6 +11,13 @@ from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.ids import timestamp
 from trimtab.session.metadata import Metadata, parse, render
 
+_SIZE_LIMIT = 1 << 20
+
+
+def is_safe_name(name: str) -> bool:
+    """Whether a name can only mean a folder directly below `session-state`."""
+    return bool(name) and name[0] != "." and not any(character in name for character in "/\\\0")
+
 
 class SessionFolder(msgspec.Struct, frozen=True):
     """Paths below `session-state/<id>/`. Only the log and `workspace.yaml` exist from the start."""
@@ -49,8 +56,12 @@ class SessionFolder(msgspec.Struct, frozen=True):
     def read_metadata(self) -> Metadata:
         """What `workspace.yaml` says; nothing if there is none."""
         try:
-            with open(self.workspace_file, "rb") as file:
-                return parse(file.read())
+            # Whatever lies there, a pipe or a gigabyte, must not stop a list of sessions.
+            fd = os.open(self.workspace_file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            try:
+                return parse(os.read(fd, _SIZE_LIMIT))
+            finally:
+                os.close(fd)
         except FileNotFoundError:
             return {}
         except OSError as error:

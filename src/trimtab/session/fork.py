@@ -113,7 +113,9 @@ def _copy_files(source: SessionFolder, draft: SessionFolder) -> None:
     import shutil
 
     log = os.path.basename(source.events)
-    for entry in os.scandir(source.path):
+    with os.scandir(source.path) as found:
+        entries = list(found)
+    for entry in entries:
         target = os.path.join(draft.path, entry.name)
         if entry.name.startswith((log, "workspace.yaml", LOCK, "session.db")):
             continue

@@ -68,6 +68,9 @@ def _parse_yaml(text: str) -> Metadata:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
+        # An alias can make a few lines into gigabytes; no writer of this file uses one.
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=loader)):
+            raise ValueError("alias")
         document = yaml.load(text, Loader=loader)  # noqa: S506 - both are safe loaders
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigurationError(

@@ -57,15 +57,18 @@ def find_last(path: str, wire_name: str) -> int:
         end = os.fstat(fd).st_size
         while end > 0:
             begin = max(0, end - (_BLOCK << 2))
-            # The overlap finds a needle that lies across two blocks.
-            block = os.pread(fd, end - begin + len(needle), begin)
-            at = len(block)
-            while (at := block.rfind(needle, 0, at)) >= 0:
+            # A little more than the block, for a needle that begins in it and ends after it.
+            block = os.pread(fd, end - begin + len(needle) - 1, begin)
+            limit, end = len(block), begin
+            while (at := block.rfind(needle, 0, limit)) >= 0:
                 offset, line = _line_around(fd, begin + at)
-                record = whole(line, offset)
+                record = whole(line.strip(JUNK), offset)
                 if record and record.type == wire_name and record.agent_id is None:
                     return offset
-            end = begin
+                if offset <= begin:
+                    end = offset
+                    break
+                limit = offset - begin
     return 0
 
 

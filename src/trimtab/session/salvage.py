@@ -57,20 +57,33 @@ def _events(raw: bytes, offset: int) -> Iterator[_Span]:
     # Bounds the work on rubbish made of countless beginnings; real stretches never come near.
     budget = 64 * len(text) + (1 << 20)
     while budget > 0 and (start := _find_start(text, at)) >= 0:
-        try:
-            value, end = _object.raw_decode(text, start)
-        except json.JSONDecodeError as error:
-            budget -= error.pos - start + 64
-            at = start + 1
-            continue
-        except RecursionError:
-            at = start + 1
-            continue
-        at = end
-        if _is_event(value, text, start, end):
-            span = _mended(raw, start, end, offset)
+        value, at, read = _decode(text, start)
+        budget -= read
+        if _is_event(value, text, start, at):
+            span = _mended(raw, start, at, offset)
             if span:
                 yield span
+
+
+def _decode(text: str, start: int) -> tuple[Any, int, int]:
+    """The JSON value at `start`, where to go on, and how much text had to be read for that.
+
+    Looks at a growing piece, because a failure costs as much as the whole text it is found in.
+    """
+    size, read = 1 << 12, 0
+    while True:
+        piece = text[start : start + size]
+        read += len(piece)
+        try:
+            value, end = _object.raw_decode(piece)
+            return value, start + end, read
+        except json.JSONDecodeError as error:
+            cut_off = error.pos > len(piece) - 16 or error.msg.startswith("Unterminated")
+            if not cut_off or start + size >= len(text):
+                return None, start + 1, read
+        except RecursionError:
+            return None, start + 1, read
+        size <<= 3
 
 
 def _find_start(text: str, at: int) -> int:

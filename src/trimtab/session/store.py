@@ -9,7 +9,7 @@ from trimtab.config.files import cannot, make_private_dir, write_new_file
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import ConfigurationError, SessionNotFound, UsageError
 from trimtab.contracts.ids import is_uuid, new_id, timestamp
-from trimtab.session.folder import SessionFolder
+from trimtab.session.folder import SessionFolder, is_safe_name
 from trimtab.session.log import EventLog
 from trimtab.session.metadata import render
 from trimtab.session.summary import SessionSummary, last_used, summarize
@@ -116,15 +116,16 @@ class SessionStore:
         return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)
 
     def _names(self) -> Sequence[str]:
+        base = self.home.session_state
         try:
-            with os.scandir(self.home.session_state) as entries:
-                return [
-                    entry.name for entry in entries if is_safe_name(entry.name) and entry.is_dir()
-                ]
+            names = os.listdir(base)
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise cannot("read", self.home.session_state, error) from error
+            raise cannot("read", base, error) from error
+        return [
+            name for name in names if is_safe_name(name) and os.path.isdir(os.path.join(base, name))
+        ]
 
     def _make_folder(self, folder: SessionFolder) -> None:
         make_private_dir(self.home.session_state)
@@ -165,11 +166,6 @@ class SessionStore:
         return SessionNotFound(
             f"There is no session {text!r}.{hint} See `trimtab sessions list` for all of them."
         )
-
-
-def is_safe_name(name: str) -> bool:
-    """Whether a name can only mean a folder directly below `session-state`."""
-    return bool(name) and name[0] != "." and not any(character in name for character in "/\\\0")
 
 
 def _remove_new_folder(folder: SessionFolder) -> None:

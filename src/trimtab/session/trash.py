@@ -8,7 +8,7 @@ from trimtab.config.files import cannot, make_private_dir, sync_dir
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import ConfigurationError, SessionNotFound
 from trimtab.contracts.ids import timestamp
-from trimtab.session.folder import SessionFolder
+from trimtab.session.folder import SessionFolder, is_safe_name
 from trimtab.session.lease import take_lease
 from trimtab.session.summary import summarize
 
@@ -52,7 +52,7 @@ def list_trash(home: Home) -> list[Trashed]:
     for name in names:
         session_id, mark, deleted_at = name.rpartition("@")
         path = os.path.join(home.trash, name)
-        if mark and os.path.isdir(path):
+        if mark and is_safe_name(session_id) and os.path.isdir(path):
             summary = summarize(SessionFolder(session_id, path))
             found.append(Trashed(session_id, path, deleted_at, summary.title, summary.size))
     return sorted(found, key=lambda entry: entry.deleted_at, reverse=True)

@@ -53,9 +53,12 @@ class LocalWorkspace:
     def resolve(self, path: str) -> str:
         if path == "~" or path.startswith("~/"):
             path = self._home + path[1:]
-        joined = os.path.join(self.root, path)
-        # `..` behind a symlink is for the operating system to resolve.
-        return joined if ".." in joined.split("/") else os.path.normpath(joined)
+        parts = os.path.join(self.root, path).split("/")
+        if ".." in parts and "\0" not in path:
+            # What `..` behind a symlink means is for the operating system to say.
+            last = len(parts) - parts[::-1].index("..")
+            parts = [os.path.realpath("/".join(parts[:last])), *parts[last:]]
+        return os.path.normpath("/".join(parts))
 
     def inspect(self, path: str) -> PathInfo:
         return files.inspect(path)

@@ -20,7 +20,21 @@ def test_an_address_is_taken_apart(text: str, expected: Url) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "api.example.com", "ftp://h", "http://", "http://h:port", "http://:80", "/v1"]
+    "text",
+    [
+        "",
+        "api.example.com",
+        "ftp://h",
+        "http://",
+        "http://h:port",
+        "http://:80",
+        "/v1",
+        "http://h:0",
+        "http://h:99999",
+        "http://a..b",
+        "http://" + "a" * 64 + ".example",
+        "http://h:²",
+    ],
 )
 def test_a_bad_address_is_named_with_what_to_do(text: str) -> None:
     with pytest.raises(ModelError, match="correct") as caught:

@@ -126,7 +126,7 @@ def test_public_services_are_found_by_their_own_variables() -> None:
     ],
 )
 def test_a_bad_value_is_named_with_what_to_do(variables: dict[str, str]) -> None:
-    with pytest.raises(ConfigurationError, match="COPILOT_PROVIDER_.*(set it to|write)"):
+    with pytest.raises(ConfigurationError, match=r"COPILOT_PROVIDER_.*(set it to|write)"):
         choose(**variables)
 
 
@@ -137,5 +137,5 @@ def test_a_key_shows_neither_in_the_choice_nor_in_itself() -> None:
 
 @pytest.mark.parametrize("command", ["exit 3", "true", "exec cat /nonexistent-key"])
 async def test_a_command_that_gives_no_key_is_named(command: str) -> None:
-    with pytest.raises(AuthenticationError, match="MY_COMMAND gave no key.*run it yourself"):
+    with pytest.raises(AuthenticationError, match=r"MY_COMMAND gave no key.*run it yourself"):
         await Key(command=command, source="MY_COMMAND").reveal()

@@ -139,11 +139,9 @@ async def test_what_arrived_before_the_break_is_given_first() -> None:
     client = HttpClient({})
     async with listening(converse) as server:
         response = await client.request("POST", server.url, {}, BODY)
-        received = b""
+        assert await response.receive() == b"hello"
         with pytest.raises(ModelError, match="broke off"):
-            while data := await response.receive():
-                received += data
-        assert received == b"hello"
+            await response.receive()
         response.close()
 
 
@@ -262,14 +260,9 @@ async def test_an_unfinished_answer_is_closed_not_kept() -> None:
 async def test_nobody_listening_is_said_with_what_to_do() -> None:
     async with listening(answering) as server:
         url = server.url
-    with pytest.raises(ModelError, match="nothing listens there.*start the service") as caught:
+    with pytest.raises(ModelError, match=r"nothing listens there.*start the service") as caught:
         await post(HttpClient({}), url)
     assert caught.value.category == "transport"
-
-
-async def test_a_host_that_cannot_be_found_is_said_with_what_to_do() -> None:
-    with pytest.raises(ModelError, match="cannot be resolved.*check the address"):
-        await post(HttpClient({}), "http://no-such-host.invalid/")
 
 
 async def test_offline_only_this_machine_may_be_contacted() -> None:
@@ -320,7 +313,7 @@ async def test_a_proxy_that_refuses_is_said_with_what_to_do() -> None:
 
     async with listening(converse) as proxy:
         client = HttpClient({"HTTPS_PROXY": proxy.url})
-        with pytest.raises(ModelError, match="status 407.*correct HTTPS_PROXY"):
+        with pytest.raises(ModelError, match=r"status 407.*correct HTTPS_PROXY"):
             await post(client, "https://model.example/")
         assert proxy.heads[0].startswith("CONNECT model.example:443 HTTP/1.1\r\n")
 
@@ -356,22 +349,24 @@ async def test_https_goes_through_a_tunnel_and_trusts_extra_certificates(
         await asyncio.gather(pump(reader, inner_writer), pump(inner_reader, writer))
         await inner_writer.wait_closed()
 
-    async with listening(answering, tls=server_context(certificate)) as secure:
-        async with listening(tunnel) as proxy:
-            client = HttpClient({"HTTPS_PROXY": proxy.url, variable: str(certificate)})
-            assert await post(client, "https://model.example/v1") == (200, b"ok")
-            assert await post(client, "https://model.example/v1") == (200, b"ok")
-            assert proxy.heads == [
-                "CONNECT model.example:443 HTTP/1.1\r\nHost: model.example:443\r\n\r\n"
-            ]
-            assert secure.heads[0].startswith("POST /v1 HTTP/1.1\r\nHost: model.example\r\n")
-            await client.aclose()
-            await asyncio.wait_for(proxy.idle(), 5)
+    async with (
+        listening(answering, tls=server_context(certificate)) as secure,
+        listening(tunnel) as proxy,
+    ):
+        client = HttpClient({"HTTPS_PROXY": proxy.url, variable: str(certificate)})
+        assert await post(client, "https://model.example/v1") == (200, b"ok")
+        assert await post(client, "https://model.example/v1") == (200, b"ok")
+        assert proxy.heads == [
+            "CONNECT model.example:443 HTTP/1.1\r\nHost: model.example:443\r\n\r\n"
+        ]
+        assert secure.heads[0].startswith("POST /v1 HTTP/1.1\r\nHost: model.example\r\n")
+        await client.aclose()
+        await asyncio.wait_for(proxy.idle(), 5)
 
 
 async def test_a_certificate_nobody_vouches_for_is_refused(certificate: Path) -> None:
     async with listening(answering, tls=server_context(certificate)) as secure:
-        with pytest.raises(ModelError, match="cannot be trusted.*NODE_EXTRA_CA_CERTS") as caught:
+        with pytest.raises(ModelError, match=r"cannot be trusted.*NODE_EXTRA_CA_CERTS") as caught:
             await post(HttpClient({}), f"https://127.0.0.1:{secure.port}/")
         assert caught.value.category == "invalid"
 
@@ -379,5 +374,5 @@ async def test_a_certificate_nobody_vouches_for_is_refused(certificate: Path) ->
 async def test_a_missing_certificate_file_is_named() -> None:
     client = HttpClient({"NODE_EXTRA_CA_CERTS": "/nowhere/ca.pem"})
     async with listening(answering) as server:
-        with pytest.raises(ModelError, match="/nowhere/ca.pem.*NODE_EXTRA_CA_CERTS"):
+        with pytest.raises(ModelError, match=r"/nowhere/ca.pem.*NODE_EXTRA_CA_CERTS"):
             await post(client, f"https://127.0.0.1:{server.port}/")

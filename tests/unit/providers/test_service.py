@@ -1,8 +1,8 @@
 import asyncio
 import json
 from asyncio import StreamReader, StreamWriter
+from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -30,6 +30,10 @@ async def ask(provider: Service, request: Request = REQUEST) -> tuple[list[Delta
     *deltas, reply = items
     assert isinstance(reply, Reply)
     return [delta for delta in deltas if not isinstance(delta, Reply)], reply
+
+
+async def anext_reply(stream: AsyncGenerator[Delta | Reply, None]) -> Reply:
+    return next(iter([item async for item in stream if isinstance(item, Reply)]))
 
 
 WIRES = [
@@ -125,18 +129,12 @@ async def test_a_stream_that_breaks_gives_its_deltas_and_then_an_error(
     )
     async with ModelServer(script) as server:
         provider = service(server.url, **variables)
-        seen: list[Any] = []
-
-        async def consume() -> None:
-            async for item in provider.stream(REQUEST):
-                seen.append(item)
-
-        with pytest.raises(ModelError) as caught:
-            await asyncio.wait_for(consume(), 10)
-        assert caught.value.category == "transport"
+        stream = provider.stream(REQUEST)
         if how != "reset":
-            assert seen
-        assert not any(isinstance(item, Reply) for item in seen)
+            assert not isinstance(await asyncio.wait_for(anext(stream), 10), Reply)
+        with pytest.raises(ModelError) as caught:
+            await asyncio.wait_for(anext_reply(stream), 10)
+        assert caught.value.category == "transport"
         await provider.aclose()
 
 

@@ -126,6 +126,16 @@ async def test_a_failed_sync_is_reported_to_everyone_from_then_on() -> None:
         disk.finish()
 
 
+async def test_a_log_that_is_deleted_while_in_use_is_noticed(path: Path) -> None:
+    log = EventLog.create(str(path))
+    log.append(LINE)
+    os.unlink(path)
+    with pytest.raises(ConfigurationError, match="deleted while"):
+        await log.synced()
+    with pytest.raises(ConfigurationError, match="deleted while"):
+        log.close()
+
+
 FULL_DISK = """
 import resource, sys
 from trimtab.contracts.errors import ConfigurationError
@@ -223,6 +233,14 @@ def test_a_sub_agents_prompt_does_not_begin_a_turn(path: Path) -> None:
     lines.append(LINE.replace(b'{"type"', b'{"agentId":"sub","type"'))
     path.write_bytes(joined(lines) + LINE[:30])
     assert [record.line for record in tail_records(str(path))] == lines[-9:]
+
+
+def test_text_that_looks_like_a_prompt_does_not_begin_a_turn(path: Path) -> None:
+    lines = conversation(2)
+    fake = {"arguments": [{"type": "user.message", "n": n} for n in range(40_000)]}
+    lines += [event("tool.execution_start", fake, 9000 + n) for n in range(3)]
+    path.write_bytes(joined(lines))
+    assert [record.line for record in tail_records(str(path))] == lines[-11:]
 
 
 def test_a_log_without_a_prompt_is_its_own_tail(path: Path) -> None:

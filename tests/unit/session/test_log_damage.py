@@ -181,6 +181,27 @@ def test_countless_findings_are_counted_not_kept(path: Path) -> None:
     assert sum(finding.count for finding in findings) >= 9000
 
 
+@pytest.mark.parametrize(
+    "beginning",
+    [
+        b'{"id":x',
+        b'{"id":{',
+        b'{"type":"',
+        b'{"id":["',
+        b'{"id":"\n',
+        b"{",
+        b'{"data":[1,',
+        b"\xff{",
+    ],
+)
+@pytest.mark.timeout(30)
+def test_rubbish_made_of_countless_beginnings_takes_no_time(path: Path, beginning: bytes) -> None:
+    data = joined([A]) + beginning * (1_000_000 // len(beginning)) + b"\n" + joined([B])
+    lines, kinds = opened(path, data)
+    assert lines == [A, B]
+    assert kinds == ["garbage"]
+
+
 def test_a_log_that_is_no_file_is_a_clear_error(path: Path) -> None:
     path.mkdir()
     with pytest.raises(ConfigurationError, match="not a file"):

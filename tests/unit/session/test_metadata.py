@@ -70,7 +70,8 @@ def test_a_simple_file_needs_no_yaml_parser() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [b"a: [", b"- 1\n- 2\n", b"just text", b"a: !!python/none x", b"\0"]
+    "text",
+    [b"a: [", b"- 1\n- 2\n", b"just text", b"a: !!python/none x", b"\0", b"a: &b [1]\nc: *b"],
 )
 def test_what_makes_no_sense_is_a_configuration_error(text: bytes) -> None:
     with pytest.raises(ConfigurationError, match=r"workspace\.yaml"):

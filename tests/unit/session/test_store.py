@@ -160,6 +160,8 @@ def test_the_list_is_newest_first_and_survives_bad_folders(
     (tmp_path / "session-state" / "folder" / "events.jsonl").unlink()
     (tmp_path / "session-state" / "folder" / "events.jsonl").mkdir()
     (tmp_path / "session-state" / "a file").write_text("")
+    (tmp_path / "session-state" / "loop").symlink_to("loop")
+    os.mkfifo(tmp_path / "session-state" / "missing" / "workspace.yaml")
     listed = {summary.id: summary for summary in store.list()}
     assert set(listed) == {"old", "new", "rubbish", "missing", "folder"}
     order = [summary.id for summary in store.list()]

@@ -2,6 +2,7 @@ import json
 import threading
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -133,7 +134,8 @@ def test_exports_survive_data_of_any_shape() -> None:
 
 
 def test_a_summary_survives_data_of_any_shape(tmp_path: Path) -> None:
-    for number, data in enumerate([1, "text", None, [], {"context": 5}, {"content": {}}]):
+    odd: list[Any] = [1, "text", None, [], {"context": 5}, {"content": {}}]
+    for number, data in enumerate(odd):
         lines = [
             b'{"type":"%s","data":%s,"id":""}' % (name, json.dumps(data).encode())
             for name in (b"session.start", b"user.message")

@@ -335,6 +335,6 @@ def read_usage(usage: dict[str, Any] | None) -> Usage:
         input_tokens=count(usage, "prompt_tokens"),
         output_tokens=count(usage, "completion_tokens"),
         cache_read_tokens=cached,
-        cache_write_tokens=count(usage, "prompt_tokens_details", "cache_creation_tokens"),
+        cache_write_tokens=count(usage, "prompt_tokens_details", "cache_write_tokens"),
         reasoning_tokens=count(usage, "completion_tokens_details", "reasoning_tokens"),
     )

@@ -112,13 +112,13 @@ def _usage(usage: Usage) -> dict[str, Any]:
         "completion_tokens": usage.output_tokens or 0,
         "total_tokens": (usage.input_tokens or 0) + (usage.output_tokens or 0),
     }
-    details: dict[str, Any] = {}
-    if usage.cache_read_tokens is not None:
-        details["cached_tokens"] = usage.cache_read_tokens
-    if usage.cache_write_tokens is not None:
-        details["cache_creation_tokens"] = usage.cache_write_tokens
-    if details:
-        encoded["prompt_tokens_details"] = details
+    details = {
+        "cached_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+    }
+    known = {name: value for name, value in details.items() if value is not None}
+    if known:
+        encoded["prompt_tokens_details"] = known
     if usage.reasoning_tokens is not None:
         encoded["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
     return encoded

@@ -82,24 +82,51 @@ class _Framer:
 def _item_frames(frame: _Framer, index: int, item: dict[str, Any], chunk: int) -> Iterator[bytes]:
     place = {"output_index": index, "item_id": item.get("id")}
     yield frame("response.output_item.added", {"output_index": index, "item": _opened(item)})
-    if item["type"] == "reasoning":
-        for number, part in enumerate(item.get("summary") or ()):
-            where = {**place, "summary_index": number}
-            yield frame("response.reasoning_summary_part.added", where)
-            for piece in cut(part["text"], chunk):
-                yield frame("response.reasoning_summary_text.delta", {**where, "delta": piece})
-    elif item["type"] == "message":
-        part = item["content"][0]
-        kind = "refusal" if "refusal" in part else "output_text"
-        for piece in cut(part.get("refusal") or part.get("text", ""), chunk):
-            where = {**place, "content_index": 0}
-            yield frame(f"response.{kind}.delta", {**where, "delta": piece})
-    else:
-        _, field, event = _CALLS["custom" if item["type"] == "custom_tool_call" else "function"]
-        for piece in cut(item[field], chunk):
-            yield frame(f"{event}.delta", {**place, "delta": piece})
-        yield frame(f"{event}.done", {**place, field: item[field]})
+    yield from _CONTENT_FRAMES[item["type"]](frame, place, item, chunk)
     yield frame("response.output_item.done", {"output_index": index, "item": item})
+
+
+def _summary_frames(
+    frame: _Framer, place: dict[str, Any], item: dict[str, Any], chunk: int
+) -> Iterator[bytes]:
+    for number, part in enumerate(item.get("summary") or ()):
+        where = {**place, "summary_index": number}
+        empty = {"type": "summary_text", "text": ""}
+        yield frame("response.reasoning_summary_part.added", {**where, "part": empty})
+        for piece in cut(part["text"], chunk):
+            yield frame("response.reasoning_summary_text.delta", {**where, "delta": piece})
+        yield frame("response.reasoning_summary_text.done", {**where, "text": part["text"]})
+        yield frame("response.reasoning_summary_part.done", {**where, "part": part})
+
+
+def _message_frames(
+    frame: _Framer, place: dict[str, Any], item: dict[str, Any], chunk: int
+) -> Iterator[bytes]:
+    part = item["content"][0]
+    kind, field = ("refusal", "refusal") if "refusal" in part else ("output_text", "text")
+    where = {**place, "content_index": 0}
+    yield frame("response.content_part.added", {**where, "part": {**part, field: ""}})
+    for piece in cut(part[field], chunk):
+        yield frame(f"response.{kind}.delta", {**where, "delta": piece})
+    yield frame(f"response.{kind}.done", {**where, field: part[field]})
+    yield frame("response.content_part.done", {**where, "part": part})
+
+
+def _call_frames(
+    frame: _Framer, place: dict[str, Any], item: dict[str, Any], chunk: int
+) -> Iterator[bytes]:
+    _, field, event = _CALLS["custom" if item["type"] == "custom_tool_call" else "function"]
+    for piece in cut(item[field], chunk):
+        yield frame(f"{event}.delta", {**place, "delta": piece})
+    yield frame(f"{event}.done", {**place, field: item[field]})
+
+
+_CONTENT_FRAMES = {
+    "reasoning": _summary_frames,
+    "message": _message_frames,
+    "function_call": _call_frames,
+    "custom_tool_call": _call_frames,
+}
 
 
 def _opened(item: dict[str, Any]) -> dict[str, Any]:
@@ -176,8 +203,13 @@ def _usage(usage: Usage) -> dict[str, Any]:
         "output_tokens": usage.output_tokens or 0,
         "total_tokens": (usage.input_tokens or 0) + (usage.output_tokens or 0),
     }
-    if usage.cache_read_tokens is not None:
-        encoded["input_tokens_details"] = {"cached_tokens": usage.cache_read_tokens}
+    details = {
+        "cached_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+    }
+    known = {name: value for name, value in details.items() if value is not None}
+    if known:
+        encoded["input_tokens_details"] = known
     if usage.reasoning_tokens is not None:
         encoded["output_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
     return encoded

@@ -225,6 +225,7 @@ def _usage(usage: dict[str, Any] | None) -> Usage:
         input_tokens=count(usage, "input_tokens"),
         output_tokens=count(usage, "output_tokens"),
         cache_read_tokens=count(usage, "input_tokens_details", "cached_tokens"),
+        cache_write_tokens=count(usage, "input_tokens_details", "cache_write_tokens"),
         reasoning_tokens=count(usage, "output_tokens_details", "reasoning_tokens"),
     )
 

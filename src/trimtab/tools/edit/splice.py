@@ -94,11 +94,15 @@ def restyle(text: str, raw: str, start: int, end: int) -> str:
     if "\n" not in text:
         return text
     styles = re.findall("\r\n|\r|\n", raw[start:end]) or [neighbouring_newline(raw, start)]
-    if set(styles) == {"\n"}:
-        return text
     lines = text.split("\n")
     ends = [styles[min(i, len(styles) - 1)] for i in range(len(lines) - 1)]
-    return "".join(line + newline for line, newline in zip(lines, [*ends, ""], strict=True))
+    styled = "".join(line + newline for line, newline in zip(lines, [*ends, ""], strict=True))
+    # A newline of its own must not melt into one with half of a pair beside it.
+    if styled.startswith("\n") and raw[start - 1 : start] == "\r":
+        styled = "\r" + styled
+    if styled.endswith("\r") and raw[end : end + 1] == "\n":
+        styled += "\n"
+    return styled
 
 
 def neighbouring_newline(raw: str, at: int) -> str:

@@ -1,0 +1,166 @@
+"""How arguments are read: parsed, repaired, checked."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.tool import ToolResult
+from trimtab.tools.arguments import read_arguments
+from trimtab.tools.catalog import builtin_tools
+
+SPEC = ToolSpec(
+    name="sample",
+    description="",
+    parameters={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "Path of the file"},
+            "count": {"type": "integer", "minimum": 1, "maximum": 9},
+            "ratio": {"type": "number"},
+            "force": {"type": "boolean"},
+            "names": {"type": "array", "items": {"type": "string"}, "maxItems": 3},
+            "range": {"type": "array", "items": {"type": "integer"}, "minItems": 2},
+            "mode": {"type": "string", "enum": ["sync", "async"]},
+            "shellId": {"type": "string"},
+            "options": {"type": "object", "properties": {"deep": {"type": "integer"}}},
+        },
+        "required": ["path"],
+    },
+)
+
+
+def read(text: str) -> dict[str, Any]:
+    value = read_arguments(SPEC, text)
+    assert isinstance(value, dict), value
+    return value
+
+
+def refuse(text: str, spec: ToolSpec = SPEC) -> ToolResult:
+    value = read_arguments(spec, text)
+    assert isinstance(value, ToolResult), value
+    assert value.kind == "failure"
+    assert value.text.startswith("ERROR: Your input to the tool was invalid")
+    assert spec.name in value.text
+    return value
+
+
+@pytest.mark.parametrize(
+    ("given_value", "wanted"),
+    [
+        ('"count": 5', {"count": 5}),
+        ('"count": "5"', {"count": 5}),
+        ('"count": 5.0', {"count": 5}),
+        ('"ratio": "0.5"', {"ratio": 0.5}),
+        ('"force": "true"', {"force": True}),
+        ('"force": "False"', {"force": False}),
+        ('"shellId": 5', {"shellId": "5"}),
+        ('"shell_id": "a"', {"shellId": "a"}),
+        ('"names": "a"', {"names": ["a"]}),
+        ('"names": ["a", 5]', {"names": ["a", "5"]}),
+        ('"names": "[\\"a\\", \\"b\\"]"', {"names": ["a", "b"]}),
+        ('"range": "[2, 40]"', {"range": [2, 40]}),
+        ('"range": ["2", 40]', {"range": [2, 40]}),
+        ('"mode": null', {}),
+        ('"options": "{\\"deep\\": \\"1\\"}"', {"options": {"deep": 1}}),
+        ('"unheard": 1', {}),
+    ],
+)
+def test_near_misses_are_repaired(given_value: str, wanted: dict[str, Any]) -> None:
+    assert read(f'{{"path": "x", {given_value}}}') == {"path": "x", **wanted}
+
+
+def test_arguments_put_into_a_string_again_are_taken_out() -> None:
+    assert read('"{\\"path\\": \\"x\\"}"') == {"path": "x"}
+
+
+def test_raw_newlines_in_strings_are_accepted() -> None:
+    assert read('{"path": "a\nb"}') == {"path": "a\nb"}
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        ("{}", '"path": Required'),
+        ("", '"path": Required'),
+        ('{"path": null}', '"path": Required'),
+        ('{"path": ["x"]}', '"path": Expected string, received array'),
+        ('{"path": "x", "count": "five"}', '"count": Expected integer, received string'),
+        ('{"path": "x", "count": 0}', '"count": Must be at least 1'),
+        ('{"path": "x", "count": 10}', '"count": Must be at most 9'),
+        ('{"path": "x", "count": true}', '"count": Expected integer, received boolean'),
+        ('{"path": "x", "range": [1]}', '"range": Must have at least 2 items'),
+        ('{"path": "x", "names": ["a", {}]}', '"names.1": Expected string, received object'),
+        (
+            '{"path": "x", "mode": "later"}',
+            "\"mode\": Invalid enum value. Expected 'sync' | 'async', received 'later'",
+        ),
+        (
+            '{"path": "x", "options": {"deep": []}}',
+            '"options.deep": Expected integer, received array',
+        ),
+    ],
+)
+def test_what_cannot_be_repaired_is_named(text: str, summary: str) -> None:
+    refusal = refuse(text)
+    assert refusal.summary == summary
+    assert summary in refusal.text
+
+
+def test_the_model_learns_what_was_expected_and_what_was_unknown() -> None:
+    text = refuse('{"file_path": "x"}').text
+    assert "Path of the file" in text
+    assert 'Unknown fields: "file_path"' in text
+
+
+@pytest.mark.parametrize("text", ['{"path": "x', "{path: x}", "[1]", "7", '{"path": "x"}}'])
+def test_malformed_json_is_reported_as_such(text: str) -> None:
+    refusal = refuse(text)
+    assert "malformed JSON" in refusal.text
+    assert refusal.summary is not None
+    assert refusal.summary.startswith("Malformed JSON")
+
+
+def test_other_schemas_are_checked_by_a_full_validator() -> None:
+    spec = ToolSpec(
+        name="full",
+        description="",
+        parameters={
+            "type": "object",
+            "properties": {"n": {"type": "integer", "multipleOf": 2}, "s": {"pattern": "^a"}},
+            "required": ["n"],
+            "additionalProperties": False,
+        },
+    )
+    assert read_arguments(spec, '{"n": 4, "s": "abc"}') == {"n": 4, "s": "abc"}
+    assert read_arguments(spec, '{"n": "4"}') == {"n": 4}
+    assert '"n"' in str(refuse('{"n": 3}', spec).summary)
+    assert "required" in str(refuse("{}", spec).summary)
+
+
+def test_a_schema_that_points_elsewhere_is_not_fetched() -> None:
+    spec = ToolSpec(name="far", description="", parameters={"$ref": "http://127.0.0.1:9/schema"})
+    assert read_arguments(spec, '{"n": 4}') == {"n": 4}
+
+
+def test_freeform_input_is_passed_on() -> None:
+    spec = ToolSpec(name="patch", description="", format={"type": "grammar"})
+    assert read_arguments(spec, "*** Begin") == {"input": "*** Begin"}
+
+
+@given(st.text() | st.binary().map(lambda raw: raw.decode("utf-8", "replace")))
+def test_any_text_gives_arguments_or_a_failure(text: str) -> None:
+    value = read_arguments(SPEC, text)
+    assert isinstance(value, dict) or value.kind == "failure"
+
+
+def test_the_built_in_schemas_need_no_validator_and_stay_small() -> None:
+    import msgspec
+
+    from trimtab.tools.schema import is_simple
+
+    specs = [tool.spec for tool in builtin_tools().values()]
+    assert all(is_simple(spec.parameters) for spec in specs)
+    assert len(msgspec.json.encode(specs)) < 9 * 1024
