@@ -31,7 +31,6 @@ class Connection(asyncio.Protocol):
         self.origin = origin
         self.loop = asyncio.get_running_loop()
         self.transport: asyncio.Transport | None = None
-        self.exchanges = 0
         self.idle_since = 0.0
         self._timeouts = timeouts
         self._parser: MessageParser | None = None
@@ -82,7 +81,6 @@ class Connection(asyncio.Protocol):
         await self._write(head, body)
         while parser.head is None:
             await self._wait()
-        self.exchanges += 1
         self._watch()
         return parser.head
 

@@ -46,6 +46,10 @@ class Lease:
             self._fd = None
 
 
+HANDOVER = 2.0
+"""Seconds a dead owner's lock may outlive it: a child it was just starting has the file open."""
+
+
 def lock_file(fd: int) -> None:
     """Lock an open file for this process alone, or raise `BlockingIOError`."""
     import fcntl
@@ -57,6 +61,7 @@ def take_lease(folder: str, *, lock: Callable[[int], None] = lock_file) -> Lease
     """Become the one writer of the session in `folder`, or raise `SessionInUse`."""
     path = os.path.join(folder, NAME)
     me = msgspec.json.encode(_myself())
+    patience = time.monotonic() + HANDOVER
     while True:
         try:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -74,12 +79,19 @@ def take_lease(folder: str, *, lock: Callable[[int], None] = lock_file) -> Lease
             return Lease(fd, None)
         except BlockingIOError:
             os.close(fd)
-            raise in_use(folder) from None
+            if _owner_lives(path) or time.monotonic() > patience:
+                raise in_use(folder) from None
+            time.sleep(0.01)
         except OSError as error:
             os.close(fd)
             if error.errno not in _NO_FLOCK:
                 raise cannot("lock", folder, error) from error
             return _take_exclusive_file(folder, me)
+
+
+def _owner_lives(path: str) -> bool:
+    owner = _read_owner(path)
+    return owner is None or owner.is_alive()
 
 
 def find_owner(folder: str) -> Owner | None:

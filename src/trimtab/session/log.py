@@ -2,12 +2,13 @@
 
 import errno
 import os
+import time
 from contextlib import suppress
 
 from trimtab.config.files import cannot
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.session.disk import DiskSync
-from trimtab.session.lease import Lease, in_use, lock_file, take_lease
+from trimtab.session.lease import HANDOVER, Lease, in_use, lock_file, take_lease
 from trimtab.session.records import Record, read_records, tail_records
 from trimtab.session.repair import Finding, check_readable, repair
 
@@ -125,9 +126,15 @@ _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
 
 def _lock_too(fd: int) -> None:
     """Lock the log itself as well: the lock file beside it can be deleted by hand."""
-    try:
-        lock_file(fd)
-    except BlockingIOError:
-        raise
-    except OSError:
-        pass  # no file locks here; the lease has found another way
+    patience = time.monotonic() + HANDOVER
+    while True:
+        try:
+            lock_file(fd)
+        except BlockingIOError:
+            if time.monotonic() > patience:
+                raise
+            time.sleep(0.01)
+        except OSError:
+            return  # no file locks here; the lease has found another way
+        else:
+            return

@@ -213,7 +213,7 @@ def _edge_kind(edges: bytes, has_record: bool) -> str | None:
 
 def _leniently(line: bytes, offset: int) -> Record | None:
     """What other writers produce is whole if our reader understands it; NUL never is."""
-    if b"\0" in line or line[:1] != b"{":
+    if line[:1] != b"{" or line[-1:] != b"}" or b"\0" in line:
         return None
     try:
         line.decode("utf-8", "surrogatepass")

@@ -35,10 +35,11 @@ class Unread(Protocol):
 class Capture:
     """Output that comes through a pipe."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, largest: int = LARGEST) -> None:
         self.path = path
         self.kept = 0
         self.lost = 0
+        self._largest = largest
         self._read = 0
         self._memory = bytearray()
         self._file: int | None = None
@@ -51,10 +52,13 @@ class Capture:
             self.kept += len(chunk)
             return
         self._tail = (self._tail + chunk[-TAIL:])[-TAIL:]
-        if (self._spilled or self._spill()) and self.kept < LARGEST:
+        if (self._spilled or self._spill()) and not self.is_full():
             self._write(chunk)
         else:
             self.lost += len(chunk)
+
+    def is_full(self) -> bool:
+        return self.kept >= self._largest
 
     def has_unread(self) -> bool:
         return self._read < self.kept

@@ -47,10 +47,9 @@ class Program:
         except TimeoutError:
             timed_out = True
         finally:
+            self._close()
             if self._code is None:
                 await custody.end(self._tag, self._pid)
-                custody.bury(self._pid)
-            self._close()
         return Finished(exit_code=self._code, errors=bytes(self._errors), timed_out=timed_out)
 
     def _start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> None:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from trimtab.contracts.workspace import Command, CommandState, ShellError, ShellInfo
 from trimtab.workspace import custody
-from trimtab.workspace.capture import LARGEST, Capture, LogFile, Unread
+from trimtab.workspace.capture import Capture, LogFile, Unread
 
 READ_SIZE = 1 << 16
 """What a pipe holds at first. It is widened for those who print much: fewer turns back and forth."""
@@ -165,7 +165,7 @@ class Shell:
         self.output.add(chunk)
         if self.listener is not None:
             self.listener(chunk)
-        if self.foreground and self.output.kept >= LARGEST and not self.flooded:
+        if self.foreground and self.output.is_full() and not self.flooded:
             self.flooded = True
             self._begin(self.kill())
 

@@ -199,7 +199,7 @@ def test_rubbish_made_of_countless_beginnings_takes_no_time(path: Path, beginnin
     data = joined([A]) + beginning * (1_000_000 // len(beginning)) + b"\n" + joined([B])
     lines, kinds = opened(path, data)
     assert lines == [A, B]
-    assert kinds == ["garbage"]
+    assert "garbage" in kinds
 
 
 def test_a_log_that_is_no_file_is_a_clear_error(path: Path) -> None:

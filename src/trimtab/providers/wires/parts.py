@@ -5,14 +5,14 @@ Finish reasons are given in one vocabulary, whatever the wire calls them: `stop`
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 import msgspec
 
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.messages import Image, ToolCall
-from trimtab.contracts.provider import Delta, ToolCallDelta, Usage
+from trimtab.contracts.provider import Delta, ToolCallDelta
 from trimtab.providers.wires.encoding import encode, without_surrogates
 
 T = TypeVar("T")
@@ -114,9 +114,11 @@ def unreadable() -> ModelError:
 
 
 def cut_call(finish_reason: str | None) -> ModelError:
-    """A call is only half there, and asking again would end in the same place."""
-    if finish_reason == "content_filter":
-        return refused("a filter ended the answer inside a tool call")
+    """A call is only half there; after a limit or a filter, asking again would change nothing."""
+    if finish_reason in {"content_filter", "refusal"}:
+        return refused("the answer was ended inside a tool call")
+    if finish_reason != "length":
+        return broken("it ended inside a tool call")
     return ModelError(
         "The model reached its output limit inside a tool call; raise the limit or ask for a "
         "smaller step.",
@@ -177,9 +179,13 @@ class CallBuilder:
 
 
 def build_calls(builders: Iterable[CallBuilder], finish_reason: str | None) -> tuple[ToolCall, ...]:
-    """The calls of a finished answer; raises `ModelError` where one is only half there."""
+    """The calls of a finished answer; raises `ModelError` where one is only half there.
+
+    After an ordinary end, arguments that are no JSON are the model's mistake and come out as they
+    are; after any other end they are what was cut off.
+    """
     calls = []
-    cut = finish_reason in {"length", "content_filter"}
+    cut = finish_reason not in {None, "stop", "tool_calls"}
     for builder in builders:
         if cut and (not builder.name or not _complete(builder)):
             raise cut_call(finish_reason)
@@ -191,12 +197,6 @@ def build_calls(builders: Iterable[CallBuilder], finish_reason: str | None) -> t
 
 def _complete(builder: CallBuilder) -> bool:
     return bool(builder.arguments) and builder.kind == "function" and builder.whole
-
-
-def merge_usage(old: Usage, new: Mapping[str, int | None]) -> Usage:
-    """`old` with every count `new` knows."""
-    known = {name: value for name, value in new.items() if value is not None}
-    return msgspec.structs.replace(old, **known) if known else old
 
 
 def cut(text: str, size: int) -> Iterator[str]:
