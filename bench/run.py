@@ -55,9 +55,9 @@ class Bench:
     ) -> tuple[list[Spent], list[Spent]]:
         """Runs of `count` turns: ours and the floor's, in turn."""
         prompt = ["-p", "Work until you are done.", "--output-format", "json", "--allow-all"]
-        ours = [self.trimtab, "-C", self.project, *prompt]
+        ours: list[str | Path] = [self.trimtab, "-C", self.project, *prompt]
         kind = "shell" if call is SHELL else "read"
-        floor = [
+        floor: list[str | Path] = [
             self.python,
             "-I",
             FLOOR,

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.errors import ConfigurationError, ModelError
+from trimtab.providers.addresses import parse_url
 from trimtab.providers.auth import AuthKind, Key
 from trimtab.providers.service import Service
 
@@ -88,11 +89,22 @@ _KNOWN = (
 def from_environment(env: Mapping[str, str]) -> ProviderChoice | None:
     """The service the environment names, or None. Raises `ConfigurationError` for a bad value."""
     if env.get(PREFIX + "BASE_URL"):
-        return _custom(env)
+        return _checked(_custom(env), PREFIX + "BASE_URL")
     for known in _KNOWN:
         if env.get(known.key) or env.get(known.address):
-            return _public(known, env)
+            return _checked(_public(known, env), known.address)
     return None
+
+
+def _checked(choice: ProviderChoice, variable: str) -> ProviderChoice:
+    try:
+        parse_url(choice.base_url)
+    except ModelError:
+        raise ConfigurationError(
+            f"{variable} is {choice.base_url!r}, which is no web address; set it to one like "
+            "http://127.0.0.1:8000/v1."
+        ) from None
+    return choice
 
 
 def connect(

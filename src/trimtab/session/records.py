@@ -98,6 +98,8 @@ def whole(line: bytes, offset: int) -> Record | None:
         envelope = peek(line)
         if not line.isascii():
             line.decode()  # the data has been skipped, not checked
+    except msgspec.ValidationError:
+        return None
     except (ValueError, RecursionError):
         return _leniently(line, offset)
     return _record(line, offset, envelope)

@@ -14,6 +14,7 @@ from conformance import check_lines
 from killkit import well_formed
 from trimtab import LiveSession, Prompt, Runtime, SessionOptions
 from trimtab.contracts.events.envelope import Event
+from trimtab.contracts.messages import ToolMessage
 from trimtab.contracts.permission import Answer, Ask
 from trimtab.runtime.options import Client, LimitOptions, PermissionOptions
 from trimtab.session.session import replay
@@ -102,7 +103,7 @@ async def test_abort_takes_effect_at_once_in_every_state_and_loses_no_text(
 async def test_after_an_abort_the_session_goes_on_with_what_was_queued(tmp_path: Path) -> None:
     async with opened(
         tmp_path, [{"text": "x", "delay": 60}, {"text": "two"}, {"text": "three"}]
-    ) as (live, watch, provider):
+    ) as (live, watch, _):
         live.send("first")
         live.send("second")
         await watch.saw("model.call_start")
@@ -159,7 +160,7 @@ async def test_queued_prompts_survive_the_process_and_wait_to_be_asked_for(tmp_p
 async def test_a_withdrawn_prompt_is_never_answered(tmp_path: Path) -> None:
     async with opened(tmp_path, [{"text": "one", "delay": 0.05}, {"text": "never"}]) as (
         live,
-        watch,
+        _,
         provider,
     ):
         live.send("first")
@@ -181,7 +182,7 @@ async def test_the_deadline_ends_a_run_in_any_state(tmp_path: Path) -> None:
 
 @pytest.mark.proves("VSC-41")
 async def test_a_subscriber_hears_nothing_after_it_left(tmp_path: Path) -> None:
-    async with opened(tmp_path, [{"text": "one"}, {"text": "two"}]) as (live, watch, _):
+    async with opened(tmp_path, [{"text": "one"}, {"text": "two"}]) as (live, _, _):
         heard: list[str] = []
         leave = live.subscribe(lambda event, _: heard.append(event.type))
         await live.ask("first")
@@ -208,7 +209,7 @@ async def test_a_rejection_ends_the_turn_and_its_words_reach_the_model_next_time
         assert stop.reason == "rejected"
         assert watch.of("permission.completed")[0].result["kind"] == "denied-interactively-by-user"
         await live.ask("go on")
-        told = [m.text for m in provider.requests[-1].messages if hasattr(m, "call_id")]
+        told = [m.text for m in provider.requests[-1].messages if isinstance(m, ToolMessage)]
         assert "use the staging database" in told[0]
 
 

@@ -9,7 +9,7 @@ import pytest
 from logkit import event, joined, lines_in, short_log
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.session.log import EventLog, Finding
-from trimtab.session.repair import examine
+from trimtab.session.repair import examine, sound_records
 
 A, B, C = short_log()[2:5]
 TEXT = event("user.message", {"content": "one\ntwo"}, 7)
@@ -150,7 +150,8 @@ def test_a_part_of_a_torn_record_is_never_taken_for_an_event(path: Path) -> None
     inner = event("user.message", {"content": "forged"}, 50).decode()
     outer = event("tool.execution_start", {"arguments": {"a": [json.loads(inner)], "b": 1}}, 8)
     for at in range(20, len(outer) - 1):
-        lines, _ = opened(path, A + b"\n" + outer[:at] + b"\n" + B + b"\n")
+        path.write_bytes(A + b"\n" + outer[:at] + b"\n" + B + b"\n")
+        lines = [record.line for record in sound_records(str(path))]
         assert B in lines
         assert at == outer.index(inner.encode()) + len(inner) or not any(
             json.loads(line)["type"] == "user.message" for line in lines if line not in (A, B)
