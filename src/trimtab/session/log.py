@@ -57,18 +57,22 @@ class EventLog:
         lease = take_lease(folder)
         fd = -1
         try:
-            examination = repair(path)
             fd = os.open(path, _APPEND)
             _lock_too(fd)
-        except BlockingIOError:
-            os.close(fd)
+            examination = repair(path)
+            if not os.path.samestat(os.fstat(fd), os.stat(path)):  # a mended log is a new file
+                old, fd = fd, -1
+                os.close(old)
+                fd = os.open(path, _APPEND)
+                _lock_too(fd)
+        except BaseException as error:
+            if fd >= 0:
+                os.close(fd)
             lease.release()
-            raise in_use(folder) from None
-        except OSError as error:
-            lease.release()
-            raise cannot("open", path, error) from error
-        except BaseException:
-            lease.release()
+            if isinstance(error, BlockingIOError):
+                raise in_use(folder) from None
+            if isinstance(error, OSError):
+                raise cannot("open", path, error) from error
             raise
         log = cls(path, fd, lease, os.fstat(fd).st_size)
         log.count = examination.count

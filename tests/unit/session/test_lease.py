@@ -114,8 +114,12 @@ def test_deleting_the_lock_file_does_not_let_a_second_writer_in(tmp_path: Path) 
     path.write_bytes(joined(short_log()))
     log = EventLog.open(str(path))
     (tmp_path / NAME).unlink()
+    half_written = short_log()[0][:40]
+    with path.open("ab") as file:
+        file.write(half_written)
     with pytest.raises(SessionInUse):
         EventLog.open(str(path))
+    assert path.read_bytes() == joined(short_log()) + half_written
     log.close()
     EventLog.open(str(path)).close()
 

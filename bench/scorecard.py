@@ -1,0 +1,136 @@
+"""`make scorecard`: the promises measured at full size. Each line says what was tried and what failed."""
+
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "tests")]
+
+KILLS = 1000
+EDITS = 50_000
+ABORTS = 40
+
+
+def say(promise: int, what: str, figure: str, *, ok: bool) -> bool:
+    print(f"{promise:>2}  {what:<58} {figure:<34} {'ok' if ok else 'MISSED'}", flush=True)
+    return ok
+
+
+async def kills() -> bool:
+    """Promise 1: SIGKILL at random moments, then resume."""
+    from killkit import kill_and_resume, random_kills
+
+    folder = Path(tempfile.mkdtemp(prefix="trimtab-kills-"))
+    gate = asyncio.Semaphore(2)
+    failures: list[str] = []
+
+    async def one(number: int, kill: Any) -> None:
+        async with gate:
+            try:
+                await kill_and_resume(folder / str(number), kill)
+            except (AssertionError, Exception) as error:  # each failure is counted, whatever it is
+                failures.append(f"{number}: {error}")
+
+    moments = random_kills(KILLS, seed=20_000)
+    await asyncio.gather(*(one(number, kill) for number, kill in enumerate(moments)))
+    for failure in failures[:5]:
+        print(f"    {failure}")
+    return say(
+        1,
+        "random SIGKILLs, then reopened and resumed",
+        f"{KILLS - len(failures)} of {KILLS}",
+        ok=not failures,
+    )
+
+
+def tests(promise: int, what: str, *selection: str) -> bool:
+    """A family of tests as a measure."""
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", *selection]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    last = next(
+        (
+            line
+            for line in reversed(result.stdout.split("\n"))
+            if "passed" in line or "failed" in line
+        ),
+        "",
+    )
+    if result.returncode:
+        print(result.stdout[-2000:])
+    figure = last.strip("= ") or ("all passed" if not result.returncode else "failed")
+    return say(promise, what, figure, ok=result.returncode == 0)
+
+
+def edits() -> bool:
+    """Promise 2: random edits in every newline style and encoding."""
+    program = ROOT / "tests" / "properties" / "edit_cases.py"
+    result = subprocess.run(
+        [sys.executable, program, str(EDITS)], capture_output=True, text=True, check=False
+    )
+    return say(
+        2,
+        f"{EDITS:,} random edits, bytes outside the hunk",
+        result.stdout.strip()[-34:],
+        ok=result.returncode == 0,
+    )
+
+
+async def aborts() -> bool:
+    """Promise 10: from abort to idle, in every state."""
+    from livekit import STATES, opened
+
+    times: list[float] = []
+    for name in STATES:
+        replies, event, options = STATES[name]
+        for _ in range(ABORTS):
+            folder = Path(tempfile.mkdtemp(prefix="trimtab-abort-"))
+            async with opened(folder, replies, **options) as (live, watch, _provider):
+                live.send("go")
+                await watch.saw(event)
+                began = time.perf_counter()
+                await live.abort()
+                times.append((time.perf_counter() - began) * 1000)
+    p99 = statistics.quantiles(times, n=100)[98]
+    return say(
+        10,
+        f"cancel in {len(STATES)} states, {len(times)} times, p99",
+        f"{p99:.0f} ms (target 200)",
+        ok=p99 <= 200,
+    )
+
+
+async def main() -> int:
+    results = []
+    steps: list[Callable[[], bool | Awaitable[bool]]] = [
+        kills,
+        lambda: tests(
+            1,
+            "corruption corpus: every byte x every damage",
+            "tests/unit/session/test_log_corruption.py",
+        ),
+        lambda: tests(
+            1,
+            "230 MB / 74,000 events listed, opened, shown",
+            "tests/behaviour/test_sessions_big_log.py",
+        ),
+        edits,
+        lambda: tests(5, "injected failures x output x stdin", "tests/e2e/test_failures.py"),
+        aborts,
+    ]
+    for step in steps:
+        outcome = step()
+        results.append(outcome if isinstance(outcome, bool) else await outcome)
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    os.environ["PYTHONWARNINGS"] = "ignore"
+    sys.exit(asyncio.run(main()))
