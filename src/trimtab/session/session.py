@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from trimtab.contracts.events.codec import decode_wanted, encode
+from trimtab.contracts.events.codec import decode, encode
 from trimtab.contracts.events.envelope import Event, EventData
 from trimtab.contracts.ids import is_uuid, new_id, timestamp
 from trimtab.session.log import EventLog, read_records
@@ -71,9 +71,8 @@ def replay(path: str) -> Projections:
     projections = Projections()
     wanted = projections.wanted
     for record in read_records(path):
-        event = decode_wanted(record.line, wanted)
-        if event is not None:
-            projections.apply(event)
+        if record.type in wanted:
+            projections.apply(decode(record.line))
     return projections
 
 

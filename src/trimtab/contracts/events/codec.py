@@ -1,7 +1,6 @@
 """Events to lines of JSON and back; every line we write is safe for any line-based reader."""
 
 import json
-from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -27,7 +26,7 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel"):
     id: str = ""
     timestamp: str = ""
     parent_id: str | None = None
-    ephemeral: bool = False
+    ephemeral: bool | None = None
     agent_id: str | None = None
 
 
@@ -60,16 +59,6 @@ def decode(line: bytes) -> Event:
         return _decode_leniently(line)
 
 
-def decode_wanted(line: bytes, wanted: Collection[str]) -> Event | None:
-    """Read one line if its type is wanted; other events are checked, not turned into objects."""
-    try:
-        envelope = _envelope_decoder.decode(line)
-        return _open(envelope) if envelope.type in wanted else None
-    except msgspec.DecodeError:
-        event = _decode_leniently(line)
-        return event if event.type in wanted else None
-
-
 def _open(envelope: Envelope) -> Event:
     wire_name = envelope.type
     decoder = _data_decoders.get(wire_name)
@@ -87,7 +76,7 @@ def _open(envelope: Envelope) -> Event:
         id=envelope.id,
         timestamp=envelope.timestamp,
         parent_id=envelope.parent_id,
-        ephemeral=envelope.ephemeral,
+        ephemeral=bool(envelope.ephemeral),
         agent_id=envelope.agent_id,
     )
 
@@ -96,8 +85,9 @@ def _decode_leniently(line: bytes) -> Event:
     """Accept what other writers produce: lone surrogates, NaN, raw control characters."""
     try:
         plain = json.loads(line, strict=False)
-        event = msgspec.convert({"parentId": None, "id": "", "timestamp": "", **plain}, Event)
-    except (ValueError, TypeError, RecursionError) as error:
+        given = {name: value for name, value in plain.items() if value is not None}
+        event = msgspec.convert({"parentId": None, "id": "", "timestamp": "", **given}, Event)
+    except (ValueError, AttributeError, RecursionError) as error:
         raise ValueError(f"not an event: {error}") from error
     cls = class_of(event.type)
     if cls is None:
