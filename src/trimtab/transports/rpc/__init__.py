@@ -1,0 +1,1 @@
+"""JSON-RPC for the Copilot SDKs: frames, peers, sessions they share, one module per namespace."""

@@ -1,0 +1,166 @@
+"""Finds the method a client calls and gives it its parameters, typed."""
+
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from trimtab.contracts.errors import TrimtabError
+from trimtab.transports.rpc.protocol import (
+    FAILED,
+    INVALID_PARAMS,
+    UNKNOWN_METHOD,
+    NotAvailable,
+    RpcError,
+)
+
+if TYPE_CHECKING:
+    from trimtab.transports.rpc.hosted import HostedSession, Seat
+    from trimtab.transports.rpc.peer import Peer
+    from trimtab.transports.rpc.server import Server
+
+NAMESPACES = {
+    "account": "account",
+    "auth": "account",
+    "agents": "discovery",
+    "connect": "connection",
+    "instructions": "discovery",
+    "llmInference": "inference",
+    "models": "models",
+    "ping": "connection",
+    "runtime": "connection",
+    "session": "session",
+    "session.agent": "agent",
+    "session.commands": "commands",
+    "session.eventLog": "event_log",
+    "session.gitHubAuth": "account",
+    "session.history": "history",
+    "session.instructions": "agent",
+    "session.mcp": "agent",
+    "session.metadata": "metadata",
+    "session.mode": "mode",
+    "session.model": "model",
+    "session.name": "name",
+    "session.options": "options",
+    "session.permissions": "permissions",
+    "session.plan": "plan",
+    "session.plugins": "agent",
+    "session.provider": "model",
+    "session.queue": "queue",
+    "session.shell": "shell",
+    "session.skills": "agent",
+    "session.tasks": "agent",
+    "session.tools": "tools",
+    "session.ui": "ui",
+    "session.usage": "metadata",
+    "session.workspaces": "workspaces",
+    "sessionFs": "session_files",
+    "sessions": "sessions",
+    "skills": "discovery",
+    "status": "connection",
+    "tools": "tools",
+    "user.settings": "settings",
+}
+"""Namespace → module in `methods`, imported when a method of it is called."""
+
+P = TypeVar("P", bound=msgspec.Struct)
+
+
+class Call(msgspec.Struct, frozen=True):
+    """Who calls what. `session_id` is that of the parameters, if there is one."""
+
+    server: "Server"
+    peer: "Peer"
+    session_id: str | None
+
+    @property
+    def session(self) -> "HostedSession":
+        """The session the call is about. Raises when this server has none of that id open."""
+        return self.server.session(self.session_id)
+
+    @property
+    def seat(self) -> "Seat":
+        """The caller's place at the session; a client may call without having joined."""
+        return self.session.seat(self.peer)
+
+
+Handler = Callable[[Call, Any], Awaitable[Any]]
+
+
+class Nothing(msgspec.Struct):
+    """Parameters of a method that has none of its own."""
+
+
+class Methods:
+    """The methods of one module."""
+
+    def __init__(self) -> None:
+        self.table: dict[str, tuple[Handler, msgspec.json.Decoder[Any]]] = {}
+
+    def on(
+        self, name: str, params: type[P] = Nothing  # type: ignore[assignment]
+    ) -> Callable[[Callable[[Call, P], Awaitable[Any]]], Callable[[Call, P], Awaitable[Any]]]:
+        """Register a function for a method."""
+
+        def register(
+            handler: Callable[[Call, P], Awaitable[Any]],
+        ) -> Callable[[Call, P], Awaitable[Any]]:
+            self.table[name] = (handler, msgspec.json.Decoder(params))
+            return handler
+
+        return register
+
+
+class _Address(msgspec.Struct, frozen=True, rename="camel"):
+    session_id: str | None = None
+
+
+_address = msgspec.json.Decoder(_Address).decode
+
+
+def find_method(name: str) -> tuple[Handler, msgspec.json.Decoder[Any]] | None:
+    """The function of a method and the decoder of its parameters; None if there is none."""
+    namespace = name
+    while namespace:
+        module = NAMESPACES.get(namespace)
+        if module is not None:
+            methods: Methods = import_module(
+                f"trimtab.transports.rpc.methods.{module}"
+            ).methods
+            if name in methods.table:
+                return methods.table[name]
+        namespace = namespace.rpartition(".")[0]
+    return None
+
+
+async def answer(server: "Server", peer: "Peer", name: str, raw: msgspec.Raw) -> Any:
+    """Do what a client asks for. Raises `RpcError` and nothing else, cancellation apart."""
+    found = find_method(name)
+    if found is None:
+        raise RpcError(UNKNOWN_METHOD, f"Unhandled method {name}")
+    handler, decoder = found
+    try:
+        address = _address(raw)
+        params = decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RpcError(INVALID_PARAMS, _failure(name, f"Invalid parameters: {error}")) from None
+    try:
+        return await handler(Call(server, peer, address.session_id), params)
+    except RpcError as error:
+        raise RpcError(error.code, _failure(name, error.message), error.data) from None
+    except (TrimtabError, NotAvailable) as error:
+        raise RpcError(FAILED, _failure(name, str(error))) from None
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        raise RpcError(FAILED, _failure(name, f"{error.strerror or error}{where}")) from None
+    except Exception as error:  # a bug must end this request, not the server
+        server.log_bug(error)
+        message = f"Internal error ({type(error).__name__}: {error})"
+        raise RpcError(FAILED, _failure(name, message)) from error
+
+
+def _failure(name: str, message: str) -> str:
+    if message == "AUTHENTICATION_FAILED":
+        return message
+    return f"Request {name} failed with message: {message}"

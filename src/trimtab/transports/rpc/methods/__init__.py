@@ -1,0 +1,1 @@
+"""The methods clients may call: one module per namespace, imported when first called."""

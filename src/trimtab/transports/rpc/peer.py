@@ -1,0 +1,207 @@
+"""One client on one connection: its requests are answered, and it can be asked."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from trimtab.contracts.events.envelope import Event, JsonObject
+from trimtab.transports.rpc.framing import BadFrame, FrameParser, frame
+from trimtab.transports.rpc.protocol import (
+    CANCELLED,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    Incoming,
+    RpcError,
+    Then,
+    decode_incoming,
+    encode_error,
+    encode_event,
+    encode_notification,
+    encode_request,
+    encode_result,
+)
+
+Answerer = Callable[["Peer", str, msgspec.Raw], Awaitable[Any]]
+"""Given a peer, a method and its parameters, gives the result. Raises `RpcError`."""
+
+BACKLOG = 8 * 1024 * 1024
+"""Bytes a client may be behind before it loses ephemeral events."""
+_REFUSAL = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+class Gone(Exception):
+    """The client left before it answered."""
+
+
+class Peer(asyncio.Protocol):
+    """A connection. Requests run side by side; what they raise never leaves their task.
+
+    Events are written in the bytes they are stored in. A client that reads too slowly loses
+    ephemeral events, which are counted, and never a durable one.
+    """
+
+    def __init__(self, answer: Answerer, on_closed: Callable[["Peer"], None]) -> None:
+        self._answer = answer
+        self._on_closed = on_closed
+        self._parser = FrameParser()
+        self._out: asyncio.WriteTransport | None = None
+        self._tasks: dict[str | int | float, asyncio.Task[None]] = {}
+        self._asked: dict[int, asyncio.Future[msgspec.Raw]] = {}
+        self._next_id = 0
+        self.authenticated = False
+        self.closed = False
+        self.dropped = 0
+
+    def use(self, out: asyncio.WriteTransport, *, strict: bool) -> None:
+        """Write here. On a socket the first thing that is no frame ends the connection."""
+        self._out = out
+        self._parser = FrameParser(strict=strict)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if isinstance(transport, asyncio.WriteTransport):
+            transport.set_write_buffer_limits(high=1 << 16)
+            self.use(transport, strict=True)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for body in self._parser.feed(data):
+                if self.closed:
+                    return
+                if isinstance(body, BadFrame):
+                    self._refuse(None, RpcError(PARSE_ERROR, str(body)))
+                else:
+                    self._take(body)
+        except BadFrame as error:
+            if error.http and self._out is not None:
+                self._out.write(_REFUSAL)
+            else:
+                self._refuse(None, RpcError(PARSE_ERROR, str(error)))
+            self.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end()
+
+    def close(self) -> None:
+        """End the connection after what was written has been sent."""
+        if self._out is not None:
+            self._out.close()
+        self._end()
+
+    def _end(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        for waiting in self._asked.values():
+            if not waiting.done():
+                waiting.set_exception(Gone("The client is gone."))
+        self._asked.clear()
+        for task in tuple(self._tasks.values()):
+            task.cancel()
+        self._on_closed(self)
+
+    def notify(self, method: str, params: Any) -> None:
+        self._write(encode_notification(method, params))
+
+    def send_event(self, session_id: str, event: Event, line: bytes) -> None:
+        if event.ephemeral and self._is_behind():
+            self.dropped += 1
+            return
+        self._write(encode_event(session_id, line))
+
+    async def ask(self, method: str, params: JsonObject) -> Any:
+        """Have the client do something. Raises `Gone`, or `RpcError` with the client's own words.
+
+        A caller that stops waiting tells the client so.
+        """
+        if self.closed:
+            raise Gone("The client is gone.")
+        self._next_id += 1
+        number = self._next_id
+        waiting: asyncio.Future[msgspec.Raw] = asyncio.get_running_loop().create_future()
+        self._asked[number] = waiting
+        self._write(encode_request(number, method, params))
+        try:
+            return msgspec.json.decode(await waiting)
+        except asyncio.CancelledError:
+            self.notify("$/cancelRequest", {"id": number})
+            raise
+        finally:
+            self._asked.pop(number, None)
+
+    def _is_behind(self) -> bool:
+        return self._out is not None and self._out.get_write_buffer_size() > BACKLOG
+
+    def _write(self, body: bytes) -> None:
+        if self._out is not None and not self._out.is_closing():
+            self._out.write(frame(body))
+
+    def _refuse(self, request_id: str | int | float | None, error: RpcError) -> None:
+        self._write(encode_error(request_id, error))
+
+    def _take(self, body: bytes) -> None:
+        try:
+            message = decode_incoming(body)
+        except msgspec.ValidationError:
+            self._refuse(None, RpcError(INVALID_REQUEST, "The message is no JSON-RPC request."))
+            return
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            self._refuse(None, RpcError(PARSE_ERROR, "The message is not JSON."))
+            return
+        if message.method is None:
+            self._settle(message)
+        elif message.id is None:
+            self._hear(message)
+        else:
+            self._start(message)
+
+    def _start(self, message: Incoming) -> None:
+        assert message.id is not None and message.method is not None
+        if message.id in self._tasks:
+            error = RpcError(INVALID_REQUEST, f"Request id {message.id!r} is in use.")
+            self._refuse(message.id, error)
+            return
+        task = asyncio.get_running_loop().create_task(
+            self._respond(message.id, message.method, message.params)
+        )
+        self._tasks[message.id] = task
+
+    async def _respond(self, request_id: str | int | float, method: str, raw: msgspec.Raw) -> None:
+        try:
+            result = await self._answer(self, method, raw)
+        except asyncio.CancelledError:
+            self._refuse(request_id, RpcError(CANCELLED, f"Request {method} was cancelled."))
+            return
+        except RpcError as error:
+            self._refuse(request_id, error)
+            return
+        finally:
+            self._tasks.pop(request_id, None)
+        if isinstance(result, Then):
+            self._write(encode_result(request_id, result.result))
+            result.after()
+        else:
+            self._write(encode_result(request_id, result))
+
+    def _hear(self, message: Incoming) -> None:
+        """A notification. Unknown ones are dropped, as the protocol wants it."""
+        if message.method == "$/cancelRequest":
+            try:
+                cancelled = msgspec.json.decode(message.params, type=dict[str, Any]).get("id")
+                task = self._tasks.get(cancelled) if cancelled is not None else None
+            except (msgspec.DecodeError, TypeError):
+                return
+            if task is not None:
+                task.cancel()
+
+    def _settle(self, message: Incoming) -> None:
+        waiting = self._asked.get(message.id) if isinstance(message.id, int) else None
+        if waiting is None or waiting.done():
+            return
+        if message.error is not None:
+            said = message.error.get("message") if isinstance(message.error, dict) else None
+            code = message.error.get("code") if isinstance(message.error, dict) else None
+            waiting.set_exception(RpcError(code if isinstance(code, int) else 0, str(said or "")))
+        else:
+            waiting.set_result(message.result or msgspec.Raw(b"null"))
