@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+INSTALLED := $(VENV)/.installed
+INSTALLED_DEV := $(VENV)/.installed-dev
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
@@ -11,37 +12,41 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-14s %s\n", $$1, $$2}'
 
-$(STAMP): pyproject.toml
+$(INSTALLED): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --upgrade "pip>=25.1"
-	@$(BIN)/python -m pip install -q -e . --group dev
+	@$(BIN)/python -m pip install -q -e .
 	@touch $@
 
-run: $(STAMP)  ## Set up and run the agent once on the bundled example project
+$(INSTALLED_DEV): $(INSTALLED)
+	@$(BIN)/python -m pip install -q --group dev
+	@touch $@
+
+run: $(INSTALLED)  ## Set up and run the agent once on the bundled example project
 	@$(BIN)/trimtab demo
 
-test: $(STAMP)  ## Set up and run all tests
+test: $(INSTALLED_DEV)  ## Set up and run all tests
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
-check: $(STAMP)  ## Format, lint, types, layers
+check: $(INSTALLED_DEV)  ## Format, lint, types, layers
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 
-bench: $(STAMP)  ## Measure speed and memory, as ratios to a bare-asyncio program
+bench: $(INSTALLED_DEV)  ## Measure speed and memory, as ratios to a bare-asyncio program
 	@$(BIN)/python bench/run.py
 
-scorecard: $(STAMP)  ## Measure the promises at full size
+scorecard: $(INSTALLED_DEV)  ## Measure the promises at full size
 	@$(BIN)/python bench/scorecard.py
 
-docs: $(STAMP)  ## Write the generated reference pages
+docs: $(INSTALLED_DEV)  ## Write the generated reference pages
 	@$(BIN)/python docs/generate.py
 
-requirements: $(STAMP)  ## Proven and open statements by group
+requirements: $(INSTALLED_DEV)  ## Proven and open statements by group
 	@$(BIN)/python tests/requirements.py
 
-format: $(STAMP)  ## Format and fix what can be fixed
+format: $(INSTALLED_DEV)  ## Format and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 

@@ -25,10 +25,14 @@ class PromptFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Section(msgspec.Struct, frozen=True):
-    """A named part of the prompt. `shown` decides whether it appears at all."""
+    """A part of the prompt. `shown` decides whether it appears at all.
+
+    `public` is the name under which a caller can change it, where that is not its own.
+    """
 
     name: str
     shown: Callable[[PromptFacts], bool] = lambda _: True
+    public: str = ""
 
 
 SECTIONS: tuple[Section, ...] = (
@@ -40,9 +44,9 @@ SECTIONS: tuple[Section, ...] = (
     Section("guidelines"),
     Section("safety"),
     Section("tool_instructions", lambda facts: "bash" in facts.tools),
-    Section("plan_mode", lambda facts: facts.mode == "plan"),
-    Section("task_completion", lambda facts: facts.mode == "autopilot"),
     Section("custom_instructions", lambda facts: bool(facts.instructions)),
+    Section("plan_mode", lambda facts: facts.mode == "plan", "runtime_instructions"),
+    Section("task_completion", lambda facts: facts.mode == "autopilot", "runtime_instructions"),
     Section("last_instructions"),
 )
 """In the order they appear."""
@@ -50,6 +54,11 @@ SECTIONS: tuple[Section, ...] = (
 
 def assemble(facts: PromptFacts) -> str:
     """The whole system prompt."""
+    return "\n\n".join(text for _, text in read_sections(facts))
+
+
+def read_sections(facts: PromptFacts) -> list[tuple[str, str]]:
+    """The texts in the order they appear, each with the name a caller knows it by."""
     values = {
         "version": facts.version,
         "cwd": facts.cwd,
@@ -60,8 +69,11 @@ def assemble(facts: PromptFacts) -> str:
         else "No git.",
         "instructions": "\n\n".join(facts.instructions),
     }
-    parts = [_fill(_read(section.name), values) for section in SECTIONS if section.shown(facts)]
-    return "\n\n".join(parts)
+    return [
+        (section.public or section.name, _fill(_read(section.name), values))
+        for section in SECTIONS
+        if section.shown(facts)
+    ]
 
 
 def read_text(name: str) -> str:

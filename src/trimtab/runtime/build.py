@@ -1,13 +1,14 @@
 """Puts the parts of an agent together. The order of processors is policy, and it stands here."""
 
 import os
+from collections.abc import Collection
 
 import msgspec
 
-from trimtab.contracts.permission import Ask, Policy
+from trimtab.contracts.permission import Policy
 from trimtab.contracts.processor import Processor
 from trimtab.contracts.provider import Provider
-from trimtab.contracts.run import Run, RunOptions
+from trimtab.contracts.run import Mode, Run, RunOptions
 from trimtab.contracts.tool import Tool
 from trimtab.loop.processors.autopilot import Autopilot
 from trimtab.loop.processors.limits import TurnLimit
@@ -15,9 +16,10 @@ from trimtab.loop.processors.plan_mode import PlanMode
 from trimtab.loop.processors.retry import Retry
 from trimtab.loop.processors.steering import Steering
 from trimtab.permissions.processor import Permissions
-from trimtab.prompts.assemble import PromptFacts, assemble, read_text
+from trimtab.prompts.assemble import PromptFacts, assemble, read_sections, read_text
+from trimtab.prompts.customize import change_sections, join
 from trimtab.prompts.transform import UserContext
-from trimtab.runtime.options import SessionOptions
+from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.surroundings import (
     Surroundings,
     list_entries,
@@ -60,10 +62,10 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_run(
-    place: Place, provider: Provider, model: str, options: SessionOptions, ask: Ask | None
+    place: Place, provider: Provider, model: str, options: SessionOptions, client: Client
 ) -> Run:
     """The run of a session's main agent."""
-    tools = choose_tools(options)
+    tools = choose_tools(options, client, mode=options.mode)
 
     def tool_context(call_id: str) -> CallContext:
         return CallContext(
@@ -80,7 +82,7 @@ def build_run(
         provider=provider,
         tools=tools,
         specs=tuple(tool.spec for tool in tools.values()),
-        processors=build_processors(place, options, ask),
+        processors=build_processors(place, options, client),
         options=RunOptions(model=model, stream=options.stream, effort=options.effort),
         tool_context=tool_context,
         read_arguments=read_arguments,
@@ -88,7 +90,7 @@ def build_run(
     )
 
 
-def build_processors(place: Place, options: SessionOptions, ask: Ask | None) -> list[Processor]:
+def build_processors(place: Place, options: SessionOptions, client: Client) -> list[Processor]:
     """Who steps into the loop, in order: limits first, permissions last before a tool runs."""
     limits = options.limits
     processors: list[Processor] = []

@@ -1,12 +1,40 @@
 """What a person or program may choose about a session."""
 
-from typing import Literal
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
+from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Ask
 from trimtab.contracts.run import Mode
+from trimtab.prompts.customize import SystemMessageOptions
 from trimtab.session.session import Subscriber
+
+if TYPE_CHECKING:
+    from trimtab.contracts.provider import Provider
+    from trimtab.tools.ask_user.tool import AskPerson
+    from trimtab.tools.exit_plan_mode.tool import AskApproval
+
+Transform = Callable[[Mapping[str, str]], Awaitable[Mapping[str, str]]]
+"""Given sections of the system message by name, gives their new texts."""
+
+
+class HookFailed(Exception):
+    """A hook could not be run, or did not answer."""
+
+
+class HookPort(Protocol):
+    """Somebody outside who wants to be asked at fixed points."""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody listens now."""
+        ...
+
+    async def call(self, hook: str, given: JsonObject) -> JsonObject | None:
+        """Run a hook; its output, if it has one. Raises `HookFailed`."""
+        ...
 
 
 class PermissionOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +68,14 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
     on_event: Subscriber | None = None
     ask: Ask | None = None
+    judges: bool = False
+    """Whether everything no rule decides is put to `ask`, reads in the workspace included."""
+    hooks: HookPort | None = None
+    transform: Transform | None = None
+    ask_person: "AskPerson | None" = None
+    ask_approval: "AskApproval | None" = None
+    switch_model: Callable[[JsonObject], Awaitable[bool]] | None = None
+    """Asked when a rate limit stays; True has the service choose the model (`auto`)."""
 
 
 class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,5 +92,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     available_tools: tuple[str, ...] | None = None
     excluded_tools: tuple[str, ...] = ()
     instructions: Literal["load", "skip"] = "load"
+    system_message: SystemMessageOptions = SystemMessageOptions()
+    provider: "Provider | None" = None
+    """The model service of this session, where it is not the runtime's choice."""
     permissions: PermissionOptions = PermissionOptions()
     limits: LimitOptions = LimitOptions()

@@ -17,6 +17,8 @@ NAMES = (
     "edit",
     "grep",
     "glob",
+    "ask_user",
+    "exit_plan_mode",
     "task_complete",
 )
 

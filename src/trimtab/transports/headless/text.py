@@ -10,6 +10,7 @@ from trimtab.contracts.events.assistant import (
     AssistantTurnRetry,
 )
 from trimtab.contracts.events.envelope import Event, JsonObject
+from trimtab.contracts.events.model import ModelCallStart
 from trimtab.contracts.events.session import SessionError, SessionInfo, SessionWarning
 from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
 from trimtab.contracts.text import neutralise
@@ -54,17 +55,25 @@ class TextOutput:
                 if message_id not in self._streamed:
                     self._say(text)
                 self._end_line()
+            case ModelCallStart():
+                self._show_progress("thinking")
+            case data:
+                self._show_note(data)
+
+    def _show_note(self, data: object) -> None:
+        style = self._style
+        match data:
             case ToolExecutionStart() as start:
-                self._note(self._style.dim(f"● {describe_call(start)}"))
-                self._show_progress()
+                self._note(style.dim(f"● {describe_call(start)}"))
+                self._show_progress("working")
             case ToolExecutionComplete(success=False, error=error):
-                self._note(self._style.red(f"  ✗ {_first_line((error or {}).get('message'))}"))
+                self._note(style.red(f"  ✗ {_first_line((error or {}).get('message'))}"))
             case AssistantTurnRetry(reason=reason):
-                self._note(self._style.dim(f"… {_first_line(reason)}"))
+                self._note(style.dim(f"… {_first_line(reason)}"))
             case SessionWarning(message=message) | SessionInfo(message=message):
-                self._note(self._style.dim(f"! {_first_line(message)}"))
+                self._note(style.dim(f"! {_first_line(message)}"))
             case SessionError(message=message):
-                self._note(self._style.red(f"Error: {_first_line(message)}"), always=True)
+                self._note(style.red(f"Error: {_first_line(message)}"), always=True)
 
     def on_result(self, result: JsonObject) -> None:
         self._end_line()
@@ -92,9 +101,10 @@ class TextOutput:
             self._clear_progress()
             self._notes.write(text.encode("utf-8", "replace") + b"\n")
 
-    def _show_progress(self) -> None:
+    def _show_progress(self, what: str) -> None:
         if self._style.progress and not self._style.silent:
-            self._notes.write(self._style.dim("  working …").encode())
+            self._clear_progress()
+            self._notes.write(self._style.dim(f"  {what} …").encode())
             self._progress_shown = True
 
     def _clear_progress(self) -> None:

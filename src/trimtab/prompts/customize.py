@@ -1,0 +1,79 @@
+"""What a caller may change about the system prompt, by section."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from trimtab.contracts.errors import ConfigurationError
+
+NAMES = (
+    "preamble",
+    "identity",
+    "tone",
+    "tool_efficiency",
+    "environment_context",
+    "code_change_rules",
+    "guidelines",
+    "safety",
+    "tool_instructions",
+    "custom_instructions",
+    "runtime_instructions",
+    "last_instructions",
+)
+"""The sections a caller can name, in the order they appear."""
+
+Action = Literal["replace", "remove", "append", "prepend", "preserve", "transform"]
+
+
+class SectionChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What happens to one section. `transform` asks the caller for the new text."""
+
+    action: Action = "preserve"
+    content: str = ""
+
+
+class SystemMessageOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`append` puts `content` after our text, `replace` in its place, `customize` also edits it."""
+
+    mode: Literal["append", "replace", "customize"] = "append"
+    content: str = ""
+    sections: Mapping[str, SectionChange] = {}
+
+
+def change_sections(
+    sections: Mapping[str, str], changes: Mapping[str, SectionChange]
+) -> dict[str, str]:
+    """Apply what needs no callback. Naming a section that cannot exist is an error."""
+    unknown = [name for name in changes if name not in NAMES]
+    if unknown:
+        raise ConfigurationError(
+            f"The system message has no section {unknown[0]!r}; use one of {', '.join(NAMES)}."
+        )
+    changed = {}
+    for name in NAMES:
+        text, change = sections.get(name, ""), changes.get(name)
+        if change is not None:
+            text = _apply(change, text)
+        if text:
+            changed[name] = text
+    return changed
+
+
+def join(sections: Mapping[str, str], content: str = "") -> str:
+    """The whole prompt."""
+    return "\n\n".join(filter(None, (*sections.values(), content)))
+
+
+def _apply(change: SectionChange, text: str) -> str:
+    match change.action:
+        case "replace":
+            return change.content
+        case "remove":
+            return ""
+        case "append":
+            return "\n".join(filter(None, (text, change.content)))
+        case "prepend":
+            return "\n".join(filter(None, (change.content, text)))
+        case _:
+            return text

@@ -1,0 +1,159 @@
+"""What can be changed about a session while it lives: mode, model, tools, permissions."""
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from trimtab.contracts.events.session import (
+    SessionModeChanged,
+    SessionModelChange,
+    SessionPermissionsChanged,
+)
+from trimtab.contracts.events.setup import (
+    SessionMcpServersLoaded,
+    SessionSkillsLoaded,
+    SessionToolsUpdated,
+)
+from trimtab.contracts.events.system import SystemMessage
+from trimtab.contracts.provider import Provider
+from trimtab.contracts.run import Mode, Run
+from trimtab.contracts.tool import Tool
+from trimtab.permissions.processor import Permissions
+from trimtab.runtime.build import Place, build_permissions, build_prompt, choose_tools
+from trimtab.runtime.options import Client, PermissionOptions, SessionOptions
+
+
+class Controls:
+    """The settings of one session, and how they reach its run.
+
+    A change takes effect with the next model call; what it changes about the system message or
+    the tools is announced before the next prompt.
+    """
+
+    def __init__(self, place: Place, run: Run, options: SessionOptions, client: Client) -> None:
+        self.place = place
+        self.options = options
+        self._run = run
+        self._client = client
+        self._external: Sequence[Tool] = ()
+        self._offered: Collection[str] = ()
+        self._told_model = False
+        self._stale = True
+        self.removed_tools: list[str] = []
+        """Tools that vanished since the model was last told which there are."""
+
+    @property
+    def tools(self) -> Collection[Tool]:
+        return self._run.tools.values()
+
+    @property
+    def effort(self) -> str | None:
+        return self._run.options.effort
+
+    def set_mode(self, mode: Mode) -> None:
+        previous = self._run.mode
+        if mode == previous:
+            return
+        self._run.mode = mode
+        self.place.session.emit(SessionModeChanged(previous_mode=previous, new_mode=mode))
+        self._choose_tools()
+
+    def set_model(
+        self, model: str, *, effort: str | None = None, provider: Provider | None = None
+    ) -> None:
+        run, before = self._run, self._run.options
+        run.options = msgspec.structs.replace(before, model=model, effort=effort or before.effort)
+        if provider is not None:
+            run.provider = provider
+        self._told_model = True
+        self._stale = True
+        self.place.session.emit(
+            SessionModelChange(
+                previous_model=before.model,
+                new_model=model,
+                previous_reasoning_effort=before.effort,
+                reasoning_effort=run.options.effort,
+            )
+        )
+
+    def set_effort(self, effort: str | None) -> None:
+        self._run.options = msgspec.structs.replace(self._run.options, effort=effort)
+
+    def set_streaming(self, stream: bool) -> None:
+        self._run.options = msgspec.structs.replace(self._run.options, stream=stream)
+
+    def set_tools(self, external: Sequence[Tool], offered: Collection[str]) -> None:
+        """The tools of clients, and the built-in ones that need a client and have one."""
+        self._external, self._offered = external, offered
+        self._choose_tools()
+
+    def set_options(self, options: SessionOptions) -> None:
+        """Take over other choices; what a run reads directly is set by the methods above."""
+        self.options = options
+        self._choose_tools()
+
+    def set_permissions(self, permissions: PermissionOptions) -> None:
+        """Other rules from now on. What was approved for the session is forgotten."""
+        before, after = self.options.permissions, permissions
+        self.options = msgspec.structs.replace(self.options, permissions=permissions)
+        judge = build_permissions(self.place, self.options, self._client)
+        self._run.processors = [
+            judge if isinstance(processor, Permissions) else processor
+            for processor in self._run.processors
+        ]
+        if before.allow_all_tools != after.allow_all_tools:
+            names = {True: "allow-all", False: "default"}
+            self.place.session.emit(
+                SessionPermissionsChanged(
+                    previous_mode=names[before.allow_all_tools], mode=names[after.allow_all_tools]
+                )
+            )
+
+    def _choose_tools(self) -> None:
+        run = self._run
+        tools = choose_tools(self.options, self._client, mode=run.mode, offered=self._offered)
+        external = {tool.spec.name: tool for tool in self._external}
+        tools = filter_tools(tools, external, self.options)
+        self.removed_tools += [name for name in run.tools if name not in tools]
+        run.tools = tools
+        run.specs = tuple(tool.spec for tool in tools.values())
+        self._stale = True
+
+    async def announce(self) -> None:
+        """Before a prompt: tell what the session has, and set the system message, if it changed."""
+        if not self._stale:
+            return
+        self._stale = False
+        session, run = self.place.session, self._run
+        if not self._told_model and self._client.judges:
+            self._told_model = True
+            session.emit(SessionModelChange(new_model=run.options.model, cause="initial"))
+        session.emit(SessionMcpServersLoaded(servers=[]))
+        session.emit(SessionSkillsLoaded(skills=[]))
+        prompt = await build_prompt(run, self.place, self.options, self._client)
+        if prompt != session.conversation.system:
+            session.emit(SystemMessage(role="system", content=prompt))
+        session.emit(SessionToolsUpdated(model=run.options.model))
+
+
+def filter_tools(
+    builtin: dict[str, Tool], external: dict[str, Tool], options: SessionOptions
+) -> dict[str, Tool]:
+    """What is left when the lists of available and excluded tools have been applied.
+
+    A list names tools plainly or by where they come from: `builtin:bash`, `custom:*`. Excluded
+    beats available.
+    """
+    tools = {**builtin, **external}
+
+    def matches(name: str, patterns: Collection[str]) -> bool:
+        source = "custom" if name in external else "builtin"
+        return any(wanted in patterns for wanted in (name, "*", f"{source}:{name}", f"{source}:*"))
+
+    available = options.available_tools
+    return {
+        name: tool
+        for name, tool in tools.items()
+        if (available is None or matches(name, available))
+        and not matches(name, options.excluded_tools)
+    }

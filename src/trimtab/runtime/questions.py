@@ -1,0 +1,33 @@
+"""Questions that wait for somebody: the first answer wins."""
+
+import asyncio
+from typing import Any
+
+
+class Questions:
+    """Open questions of a session by request id. They outlive whoever was asked first."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, asyncio.Future[Any]] = {}
+
+    async def wait(self, request_id: str) -> Any:
+        """The answer, whenever it comes."""
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._open[request_id] = answer
+        try:
+            return await answer
+        finally:
+            self._open.pop(request_id, None)
+
+    def answer(self, request_id: str, value: Any) -> bool:
+        """Settle a question; False if it is not open (any more)."""
+        waiting = self._open.pop(request_id, None)
+        if waiting is None or waiting.done():
+            return False
+        waiting.set_result(value)
+        return True
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """Ids of the questions nobody has answered yet."""
+        return tuple(self._open)

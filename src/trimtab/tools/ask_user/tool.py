@@ -1,0 +1,79 @@
+"""The `ask_user` tool: one question to the person, answered in their own words."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+
+from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
+from trimtab.tools.description import describe
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What the model wants to know."""
+
+    text: str
+    choices: tuple[str, ...] = ()
+    allow_freeform: bool = True
+    call_id: str = ""
+
+
+class Response(msgspec.Struct, frozen=True, kw_only=True):
+    """What the person said; `freeform` is false when it is one of the choices."""
+
+    text: str
+    freeform: bool = True
+
+
+AskPerson = Callable[[Question], Awaitable[Response | None]]
+"""Puts a question to a person; None when nobody can be asked."""
+
+
+async def ask_nobody(question: Question) -> Response | None:
+    return None
+
+
+class AskUser:
+    spec = ToolSpec(
+        name="ask_user",
+        description=describe(__file__),
+        parameters={
+            "type": "object",
+            "properties": {
+                "question": {"type": "string", "description": "The question"},
+                "choices": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "description": "Answers to choose from",
+                },
+                "allow_freeform": {
+                    "type": "boolean",
+                    "description": "Whether another answer may be given; default true",
+                },
+            },
+            "required": ["question"],
+        },
+    )
+
+    def __init__(self, ask: AskPerson = ask_nobody) -> None:
+        self._ask = ask
+
+    def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
+        return [Access(kind="none", mutates=False)]
+
+    async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
+        question = Question(
+            text=args["question"],
+            choices=tuple(args.get("choices") or ()),
+            allow_freeform=args.get("allow_freeform", True),
+            call_id=ctx.call_id,
+        )
+        response = await self._ask(question)
+        if response is None:
+            text = "The user cannot be asked. Decide yourself and say what you assumed."
+            return ToolResult(text=text, kind="failure")
+        verb = "responded" if response.freeform else "selected"
+        return ToolResult(text=f"User {verb}: {response.text}")
+
+
+TOOL = AskUser()

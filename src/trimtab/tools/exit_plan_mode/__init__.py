@@ -1,0 +1,1 @@
+"""Presents a plan for approval."""

@@ -1,0 +1,83 @@
+"""The `exit_plan_mode` tool: the plan is presented, the person decides how to go on."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+
+from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
+from trimtab.tools.description import describe
+
+ACTIONS = ("interactive", "autopilot", "exit_only", "autopilot_fleet")
+
+
+class PlanReady(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan that waits for approval."""
+
+    summary: str
+    actions: tuple[str, ...]
+    recommended: str
+    call_id: str = ""
+
+
+class PlanVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What was decided about a plan. `feedback` are the person's words."""
+
+    approved: bool
+    action: str | None = None
+    feedback: str | None = None
+
+
+AskApproval = Callable[[PlanReady], Awaitable[PlanVerdict]]
+
+
+async def refuse(plan: PlanReady) -> PlanVerdict:
+    return PlanVerdict(approved=False, feedback="Nobody can approve a plan here.")
+
+
+class ExitPlanMode:
+    spec = ToolSpec(
+        name="exit_plan_mode",
+        description=describe(__file__),
+        parameters={
+            "type": "object",
+            "properties": {
+                "summary": {"type": "string", "description": "The plan in short, as Markdown"},
+                "actions": {
+                    "type": "array",
+                    "items": {"type": "string", "enum": list(ACTIONS)},
+                    "description": "Ways to go on that make sense",
+                },
+                "recommendedAction": {"type": "string", "enum": list(ACTIONS)},
+            },
+            "required": ["summary"],
+        },
+    )
+
+    def __init__(self, ask: AskApproval = refuse) -> None:
+        self._ask = ask
+
+    def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
+        return [Access(kind="none", mutates=False)]
+
+    async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
+        actions = tuple(args.get("actions") or ("autopilot", "interactive", "exit_only"))
+        plan = PlanReady(
+            summary=args["summary"],
+            actions=actions,
+            recommended=args.get("recommendedAction") or actions[0],
+            call_id=ctx.call_id,
+        )
+        verdict = await self._ask(plan)
+        said = f" The user said: {verdict.feedback}" if verdict.feedback else ""
+        if not verdict.approved:
+            return ToolResult(text=f"The plan was not approved; stay in plan mode.{said}")
+        action = verdict.action or plan.recommended
+        return ToolResult(
+            text=f"The plan was approved ({action}). Plan mode is over: carry the plan out.{said}"
+            if action != "exit_only"
+            else f"The plan was approved and plan mode is over. Stop here.{said}"
+        )
+
+
+TOOL = ExitPlanMode()

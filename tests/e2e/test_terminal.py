@@ -1,0 +1,109 @@
+"""The program in a real pseudo-terminal: a conversation, questions, Ctrl-C."""
+
+import asyncio
+import os
+import pty
+import re
+import sys
+
+import pytest
+
+from clikit import Cli, bash, serving
+
+
+class Terminal:
+    """What a person sees and types."""
+
+    def __init__(self, master: int) -> None:
+        self.master = master
+        self.seen = ""
+        self._changed = asyncio.Event()
+        asyncio.get_running_loop().add_reader(master, self._read)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self.master, 65536)
+        except OSError:
+            data = b""
+        if not data:
+            asyncio.get_running_loop().remove_reader(self.master)
+        self.seen += data.decode("utf-8", "replace")
+        self._changed.set()
+
+    async def shows(self, pattern: str) -> None:
+        async with asyncio.timeout(20):
+            while not re.search(pattern, self.seen):
+                self._changed.clear()
+                await self._changed.wait()
+
+    def type(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+
+async def start(cli: Cli, *args: str) -> tuple[asyncio.subprocess.Process, Terminal]:
+    master, slave = pty.openpty()
+    cli.env["TERM"] = "xterm-256color"
+    process = await asyncio.create_subprocess_exec(
+        os.path.join(os.path.dirname(sys.executable), "trimtab"),
+        *args,
+        cwd=cli.cwd,
+        env=cli.env,
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+    )
+    os.close(slave)
+    return process, Terminal(master)
+
+
+async def test_a_conversation_goes_on_until_the_person_leaves(cli: Cli) -> None:
+    async with serving([{"text": "First answer."}, {"text": "Second answer."}]) as server:
+        process, terminal = await start(cli.use(server))
+        await terminal.shows("> ")
+        terminal.type("hello\n")
+        await terminal.shows(r"First answer\.[\s\S]*> ")
+        terminal.type("and more\n")
+        await terminal.shows(r"Second answer\.")
+        terminal.type("/exit\n")
+        async with asyncio.timeout(10):
+            assert await process.wait() == 0
+        assert server.usage.requests == 2
+    assert len(cli.logs()) == 1
+
+
+async def test_a_permission_is_asked_for_and_given(cli: Cli) -> None:
+    script = [{"tools": [bash("touch made")]}, {"text": "Made it."}]
+    async with serving(script) as server:
+        process, terminal = await start(cli.use(server), "-i", "make it")
+        await terminal.shows("Allow shell: touch made")
+        terminal.type("y\n")
+        await terminal.shows(r"Made it\.")
+        terminal.type("\x04")
+        async with asyncio.timeout(10):
+            assert await process.wait() == 0
+    assert (cli.cwd / "made").exists()
+
+
+async def test_control_c_stops_the_agent_and_then_leaves(cli: Cli) -> None:
+    async with serving([{"tools": [bash("sleep 60")]}]) as server:
+        process, terminal = await start(cli.use(server), "-i", "wait", "--allow-all")
+        await terminal.shows("bash sleep 60")
+        process.send_signal(2)
+        await terminal.shows(r"> $")
+        process.send_signal(2)
+        async with asyncio.timeout(10):
+            assert await process.wait() == 0
+
+
+@pytest.mark.parametrize("args", [(), ("--no-color",)])
+async def test_text_on_a_terminal_shows_progress_and_clears_it(
+    cli: Cli, args: tuple[str, ...]
+) -> None:
+    async with serving([{"tools": [bash("sleep 0.2")]}, {"text": "Done."}]) as server:
+        process, terminal = await start(cli.use(server), "-p", "go", "--allow-all", *args)
+        await terminal.shows("model calls")
+        async with asyncio.timeout(10):
+            await process.wait()
+    assert "working …" in terminal.seen
+    assert ("\x1b[2m" in terminal.seen) == (not args)
