@@ -29,6 +29,10 @@ class MemorySession:
         self.syncs = 0
 
     @property
+    def prompt_tokens(self) -> int | None:
+        return self.projections.usage.last_input_tokens
+
+    @property
     def conversation(self) -> Any:
         return self.projections.conversation
 

@@ -1,7 +1,8 @@
 """What tests of tools share: a workspace in a temporary directory and calls as a model makes them."""
 
+import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,18 @@ async def open_bench(root: Path, **options: Any) -> AsyncIterator[Bench]:
         yield bench
     finally:
         await bench.workspace.aclose()
+
+
+def saved_text(result: str) -> str:
+    """The contents of the file that a result names."""
+    return Path(result.partition("Saved to: ")[2].partition("\n")[0]).read_text()
+
+
+async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
+    """Wait for what only the operating system knows, which tells nobody."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110  there is no event to wait for
+            await asyncio.sleep(0.01)
 
 
 def processes_with(marker: str) -> list[str]:

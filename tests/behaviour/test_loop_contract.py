@@ -134,11 +134,11 @@ def test_the_wiring_of_processors_is_one_visible_list(tmp_path: Any) -> None:
     from types import SimpleNamespace
 
     from trimtab.runtime.build import build_processors
-    from trimtab.runtime.options import LimitOptions, SessionOptions
+    from trimtab.runtime.options import Client, LimitOptions, SessionOptions
 
     place: Any = SimpleNamespace(folder=SimpleNamespace(path=str(tmp_path)))
     options = SessionOptions(cwd=str(tmp_path), limits=LimitOptions(max_turns=3))
-    names = [type(processor).__name__ for processor in build_processors(place, options, None)]
+    names = [type(processor).__name__ for processor in build_processors(place, options, Client())]
     assert names == [
         "TurnLimit",
         "Steering",
@@ -188,7 +188,8 @@ async def test_a_prompt_has_text_attachments_a_display_form_and_a_billable_flag(
 async def test_the_transcript_of_a_session_is_readable_while_it_runs() -> None:
     played = await play([{"tools": [bash("true")]}, {"text": "Done."}], "go")
     stored = [json.loads(record.line) for record in read_records(played.log)]
-    assert [event["type"] for event in stored][:2] == ["session.start", "system.message"]
+    types = [event["type"] for event in stored]
+    assert types[:3] == ["session.start", "trimtab.prompt_queued", "system.message"]
     assert {"user.message", "assistant.message", "tool.execution_complete"} <= {
         e["type"] for e in stored
     }

@@ -56,12 +56,16 @@ def make_case(seed: int) -> Case:
         ends[-1] = ""
     at = {"first": 0, "middle": count // 2, "last": count - 1}[place]
     height = rng.randint(1, min(3, count - at))
-    chunk = "".join(a + b for a, b in zip(lines[at : at + height], ends[at : at + height], strict=True))
+    chunk = "".join(
+        a + b for a, b in zip(lines[at : at + height], ends[at : at + height], strict=True)
+    )
     if rng.random() < 0.6:
         chunk = chunk.rstrip("\r\n")
     before = "".join(a + b for a, b in zip(lines[:at], ends[:at], strict=True))
     after = ("".join(a + b for a, b in zip(lines, ends, strict=True)))[len(before) + len(chunk) :]
-    new = [" ".join(rng.choices(WORDS[kind], k=rng.randint(1, 3))) for _ in range(rng.randint(0, 4))]
+    new = [
+        " ".join(rng.choices(WORDS[kind], k=rng.randint(1, 3))) for _ in range(rng.randint(0, 4))
+    ]
     joined = "\n".join(new) + ("\n" if new and rng.random() < 0.5 else "")
     old_str = chunk.replace("\r\n", "\n").replace("\r", "\n")
     return Case(

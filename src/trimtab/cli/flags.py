@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-Kind = Literal["switch", "value", "optional", "list", "number", "duration"]
+Kind = Literal["switch", "value", "optional", "list", "number", "money", "duration"]
 
 
 class Flag(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,8 +38,6 @@ _REFUSED: tuple[tuple[str, Kind, str], ...] = (
     ("--connect", "optional", "remote sessions need GitHub's service; use --resume"),
     ("--remote", "switch", "remote steering needs GitHub's service; leave it out"),
     ("--acp", "switch", LATER),
-    ("--headless", "switch", LATER),
-    ("--stdio", "switch", LATER),
     ("--agent", "value", LATER),
     ("--allow-tool", "list", LATER),
     ("--deny-tool", "list", LATER),
@@ -56,7 +54,6 @@ _REFUSED: tuple[tuple[str, Kind, str], ...] = (
     ("--worktree", "optional", LATER),
     ("--sandbox", "switch", LATER),
     ("--max-ai-credits", "value", LATER),
-    ("--max-budget-usd", "value", LATER),
     ("--banner", "switch", "there is no banner; leave it out"),
     ("--screen-reader", "switch", "output is plain text already; leave it out"),
     ("--mouse", "optional", "there is no full-screen interface; leave it out"),
@@ -156,6 +153,20 @@ FLAGS: tuple[Flag, ...] = (
         kind="number",
         metavar="N",
         help="End after N model calls (exit code 6).",
+    ),
+    Flag(
+        names=("--max-tokens",),
+        group="limits",
+        kind="number",
+        metavar="N",
+        help="Spend at most N tokens, input and output together (exit code 5).",
+    ),
+    Flag(
+        names=("--max-budget-usd",),
+        group="limits",
+        kind="money",
+        metavar="USD",
+        help="Spend at most this much, by the price table (exit code 5).",
     ),
     Flag(
         names=("--deadline",),
@@ -278,6 +289,38 @@ FLAGS: tuple[Flag, ...] = (
         hidden=True,
         help="Accepted for compatibility.",
         ignored="there are no experimental features to switch",
+    ),
+    Flag(
+        names=("--server", "--headless"),
+        group="server",
+        help="Serve the Copilot SDK protocol instead of answering a prompt.",
+    ),
+    Flag(names=("--stdio",), group="server", help="Serve on the standard streams."),
+    Flag(
+        names=("--port",),
+        group="server",
+        kind="number",
+        metavar="N",
+        help="Serve on this port of this machine (default: any free one).",
+    ),
+    Flag(
+        names=("--auth-token-env",),
+        group="server",
+        kind="value",
+        metavar="NAME",
+        help="Take the GitHub token from this variable.",
+    ),
+    Flag(
+        names=("--no-auto-login",),
+        group="server",
+        help="Use no GitHub token found on this machine.",
+    ),
+    Flag(
+        names=("--session-idle-timeout",),
+        group="server",
+        kind="number",
+        metavar="SECONDS",
+        help="Close sessions that are idle this long.",
     ),
     *(
         Flag(names=(name,), group="other", kind=kind, hidden=True, help="", refused=reason)

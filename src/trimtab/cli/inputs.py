@@ -93,6 +93,8 @@ def find_limits(values: Values) -> LimitOptions:
         ) from None
     return LimitOptions(
         max_turns=values.get("max_turns"),
+        max_tokens=values.get("max_tokens"),
+        max_usd=values.get("max_budget_usd"),
         deadline=values.get("deadline"),
         max_continues=values.get("max_autopilot_continues", 5),
         retry_delay=retry_delay,

@@ -51,6 +51,11 @@ def dispatch(argv: list[str]) -> int:
             f"Unknown command {argv[0]!r}; commands are {', '.join(COMMANDS)}, "
             f"and a prompt is given with -p {argv[0]!r}."
         )
+    if "--headless" in argv or "--server" in argv:
+        from trimtab.cli.parse import parse
+        from trimtab.cli.serve import serve
+
+        return serve(parse(argv))
     from trimtab.cli.start import start
 
     return start(argv)

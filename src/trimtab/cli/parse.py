@@ -70,6 +70,8 @@ def _store(values: Values, flag: Flag, name: str, value: str | bool) -> None:
         values.setdefault(flag.key, []).append(value)
     elif flag.kind == "number":
         values[flag.key] = _number(name, str(value))
+    elif flag.kind == "money":
+        values[flag.key] = _money(name, str(value))
     elif flag.kind == "duration":
         values[flag.key] = _duration(name, str(value))
     else:
@@ -80,6 +82,12 @@ def _number(name: str, text: str) -> int:
     if not re.fullmatch(r"\d{1,9}", text):
         raise UsageError(f"{name} needs a whole number, not {text!r}; for example {name} 10.")
     return int(text)
+
+
+def _money(name: str, text: str) -> float:
+    if not re.fullmatch(r"\$?\d{1,9}(?:\.\d{1,9})?", text):
+        raise UsageError(f"{name} needs an amount, not {text!r}; for example {name} 2.50.")
+    return float(text.lstrip("$"))
 
 
 def _duration(name: str, text: str) -> float:

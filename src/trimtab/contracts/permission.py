@@ -22,6 +22,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     allow_all_urls: bool = False
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    client_judges: bool = False
+    """Whether a client is asked about everything that no rule decides, harmless or not."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):

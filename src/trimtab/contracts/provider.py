@@ -31,6 +31,27 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reasoning_tokens: int | None = None
 
 
+class Price(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model costs, in USD per million tokens."""
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+    def of(self, usage: Usage) -> float | None:
+        """What a call cost, or None if the service did not say how much it read and wrote."""
+        if usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        cached = usage.cache_read_tokens or 0
+        written = usage.cache_write_tokens or 0
+        plain = max(0, usage.input_tokens - cached - written)
+        read_price = self.input if self.cache_read is None else self.cache_read
+        write_price = self.input if self.cache_write is None else self.cache_write
+        total = plain * self.input + usage.output_tokens * self.output
+        return (total + cached * read_price + written * write_price) / 1_000_000
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One call to a model. Messages are shared between requests, so wires cache by object."""
 

@@ -1,6 +1,6 @@
 """What the loop is given: prompts, the session as it sees it, and the parts it works with."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -8,7 +8,7 @@ import msgspec
 from trimtab.contracts.events.envelope import Event, EventData
 from trimtab.contracts.messages import Message
 from trimtab.contracts.processor import Processor, Stop
-from trimtab.contracts.provider import Provider, ToolSpec
+from trimtab.contracts.provider import Price, Provider, ToolSpec
 from trimtab.contracts.tool import Tool, ToolContext, ToolResult
 
 Mode = Literal["interactive", "plan", "autopilot"]
@@ -42,6 +42,11 @@ class Conversation(Protocol):
     @property
     def messages(self) -> Sequence[Message]: ...
 
+    @property
+    def characters(self) -> int:
+        """How long the messages are together; costs nothing to ask again."""
+        ...
+
 
 class Inbox(Protocol):
     """Prompts waiting for the loop."""
@@ -71,6 +76,11 @@ class SessionPort(Protocol):
     @property
     def conversation(self) -> Conversation: ...
 
+    @property
+    def prompt_tokens(self) -> int | None:
+        """Input tokens of the last call, as the service counted them."""
+        ...
+
     def emit(self, data: EventData, *, agent_id: str | None = None) -> Event:
         """Record that something happened. The only way to change what the model sees."""
         ...
@@ -88,6 +98,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     effort: str | None = None
     parallel_tools: bool = True
     max_output_tokens: int | None = None
+    price: Price | None = None
 
 
 class Run(msgspec.Struct, kw_only=True):
@@ -114,3 +125,7 @@ class Run(msgspec.Struct, kw_only=True):
     billable: bool = True
     stop: Stop | None = None
     """Set by a tool or a processor: end the run after this turn, for this reason."""
+    closing: bool = False
+    """Set by a processor: the next call is the last, and no tools are offered in it."""
+    before_idle: Callable[[Stop], Awaitable[None]] | None = None
+    """Called when nothing is left to answer, before the session is said to be idle."""

@@ -65,7 +65,8 @@ class CommandState(msgspec.Struct, frozen=True, kw_only=True):
     """What a command has come to so far.
 
     `output` is what was not read before, or only its beginning when there is more than was asked
-    for: then `saved_to` names the file that holds everything. `exit_code` is None while it runs.
+    for: then `saved_to` names the file that holds everything. `exit_code` is None while it runs;
+    `awaits` says what for if it seems to wait for somebody (`input`).
     """
 
     shell_id: str
@@ -74,7 +75,7 @@ class CommandState(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None
     saved_to: str | None = None
     terminal: bool = False
-    awaits_input: bool = False
+    awaits: str = ""
     flooded: bool = False
     lost: int = 0
     left_behind: tuple[str, ...] = ()

@@ -23,6 +23,8 @@ async def drain(run: Run) -> Stop:
             stop = await pass_gate(run, stop)
         if stop.exit_code:
             break
+    if run.before_idle is not None:
+        await run.before_idle(stop)
     run.session.emit(AssistantIdle())
     run.session.emit(SessionIdle(mode=run.mode))
     return stop

@@ -75,7 +75,7 @@ class Sampling:
             model=run.options.model,
             system=session.conversation.system,
             messages=tuple(session.conversation.messages),
-            tools=run.specs,
+            tools=() if run.closing else run.specs,
             stream=run.options.stream,
             effort=run.options.effort,
             max_output_tokens=run.options.max_output_tokens,
@@ -176,6 +176,7 @@ class Sampling:
                 cache_read_tokens=usage.cache_read_tokens if usage else None,
                 cache_write_tokens=usage.cache_write_tokens if usage else None,
                 reasoning_tokens=usage.reasoning_tokens if usage else None,
+                cost_usd=run.options.price.of(usage) if usage and run.options.price else None,
             )
         )
 

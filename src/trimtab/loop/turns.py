@@ -11,7 +11,7 @@ from trimtab.loop.sample import sample
 
 async def respond(run: Run, prompt: Prompt) -> Stop:
     """Answer one prompt. A turn that was started always ends, whatever happens in it."""
-    run.interaction_id, run.turn, run.stop = new_id(), 0, None
+    run.interaction_id, run.turn, run.stop, run.closing = new_id(), 0, None, False
     record_prompt(run, prompt, delivery="queued" if run.total_turns else "idle")
     while True:
         turn_id = str(run.turn)
@@ -32,7 +32,7 @@ async def take_turn(run: Run) -> Stop | None:
         if (stop := await processor.before_request(run)) is not None:
             return stop
     reply = await sample(run)
-    if not reply.message.tool_calls:
+    if run.closing or not reply.message.tool_calls:
         return run.stop or Stop(reason="end_turn")
     results = await execute(run, reply.message.tool_calls)
     if any(result.kind == "rejected" for result in results):

@@ -8,6 +8,14 @@ from trimtab.contracts.tool import Access
 
 def decide(access: Access, policy: Policy) -> Decision:
     """Whether one access may happen. Pure but for resolving links of the paths it judges."""
+    decision = _decide(access, policy)
+    by_rule = policy.allow_all_tools or access.kind == "none"
+    if policy.client_judges and decision.verdict == "allow" and not by_rule:
+        return Decision(verdict="ask", reason="The client decides what no rule decides.")
+    return decision
+
+
+def _decide(access: Access, policy: Policy) -> Decision:
     match access.kind:
         case "none":
             return Decision(verdict="allow", reason="It touches nothing.")

@@ -86,6 +86,19 @@ class Archive:
         check_readable(source.events)
         return fork(self._store, source, cut, name=name)
 
+    def event_before(self, text: str, event_id: str) -> str:
+        """The id of the event before another one."""
+        before: str | None = None
+        for record in self.all_records(text):
+            if record.id == event_id:
+                break
+            before = record.id
+        else:
+            raise UsageError(f"Session {text} has no event {event_id!r}: see its events.")
+        if before is None:
+            raise UsageError(f"{event_id!r} is the first event of the session: choose a later one.")
+        return before
+
     def delete(self, text: str) -> Trashed:
         return trash.delete(self.home, self.folder(text))
 

@@ -1,37 +1,30 @@
 """Puts the parts of an agent together. The order of processors is policy, and it stands here."""
 
 import os
-from collections.abc import Collection
 
 import msgspec
 
 from trimtab.contracts.permission import Policy
 from trimtab.contracts.processor import Processor
 from trimtab.contracts.provider import Provider
-from trimtab.contracts.run import Mode, Run, RunOptions
-from trimtab.contracts.tool import Tool
+from trimtab.contracts.run import Run, RunOptions
 from trimtab.loop.processors.autopilot import Autopilot
 from trimtab.loop.processors.limits import TurnLimit
 from trimtab.loop.processors.plan_mode import PlanMode
 from trimtab.loop.processors.retry import Retry
 from trimtab.loop.processors.steering import Steering
+from trimtab.loop.processors.stop_gate import StopGate
 from trimtab.permissions.processor import Permissions
-from trimtab.prompts.assemble import PromptFacts, assemble, read_sections, read_text
-from trimtab.prompts.customize import change_sections, join
+from trimtab.prompts.assemble import read_text
 from trimtab.prompts.transform import UserContext
+from trimtab.runtime.client_hooks import ClientHooks, HookCaller, StartHooks, end_hook, stop_hook
 from trimtab.runtime.options import Client, SessionOptions
-from trimtab.runtime.surroundings import (
-    Surroundings,
-    list_entries,
-    system_name,
-    temp_folder,
-)
+from trimtab.runtime.surroundings import Surroundings, temp_folder
+from trimtab.runtime.toolset import choose_tools
 from trimtab.session.folder import SessionFolder
 from trimtab.session.inbox import Inbox
 from trimtab.session.session import Session
 from trimtab.tools.arguments import read_arguments
-from trimtab.tools.catalog import builtin_tools
-from trimtab.version import __version__
 from trimtab.workspace.local import LocalWorkspace
 
 
@@ -42,6 +35,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     folder: SessionFolder
     workspace: LocalWorkspace
     surroundings: Surroundings
+    resumed: bool = False
 
 
 class CallContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +70,7 @@ def build_run(
             files=place.folder.files,
         )
 
-    return Run(
+    run = Run(
         session=place.session,
         inbox=Inbox(place.session),
         provider=provider,
@@ -88,6 +82,9 @@ def build_run(
         read_arguments=read_arguments,
         mode=options.mode,
     )
+    if client.hooks is not None:
+        run.before_idle = end_hook(HookCaller(client.hooks, options.cwd), run)
+    return run
 
 
 def build_processors(place: Place, options: SessionOptions, client: Client) -> list[Processor]:
@@ -96,15 +93,27 @@ def build_processors(place: Place, options: SessionOptions, client: Client) -> l
     processors: list[Processor] = []
     if limits.max_turns is not None:
         processors.append(TurnLimit(limits.max_turns))
+    processors.append(Steering())
+    hooks = HookCaller(client.hooks, options.cwd) if client.hooks else None
+    if hooks is not None:
+        processors.append(ClientHooks(hooks))
+    processors.append(UserContext())
+    if hooks is not None:
+        processors.append(StartHooks(hooks, source="resume" if place.resumed else "new"))
+    processors += [PlanMode(place.folder.path), build_permissions(place, options, client)]
+    if hooks is not None:
+        processors.append(StopGate(stop_hook(hooks)))
     processors += [
-        Steering(),
-        UserContext(),
-        PlanMode(place.folder.path),
-        Permissions(build_policy(place, options), ask),
         Autopilot(read_text("nudge"), limits.max_continues),
         Retry(limits.retries, limits.retry_delay),
     ]
     return processors
+
+
+def build_permissions(place: Place, options: SessionOptions, client: Client) -> Permissions:
+    """Who says whether a call may happen."""
+    policy = build_policy(place, options)
+    return Permissions(msgspec.structs.replace(policy, client_judges=client.judges), client.ask)
 
 
 def build_policy(place: Place, options: SessionOptions) -> Policy:
@@ -121,31 +130,4 @@ def build_policy(place: Place, options: SessionOptions) -> Policy:
         allow_all_urls=chosen.allow_all_urls,
         allow=chosen.allow,
         deny=chosen.deny,
-    )
-
-
-def choose_tools(options: SessionOptions) -> dict[str, Tool]:
-    """The tools of a session: the built-in ones, filtered, and `task_complete` where it belongs."""
-    tools = builtin_tools()
-    if options.mode != "autopilot":
-        tools.pop("task_complete", None)
-    if options.available_tools is not None:
-        tools = {name: tool for name, tool in tools.items() if name in options.available_tools}
-    return {name: tool for name, tool in tools.items() if name not in options.excluded_tools}
-
-
-def build_prompt(run: Run, place: Place) -> str:
-    """The system prompt for a run, as things are now."""
-    around = place.surroundings
-    return assemble(
-        PromptFacts(
-            version=__version__,
-            cwd=around.cwd,
-            system=system_name(),
-            listing=list_entries(around.cwd),
-            tools=frozenset(run.tools),
-            mode=run.mode,
-            git_root=around.git_root,
-            branch=around.branch,
-        )
     )

@@ -1,6 +1,9 @@
 """Hooks that a client runs: asked at fixed points, each call bracketed by two events."""
 
+import asyncio
 import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -11,10 +14,11 @@ from trimtab.contracts.events.hook import HookEnd, HookStart
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.ids import new_id
-from trimtab.contracts.messages import Image
-from trimtab.contracts.processor import PendingCall, Processor
+from trimtab.contracts.messages import AssistantMessage, Image
+from trimtab.contracts.processor import PendingCall, Processor, Stop
 from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.tool import ToolResult
+from trimtab.loop.processors.stop_gate import StopHook
 from trimtab.runtime.options import HookFailed, HookPort
 
 
@@ -179,6 +183,39 @@ class StartHooks(Processor):
             if isinstance(context := output.get("additionalContext"), str) and context:
                 run.session.emit(UserMessage(content=context, source="hook"))
         return prompt
+
+
+def stop_hook(caller: HookCaller) -> StopHook:
+    """Asks `agentStop`; a block's reason sends the agent back to work."""
+
+    async def ask(run: Run, active: bool) -> str | None:
+        output = await caller.try_call(
+            run, "agentStop", stopReason="end_turn", stop_hook_active=active
+        )
+        if output.get("decision") != "block":
+            return None
+        return str(output.get("reason") or "An agentStop hook sent you back to work.")
+
+    return ask
+
+
+def end_hook(caller: HookCaller, run: Run) -> Callable[[Stop], Awaitable[None]]:
+    """Tells `sessionEnd` that a drain is over, and why. It gets a few seconds, no more."""
+
+    async def tell(stop: Stop) -> None:
+        reason = {"aborted": "abort", "error": "error", "deadline": "timeout"}.get(stop.reason)
+        given: JsonObject = {"reason": reason or "complete"}
+        if reason == "error":
+            given["error"] = {"message": stop.message, "name": "Error"}
+        messages = run.session.conversation.messages
+        last = messages[-1] if messages else None
+        if isinstance(last, AssistantMessage) and last.text:
+            given["finalMessage"] = last.text
+        with suppress(TimeoutError):
+            async with asyncio.timeout(5):
+                await caller.try_call(run, "sessionEnd", **given)
+
+    return tell
 
 
 def _denied(reason: str) -> ToolResult:

@@ -19,8 +19,10 @@ from trimtab.contracts.provider import Provider
 from trimtab.contracts.run import Mode, Run
 from trimtab.contracts.tool import Tool
 from trimtab.permissions.processor import Permissions
-from trimtab.runtime.build import Place, build_permissions, build_prompt, choose_tools
+from trimtab.runtime.build import Place, build_permissions
 from trimtab.runtime.options import Client, PermissionOptions, SessionOptions
+from trimtab.runtime.system_prompt import build_prompt
+from trimtab.runtime.toolset import choose_tools
 
 
 class Controls:
@@ -109,11 +111,13 @@ class Controls:
                 )
             )
 
+    def refresh(self) -> None:
+        """Announce everything again before the next prompt."""
+        self._stale = True
+
     def _choose_tools(self) -> None:
         run = self._run
-        tools = choose_tools(self.options, self._client, mode=run.mode, offered=self._offered)
-        external = {tool.spec.name: tool for tool in self._external}
-        tools = filter_tools(tools, external, self.options)
+        tools = choose_tools(self.options, self._client, run.mode, self._external, self._offered)
         self.removed_tools += [name for name in run.tools if name not in tools]
         run.tools = tools
         run.specs = tuple(tool.spec for tool in tools.values())
@@ -134,26 +138,3 @@ class Controls:
         if prompt != session.conversation.system:
             session.emit(SystemMessage(role="system", content=prompt))
         session.emit(SessionToolsUpdated(model=run.options.model))
-
-
-def filter_tools(
-    builtin: dict[str, Tool], external: dict[str, Tool], options: SessionOptions
-) -> dict[str, Tool]:
-    """What is left when the lists of available and excluded tools have been applied.
-
-    A list names tools plainly or by where they come from: `builtin:bash`, `custom:*`. Excluded
-    beats available.
-    """
-    tools = {**builtin, **external}
-
-    def matches(name: str, patterns: Collection[str]) -> bool:
-        source = "custom" if name in external else "builtin"
-        return any(wanted in patterns for wanted in (name, "*", f"{source}:{name}", f"{source}:*"))
-
-    available = options.available_tools
-    return {
-        name: tool
-        for name, tool in tools.items()
-        if (available is None or matches(name, available))
-        and not matches(name, options.excluded_tools)
-    }

@@ -5,9 +5,11 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+import msgspec
+
 from trimtab.contracts.errors import ModelError, TrimtabError
 from trimtab.contracts.events.assistant import Abort, AssistantIdle
-from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.envelope import Event, EventData, JsonObject
 from trimtab.contracts.events.session import (
     SessionError,
     SessionIdle,
@@ -18,8 +20,11 @@ from trimtab.contracts.events.session import (
 from trimtab.contracts.processor import Stop
 from trimtab.contracts.run import Mode, Prompt, Run
 from trimtab.loop.drain import drain
+from trimtab.runtime.controls import Controls
+from trimtab.session.cut import cut
 from trimtab.session.folder import SessionFolder
 from trimtab.session.inbox import Inbox
+from trimtab.session.records import read_records
 from trimtab.session.session import Projections, Session, Subscriber
 
 ABORTED = Stop(reason="aborted", exit_code=130, message="The run was aborted.")
@@ -36,15 +41,14 @@ class LiveSession:
         folder: SessionFolder,
         session: Session,
         run: Run,
+        controls: Controls,
         release: Callable[[], Awaitable[None]],
-        announce: Callable[[], None],
     ) -> None:
         self.folder = folder
+        self.controls = controls
         self._session = session
         self._run = run
         self._release = release
-        self._announce = announce
-        self._announced = False
         self._task: asyncio.Task[Stop] | None = None
         self._wanted_stop: Stop | None = None
         self._last_stop = Stop(reason="end_turn")
@@ -87,13 +91,47 @@ class LiveSession:
         """Accept a prompt and return its id; it is in the log when this returns."""
         if isinstance(prompt, str):
             prompt = Prompt(text=prompt)
-        if not self._announced:
-            self._announced = True
-            self._announce()
         message_id = self.inbox.put(prompt)
         if not self.busy:
             self._task = asyncio.get_running_loop().create_task(self._drain())
         return message_id
+
+    def emit(self, data: EventData, *, ephemeral: bool | None = None) -> Event:
+        """Record that something happened to the session outside its run."""
+        return self._session.emit(data, ephemeral=ephemeral)
+
+    def read_events(self) -> list[msgspec.Raw]:
+        """Everything stored so far, each event in the bytes it is stored in."""
+        return [msgspec.Raw(record.line) for record in read_records(self._session.log.path)]
+
+    @property
+    def event_count(self) -> int:
+        return self._session.log.count
+
+    async def synced(self) -> None:
+        """Wait until everything that happened so far would survive a power cut."""
+        await self._session.synced()
+
+    def cut(self, event_id: str) -> int:
+        """Forget an event and all after it; returns how many. Only while nothing runs."""
+        removed = cut(self._session, event_id)
+        self.controls.refresh()
+        return removed
+
+    def model_metrics(self) -> JsonObject:
+        """What was spent, by model."""
+        return {
+            model: {
+                "requests": {"count": spent.requests, "cost": 0},
+                "usage": {
+                    "inputTokens": spent.input_tokens or 0,
+                    "outputTokens": spent.output_tokens or 0,
+                    "cacheReadTokens": spent.cache_read_tokens or 0,
+                    "cacheWriteTokens": spent.cache_write_tokens or 0,
+                },
+            }
+            for model, spent in self.projections.usage.models.items()
+        }
 
     def inform(self, info_type: str, message: str) -> None:
         """Put a remark into the log and before every subscriber."""
@@ -150,28 +188,37 @@ class LiveSession:
 
     async def _drain(self) -> Stop:
         try:
+            await self.controls.announce()
             stop = await drain(self._run)
         except asyncio.CancelledError:
             stop = self._wanted_stop or ABORTED
             self._wanted_stop = None
             self._record_interruption(stop)
+            await self._settle(stop, aborted=True)
         except TrimtabError as error:
             stop = Stop(reason="error", exit_code=error.exit_code, message=error.message)
             with suppress(TrimtabError):  # the error may be that nothing can be recorded any more
                 self._record_error(error)
+                await self._settle(stop)
         except Exception as error:  # a bug: the person gets a sentence, the log the traceback
             stop = Stop(reason="error", exit_code=1, message=_describe(error))
             with suppress(TrimtabError):
                 self._record_bug(error)
+                await self._settle(stop)
         self._last_stop = stop
         return stop
+
+    async def _settle(self, stop: Stop, *, aborted: bool | None = None) -> None:
+        if self._run.before_idle is not None:
+            await self._run.before_idle(stop)
+        self._session.emit(AssistantIdle(aborted=aborted))
+        self._session.emit(SessionIdle(aborted=aborted, mode=self._run.mode))
 
     def _record_interruption(self, stop: Stop) -> None:
         if stop.reason == "aborted":
             self._session.emit(Abort(reason="user_initiated"))
         else:
             self._session.emit(SessionWarning(warning_type=stop.reason, message=stop.message))
-        self._emit_idle(aborted=True)
 
     def _record_error(self, error: TrimtabError) -> None:
         details: JsonObject = {}
@@ -180,7 +227,6 @@ class LiveSession:
         self._session.emit(
             SessionError(error_type=error.error_type, message=error.message, **details)
         )
-        self._emit_idle()
 
     def _record_bug(self, error: Exception) -> None:
         import traceback
@@ -189,11 +235,6 @@ class LiveSession:
         self._session.emit(
             SessionError(error_type="internal", message=_describe(error), stack=stack)
         )
-        self._emit_idle()
-
-    def _emit_idle(self, *, aborted: bool | None = None) -> None:
-        self._session.emit(AssistantIdle(aborted=aborted))
-        self._session.emit(SessionIdle(aborted=aborted, mode=self._run.mode))
 
     def _shutdown(self, error: str | None) -> SessionShutdown:
         usage, changes = self.projections.usage, self.projections.changes
@@ -208,18 +249,7 @@ class LiveSession:
                 "linesRemoved": changes.lines_removed,
                 "filesModified": changes.files,
             },
-            model_metrics={
-                model: {
-                    "requests": {"count": spent.requests, "cost": 0},
-                    "usage": {
-                        "inputTokens": spent.input_tokens or 0,
-                        "outputTokens": spent.output_tokens or 0,
-                        "cacheReadTokens": spent.cache_read_tokens or 0,
-                        "cacheWriteTokens": spent.cache_write_tokens or 0,
-                    },
-                }
-                for model, spent in usage.models.items()
-            },
+            model_metrics=self.model_metrics(),
             current_model=self.model,
             current_tokens=usage.last_input_tokens,
             events_file_size_bytes=self._session.log.size,

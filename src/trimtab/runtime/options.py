@@ -53,6 +53,8 @@ class LimitOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Where a run must end. `deadline` is in seconds from the start of the session."""
 
     max_turns: int | None = None
+    max_tokens: int | None = None
+    max_usd: float | None = None
     deadline: float | None = None
     max_continues: int = 5
     retries: int = 5

@@ -1,6 +1,7 @@
 """Questions that wait for somebody: the first answer wins."""
 
 import asyncio
+from collections.abc import Awaitable
 from typing import Any
 
 
@@ -10,12 +11,16 @@ class Questions:
     def __init__(self) -> None:
         self._open: dict[str, asyncio.Future[Any]] = {}
 
-    async def wait(self, request_id: str) -> Any:
-        """The answer, whenever it comes."""
+    def open(self, request_id: str) -> Awaitable[Any]:
+        """Ask from now on: an answer that comes before anybody waits is kept."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._open[request_id] = answer
+        return answer
+
+    async def wait(self, request_id: str) -> Any:
+        """The answer, whenever it comes."""
         try:
-            return await answer
+            return await self.open(request_id)
         finally:
             self._open.pop(request_id, None)
 

@@ -1,25 +1,21 @@
 """The one place that knows every part: opens sessions and hands them out."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from trimtab.config.paths import Home, find_home
 from trimtab.contracts.errors import AuthenticationError, ConfigurationError
+from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import (
     SessionResume,
     SessionStart,
     SessionWarning,
 )
-from trimtab.contracts.events.setup import (
-    SessionMcpServersLoaded,
-    SessionSkillsLoaded,
-    SessionToolsUpdated,
-)
-from trimtab.contracts.events.system import SystemMessage
 from trimtab.contracts.ids import timestamp
 from trimtab.contracts.provider import Provider
-from trimtab.contracts.run import Run
-from trimtab.runtime.build import Place, build_prompt, build_run
+from trimtab.runtime.build import Place, build_run
+from trimtab.runtime.controls import Controls
+from trimtab.runtime.limits import apply_limits, check_limits
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.surroundings import look_around
@@ -54,6 +50,7 @@ class Runtime:
     async def create(self, options: SessionOptions, client: Client = NOBODY) -> LiveSession:
         """Start a new session."""
         provider, model = self._choose_model(options)
+        check_limits(model, options.limits, self.env)
         around = look_around(options.cwd)
         folder, log = self.store.create(
             options.session_id,
@@ -89,6 +86,7 @@ class Runtime:
     ) -> LiveSession:
         """Go on with a session, whatever state its log is in."""
         provider, model = self._choose_model(options)
+        check_limits(model, options.limits, self.env)
         folder, log = self.store.open(session_id)
         try:
             session = Session(folder.id, log, replay(log.path))
@@ -118,6 +116,7 @@ class Runtime:
             folder=folder,
             workspace=self._workspace(folder, options),
             surroundings=around,
+            resumed=True,
         )
         return self._open(place, provider, model, options, client)
 
@@ -129,17 +128,35 @@ class Runtime:
         options: SessionOptions,
         client: Client,
     ) -> LiveSession:
-        run = build_run(place, provider, model, options, client.ask)
+        shared = provider
+        if options.client_name:
+            from trimtab.runtime.catalog import WithHeaders
+
+            agent = f"{options.client_name} trimtab/{__version__}"
+            provider = WithHeaders(provider, {"user-agent": agent})
+        run = build_run(place, provider, model, options, client)
+        apply_limits(run, place.session, options.limits, self.env)
 
         async def release() -> None:
             await place.workspace.aclose()
-            if provider is not self._provider:
+            if shared is not self._provider:
                 await provider.aclose()
 
-        live = LiveSession(place.folder, place.session, run, release, lambda: announce(run, place))
+        controls = Controls(place, run, options, client)
+        live = LiveSession(place.folder, place.session, run, controls, release)
         if options.limits.deadline is not None:
             live.stop_after(options.limits.deadline)
         return live
+
+    async def list_models(self) -> Sequence[JsonObject]:
+        """The models of the environment's service, as it describes them."""
+        from trimtab.providers.endpoints import from_environment
+        from trimtab.runtime.catalog import fetch_models
+
+        choice = from_environment(self.env)
+        if choice is None:
+            raise AuthenticationError(NO_MODEL)
+        return await fetch_models(choice, self.env)
 
     def _workspace(self, folder: SessionFolder, options: SessionOptions) -> LocalWorkspace:
         return LocalWorkspace(
@@ -148,6 +165,8 @@ class Runtime:
 
     def _choose_model(self, options: SessionOptions) -> tuple[Provider, str]:
         wanted = options.model or self.env.get("COPILOT_MODEL")
+        if options.provider is not None:
+            return options.provider, wanted or options.provider.name
         if self._provider is not None:
             return self._provider, wanted or self._provider.name
         from trimtab.providers.endpoints import connect, from_environment
@@ -161,14 +180,3 @@ class Runtime:
                 f"No model is chosen for {choice.base_url}; pass --model ID or set COPILOT_MODEL."
             )
         return connect(choice), model
-
-
-def announce(run: Run, place: Place) -> None:
-    """Before the first prompt of a process: tell what the session has, set the system prompt."""
-    session = place.session
-    session.emit(SessionMcpServersLoaded(servers=[]))
-    session.emit(SessionSkillsLoaded(skills=[]))
-    prompt = build_prompt(run, place)
-    if prompt != session.conversation.system:
-        session.emit(SystemMessage(role="system", content=prompt))
-    session.emit(SessionToolsUpdated(model=run.options.model))

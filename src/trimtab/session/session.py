@@ -95,20 +95,26 @@ class Session:
     def conversation(self) -> Conversation:
         return self.projections.conversation
 
+    @property
+    def prompt_tokens(self) -> int | None:
+        return self.projections.usage.last_input_tokens
+
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Have every event from now on given to `subscriber`; returns what ends that."""
         self._subscribers.append(subscriber)
         return lambda: self._subscribers.remove(subscriber)
 
-    def emit(self, data: EventData, *, agent_id: str | None = None) -> Event:
-        """Record that something happened."""
+    def emit(
+        self, data: EventData, *, agent_id: str | None = None, ephemeral: bool | None = None
+    ) -> Event:
+        """Record that something happened. `ephemeral` overrides what is usual for the type."""
         event = Event(
             type=data.wire_name,
             data=data,
             id=new_id(),
             timestamp=timestamp(),
             parent_id=self.log.last_id,
-            ephemeral=data.is_ephemeral,
+            ephemeral=data.is_ephemeral if ephemeral is None else ephemeral,
             agent_id=agent_id,
         )
         line = encode(event)

@@ -52,9 +52,12 @@ def parse(text: str) -> Any:
         import json
 
         try:
-            return json.loads(text, strict=False)
-        except (json.JSONDecodeError, RecursionError):
+            value = json.loads(text, strict=False)
+            msgspec.json.encode(value)
+        except (json.JSONDecodeError, RecursionError, UnicodeEncodeError):
             pass
+        else:
+            return value
         raise
     except UnicodeEncodeError as error:
         raise ValueError("it contains half of a surrogate pair") from error

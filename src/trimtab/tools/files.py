@@ -29,7 +29,7 @@ def refuse_path(name: str, info: PathInfo) -> ToolResult | None:
 def system_failure(name: str, error: OSError) -> ToolResult:
     """What the operating system would not do."""
     reason = error.strerror or str(error)
-    return fail(f"{name}: {reason}. Nothing was changed.", reason)
+    return fail(f"{name}: {reason}.", reason)
 
 
 def shown_contents(data: bytes) -> str:

@@ -20,9 +20,8 @@ SILENT = (
     "still processing. Use read_bash to continue waiting, write_bash if you think it needs input, "
     "or stop_bash to stop it."
 )
-ASKS = (
-    "is waiting for input. Choose: answer it with write_bash, wait longer with read_bash, or stop "
-    "it with stop_bash."
+CHOICES = (
+    "Choose: answer it with write_bash, wait longer with read_bash, or stop it with stop_bash."
 )
 
 
@@ -33,8 +32,8 @@ def render(state: CommandState, waited: float, ended: str) -> str:
     if state.exit_code is not None:
         return "\n".join([text, *notes, ended])
     name = f"command with shellId: {state.shell_id}"
-    if state.awaits_input:
-        notes.append(f"<{name} {ASKS}>")
+    if state.awaits:
+        notes.append(f"<{name} is waiting for {state.awaits}. {CHOICES}>")
     else:
         more = GOES_ON if text else SILENT
         notes.append(f"<{name} is still running after {waited:g} seconds. {more}>")

@@ -54,10 +54,13 @@ class TextView:
         return len(self.raw[start:end].encode(self.encoding, self.errors))
 
     def shown(self) -> str:
-        """The text for a reader: bytes that are no text become U+FFFD."""
-        if self.errors == "strict":
-            return self.plain
-        return self.plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        """The text for a reader."""
+        return self.plain if self.errors == "strict" else readable(self.plain)
+
+
+def readable(text: str) -> str:
+    """The text with U+FFFD for what is no text, which neither a model nor a log can take."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def first_view(data: bytes) -> TextView:
@@ -94,6 +97,7 @@ def legacy_views(data: bytes) -> Iterator[TextView]:
     )
     plain = TextView(data.decode("latin-1"), "latin-1")
     japanese, western = decode_strictly(data, "cp932"), decode_strictly(data, "cp1252")
+    order: tuple[TextView | None, ...]
     if is_mostly_utf8(data):
         order = (damaged, japanese, western, plain)
     elif japanese and is_japanese(japanese.raw):

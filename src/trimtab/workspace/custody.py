@@ -24,7 +24,8 @@ serial = itertools.count(1)
 
 GUARDIAN = f"""trap '' HUP INT TERM QUIT; read -r word && exit 0
 for round in 1 2 3 4 5 6 7 8; do
-  found=$(grep -ls 'realtime timeout  *{PREFIX}' /proc/[0-9]*/limits) || exit 0
+  found=$(grep -ls 'realtime timeout  *{PREFIX}' /proc/[0-9]*/limits)
+  [ "$found" ] || exit 0
   for file in $found; do pid=${{file#/proc/}}; kill -9 "${{pid%/limits}}" 2>/dev/null; done
 done"""
 
@@ -43,7 +44,10 @@ def new_tag() -> int | None:
 
 @contextmanager
 def tagging(tag: int | None) -> Iterator[None]:
-    """What is started inside carries the tag. This process bears it meanwhile, without effect."""
+    """What is started inside carries the tag. This process bears it meanwhile, without effect.
+
+    Only for the loop's thread: what other threads start just then would be tagged, too.
+    """
     if tag is None or TAGGED is None:
         yield
         return
@@ -109,18 +113,47 @@ def candidates(leader: int, recent: bool) -> Iterable[int]:
 
 def survivors(tag: int | None, leader: int, *, recent: bool) -> list[int]:
     """What still lives of a command whose shell has ended; the dead are buried."""
-    return [pid for pid in carriers(tag, leader, recent=recent) if pid != leader and is_alive(pid)]
+    return living(pid for pid in carriers(tag, leader, recent=recent) if pid != leader)
+
+
+def living(pids: Iterable[int]) -> list[int]:
+    """Those that are alive; the dead whose parent we have become are buried."""
+    alive = []
+    for pid in pids:
+        if is_alive(pid):
+            alive.append(pid)
+        else:
+            bury(pid)
+    return alive
+
+
+def descendants(roots: Iterable[int]) -> set[int]:
+    """All that descend from the given processes by way of living parents."""
+    children: dict[int, list[int]] = {}
+    for pid in candidates(0, recent=False):
+        children.setdefault(parent_of(pid), []).append(pid)
+    found: set[int] = set()
+    fresh = list(roots)
+    while fresh:
+        fresh = [child for pid in fresh for child in children.get(pid, ()) if child not in found]
+        found.update(fresh)
+    return found
+
+
+def parent_of(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 def is_alive(pid: int) -> bool:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            dead = file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+            return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
     except OSError:
         return False
-    if dead:
-        bury(pid)
-    return not dead
 
 
 def bury(pid: int) -> None:
@@ -137,19 +170,29 @@ def name_of(pid: int) -> str:
 
 
 async def end(tag: int | None, leader: int) -> None:
-    """Kill a command's process group and every descendant, until none is left."""
+    """Kill a command's process group and every descendant, until none is left, dead or alive.
+
+    The dead come to us one by one: each when its own parent has died. Only the leader is left for
+    its owner to bury, who wants to know how it died.
+    """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + ENDING
-    pause = 0.001
-    while True:
-        send(-leader, signal.SIGKILL)
-        alive = [pid for pid in carriers(tag, leader) if is_alive(pid)]
+    pause, rounds = 0.001, 0
+    # What tags its own commands, such as an agent inside this one, is found as an ancestor of them.
+    kin = descendants(carriers(tag, leader))
+    send(-leader, signal.SIGKILL)
+    while found := kin.union(carriers(tag, leader)):
+        alive = living(found - {leader})
+        if leader in found and is_alive(leader):
+            alive.append(leader)
+        kin.intersection_update(alive)
         for pid in alive:
             send(pid, signal.SIGKILL)
-        if not alive or loop.time() > deadline:
+        rounds = 0 if alive else rounds + 1
+        if (not alive and found == {leader}) or rounds > 10 or loop.time() > deadline:
             return
         await asyncio.sleep(pause)
-        pause = min(pause * 2, 0.05)
+        pause = min(pause * 2, 0.05) if alive else 0.002
 
 
 def send(pid: int, number: int) -> None:
@@ -172,8 +215,8 @@ class Guardian:
         self._pipe = -1
 
     def acquire(self) -> None:
-        self._users += 1
-        if self._users > 1 or TAGGED is None:
+        if self._users or TAGGED is None:
+            self._users += 1
             return
         reading, self._pipe = os.pipe()
         null = os.open(os.devnull, os.O_RDWR)
@@ -185,9 +228,14 @@ class Guardian:
                 streams=(reading, null, null),
                 tag=None,
             )
+        except BaseException:
+            os.close(self._pipe)
+            self._pipe = -1
+            raise
         finally:
             os.close(reading)
             os.close(null)
+        self._users = 1
         asyncio.get_running_loop().call_later(0.05, adopt_orphans)
 
     async def release(self) -> None:
@@ -199,7 +247,7 @@ class Guardian:
             os.write(pipe, b"released\n")
         os.close(pipe)
         for _ in range(200):
-            if not is_alive(pid):
+            if not living([pid]):
                 return
             await asyncio.sleep(0.001)
 

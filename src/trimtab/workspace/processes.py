@@ -91,15 +91,15 @@ class LocalShells:
                 f"<command with id: {shell_id} is already running, wait for output with read_bash, "
                 "stop it with stop_bash tool, or use a different shellId>"
             )
-        if not self._guarded:
-            self._guarded = True
-            guardian.acquire()
         name = "".join(char if char.isalnum() else "-" for char in shell_id)[:40]
         self._count += 1
         saved = f"{self._files}/shell-{name}-{self._count}.txt"
         shell = Shell(shell_id, command, saved, self._ended)
         env = {**self._env, "TERM": "xterm"} if command.terminal else self._env
         try:
+            if not self._guarded:
+                guardian.acquire()
+                self._guarded = True
             shell.start(self._root, env)
         except ValueError:
             raise ShellError("The command contains a character that none can have (NUL).") from None

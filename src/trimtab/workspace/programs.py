@@ -50,6 +50,7 @@ class Program:
             self._close()
             if self._code is None:
                 await custody.end(self._tag, self._pid)
+                custody.bury(self._pid)
         return Finished(exit_code=self._code, errors=bytes(self._errors), timed_out=timed_out)
 
     def _start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> None:

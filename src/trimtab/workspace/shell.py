@@ -15,10 +15,11 @@ from trimtab.workspace import custody
 from trimtab.workspace.capture import Capture, LogFile, Unread
 
 READ_SIZE = 1 << 16
-"""What a pipe holds at first. It is widened for those who print much: fewer turns back and forth."""
+"""What a pipe holds at first. It is widened for those who print much: fewer turns to and fro."""
 READS_AT_ONCE = 16
 F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", 1031)
-LONGEST_ARGUMENT = 100_000
+LONGEST_ARGUMENT = 32_000
+"""In characters, of up to four bytes each; the kernel takes 128 KiB."""
 SETTLING = 0.3
 """Seconds that what a command left running has to end by itself, such as `tee` behind a pipe."""
 GRACE = 0.08
@@ -58,7 +59,7 @@ class Shell:
         self.exit_code: int | None = None
         self.left_behind: tuple[str, ...] = ()
         self.flooded = False
-        self.awaits_input = False
+        self.awaits = ""
         self.finished = asyncio.Event()
         self.output: Unread = LogFile(saved) if command.detached else Capture(saved)
         self.listener: Callable[[bytes], None] | None = None
@@ -68,7 +69,7 @@ class Shell:
         self._tag: int | None = None
         self._started = self._heard = time.monotonic()
         self._out = self._in = self._pidfd = -1
-        self._stdin_link = ""
+        self._streams: tuple[str, str] | None = None
         self._widened = False
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -107,19 +108,21 @@ class Shell:
             opened.append(slave)
             os.set_blocking(self._out, False)
             termios.tcsetwinsize(self._out, (24, 120))
-            self._in, self._stdin_link = self._out, os.ttyname(slave)
+            self._in, name = self._out, os.ttyname(slave)
+            self._streams = name, name
             # A session's first terminal is the one that its leader opens: hence the extra shell.
             opener = 'exec <>"$0" >&0 2>&0; exec "$@"'
-            return ["/bin/sh", "-c", opener, self._stdin_link, *argv], (slave, slave, slave)
+            return ["/bin/sh", "-c", opener, name, *argv], (slave, slave, slave)
         self._out, out = os.pipe()
         opened.append(out)
         os.set_blocking(self._out, False)
+        self._streams = "", pipe_link(out)
         stdin = null
         if self.command.background:
             stdin, self._in = os.pipe()
             opened.append(stdin)
             os.set_blocking(self._in, False)
-            self._stdin_link = f"pipe:[{os.fstat(stdin).st_ino}]"
+            self._streams = pipe_link(stdin), pipe_link(out)
         return argv, (stdin, out, out)
 
     def _script(self) -> str:
@@ -136,7 +139,8 @@ class Shell:
             self._pidfd = os.pidfd_open(self.pid)
             loop.add_reader(self._pidfd, self._ended)
         else:
-            waiting = loop.run_in_executor(None, os.waitid, os.P_PID, self.pid, WAIT_ONLY)
+            seen_only = os.WEXITED | os.WNOWAIT
+            waiting = loop.run_in_executor(None, os.waitid, os.P_PID, self.pid, seen_only)
             waiting.add_done_callback(lambda _: self._ended())
 
     def _readable(self) -> None:
@@ -195,13 +199,15 @@ class Shell:
         while left := custody.survivors(self._tag, self.pid, recent=False):
             if time.monotonic() > deadline:
                 self.left_behind = tuple(custody.name_of(pid) for pid in left)
-                await custody.end(self._tag, self.pid)
                 break
             await asyncio.sleep(0.01)
+        await custody.end(self._tag, self.pid)
         self._finish(code)
 
     def _finish(self, code: int) -> None:
         """Take what is still in the pipe, close everything, tell who waits."""
+        if self.finished.is_set():
+            return
         while self._out >= 0 and not self.flooded:
             before = self.output.kept + self.output.lost
             self._readable()
@@ -215,29 +221,28 @@ class Shell:
     async def wait(self, seconds: float) -> None:
         """Until the command ends, waits for input, or the time is over."""
         deadline = time.monotonic() + seconds
-        seen = 0
-        self.awaits_input = False
+        self.awaits = before = ""
         while not self.finished.is_set() and (left := deadline - time.monotonic()) > 0:
             try:
-                async with asyncio.timeout(min(left, LOOK) if self._in >= 0 else left):
+                async with asyncio.timeout(min(left, LOOK)):
                     await self.finished.wait()
             except TimeoutError:
-                seen = seen + 1 if self._asks() else 0
-            if seen > 1:
-                self.awaits_input = True
-                return
+                now = self._awaited()
+                if now and now == before:
+                    self.awaits = now
+                    return
+                before = now
 
-    def _asks(self) -> bool:
-        if self._in < 0 or time.monotonic() - self._heard < QUIET:
-            return False
-        from trimtab.workspace.waiting import awaits_input
+    def _awaited(self) -> str:
+        """What a quiet command waits for, if it seems to wait for somebody."""
+        if self._streams is None or time.monotonic() - self._heard < QUIET:
+            return ""
+        from trimtab.workspace.waiting import Streams, awaited
 
-        return awaits_input(
-            custody.carriers(self._tag, self.pid),
-            self._stdin_link,
-            last_line=self.output.last_line(),
-            terminal=self._in if self.command.terminal else None,
-        )
+        stdin, output = self._streams
+        terminal = self._in if self.command.terminal and self._in >= 0 else None
+        streams = Streams(stdin=stdin, output=output, terminal=terminal)
+        return awaited(custody.carriers(self._tag, self.pid), streams, self.output.last_line())
 
     async def write(self, keys: Sequence[str | bytes]) -> None:
         """Send input. Raises `ShellError`."""
@@ -298,7 +303,7 @@ class Shell:
             exit_code=self.exit_code,
             saved_to=saved,
             terminal=self.command.terminal,
-            awaits_input=self.awaits_input and self.exit_code is None,
+            awaits=self.awaits if self.exit_code is None else "",
             flooded=self.flooded,
             lost=self.output.lost,
             left_behind=self.left_behind,
@@ -349,4 +354,6 @@ class Shell:
         self.output.close()
 
 
-WAIT_ONLY = os.WEXITED | os.WNOWAIT if hasattr(os, "WNOWAIT") else 0
+def pipe_link(fd: int) -> str:
+    """How /proc shows a descriptor of the same pipe."""
+    return f"pipe:[{os.fstat(fd).st_ino}]"

@@ -3,11 +3,10 @@
 import asyncio
 import os
 import re
-from pathlib import Path
 
 import pytest
 
-from toolkit import Bench, processes_with
+from toolkit import Bench, processes_with, saved_text, until
 
 
 @pytest.mark.parametrize(
@@ -80,7 +79,9 @@ async def test_a_dialogue_with_a_program(bench: Bench) -> None:
 
 
 async def test_a_terminal_on_request(bench: Bench) -> None:
-    text = await bench.bash("test -t 0 && test -t 1 && echo $TERM; printf 'Name: '; read x", pty=True)
+    text = await bench.bash(
+        "test -t 0 && test -t 1 && echo $TERM; printf 'Name: '; read x", pty=True
+    )
     assert text.startswith("xterm\nName:")
     assert "is waiting for input" in text
     text = await bench.text("write_bash", shellId="0", input="me{enter}", delay=5)
@@ -101,8 +102,10 @@ async def test_wrong_shell_ids_are_answered_with_those_there_are(bench: Bench) -
     result = await bench.call("read_bash", shellId="7", delay=1)
     assert (result.kind, result.text) == (
         "failure",
-        "Invalid shell ID: 7. Please supply a valid shell ID to read output from.\n\n"
-        "<no active shell sessions>",
+        (
+            "Invalid shell ID: 7. Please supply a valid shell ID to read output from.\n\n"
+            "<no active shell sessions>"
+        ),
     )
     await bench.bash("sleep 30", mode="async", shellId="mine")
     assert "shellId: mine" in await bench.text("stop_bash", shellId="yours")
@@ -125,23 +128,18 @@ async def test_a_detached_command_outlives_the_workspace(bench: Bench) -> None:
     text = await bench.text("read_bash", shellId="0", delay=0.1)
     assert text.startswith("up\n<command with shellId: 0 is still running")
     await bench.workspace.aclose()
-    async with asyncio.timeout(5):
-        while not marker.exists():
-            await asyncio.sleep(0.02)
+    await until(marker.exists)
 
 
 async def test_large_output_goes_to_a_file(bench: Bench) -> None:
     text = await bench.bash("seq 1 10000; exit 4")
     assert text.startswith("Output too large to read at once (47.7 KB). Saved to: ")
     assert text.endswith("\n<exited with exit code 4>")
-    saved = Path(re.search("Saved to: (.*)", text).group(1))  # type: ignore[union-attr]
-    assert saved.read_text() == "".join(f"{i}\n" for i in range(1, 10001))
+    assert saved_text(text) == "".join(f"{i}\n" for i in range(1, 10001))
     assert "\n\nPreview (first 500 chars):\n1\n2\n3\n" in text
 
 
-async def test_the_threshold_is_a_setting(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_threshold_is_a_setting(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COPILOT_LARGE_OUTPUT_THRESHOLD_BYTES", "100")
     assert (await bench.bash("seq 1 100")).startswith("Output too large")
     monkeypatch.setenv("COPILOT_LARGE_OUTPUT_THRESHOLD_BYTES", "1000000")
@@ -182,9 +180,7 @@ async def test_cancelling_kills_the_tree_at_once(bench: Bench) -> None:
     call = asyncio.ensure_future(
         bench.bash("trap '' TERM; setsid sleep 100 & (sleep 100 &) ; touch ready; sleep 100")
     )
-    async with asyncio.timeout(5):
-        while not bench.path("ready").exists():
-            await asyncio.sleep(0.01)
+    await until(bench.path("ready").exists)
     start = asyncio.get_running_loop().time()
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -202,6 +198,15 @@ async def test_the_environment_waits_for_nobody_and_has_no_keys(
     for setting in ("GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0", "EDITOR=false", "TERM=dumb"):
         assert setting in text.split("\n")
     assert "CI=" not in text.split("\n")
+
+
+async def test_a_command_that_had_to_be_killed_says_so(bench: Bench) -> None:
+    await bench.bash("trap '' TERM; while :; do sleep 1; done", mode="async", shellId="tough")
+    reading = asyncio.ensure_future(bench.text("read_bash", shellId="tough", delay=20))
+    await asyncio.sleep(0)
+    await until(lambda: len(processes_with(bench.session_id)) > 1)
+    await bench.call("stop_bash", shellId="tough")
+    assert await reading == "\n<command with id: tough exited with exit code 137>"
 
 
 async def test_access_is_the_exact_command(bench: Bench) -> None:

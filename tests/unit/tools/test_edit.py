@@ -117,7 +117,9 @@ async def test_a_failed_match_says_why(bench: Bench, old: str, reason: str) -> N
 
 async def test_a_failed_match_shows_the_nearest_lines(bench: Bench) -> None:
     bench.write("a.py", "".join(f"line {i}\n" for i in range(50)) + "total = compute(a, b)\nend\n")
-    result = await bench.call("edit", path="a.py", old_str="total = compute(a, c)\nend", new_str="x")
+    result = await bench.call(
+        "edit", path="a.py", old_str="total = compute(a, c)\nend", new_str="x"
+    )
     assert "lines 51-52" in result.text
     assert "-total = compute(a, c)\n+total = compute(a, b)" in result.text
     far = await bench.call("edit", path="a.py", old_str="total = compute(b, b)", new_str="x")
@@ -150,7 +152,9 @@ async def test_mode_links_and_attributes_are_kept(bench: Bench) -> None:
         os.setxattr(real, "user.note", b"kept")
     except OSError:
         pytest.skip("no extended attributes here")
-    assert (await bench.call("edit", path="link.sh", old_str="one", new_str="two")).kind == "success"
+    assert (
+        await bench.call("edit", path="link.sh", old_str="one", new_str="two")
+    ).kind == "success"
     assert bench.path("link.sh").is_symlink()
     assert real.read_text() == "echo two\n"
     assert stat.S_IMODE(real.stat().st_mode) == 0o751
@@ -185,9 +189,21 @@ async def test_a_change_by_somebody_else_is_mentioned(bench: Bench) -> None:
 async def test_edits_of_one_file_side_by_side_all_arrive(bench: Bench) -> None:
     bench.write("a.txt", "".join(f"line{i}.\n" for i in range(20)))
     await asyncio.gather(
-        *(bench.call("edit", path="a.txt", old_str=f"line{i}.", new_str=f"L{i}.") for i in range(20))
+        *(
+            bench.call("edit", path="a.txt", old_str=f"line{i}.", new_str=f"L{i}.")
+            for i in range(20)
+        )
     )
     assert bench.path("a.txt").read_text() == "".join(f"L{i}.\n" for i in range(20))
+
+
+async def test_what_is_no_text_never_reaches_the_model_or_the_log(bench: Bench) -> None:
+    bench.write("a.bin", b"one\n\xff\xfe\x00\x81 two\nthree\n" + bytes(range(256)))
+    failed = await bench.call("edit", path="a.bin", old_str="\ufffd two\nthr33", new_str="x")
+    done = await bench.call("edit", path="a.bin", old_str="two", new_str="2")
+    assert (failed.kind, done.kind) == ("failure", "success")
+    for text in (failed.text, str(done.detail)):
+        assert text.encode()
 
 
 async def test_access_shows_what_would_change(bench: Bench) -> None:

@@ -23,7 +23,9 @@ async def test_lines_are_numbered_and_a_final_newline_shows_as_a_bare_number(ben
 
 async def test_a_range_is_numbered_from_its_start(bench: Bench) -> None:
     bench.write("a.txt", "".join(f"line{i}\n" for i in range(1, 7)))
-    assert await bench.text("view", path="a.txt", view_range=[2, 4]) == "2. line2\n3. line3\n4. line4"
+    assert (
+        await bench.text("view", path="a.txt", view_range=[2, 4]) == "2. line2\n3. line3\n4. line4"
+    )
     assert await bench.text("view", path="a.txt", view_range=[6, -1]) == "6. line6\n7."
     assert await bench.text("view", path="a.txt", view_range=[6, 99]) == "6. line6\n7."
 
@@ -103,7 +105,9 @@ async def test_a_few_lines_of_a_huge_file_are_read_as_a_stream(bench: Bench) -> 
     path = bench.write("huge.log", b"")
     with path.open("wb") as file:
         for block in range(20):
-            file.write(b"".join(b"%07d %s\n" % (block * 20_000 + i, b"." * 42) for i in range(20_000)))
+            file.write(
+                b"".join(b"%07d %s\n" % (block * 20_000 + i, b"." * 42) for i in range(20_000))
+            )
     text = await bench.text("view", path="huge.log", view_range=[399_999, -1])
     assert text.startswith("399999. 0399998 ...")
     assert text.count("\n") == 1

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from toolkit import Bench, processes_with
+from toolkit import Bench, processes_with, until
 from trimtab.workspace import custody
 
 VICTIM = """
@@ -29,12 +29,6 @@ asyncio.run(main())
 """
 
 
-async def nothing_left(marker: str, seconds: float = 5) -> None:
-    async with asyncio.timeout(seconds):
-        while processes_with(marker):
-            await asyncio.sleep(0.01)
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 async def test_when_the_agent_is_killed_its_commands_die(tmp_path: Path, number: int) -> None:
     marker = str(uuid4())
@@ -49,10 +43,10 @@ async def test_when_the_agent_is_killed_its_commands_die(tmp_path: Path, number:
     )
     assert victim.stdout is not None
     assert await victim.stdout.readline() == b"ready\n"
-    assert len(processes_with(marker)) >= 6
+    await until(lambda: len(processes_with(marker)) >= 6)
     victim.send_signal(number)
     await victim.wait()
-    await nothing_left(marker)
+    await until(lambda: not processes_with(marker))
 
 
 async def test_closing_the_workspace_ends_everything(bench: Bench) -> None:
@@ -67,19 +61,27 @@ async def test_closing_the_workspace_ends_everything(bench: Bench) -> None:
 
 async def test_orphans_do_not_stay_as_zombies(bench: Bench) -> None:
     custody.adopt_orphans()
+    before = zombies()
     await bench.bash("for i in 1 2 3 4 5; do (setsid sh -c 'true &' &) ; done; sleep 0.1")
-    await bench.bash("true")
-    children = [pid for pid in os.listdir("/proc") if pid.isdigit() and parent_of(pid) == os.getpid()]
-    zombies = [pid for pid in children if not custody.is_alive(int(pid))]
-    assert zombies == []
+    await bench.bash("for i in 1 2 3; do (setsid sh -c 'sleep 9 & sleep 9' &) ; done")
+    assert zombies() <= before
+
+
+async def test_an_agent_inside_a_command_ends_with_all_it_started(bench: Bench) -> None:
+    marker = str(uuid4())
+    bench.write("inner.py", VICTIM)
+    tests = Path(__file__).parents[2]
+    command = f"PYTHONPATH={tests} {sys.executable} inner.py {bench.root} {marker}"
+    await bench.bash(command, mode="async", shellId="inner")
+    await until(lambda: len(processes_with(marker)) >= 6)
+    await bench.call("stop_bash", shellId="inner")
+    assert processes_with(marker) == []
 
 
 async def test_a_forking_tree_is_ended(bench: Bench) -> None:
     script = "f() { if [ $1 -gt 0 ]; then f $(($1-1)) & f $(($1-1)) & fi; sleep 100; }; f 5"
     await bench.bash(script, mode="async", shellId="tree")
-    async with asyncio.timeout(10):
-        while len(processes_with(bench.session_id)) < 64:
-            await asyncio.sleep(0.02)
+    await until(lambda: len(processes_with(bench.session_id)) >= 64)
     await bench.call("stop_bash", shellId="tree")
     assert processes_with(bench.session_id) == []
 
@@ -103,8 +105,10 @@ def test_tags_do_not_stay_on_this_process() -> None:
     assert resource.getrlimit(resource.RLIMIT_RTTIME) == before
 
 
-def parent_of(pid: str) -> int | None:
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return None
+def zombies() -> set[str]:
+    """Our children that have ended and were not waited for."""
+    return {
+        pid
+        for pid in filter(str.isdigit, os.listdir("/proc"))
+        if custody.parent_of(int(pid)) == os.getpid() and not custody.is_alive(int(pid))
+    }

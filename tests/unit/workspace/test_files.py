@@ -162,7 +162,7 @@ async def test_paths_are_resolved_against_the_root(bench: Bench) -> None:
     resolve = bench.workspace.resolve
     assert resolve("a/./b//c") == str(bench.path("a/b/c"))
     assert resolve("/etc/hosts") == "/etc/hosts"
-    assert resolve("~/x") == os.path.expanduser("~/x")
+    assert resolve("~/x") == os.environ["HOME"] + "/x"
     bench.path("far/away").mkdir(parents=True)
     os.symlink("far/away", bench.path("link"))
     assert resolve("link/../x") == str(bench.path("far/x"))

@@ -14,7 +14,17 @@ Usage: trimtab [flags]             a conversation in the terminal, or the prompt
        trimtab COMMAND [...]       see below; `trimtab COMMAND --help` for more
 """
 
-GROUPS = ("prompt", "model", "mode", "limits", "session", "permission", "customization", "output")
+GROUPS = (
+    "prompt",
+    "model",
+    "mode",
+    "limits",
+    "session",
+    "permission",
+    "customization",
+    "output",
+    "server",
+)
 
 EXIT_CODES = """\
 Exit codes: 0 done, 1 error, 2 usage or configuration, 3 blocked or incomplete, 4 permission

@@ -9,6 +9,8 @@ class SessionManagedSettingsResolved(
     EventData, type="session.managed_settings_resolved", ephemeral=True
 ):
     source: str
+    server_managed: bool
+    device_managed: bool
     fail_closed: bool
     bypass_permissions_disabled: bool
     managed_keys: list[str]

@@ -50,6 +50,7 @@ class Conversation:
         self._calls: dict[str, ToolCall] = {}
         self._late: list[UserMessage] = []
         self._cut: int | None = None
+        self._counted: tuple[Sequence[Message], int, int] = ((), 0, 0)
         self.system = ""
 
     @property
@@ -58,6 +59,16 @@ class Conversation:
         if not self._open:
             return self._messages
         return [*self._messages, *self._results(), *self._late]
+
+    @property
+    def characters(self) -> int:
+        """How long the messages are together. Only messages that are new since are looked at."""
+        counted, index, total = self._counted
+        if counted is not self._messages:
+            index, total = 0, 0
+        total += sum(map(_length, self._messages[index:]))
+        self._counted = (self._messages, len(self._messages), total)
+        return total
 
     @property
     def open_calls(self) -> tuple[str, ...]:
@@ -159,6 +170,14 @@ class Conversation:
             return
         # Replaced, not changed: a request that is being written still holds the old list.
         self._messages = [UserMessage.of(done.summary_content), *self._messages[cut:]]
+
+
+def _length(message: Message) -> int:
+    if isinstance(message, UserMessage):
+        return sum(len(p.text if isinstance(p, Text) else p.data) for p in message.parts)
+    if isinstance(message, AssistantMessage):
+        return len(message.text) + sum(len(call.arguments) for call in message.tool_calls)
+    return len(message.text)
 
 
 def _text_for_model(done: tool.ToolExecutionComplete) -> str:

@@ -52,6 +52,8 @@ class UsageLedger:
         self.api_duration_ms = 0
         self.last_model: str | None = None
         self.last_input_tokens: int | None = None
+        self.last_output_tokens: int | None = None
+        self.calls: dict[str | None, int] = {}
 
     def apply(self, event: Event) -> None:
         call = event.data
@@ -59,7 +61,9 @@ class UsageLedger:
             return
         self.total.add(call)
         self.models.setdefault(call.model, ModelUsage()).add(call)
+        self.calls[event.agent_id] = self.calls.get(event.agent_id, 0) + 1
         self.api_duration_ms += call.duration_ms or 0
         self.last_model = call.model
         if call.input_tokens is not None and event.agent_id is None:
             self.last_input_tokens = call.input_tokens
+            self.last_output_tokens = call.output_tokens

@@ -29,7 +29,7 @@ AskPerson = Callable[[Question], Awaitable[Response | None]]
 """Puts a question to a person; None when nobody can be asked."""
 
 
-async def ask_nobody(question: Question) -> Response | None:
+async def ask_nobody(_: Question) -> Response | None:
     return None
 
 

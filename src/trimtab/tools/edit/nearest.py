@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-SEARCHED = 200_000
+SEARCHED = 2_000_000
 COMPARED = 3_000
 SHOWN = 24
 
@@ -36,7 +36,7 @@ REASONS: tuple[tuple[str, Callable[[str], str]], ...] = (
 
 def explain(plain: str, old: str) -> str:
     """One reason if there is an evident one, then the nearest lines as a small diff."""
-    if len(plain) > 100 * SEARCHED:
+    if len(plain) > SEARCHED:
         return "View the part of the file that you mean and copy it exactly."
     reason = next((text for text, change in REASONS if change(old) in change(plain)), "")
     lines, wanted = plain.split("\n"), old.strip("\n").split("\n")
@@ -53,8 +53,6 @@ def explain(plain: str, old: str) -> str:
 
 def nearest(lines: list[str], wanted: list[str]) -> int | None:
     """Index of the stretch of lines with most in common with the wanted ones."""
-    if len(lines) > SEARCHED:
-        return None
     keys = {line.strip() for line in wanted} - {""}
     hits = [line.strip() in keys for line in lines]
     width = min(len(wanted), len(lines))

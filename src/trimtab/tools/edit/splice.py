@@ -5,7 +5,7 @@ import re
 import msgspec
 
 from trimtab.tools.diff import CONTEXT, Hunk
-from trimtab.tools.text import TextView, views
+from trimtab.tools.text import TextView, readable, views
 
 NO_FINAL_NEWLINE = "\n\\ No newline at end of file"
 LISTED = 20
@@ -126,8 +126,9 @@ def describe(plain: str, start: int, end: int, middle: str) -> Hunk:
         if bottom < 0:
             break
     top, bottom = top + 1, bottom if bottom >= 0 else len(plain)
-    old = split_lines(plain[top:bottom], bottom == len(plain))
-    new = split_lines(plain[top:start] + middle + plain[end:bottom], bottom == len(plain))
+    old = split_lines(readable(plain[top:bottom]), bottom == len(plain))
+    changed = readable(plain[top:start]) + middle + readable(plain[end:bottom])
+    new = split_lines(changed, bottom == len(plain))
     lead = common_prefix(old, new)
     trail = common_prefix(old[lead:][::-1], new[lead:][::-1])
     return Hunk(
@@ -181,7 +182,7 @@ def unmatched(plain: str, old: str) -> Mismatch:
     from trimtab.tools.edit.nearest import explain
 
     return Mismatch(
-        text=f"No match found for old_str; nothing was changed. {explain(plain, old)}",
+        text=f"No match found for old_str; nothing was changed. {readable(explain(plain, old))}",
         summary="No match found",
     )
 

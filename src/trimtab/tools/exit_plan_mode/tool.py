@@ -31,7 +31,7 @@ class PlanVerdict(msgspec.Struct, frozen=True, kw_only=True):
 AskApproval = Callable[[PlanReady], Awaitable[PlanVerdict]]
 
 
-async def refuse(plan: PlanReady) -> PlanVerdict:
+async def refuse(_: PlanReady) -> PlanVerdict:
     return PlanVerdict(approved=False, feedback="Nobody can approve a plan here.")
 
 

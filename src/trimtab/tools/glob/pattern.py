@@ -25,6 +25,13 @@ def depth(pattern: str) -> int | None:
     return None if "**" in pattern or "{" in pattern else pattern.count("/") + 1
 
 
+def plain_name(pattern: str) -> str | None:
+    """The last part of a pattern if it says what names files have, in the way ripgrep means it."""
+    name = pattern.rpartition("/")[2]
+    simple = name.count("{") == name.count("}") and not set("[\\").intersection(name)
+    return name if simple and name.strip("*") else None
+
+
 def to_regex(pattern: str) -> str:
     """The regular expression that matches the same paths."""
     parts: list[str] = []

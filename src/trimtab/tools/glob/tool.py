@@ -9,7 +9,7 @@ from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.contracts.workspace import FoundLines
 from trimtab.tools.description import describe
 from trimtab.tools.files import fail
-from trimtab.tools.glob.pattern import depth, split_base, to_regex
+from trimtab.tools.glob.pattern import depth, plain_name, split_base, to_regex
 from trimtab.tools.output import limit_output
 from trimtab.tools.paths import LARGEST, TIMEOUT, WALK, read_access, refuse_search, search_paths
 
@@ -50,6 +50,9 @@ class Glob:
         options = ["--files", *WALK]
         if levels := depth(pattern):
             options.append(f"--max-depth={levels}")
+        if name := plain_name(pattern):
+            # A type keeps other files out of the output; as a glob it would let in ignored ones.
+            options += [f"--type-add=wanted:{name}", "--type=wanted"]
         lines: set[bytes] = set()
         notes: list[str] = []
         for path in paths:

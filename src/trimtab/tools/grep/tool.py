@@ -96,7 +96,7 @@ def arguments(args: Args) -> list[str]:
     mode = args.get("output_mode", "files_with_matches")
     options = [*WALK, *MODES[mode], "--with-filename", "--engine=auto"]
     options += [flag for name, flag in FLAGS.items() if args.get(name)]
-    if args.get("multiline"):
+    if args.get("multiline") or "\\n" in args["pattern"]:
         options.append("--multiline")
     options.append("--line-number" if args.get("-n") else "--no-line-number")
     options += [f"{flag}={args[name]}" for name, flag in VALUES.items() if args.get(name)]
@@ -129,7 +129,8 @@ def arrange(lines: Sequence[bytes], *, in_context: bool) -> list[bytes]:
 
 def present(lines: list[bytes], found: FoundLines, args: Args) -> str:
     """What the model reads, with a remark on everything that is missing from it."""
-    limit = args.get("head_limit") or len(lines)
+    limit = args.get("head_limit", 0)
+    limit = limit if limit > 0 else len(lines)
     text = b"\n".join(islice(lines, limit)).decode("utf-8", "replace") or "No matches found."
     if len(lines) > limit:
         text += f"\n<{len(lines) - limit} more lines; raise head_limit to see them>"

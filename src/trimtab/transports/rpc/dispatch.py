@@ -16,8 +16,9 @@ from trimtab.transports.rpc.protocol import (
 )
 
 if TYPE_CHECKING:
-    from trimtab.transports.rpc.hosted import HostedSession, Seat
+    from trimtab.transports.rpc.hosted import HostedSession
     from trimtab.transports.rpc.peer import Peer
+    from trimtab.transports.rpc.seats import Seat
     from trimtab.transports.rpc.server import Server
 
 NAMESPACES = {
@@ -26,7 +27,6 @@ NAMESPACES = {
     "agents": "discovery",
     "connect": "connection",
     "instructions": "discovery",
-    "llmInference": "inference",
     "models": "models",
     "ping": "connection",
     "runtime": "connection",
@@ -48,14 +48,12 @@ NAMESPACES = {
     "session.plugins": "agent",
     "session.provider": "model",
     "session.queue": "queue",
-    "session.shell": "shell",
     "session.skills": "agent",
     "session.tasks": "agent",
     "session.tools": "tools",
     "session.ui": "ui",
     "session.usage": "metadata",
     "session.workspaces": "workspaces",
-    "sessionFs": "session_files",
     "sessions": "sessions",
     "skills": "discovery",
     "status": "connection",
@@ -64,7 +62,7 @@ NAMESPACES = {
 }
 """Namespace → module in `methods`, imported when a method of it is called."""
 
-P = TypeVar("P", bound=msgspec.Struct)
+H = TypeVar("H", bound=Callable[..., Awaitable[Any]])
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -98,14 +96,10 @@ class Methods:
     def __init__(self) -> None:
         self.table: dict[str, tuple[Handler, msgspec.json.Decoder[Any]]] = {}
 
-    def on(
-        self, name: str, params: type[P] = Nothing  # type: ignore[assignment]
-    ) -> Callable[[Callable[[Call, P], Awaitable[Any]]], Callable[[Call, P], Awaitable[Any]]]:
-        """Register a function for a method."""
+    def on(self, name: str, params: type[msgspec.Struct] = Nothing) -> Callable[[H], H]:
+        """Register a function for a method. It is given the call and its typed parameters."""
 
-        def register(
-            handler: Callable[[Call, P], Awaitable[Any]],
-        ) -> Callable[[Call, P], Awaitable[Any]]:
+        def register(handler: H) -> H:
             self.table[name] = (handler, msgspec.json.Decoder(params))
             return handler
 
@@ -125,9 +119,7 @@ def find_method(name: str) -> tuple[Handler, msgspec.json.Decoder[Any]] | None:
     while namespace:
         module = NAMESPACES.get(namespace)
         if module is not None:
-            methods: Methods = import_module(
-                f"trimtab.transports.rpc.methods.{module}"
-            ).methods
+            methods: Methods = import_module(f"trimtab.transports.rpc.methods.{module}").methods
             if name in methods.table:
                 return methods.table[name]
         namespace = namespace.rpartition(".")[0]

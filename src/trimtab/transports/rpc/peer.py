@@ -47,8 +47,8 @@ class Peer(asyncio.Protocol):
         self._on_closed = on_closed
         self._parser = FrameParser()
         self._out: asyncio.WriteTransport | None = None
-        self._tasks: dict[str | int | float, asyncio.Task[None]] = {}
-        self._asked: dict[int, asyncio.Future[msgspec.Raw]] = {}
+        self._tasks: dict[str | float, asyncio.Task[None]] = {}
+        self._asked: dict[float, asyncio.Future[msgspec.Raw]] = {}
         self._next_id = 0
         self.authenticated = False
         self.closed = False
@@ -137,7 +137,7 @@ class Peer(asyncio.Protocol):
         if self._out is not None and not self._out.is_closing():
             self._out.write(frame(body))
 
-    def _refuse(self, request_id: str | int | float | None, error: RpcError) -> None:
+    def _refuse(self, request_id: str | float | None, error: RpcError) -> None:
         self._write(encode_error(request_id, error))
 
     def _take(self, body: bytes) -> None:
@@ -157,7 +157,8 @@ class Peer(asyncio.Protocol):
             self._start(message)
 
     def _start(self, message: Incoming) -> None:
-        assert message.id is not None and message.method is not None
+        assert message.id is not None
+        assert message.method is not None
         if message.id in self._tasks:
             error = RpcError(INVALID_REQUEST, f"Request id {message.id!r} is in use.")
             self._refuse(message.id, error)
@@ -167,7 +168,7 @@ class Peer(asyncio.Protocol):
         )
         self._tasks[message.id] = task
 
-    async def _respond(self, request_id: str | int | float, method: str, raw: msgspec.Raw) -> None:
+    async def _respond(self, request_id: str | float, method: str, raw: msgspec.Raw) -> None:
         try:
             result = await self._answer(self, method, raw)
         except asyncio.CancelledError:
@@ -196,7 +197,7 @@ class Peer(asyncio.Protocol):
                 task.cancel()
 
     def _settle(self, message: Incoming) -> None:
-        waiting = self._asked.get(message.id) if isinstance(message.id, int) else None
+        waiting = None if isinstance(message.id, str) else self._asked.get(message.id or 0)
         if waiting is None or waiting.done():
             return
         if message.error is not None:

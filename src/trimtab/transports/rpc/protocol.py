@@ -34,7 +34,7 @@ class Incoming(msgspec.Struct, frozen=True):
     """A message of a client: a request, a notification, or an answer to a request of ours."""
 
     method: str | None = None
-    id: str | int | float | None = None
+    id: str | float | None = None
     params: msgspec.Raw = msgspec.Raw(b"{}")
     result: msgspec.Raw | None = None
     error: Any = None
@@ -60,11 +60,11 @@ def _encode(value: Any) -> bytes:
         return json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode()
 
 
-def encode_result(request_id: str | int | float | None, result: Any) -> bytes:
+def encode_result(request_id: str | float | None, result: Any) -> bytes:
     return _encode({"jsonrpc": "2.0", "id": request_id, "result": result})
 
 
-def encode_error(request_id: str | int | float | None, error: RpcError) -> bytes:
+def encode_error(request_id: str | float | None, error: RpcError) -> bytes:
     body: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.data is not None:
         body["data"] = error.data
@@ -81,7 +81,7 @@ def encode_notification(method: str, params: Any) -> bytes:
 
 def encode_event(session_id: str, line: bytes) -> bytes:
     """The notification of a session event; the event is sent in the very bytes it is stored in."""
-    return (
-        b'{"jsonrpc":"2.0","method":"session.event","params":{"sessionId":%b,"event":%b}}'
-        % (_encode(session_id), line)
+    return b'{"jsonrpc":"2.0","method":"session.event","params":{"sessionId":%b,"event":%b}}' % (
+        _encode(session_id),
+        line,
     )

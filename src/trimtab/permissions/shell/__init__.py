@@ -1,0 +1,1 @@
+"""What a shell command would do, found by reading it: programs, paths, addresses, hazards."""

@@ -1,0 +1,111 @@
+"""What a shell command would do: the public result, and the way to get it."""
+
+import re
+from functools import lru_cache
+
+import msgspec
+
+from trimtab.contracts.events.envelope import JsonObject
+
+LONGEST = 100_000
+SECONDS = 0.5
+POWERSHELL = frozenset(("powershell", "pwsh", "ps1", "cmd"))
+_PLAIN_ZSH = re.compile(r"[\w ./:@%+,\-'\"|;&\n]*")
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """One command. `base` is its identifier without folders; `words` are its known words.
+
+    `shadow` marks a program that another one would start although its words are no command line
+    (`npx X`): a deny rule counts for it, an allow rule is not needed.
+    """
+
+    identifier: str
+    read_only: bool
+    base: str
+    words: tuple[str, ...] = ()
+    shadow: bool = False
+
+
+class Analysis(msgspec.Struct, kw_only=True):
+    """Everything a decision needs. Paths are absolute where that could be worked out."""
+
+    commands: list[Found] = []
+    possible_paths: list[str] = []
+    possible_urls: list[str] = []
+    targets: list[str | None] = []
+    """Files that are written by redirection; None is one that is not known."""
+    reads: list[str] = []
+    """Places that commands which change nothing are told to look at."""
+    touched: list[str] = []
+    """Places that the other commands are given."""
+    deleted: list[str] = []
+    hazards: list[str] = []
+    """Why no rule may approve it."""
+    dynamic: list[str] = []
+    """What is not known before it runs."""
+    destructive: list[str] = []
+    problem: str | None = None
+    """Why it could not be read with certainty."""
+
+    @property
+    def writes(self) -> bool:
+        return bool(self.targets)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it surely changes no file and starts nothing that it does not name."""
+        return (
+            not (self.targets or self.hazards or self.dynamic or self.destructive or self.problem)
+            and all(found.read_only for found in self.commands)
+        )
+
+    @property
+    def can_be_offered(self) -> bool:
+        """Whether a rule for its commands would cover it next time, so that it can be offered."""
+        return bool(self.commands) and not (
+            self.hazards or self.dynamic or self.destructive or self.problem or self.targets
+        )
+
+    def describe(self) -> JsonObject:
+        """The fields of a permission request."""
+        return {
+            "commands": [
+                {"identifier": found.identifier, "readOnly": found.read_only}
+                for found in self.commands
+                if not found.shadow
+            ],
+            "possiblePaths": list(self.possible_paths),
+            "possibleUrls": [{"url": url} for url in self.possible_urls],
+            "hasWriteFileRedirection": self.writes,
+            "canOfferSessionApproval": self.can_be_offered,
+        }
+
+
+@lru_cache(128)
+def analyse(text: str, cwd: str, home: str = "", shell: str = "bash") -> Analysis:
+    """Read a command as the shell would. Never raises; what cannot be read is said in the result.
+
+    The result is shared: do not change it.
+    """
+    from trimtab.permissions.shell.judge import Judge
+
+    analysis = Analysis()
+    if shell.lower() in POWERSHELL:
+        analysis.problem = "it is for PowerShell, which is not analysed"
+        word = text.split(None, 1)[:1]
+        analysis.commands += [
+            Found(identifier=name, read_only=False, base=name.lower()) for name in word
+        ]
+        return analysis
+    Judge(analysis, cwd, home).read(text[:LONGEST], seconds=SECONDS)
+    if len(text) > LONGEST:
+        analysis.problem = "it is too long"
+    if shell.lower() in ("zsh", "fish") and not is_plain_zsh(text):
+        analysis.problem = f"{shell} reads some of it in its own way"
+    return analysis
+
+
+def is_plain_zsh(text: str) -> bool:
+    """Whether a text has only such syntax as zsh and bash read alike."""
+    return _PLAIN_ZSH.fullmatch(text) is not None and not re.search(r"[;&]\||&!|(^|[;&|\s])-\s", text)

@@ -1,0 +1,99 @@
+"""The identifier of a command: the word that rules are written for."""
+
+import os
+from collections.abc import Sequence
+
+import msgspec
+
+from trimtab.permissions.shell.options import find_program, read_leading
+from trimtab.permissions.shell.words import Argument
+
+_PACKAGERS = frozenset(("npm", "pnpm", "yarn"))
+_VALUED = frozenset(
+    (
+        *("-C", "--prefix", "-w", "--workspace", "-F", "--filter", "--dir", "--cwd", "--registry"),
+        *("--loglevel", "--cache", "--userconfig", "-R", "--repo", "--hostname"),
+    )
+)
+
+
+class Name(msgspec.Struct, frozen=True, kw_only=True):
+    """`identifier` keeps folders, `base` does not. `table` is the key of the option table.
+
+    `skipped` counts the arguments up to and including the subcommand.
+    """
+
+    identifier: str
+    base: str
+    program: str
+    table: str
+    skipped: int = 0
+    subcommand: str = ""
+    dynamic: bool = False
+    hazards: tuple[str, ...] = ()
+
+
+def identify(arguments: Sequence[Argument]) -> Name:
+    """Name a command whose first word is known."""
+    word = arguments[0].text
+    program = os.path.basename(word) or word
+    if program == "git":
+        return _identify_git(word, arguments[1:])
+    if program == "gh":
+        return _with_words(word, program, arguments[1:], 2)
+    if program in _PACKAGERS:
+        return _with_words(word, program, arguments[1:], 1)
+    return Name(identifier=word, base=program, program=program, table=program)
+
+
+def _identify_git(word: str, arguments: Sequence[Argument]) -> Name:
+    table = find_program("git")
+    assert table is not None
+    reading, rest = read_leading(table, arguments)
+    hazards = tuple(f"git {hazard}" for hazard in reading.hazards)
+    if reading.strange or reading.uncertain:
+        hazards += ("git is given options that are not known",)
+    if not rest:
+        return Name(identifier=word, base="git", program="git", table="git", hazards=hazards)
+    first = rest[0]
+    subcommand = first.text if first.known else ""
+    suffix = f" {subcommand}" if subcommand else ""
+    return Name(
+        identifier=word + suffix,
+        base="git" + suffix,
+        program="git",
+        table="git" + suffix,
+        skipped=len(arguments) - len(rest) + 1,
+        subcommand=subcommand,
+        dynamic=not first.known or first.many,
+        hazards=hazards,
+    )
+
+
+def _with_words(word: str, program: str, arguments: Sequence[Argument], count: int) -> Name:
+    """Identifiers of two or three words, options between them left out."""
+    found: list[str] = []
+    index, dynamic = 0, False
+    while index < len(arguments) and len(found) < count:
+        argument = arguments[index]
+        if not argument.known or argument.many:
+            dynamic = True
+            break
+        if argument.text in _VALUED:
+            index += 1
+        elif argument.text[:1] != "-":
+            found.append(argument.text)
+            if found == ["api"] and program == "gh":
+                break
+            if found in (["run"], ["run-script"]) and program in _PACKAGERS:
+                count = 2
+        index += 1
+    suffix = "".join(f" {text}" for text in found)
+    return Name(
+        identifier=word + suffix,
+        base=program + suffix,
+        program=program,
+        table=program,
+        subcommand=found[0] if found else "",
+        dynamic=dynamic,
+    )

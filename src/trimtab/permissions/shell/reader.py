@@ -1,0 +1,358 @@
+"""Reads the words of a bash script: quotes, escapes and expansions."""
+
+import re
+import time
+
+from trimtab.permissions.shell.syntax import Piece, Redirect, Script, Unparsable, Word
+
+DEEPEST = 60
+META = frozenset(" \t\n;&|<>()")
+_PLAIN = re.compile(r"[^ \t\n\\'\"$`;&|<>()]+")
+_IN_QUOTES = re.compile(r'[^\\"$`]+')
+_IN_HEREDOC = re.compile(r"[^\\$`]+")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
+_BRACED = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])")
+_KEYS = re.compile(r"!?[A-Za-z_][A-Za-z0-9_]*\[[@*]\]\}")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_ANSI = re.compile(
+    r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})"
+    r"|U([0-9a-fA-F]{1,8})|c(.))",
+    re.DOTALL,
+)
+_ANSI_NAMES = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
+UNKNOWN = Piece("unknown")
+SPLITTING = Piece("unknown", splits=True)
+
+
+class Reader:
+    """A text and a place in it. What is found goes into `script`, also from nested texts."""
+
+    def __init__(self, text: str, script: Script, *, depth: int, deadline: float) -> None:
+        self.text = text
+        self.pos = 0
+        self.script = script
+        self.depth = depth
+        self.deadline = deadline
+        self.heredocs: list[tuple[Redirect, bool, bool]] = []
+        if depth > DEEPEST:
+            raise Unparsable("it is nested too deeply")
+        if depth == 0 and _CONTROL.search(text):
+            self.doubt("it contains control characters")
+
+    def doubt(self, reason: str) -> None:
+        if reason not in self.script.unclear:
+            self.script.unclear.append(reason)
+
+    def peek(self, length: int = 1) -> str:
+        return self.text[self.pos : self.pos + length]
+
+    def tick(self) -> None:
+        if time.monotonic() > self.deadline:
+            raise Unparsable("it takes too long to read")
+
+    def nested(self, text: str) -> "Reader":
+        """A reader of the same kind for a text inside this one."""
+        return type(self)(text, self.script, depth=self.depth + 1, deadline=self.deadline)
+
+    def read_substitution(self) -> None:
+        """Read commands up to the parenthesis that closes them."""
+        raise NotImplementedError
+
+    def read_script(self) -> None:
+        """Read commands up to the end of the text."""
+        raise NotImplementedError
+
+    def read_word(self, *, pattern: bool = False) -> Word:
+        """The word that starts here; in a `pattern` parentheses and bars belong to the word."""
+        self.tick()
+        pieces: list[Piece] = []
+        opened = 0
+        while self.pos < len(self.text):
+            character = self.text[self.pos]
+            if character in META:
+                if character in "<>" and self.text[self.pos + 1 : self.pos + 2] == "(":
+                    self.pos += 2
+                    self.read_substitution()
+                    pieces.append(UNKNOWN)
+                    continue
+                if not pattern or character not in "()|<>" or (character == ")" and not opened):
+                    break
+                opened += {"(": 1, ")": -1}.get(character, 0)
+                pieces.append(Piece("quoted", character))
+                self.pos += 1
+            elif character == "\\" and self._joins_lines():
+                self.pos += 2
+                if self.peek() and self.peek() not in META:
+                    self.doubt("a line is continued inside a word")
+            elif match := _PLAIN.match(self.text, self.pos):
+                pieces.append(Piece("bare", match[0]))
+                self.pos = match.end()
+            else:
+                self._read_special(pieces)
+        return Word(pieces)
+
+    def _joins_lines(self) -> bool:
+        return self.text.startswith("\\\n", self.pos)
+
+    def _read_special(self, pieces: list[Piece]) -> None:
+        character = self.text[self.pos]
+        self.pos += 1
+        if character == "\\":
+            pieces.append(Piece("quoted", self._take("a backslash ends the text")))
+        elif character == "'":
+            end = self.text.find("'", self.pos)
+            if end < 0:
+                raise Unparsable("a quote is not closed")
+            pieces.append(Piece("quoted", self.text[self.pos : end]))
+            self.pos = end + 1
+        elif character == '"':
+            pieces.append(Piece("quoted"))
+            self.read_quoted(pieces, '"')
+        elif character == "`":
+            pieces.append(self._read_backticks(quoted=False))
+        else:
+            self._read_dollar(pieces, quoted=False)
+
+    def _take(self, otherwise: str) -> str:
+        if self.pos >= len(self.text):
+            raise Unparsable(otherwise)
+        self.pos += 1
+        return self.text[self.pos - 1]
+
+    def read_quoted(self, pieces: list[Piece], close: str) -> None:
+        """The inside of double quotes, or (with `close` empty) of a heredoc."""
+        plain = _IN_QUOTES if close else _IN_HEREDOC
+        while True:
+            if self.pos >= len(self.text):
+                if close:
+                    raise Unparsable("a quote is not closed")
+                return
+            if match := plain.match(self.text, self.pos):
+                pieces.append(Piece("quoted", match[0]))
+                self.pos = match.end()
+                continue
+            character = self.text[self.pos]
+            self.pos += 1
+            if character == close:
+                return
+            if character == "\\":
+                self._read_escape(pieces, close)
+            elif character == "`":
+                pieces.append(self._read_backticks(quoted=bool(close)))
+            else:
+                self._read_dollar(pieces, quoted=True)
+
+    def _read_escape(self, pieces: list[Piece], close: str) -> None:
+        following = self.peek()
+        if following == "\n":
+            self.pos += 1
+        elif following and following in f"$`\\{close}":
+            self.pos += 1
+            pieces.append(Piece("quoted", following))
+        else:
+            pieces.append(Piece("quoted", "\\"))
+
+    def _read_backticks(self, *, quoted: bool) -> Piece:
+        start = self.pos
+        while self.pos < len(self.text) and self.text[self.pos] != "`":
+            self.pos += 2 if self.text[self.pos] == "\\" else 1
+        if self.pos >= len(self.text):
+            raise Unparsable("a backtick is not closed")
+        inside = re.sub(r'\\([$`\\"])' if quoted else r"\\([$`\\])", r"\1", self._since(start))
+        self.pos += 1
+        self.doubt("it uses backticks")
+        self.nested(inside).read_script()
+        return UNKNOWN if quoted else SPLITTING
+
+    def _since(self, start: int) -> str:
+        return self.text[start : self.pos]
+
+    def _read_dollar(self, pieces: list[Piece], *, quoted: bool) -> None:
+        """What follows a dollar sign."""
+        following = self.peek()
+        if following == "'" and not quoted:
+            pieces.append(self._read_ansi())
+        elif following == '"' and not quoted:
+            self.doubt("it uses a translated string")
+            self.pos += 1
+            pieces.append(UNKNOWN)
+            self.read_quoted(pieces, '"')
+        elif following == "(":
+            self.pos += 1
+            if self.peek() == "(" and self.read_arithmetic("(", ")"):
+                pieces.append(UNKNOWN if quoted else SPLITTING)
+                return
+            self.read_substitution()
+            pieces.append(UNKNOWN if quoted else SPLITTING)
+        elif following == "{":
+            self.pos += 1
+            pieces.append(self._read_braced(quoted=quoted))
+        elif following == "[":
+            self.doubt("it uses an outdated form of arithmetic")
+            if not self.read_arithmetic("[", "]"):
+                raise Unparsable("a bracket is not closed")
+            pieces.append(UNKNOWN)
+        elif match := _PARAMETER.match(self.text, self.pos):
+            self.pos = match.end()
+            pieces.append(Piece("variable", match[0], splits=not quoted))
+        else:
+            pieces.append(Piece("quoted", "$"))
+
+    def _read_ansi(self) -> Piece:
+        start = self.pos + 1
+        self.pos = start
+        while self.pos < len(self.text) and self.text[self.pos] != "'":
+            self.pos += 2 if self.text[self.pos] == "\\" else 1
+        if self.pos >= len(self.text):
+            raise Unparsable("a quote is not closed")
+        raw = self._since(start)
+        self.pos += 1
+        decoded = _ANSI.sub(_decode, raw)
+        # A NUL ends such a string early; what is lost then depends on the version of the shell.
+        if "\0" in decoded or len(_ANSI.sub("", raw).split("\\")) > 1:
+            self.doubt("it uses an unusual escape")
+        return Piece("quoted", decoded.partition("\0")[0])
+
+    def read_arithmetic(self, opening: str, closing: str) -> bool:
+        """Read `((…))` or `[…]` from its opening; False, at the same place, if it is none."""
+        start, depth = self.pos, 1
+        self.pos += 1
+        while depth:
+            if self.pos >= len(self.text):
+                self.pos = start
+                return False
+            character = self.text[self.pos]
+            self.pos += 1
+            if character == opening:
+                depth += 1
+            elif character == closing:
+                depth -= 1
+            elif character in "\"'\\":
+                self.doubt("arithmetic contains quotes")
+            elif character in "$`":
+                self._read_operand(character)
+            elif match := _NAME.match(self.text, self.pos - 1):
+                self.script.computed.add(match[0])
+                self.pos = match.end()
+        if opening == "(":
+            if self.peek() != ")":
+                raise Unparsable("it cannot be told whether something is arithmetic or commands")
+            self.pos += 1
+        return True
+
+    def _read_operand(self, character: str) -> None:
+        pieces: list[Piece] = []
+        if character == "`":
+            pieces.append(self._read_backticks(quoted=True))
+        else:
+            self._read_dollar(pieces, quoted=True)
+        for piece in pieces:
+            if piece.kind == "variable":
+                self.script.computed.add(piece.text)
+            elif piece.kind == "unknown":
+                self.script.substitutes = True
+
+    def _read_braced(self, *, quoted: bool) -> Piece:
+        """A parameter expansion after its opening brace."""
+        if self.peek() in (" ", "\t", "\n", "|", "("):
+            raise Unparsable("it uses a command in braces as an expansion")
+        if match := _KEYS.match(self.text, self.pos):
+            self.pos = match.end()
+            return UNKNOWN if quoted else SPLITTING
+        if self.peek() == "!":
+            self.script.hazards.append("${!…} uses a variable named by another")
+            self.pos += 1
+        elif self.peek() == "#" and self.peek(2) != "#}":
+            self.pos += 1
+        name = _BRACED.match(self.text, self.pos)
+        if name is None:
+            raise Unparsable("an expansion is malformed")
+        self.pos = name.end()
+        if self.peek() == "}":
+            plain = self.text[name.start() - 1] == "{"
+            self.pos += 1
+            if plain:
+                return Piece("variable", name[0], splits=not quoted)
+            return UNKNOWN if quoted else SPLITTING
+        self._read_operation(name[0])
+        return UNKNOWN if quoted else SPLITTING
+
+    def _read_operation(self, name: str) -> None:
+        """The rest of an expansion: subscript, operator and words, up to the closing brace."""
+        rest = self.text[self.pos : self.pos + 2]
+        if rest == "@P" or re.match(r"\[[^\]]*\]@P", self.text[self.pos :]):
+            self.script.hazards.append("${…@P} runs commands found in a value")
+        if rest[:1] == "=" or rest == ":=":
+            self.script.assign(name, None)
+        if rest[:1] == "[" or (rest[:1] == ":" and rest[1:] not in ("-", "=", "?", "+")):
+            self._note_computed()
+        depth = 1
+        while depth:
+            if self.pos >= len(self.text):
+                raise Unparsable("an expansion is not closed")
+            character = self.text[self.pos]
+            self.pos += 1
+            if character == "}":
+                depth -= 1
+            elif character == "{":
+                depth += 1
+            elif character == "\\":
+                self.pos += 1
+            elif character in "'\"":
+                self.doubt("an expansion contains quotes")
+            elif character == "`":
+                self._read_backticks(quoted=True)
+            elif character == "$":
+                self._read_dollar([], quoted=True)
+            elif character in "<>" and self.peek() == "(":
+                self.pos += 1
+                self.read_substitution()
+
+    def _note_computed(self) -> None:
+        """Subscripts and offsets are arithmetic."""
+        end = self.text.find("}", self.pos)
+        inside = self.text[self.pos : end]
+        self.script.computed.update(_NAME.findall(inside))
+        if "$(" in inside:
+            self.script.substitutes = True
+
+    def read_heredocs(self) -> None:
+        """The bodies of the heredocs announced on the line that ends here."""
+        waiting, self.heredocs = self.heredocs, []
+        for redirect, strips, expands in waiting:
+            delimiter = "".join(piece.text for piece in redirect.target.pieces)
+            lines: list[str] = []
+            while True:
+                if self.pos >= len(self.text):
+                    raise Unparsable("a heredoc is not closed")
+                end = self.text.find("\n", self.pos)
+                end = len(self.text) if end < 0 else end
+                line = self.text[self.pos : end]
+                self.pos = end + 1
+                line = line.lstrip("\t") if strips else line
+                if line == delimiter:
+                    break
+                if line.strip(" \t") == delimiter:
+                    self.doubt("the end of a heredoc is indented")
+                lines.append(line + "\n")
+            assert redirect.body is not None
+            self._read_body("".join(lines), redirect.body, expands=expands)
+
+    def _read_body(self, text: str, body: Word, *, expands: bool) -> None:
+        if expands:
+            self.nested(text).read_quoted(body.pieces, "")
+        else:
+            body.pieces.append(Piece("quoted", text))
+
+
+def _decode(match: re.Match[str]) -> str:
+    name, octal, *hexadecimal, control = match.groups()
+    if name:
+        return _ANSI_NAMES[name]
+    if octal:
+        return chr(int(octal, 8) & 0xFF)
+    if control:
+        return chr(ord(control.upper()[0]) ^ 0x40 if control != "?" else 0x7F)
+    code = int(next(filter(None, hexadecimal)), 16)
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"

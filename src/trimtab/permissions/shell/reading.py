@@ -1,0 +1,51 @@
+"""Read-only: is a call of a known program one that changes nothing?"""
+
+import re
+from collections.abc import Sequence
+
+from trimtab.permissions.shell.analysis import Analysis
+from trimtab.permissions.shell.identify import Name
+from trimtab.permissions.shell.options import Program, Reading
+
+_LISTING = (
+    *("--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged"),
+    *("--points-at", "-n"),
+)
+_GETTING = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l")
+
+
+def is_read_only(name: Name, table: Program, reading: Reading, into: Analysis) -> bool:
+    """By its table, and for a few subcommands of git by what stands in the place of an operand."""
+    if name.table == "git config" and not _reads_config(reading):
+        into.hazards.append("git config can make git run other programs")
+        return False
+    if not table.reads or reading.hazards or reading.strange or reading.targets or name.hazards:
+        return False
+    if reading.uncertain and not table.free:
+        return False
+    operands = reading.operands
+    if 0 <= table.operands < len(operands) or (table.operands >= 0 and reading.uncertain):
+        if table.operands == 1:
+            into.hazards.append(f"{name.base} writes its second operand")
+        return False
+    if table.words:
+        first = operands[0].text if operands else ""
+        return re.search(table.words, first) is not None
+    match name.table:
+        case "git branch" | "git tag":
+            return not operands or reading.has(*_LISTING)
+        case "git remote":
+            return not operands or operands[0].text == "get-url"
+        case _:
+            return True
+
+
+def _reads_config(reading: Reading) -> bool:
+    operands: Sequence[str] = [operand.text for operand in reading.operands]
+    if reading.strange or reading.hazards or reading.uncertain:
+        return False
+    if reading.has(*_GETTING):
+        return len(operands) <= 1
+    if operands[:1] in (["get"], ["list"]):
+        return True
+    return len(operands) == 1 and operands[0] not in ("set", "unset", "edit")

@@ -1,0 +1,82 @@
+"""What a script consists of, as far as judging it needs to know."""
+
+from typing import Literal
+
+import msgspec
+
+PieceKind = Literal["bare", "quoted", "variable", "unknown"]
+
+
+class Unparsable(Exception):
+    """The text is no script that can be read with certainty; the message says why."""
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """A part of a word. `text` is literal text or a variable's name; `splits` means that what it
+    expands to may become several words, or none."""
+
+    kind: PieceKind
+    text: str = ""
+    splits: bool = False
+
+
+class Word(msgspec.Struct):
+    """One word as written: quotes removed, expansions kept as pieces."""
+
+    pieces: list[Piece]
+
+    @property
+    def bare(self) -> str | None:
+        """Its text if nothing in it is quoted or expanded; only such words can be keywords."""
+        if all(piece.kind == "bare" for piece in self.pieces):
+            return "".join(piece.text for piece in self.pieces)
+        return None
+
+
+class Redirect(msgspec.Struct, frozen=True):
+    """`body` is the text of a heredoc, or the word of a here-string."""
+
+    operator: str
+    target: Word
+    body: Word | None = None
+
+
+class Assignment(msgspec.Struct, frozen=True):
+    """`value` is None when it is an array or comes from elsewhere (`read`, `for` over a list)."""
+
+    name: str
+    value: Word | None
+
+
+class Command(msgspec.Struct):
+    """A simple command, or the redirections of a compound one.
+
+    `joint` is the operator before it; `group` is the same for commands of one list, so that `&&`
+    between two commands of a group means that the first has succeeded.
+    """
+
+    words: list[Word] = []
+    assignments: list[Assignment] = []
+    redirects: list[Redirect] = []
+    joint: str = ";"
+    group: int = 0
+    is_test: bool = False
+
+
+class Script(msgspec.Struct):
+    """Everything found in a text, nested commands included, in the order they were read."""
+
+    commands: list[Command] = []
+    values: dict[str, list[Word | None]] = {}
+    """What each variable is set to anywhere; None stands for a value that is not known."""
+    functions: set[str] = set()
+    computed: set[str] = set()
+    """Names used in arithmetic, where a value is evaluated as code."""
+    substitutes: bool = False
+    """Whether the output of a command is used in arithmetic."""
+    hazards: list[str] = []
+    unclear: list[str] = []
+    """Why the reading of some part is not certain enough to be relied on."""
+
+    def assign(self, name: str, value: Word | None) -> None:
+        self.values.setdefault(name, []).append(value)

@@ -1,0 +1,204 @@
+"""The model services a session was given itself, beside the one of the environment."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+
+import msgspec
+
+from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.provider import Delta, Provider, Reply, Request
+from trimtab.providers.auth import Key
+from trimtab.providers.endpoints import PREFIX, ProviderChoice, connect, from_environment
+
+GetToken = Callable[[str], Awaitable[str]]
+"""Given a provider's name, gives a token for one request."""
+
+
+class AzureSettings(msgspec.Struct, frozen=True, rename="camel"):
+    api_version: str | None = None
+
+
+class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A model service as a client describes it."""
+
+    base_url: str = ""
+    name: str = "default"
+    type: str | None = None
+    wire_api: str | None = None
+    api_key: str | None = None
+    api_key_command: str | None = None
+    bearer_token: str | None = None
+    has_bearer_token_provider: bool = False
+    headers: dict[str, str] = {}
+    azure: AzureSettings | None = None
+    model_id: str | None = None
+    wire_model: str | None = None
+    max_prompt_tokens: int | None = None
+    max_output_tokens: int | None = None
+
+
+class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A model of a named service. It is chosen as `provider/id`."""
+
+    id: str
+    provider: str
+    wire_model: str | None = None
+    model_id: str | None = None
+    name: str | None = None
+    max_prompt_tokens: int | None = None
+    max_context_window_tokens: int | None = None
+    max_output_tokens: int | None = None
+    capabilities: JsonObject | None = None
+
+    @property
+    def choice(self) -> str:
+        return f"{self.provider}/{self.id}"
+
+
+class AskedKey(Key, frozen=True, kw_only=True):
+    """A key that is asked for anew for every request."""
+
+    ask: Callable[[], Awaitable[str]]
+
+    async def reveal(self) -> str:
+        return await self.ask()
+
+
+class WithHeaders:
+    """A provider whose every request carries some headers; the request's own win."""
+
+    def __init__(self, provider: Provider, headers: Mapping[str, str]) -> None:
+        self.name = provider.name
+        self._provider = provider
+        self._headers = headers
+
+    def stream(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
+        headers = {**self._headers, **request.headers}
+        return self._provider.stream(msgspec.structs.replace(request, headers=headers))
+
+    async def aclose(self) -> None:
+        await self._provider.aclose()
+
+
+class SessionCatalog:
+    """The services and models of one session.
+
+    One `provider` alone is the session's service; `providers` come beside the environment's and
+    serve the `models` that name them.
+    """
+
+    def __init__(
+        self,
+        *,
+        provider: ProviderSettings | None = None,
+        providers: tuple[ProviderSettings, ...] = (),
+        models: tuple[ModelSettings, ...] = (),
+        get_token: GetToken,
+    ) -> None:
+        self.provider = provider
+        self.models: dict[str, ModelSettings] = {}
+        self._providers: dict[str, ProviderSettings] = {}
+        self._get_token = get_token
+        self.add(providers, models)
+
+    def add(
+        self, providers: tuple[ProviderSettings, ...], models: tuple[ModelSettings, ...]
+    ) -> None:
+        known = {**self._providers, **{provider.name: provider for provider in providers}}
+        for model in models:
+            if model.provider not in known:
+                raise ConfigurationError(
+                    f"Model {model.id!r} names the provider {model.provider!r}, which is not among "
+                    "the providers; add it, or correct the name."
+                )
+        self._providers = known
+        self.models |= {model.choice: model for model in models}
+
+    def find(self, model: str | None) -> tuple[Provider, str] | None:
+        """The service for a model and what the service calls it; None if it is not ours."""
+        if self.provider is not None:
+            choice = self._choice(self.provider)
+            name = model or choice.model
+            if not name:
+                raise ConfigurationError("No model is chosen for the provider; set `model`.")
+            return connect(choice), name
+        found = self.models.get(model or "")
+        if found is None and model:
+            found = next((one for one in self.models.values() if one.id == model), None)
+        if found is None:
+            return None
+        choice = self._choice(self._providers[found.provider])
+        choice = msgspec.structs.replace(
+            choice,
+            wire_model=found.wire_model or found.id,
+            max_prompt_tokens=found.max_prompt_tokens,
+            max_output_tokens=found.max_output_tokens,
+        )
+        return connect(choice), found.choice
+
+    def describe(self, model: str) -> ProviderSettings | None:
+        """The settings of the service a model is reached through."""
+        if self.provider is not None:
+            return self.provider
+        found = self.models.get(model)
+        return self._providers[found.provider] if found else None
+
+    def _choice(self, settings: ProviderSettings) -> ProviderChoice:
+        """Read as the environment's variables of the same names are read."""
+        if not settings.base_url:
+            raise ConfigurationError(f"Provider {settings.name!r} has no baseUrl; give it one.")
+        values = {
+            "BASE_URL": settings.base_url,
+            "TYPE": settings.type,
+            "WIRE_API": settings.wire_api,
+            "API_KEY": settings.api_key,
+            "API_KEY_COMMAND": settings.api_key_command,
+            "BEARER_TOKEN": settings.bearer_token,
+            "HEADERS": "\n".join(f"{name}: {value}" for name, value in settings.headers.items()),
+            "AZURE_API_VERSION": settings.azure and settings.azure.api_version,
+            "MODEL_ID": settings.model_id,
+            "WIRE_MODEL": settings.wire_model,
+            "MAX_PROMPT_TOKENS": settings.max_prompt_tokens,
+            "MAX_OUTPUT_TOKENS": settings.max_output_tokens,
+        }
+        choice = from_environment(
+            {PREFIX + name: str(value) for name, value in values.items() if value}
+        )
+        assert choice is not None
+        if settings.has_bearer_token_provider:
+            name = settings.name
+            key = AskedKey(source=f"provider {name}", ask=lambda: self._get_token(name))
+            choice = msgspec.structs.replace(choice, auth="bearer", key=key)
+        return choice
+
+
+async def fetch_models(choice: ProviderChoice, env: Mapping[str, str]) -> list[JsonObject]:
+    """What a service answers to `GET /models`, with the fields clients need."""
+    from trimtab.providers.auth import auth_header
+    from trimtab.providers.errors import from_response
+    from trimtab.providers.http import HttpClient
+    from trimtab.providers.service import join_url
+
+    http = HttpClient(env)
+    try:
+        headers = {"accept": "application/json", "accept-encoding": "identity", **choice.headers}
+        headers |= auth_header(choice.auth, await choice.key.reveal())
+        response = await http.request("GET", join_url(choice.base_url, "/models", ""), headers)
+        body = await response.read(8 * 1024 * 1024)
+        response.close(expect_end=True)
+        if response.status != 200:
+            raise from_response(response.status, response.headers, body)
+    finally:
+        await http.aclose()
+    return [_described(model) for model in msgspec.json.decode(body, type=_Models).data]
+
+
+class _Models(msgspec.Struct):
+    data: list[JsonObject]
+
+
+def _described(model: JsonObject) -> JsonObject:
+    capabilities = model.get("capabilities")
+    if not isinstance(capabilities, dict):
+        capabilities = {"supports": {}, "limits": {}}
+    return {**model, "name": model.get("name") or model.get("id"), "capabilities": capabilities}

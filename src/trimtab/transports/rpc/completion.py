@@ -1,0 +1,60 @@
+"""Waits for the end of one prompt's answer."""
+
+import asyncio
+
+import msgspec
+
+from trimtab.contracts.events.assistant import AssistantMessage
+from trimtab.contracts.events.envelope import Event, JsonObject
+from trimtab.contracts.events.own import PromptWithdrawn
+from trimtab.contracts.events.session import SessionError, SessionIdle, SessionWarning
+from trimtab.contracts.events.user import UserMessage
+from trimtab.runtime.live import LiveSession
+from trimtab.transports.rpc.protocol import FAILED, RpcError
+
+
+class Completion:
+    """Listens from before a prompt is sent until the session is idle after it."""
+
+    def __init__(self, live: LiveSession) -> None:
+        self._message_id = ""
+        self._begun = False
+        self._seen: list[Event] = []
+        self._response: tuple[Event, bytes] | None = None
+        self._done: asyncio.Future[JsonObject] = asyncio.get_running_loop().create_future()
+        self.close = live.subscribe(self._hear)
+
+    async def wait(self, message_id: str) -> JsonObject:
+        """The end of this prompt's answer. Raises `RpcError` if it ended with an error."""
+        self._message_id = message_id
+        return await self._done
+
+    def _hear(self, event: Event, line: bytes) -> None:
+        if self._done.done() or event.agent_id is not None:
+            return
+        match event.data:
+            case UserMessage(message_id=message_id) if message_id == self._message_id:
+                self._begun = True
+            case SessionWarning(originating_message_id=message_id) if (
+                message_id is not None and message_id == self._message_id
+            ):
+                self._begun = True
+            case PromptWithdrawn(message_id=message_id) if message_id == self._message_id:
+                self._finish(None, aborted=True)
+            case AssistantMessage() if self._begun:
+                self._response = (event, line)
+            case SessionError(message=message) if self._begun:
+                error = RpcError(
+                    FAILED, f"Session error: {message}", {"completionEventId": event.id}
+                )
+                self._done.set_exception(error)
+            case SessionIdle(aborted=aborted) if self._begun:
+                self._finish(event, aborted=bool(aborted))
+
+    def _finish(self, event: Event | None, *, aborted: bool) -> None:
+        result: JsonObject = {"messageId": self._message_id, "aborted": aborted}
+        if event is not None:
+            result["completionEventId"] = event.id
+        if self._response is not None:
+            result["response"] = msgspec.Raw(self._response[1])
+        self._done.set_result(result)

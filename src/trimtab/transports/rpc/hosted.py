@@ -1,0 +1,363 @@
+"""A session that clients share: who sits at it, who is asked what, who hears what."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from trimtab.contracts.errors import AuthenticationError, ConfigurationError
+from trimtab.contracts.events.envelope import Event, JsonObject
+from trimtab.contracts.events.question import (
+    ExitPlanModeCompleted,
+    ExitPlanModeRequested,
+    UserInputCompleted,
+    UserInputRequested,
+)
+from trimtab.contracts.events.session import SessionTitleChanged
+from trimtab.contracts.events.setup import CapabilitiesChanged, CommandsChanged
+from trimtab.contracts.ids import new_id
+from trimtab.contracts.permission import Answer
+from trimtab.contracts.tool import Tool
+from trimtab.runtime.catalog import SessionCatalog
+from trimtab.runtime.external_tools import ExternalTool, ToolDefinition
+from trimtab.runtime.live import LiveSession
+from trimtab.runtime.options import Client, HookFailed
+from trimtab.runtime.questions import Questions
+from trimtab.tools.ask_user.tool import Question, Response
+from trimtab.tools.exit_plan_mode.tool import PlanReady, PlanVerdict
+from trimtab.transports.rpc.peer import Gone, Peer
+from trimtab.transports.rpc.protocol import RpcError
+from trimtab.transports.rpc.seats import Offer, Seat
+
+_REQUESTS = frozenset(
+    ("permission.requested", "external_tool.requested", "elicitation.requested", "command.execute")
+)
+_ANSWERS = frozenset(
+    (
+        "permission.completed",
+        "external_tool.completed",
+        "elicitation.completed",
+        "command.completed",
+    )
+)
+
+
+class HostedSession:
+    """One live session and the clients at it.
+
+    Broadcast questions (tools, permissions, commands, elicitation) are events; whoever answers
+    first has answered. Other questions are put to one client that can be asked, and to the next
+    one if that leaves.
+    """
+
+    def __init__(self, session_id: str, on_title: Callable[[str], None]) -> None:
+        self.id = session_id
+        self.on_title = on_title
+        self.questions = Questions()
+        self.seats: list[Seat] = []
+        self.interests: dict[str, str] = {}
+        self.settings: JsonObject = {}
+        """What clients set and only they read: kept, reported, without effect here."""
+        self.catalog: SessionCatalog | None = None
+        self.token: str | None = None
+        self._live: LiveSession | None = None
+        self._title = ""
+        self._came = asyncio.Event()
+        self._requests: dict[str, tuple[Event, bytes]] = {}
+
+    @property
+    def live(self) -> LiveSession:
+        assert self._live is not None
+        return self._live
+
+    def use(self, live: LiveSession) -> None:
+        self._live = live
+        self._title = live.projections.title.text
+        self.refresh()
+
+    def client(self) -> Client:
+        """The clients as the runtime sees them: as one."""
+        return Client(
+            on_event=self._on_event,
+            ask=self._ask_permission,
+            judges=True,
+            hooks=self,
+            transform=self._transform,
+            ask_person=self._ask_person,
+            ask_approval=self._ask_approval,
+        )
+
+    def join(self, peer: Peer, offer: Offer) -> Seat:
+        """Seat a client, or give it what it brings now."""
+        self.leave(peer, refresh=False)
+        seat = Seat(peer, offer)
+        self.seats.append(seat)
+        if self._live is not None:
+            self._check(offer.tools)
+            self.refresh()
+        self._came.set()
+        return seat
+
+    def leave(self, peer: Peer, *, refresh: bool = True) -> bool:
+        """A client goes and takes what it brought along; its open questions stay."""
+        before = len(self.seats)
+        self.seats = [seat for seat in self.seats if seat.peer is not peer]
+        if len(self.seats) == before:
+            return False
+        if refresh and self._live is not None:
+            self.refresh()
+        return True
+
+    def seat(self, peer: Peer) -> Seat:
+        """A client's place; a client that has not joined gets one that leads nowhere."""
+        return next((seat for seat in self.seats if seat.peer is peer), Seat(peer, Offer()))
+
+    def set_tools(self, peer: Peer, tools: tuple[ToolDefinition, ...]) -> None:
+        self._check(tools)
+        seat = self.seat(peer)
+        seat.offer = msgspec.structs.replace(seat.offer, tools=tools)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Give the run the tools and capabilities of those who are here."""
+        live = self.live
+        tools: dict[str, Tool] = {}
+        for seat in self.seats:
+            for definition in seat.offer.tools:
+                tools[definition.name] = ExternalTool(
+                    definition, self.questions, live.emit, live.controls.options.cwd
+                )
+        offered = set()
+        if self.able("request_user_input"):
+            offered.add("ask_user")
+        if self.able("request_exit_plan_mode"):
+            offered.add("exit_plan_mode")
+        live.controls.set_tools(tuple(tools.values()), offered)
+
+    def _check(self, tools: tuple[ToolDefinition, ...]) -> None:
+        from trimtab.tools.catalog import NAMES
+
+        for tool in tools:
+            if tool.name in NAMES and not tool.overrides_built_in_tool:
+                raise ConfigurationError(
+                    f"External tool {tool.name!r} has the name of a built-in tool; rename it or "
+                    "set overridesBuiltInTool."
+                )
+
+    def able(self, what: str) -> bool:
+        """Whether any client here can be asked this."""
+        return any(getattr(seat.offer, what) for seat in self.seats)
+
+    @property
+    def capabilities(self) -> JsonObject:
+        elicitation = self.able("request_elicitation")
+        return {"ui": {"elicitation": elicitation, "mcpApps": False}, "extensions": False}
+
+    @property
+    def commands(self) -> list[JsonObject]:
+        """The slash commands clients registered, by name; the first to register one has it."""
+        found: dict[str, JsonObject] = {}
+        for seat in self.seats:
+            for command in seat.offer.commands:
+                found.setdefault(str(command.get("name")), command)
+        return list(found.values())
+
+    def announce_changes(self, before: JsonObject, commands: list[JsonObject]) -> None:
+        """Tell everybody if coming or going changed what can be asked or called."""
+        if self.capabilities != before:
+            self.live.emit(CapabilitiesChanged(ui=self.capabilities["ui"]))
+        if self.commands != commands:
+            self.live.emit(CommandsChanged(commands=self.commands))
+
+    def repeat_open_requests(self, seat: Seat) -> None:
+        """Show a client that came later what waits for an answer."""
+        for event, line in self._requests.values():
+            seat.send(self.id, event, line)
+
+    def open_requests(self, wire_name: str) -> list[Any]:
+        """The data of the requests of one type that nobody has answered."""
+        return [event.data for event, _ in self._requests.values() if event.type == wire_name]
+
+    async def get_token(self, provider: str) -> str:
+        """A token for a model service, from a client that gives one."""
+        for seat in self.seats:
+            try:
+                reply = await seat.peer.ask(
+                    "providerToken.getToken", {"sessionId": self.id, "providerName": provider}
+                )
+            except (Gone, RpcError):
+                continue
+            token = reply.get("token") if isinstance(reply, dict) else None
+            if isinstance(token, str):
+                return token
+        raise AuthenticationError(
+            f"No client gave a token for the provider {provider!r}; check its token callback."
+        )
+
+    def _on_event(self, event: Event, line: bytes) -> None:
+        if event.type in _REQUESTS:
+            self._requests[event.data.request_id] = (event, line)
+        elif event.type in _ANSWERS:
+            self._requests.pop(event.data.request_id, None)
+        for seat in self.seats:
+            seat.send(self.id, event, line)
+        if event.type == "user.message" and self._live is not None:
+            title = self.live.projections.title.text
+            if title and title != self._title:
+                self._title = title
+                self.live.emit(SessionTitleChanged(title=title))
+                self.on_title(self.id)
+
+    async def _ask_permission(self, request_id: str, request: JsonObject) -> Answer:
+        answer: Answer = await self.questions.wait(request_id)
+        return answer
+
+    @property
+    def wanted(self) -> bool:
+        """Whether any client has hooks."""
+        return self.able("hooks")
+
+    async def call(self, hook: str, given: JsonObject) -> JsonObject | None:
+        """Run a hook in every client that has hooks; later outputs add to earlier ones."""
+        merged: JsonObject = {}
+        for seat in [seat for seat in self.seats if seat.offer.hooks]:
+            params = {"sessionId": self.id, "hookType": hook, "input": given}
+            try:
+                reply = await seat.peer.ask("hooks.invoke", params)
+            except (Gone, RpcError) as error:
+                raise HookFailed(str(error) or "the client gave an error") from None
+            output = reply.get("output") if isinstance(reply, dict) else None
+            if isinstance(output, dict):
+                merged |= output
+        return merged or None
+
+    async def ask_one(self, able: str, method: str, params: JsonObject) -> Any:
+        """Put a question to a client that can be asked; to another one if that leaves.
+
+        With nobody there the question waits for somebody to come.
+        """
+        while True:
+            for seat in [seat for seat in self.seats if getattr(seat.offer, able)]:
+                try:
+                    return await seat.peer.ask(method, {"sessionId": self.id, **params})
+                except Gone:
+                    continue
+            self._came.clear()
+            await self._came.wait()
+
+    async def first(self, request_id: str, asking: Callable[[], Awaitable[Any]]) -> Any:
+        """The answer that comes first: a client's reply, or one given by the request's id."""
+        waiting = asyncio.ensure_future(self.questions.wait(request_id))
+        asked = asyncio.ensure_future(asking())
+        try:
+            await asyncio.wait((waiting, asked), return_when=asyncio.FIRST_COMPLETED)
+            return (asked if asked.done() and not waiting.done() else waiting).result()
+        finally:
+            for task in (waiting, asked):
+                task.cancel()
+            await asyncio.gather(waiting, asked, return_exceptions=True)
+
+    async def _transform(self, sections: Mapping[str, str]) -> Mapping[str, str]:
+        wrapped = {name: {"content": text} for name, text in sections.items()}
+        for seat in self.seats:
+            try:
+                reply = await seat.peer.ask(
+                    "systemMessage.transform", {"sessionId": self.id, "sections": wrapped}
+                )
+            except (Gone, RpcError):
+                continue
+            changed = reply.get("sections") if isinstance(reply, dict) else None
+            if isinstance(changed, dict):
+                return {
+                    name: str(part.get("content", sections[name]))
+                    for name, part in changed.items()
+                    if name in sections and isinstance(part, dict)
+                }
+        return sections
+
+    async def _ask_person(self, question: Question) -> Response | None:
+        request_id = new_id()
+        params: JsonObject = {"question": question.text, "allowFreeform": question.allow_freeform}
+        if question.choices:
+            params["choices"] = list(question.choices)
+        self.live.emit(
+            UserInputRequested(
+                request_id=request_id,
+                question=question.text,
+                choices=list(question.choices) or None,
+                allow_freeform=question.allow_freeform,
+                tool_call_id=question.call_id or None,
+            )
+        )
+        reply: Any = None
+        try:
+            reply = await self.first(
+                request_id,
+                lambda: self.ask_one("request_user_input", "userInput.request", params),
+            )
+        except RpcError:
+            return None
+        finally:
+            said = reply if isinstance(reply, dict) else {}
+            freeform = bool(said.get("wasFreeform", said.get("answer") not in question.choices))
+            self.live.emit(
+                UserInputCompleted(
+                    request_id=request_id, answer=said.get("answer"), was_freeform=freeform
+                )
+            )
+        if not isinstance(said.get("answer"), str):
+            return None
+        return Response(text=said["answer"], freeform=freeform)
+
+    def _read_plan(self) -> str:
+        try:
+            with open(self.live.folder.plan, encoding="utf-8", errors="replace") as file:
+                return file.read()
+        except OSError:
+            return ""
+
+    async def _ask_approval(self, plan: PlanReady) -> PlanVerdict:
+        request_id = new_id()
+        content = self._read_plan() or plan.summary
+        params: JsonObject = {
+            "summary": plan.summary,
+            "planContent": content,
+            "actions": list(plan.actions),
+            "recommendedAction": plan.recommended,
+        }
+        self.live.emit(
+            ExitPlanModeRequested(
+                request_id=request_id,
+                summary=plan.summary,
+                plan_content=content,
+                actions=list(plan.actions),
+                recommended_action=plan.recommended,
+            )
+        )
+        reply: Any = None
+        try:
+            reply = await self.first(
+                request_id,
+                lambda: self.ask_one("request_exit_plan_mode", "exitPlanMode.request", params),
+            )
+        except RpcError as error:
+            reply = {"approved": False, "feedback": error.message}
+        said = reply if isinstance(reply, dict) else {}
+        verdict = PlanVerdict(
+            approved=said.get("approved") is True,
+            action=said.get("selectedAction") or plan.recommended,
+            feedback=said.get("feedback"),
+        )
+        self.live.emit(
+            ExitPlanModeCompleted(
+                request_id=request_id,
+                approved=verdict.approved,
+                selected_action=verdict.action if verdict.approved else None,
+                feedback=verdict.feedback,
+            )
+        )
+        if verdict.approved:
+            autopilot = str(verdict.action).startswith("autopilot")
+            self.live.controls.set_mode("autopilot" if autopilot else "interactive")
+        return verdict

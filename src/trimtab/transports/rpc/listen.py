@@ -1,0 +1,92 @@
+"""How clients reach the server: the standard streams, or a port on this machine."""
+
+import asyncio
+import os
+import signal
+import sys
+
+from trimtab.contracts.errors import ConfigurationError
+from trimtab.transports.rpc.server import Server
+
+
+async def serve_stdio(server: Server) -> int:
+    """One client on the standard streams; the end of its input is the end of the server."""
+    loop = asyncio.get_running_loop()
+    peer = server.new_peer()
+    out_fd = _take_stdout()
+    try:
+        transport, _ = await loop.connect_write_pipe(
+            asyncio.BaseProtocol, os.fdopen(out_fd, "wb", buffering=0)
+        )
+    except (ValueError, OSError) as error:
+        raise ConfigurationError(
+            f"Standard output cannot carry frames ({error}); start the program with pipes."
+        ) from None
+    peer.use(transport, strict=False)
+    await _read_stdin(server, peer)
+    _end_on_signals(server)
+    await server.ended.wait()
+    await server.close()
+    return 0
+
+
+async def serve_port(server: Server, port: int) -> int:
+    """Any number of clients on a port of this machine, until told to end."""
+    loop = asyncio.get_running_loop()
+    try:
+        listener = await loop.create_server(server.new_peer, "127.0.0.1", port)
+    except OSError as error:
+        raise ConfigurationError(
+            f"Port {port} cannot be used ({error.strerror or error}); choose another."
+        ) from None
+    number = listener.sockets[0].getsockname()[1]
+    print(f"Copilot-compatible server listening on port {number}", flush=True)
+    _end_on_signals(server)
+    await server.ended.wait()
+    listener.close()
+    await server.close()
+    return 0
+
+
+def _take_stdout() -> int:
+    """Keep standard output for frames: whatever else is printed goes to standard error."""
+    fd = os.dup(1)
+    os.dup2(2, 1)
+    return fd
+
+
+async def _read_stdin(server: Server, peer: asyncio.Protocol) -> None:
+    loop = asyncio.get_running_loop()
+    ends = _EndOfInput(server, peer)
+    try:
+        await loop.connect_read_pipe(lambda: ends, sys.stdin)
+    except (ValueError, PermissionError):  # a regular file: it is all there
+        data = await loop.run_in_executor(None, sys.stdin.buffer.read)
+        ends.data_received(data)
+        loop.call_later(0.1, ends.connection_lost, None)
+
+
+class _EndOfInput(asyncio.Protocol):
+    """Passes bytes on; at their end the server ends."""
+
+    def __init__(self, server: Server, peer: asyncio.Protocol) -> None:
+        self._server = server
+        self._peer = peer
+
+    def data_received(self, data: bytes) -> None:
+        self._peer.data_received(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._server.ended.set()
+
+
+def _end_on_signals(server: Server) -> None:
+    loop = asyncio.get_running_loop()
+
+    def end(number: signal.Signals) -> None:
+        if server.ended.is_set():
+            os._exit(128 + number)
+        server.ended.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, end, number)

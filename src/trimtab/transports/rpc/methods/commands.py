@@ -1,0 +1,62 @@
+"""Slash commands that clients registered."""
+
+import msgspec
+
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.question import CommandCompleted, CommandExecute
+from trimtab.contracts.ids import new_id
+from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+
+methods = Methods()
+
+
+class Execute(msgspec.Struct, rename="camel"):
+    command_name: str
+    args: str = ""
+
+
+class HandlePending(msgspec.Struct, rename="camel"):
+    request_id: str
+    error: str | None = None
+
+
+@methods.on("session.commands.list")
+async def list_commands(call: Call, params: Nothing) -> JsonObject:
+    return {
+        "commands": [
+            {
+                "name": command.get("name"),
+                "description": command.get("description") or "",
+                "kind": "client",
+                "allowDuringAgentExecution": True,
+            }
+            for command in call.session.commands
+        ]
+    }
+
+
+@methods.on("session.commands.execute", Execute)
+async def execute(call: Call, params: Execute) -> JsonObject:
+    """Has the client that registered a command run it; answers when it has."""
+    hosted = call.session
+    if all(command.get("name") != params.command_name for command in hosted.commands):
+        raise UsageError(f"Unknown command: {params.command_name}; see session.commands.list.")
+    request_id = new_id()
+    text = f"/{params.command_name} {params.args}".rstrip()
+    waiting = hosted.questions.open(request_id)
+    hosted.live.emit(
+        CommandExecute(
+            request_id=request_id, command=text, command_name=params.command_name, args=params.args
+        )
+    )
+    try:
+        error = await waiting
+    finally:
+        hosted.live.emit(CommandCompleted(request_id=request_id))
+    return {"error": error} if error else {}
+
+
+@methods.on("session.commands.handlePendingCommand", HandlePending)
+async def handle_pending(call: Call, params: HandlePending) -> JsonObject:
+    return {"success": call.session.questions.answer(params.request_id, params.error)}

@@ -1,0 +1,100 @@
+"""The log of a session, read in pieces; and which events a client wants at all."""
+
+import asyncio
+from contextlib import suppress
+
+import msgspec
+
+from trimtab.contracts.events.codec import peek
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.ids import new_id
+from trimtab.runtime.live import LiveSession
+from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+
+methods = Methods()
+AT_ONCE = 200
+MOST = 1000
+
+
+class Read(msgspec.Struct, rename="camel"):
+    """`cursor` is where the last read ended; `wait_ms` waits for something to read."""
+
+    cursor: str | None = None
+    max: int = AT_ONCE
+    wait_ms: int = 0
+    types: tuple[str, ...] | str | None = None
+    direction: str = "forward"
+
+
+@methods.on("session.eventLog.read", Read)
+async def read(call: Call, params: Read) -> JsonObject:
+    """Durable events; what was ephemeral is gone when it has been sent."""
+    live = call.session.live
+    backward = (params.cursor or "").startswith("b") or (
+        params.cursor is None and params.direction == "backward"
+    )
+    position, status = _position(params.cursor, live.event_count, backward=backward)
+    if not backward and position >= live.event_count and params.wait_ms > 0:
+        await _next_event(live, min(params.wait_ms, 60_000) / 1000)
+    events = live.read_events()
+    most = max(1, min(params.max, MOST))
+    if backward:
+        start = max(0, position - most)
+        chunk, cursor, more = events[start:position], f"b{start}", start > 0
+    else:
+        end = min(len(events), position + most)
+        chunk, cursor, more = events[position:end], str(end), end < len(events)
+    wanted = params.types if isinstance(params.types, tuple) else None
+    return {
+        "events": [line for line in chunk if wanted is None or peek(line).type in wanted],
+        "cursor": cursor,
+        "hasMore": more,
+        "cursorStatus": status,
+    }
+
+
+@methods.on("session.eventLog.tail")
+async def tail(call: Call, params: Nothing) -> JsonObject:
+    return {"cursor": str(call.session.live.event_count)}
+
+
+class Interest(msgspec.Struct, rename="camel"):
+    event_type: str
+
+
+class Handle(msgspec.Struct):
+    handle: str
+
+
+@methods.on("session.eventLog.registerInterest", Interest)
+async def register_interest(call: Call, params: Interest) -> JsonObject:
+    handle = new_id()
+    call.session.interests[handle] = params.event_type
+    return {"handle": handle}
+
+
+@methods.on("session.eventLog.releaseInterest", Handle)
+async def release_interest(call: Call, params: Handle) -> JsonObject:
+    return {"success": call.session.interests.pop(params.handle, None) is not None}
+
+
+def _position(cursor: str | None, count: int, *, backward: bool) -> tuple[int, str]:
+    """Where to begin; a cursor that points past the end belongs to history that was cut off."""
+    edge = count if backward else 0
+    if cursor is None:
+        return edge, "ok"
+    digits = cursor.removeprefix("b")
+    if not digits.isdigit() or len(digits) > 12 or int(digits) > count:
+        return edge, "expired"
+    return int(digits), "ok"
+
+
+async def _next_event(live: LiveSession, seconds: float) -> None:
+    came = asyncio.Event()
+    end = live.subscribe(lambda event, _: None if event.ephemeral else came.set())
+    try:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await came.wait()
+    finally:
+        end()

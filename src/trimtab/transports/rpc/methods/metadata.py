@@ -1,0 +1,102 @@
+"""What is known about a session: state, context, usage."""
+
+import os
+
+import msgspec
+
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.events.codec import peek
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+from trimtab.transports.rpc.protocol import NotAvailable
+
+methods = Methods()
+
+
+@methods.on("session.metadata.snapshot")
+async def take_snapshot(call: Call, params: Nothing) -> JsonObject:
+    hosted = call.session
+    live, times = hosted.live, call.server.times(hosted.id)
+    options = live.controls.options
+    snapshot: JsonObject = {
+        "sessionId": hosted.id,
+        "isRemote": False,
+        "alreadyInUse": False,
+        "workspacePath": live.folder.path,
+        "workingDirectory": options.cwd,
+        "currentMode": live.mode,
+        "selectedModel": live.model,
+        "clientName": options.client_name,
+        "sessionLimits": hosted.settings.get("session_limits"),
+        **times,
+    }
+    return {name: value for name, value in snapshot.items() if value is not None}
+
+
+@methods.on("session.metadata.isProcessing")
+async def is_processing(call: Call, params: Nothing) -> JsonObject:
+    return {"processing": call.session.live.busy}
+
+
+@methods.on("session.metadata.activity")
+async def get_activity(call: Call, params: Nothing) -> JsonObject:
+    busy = call.session.live.busy
+    return {"hasActiveWork": busy, "abortable": busy}
+
+
+class WorkingDirectory(msgspec.Struct, rename="camel"):
+    working_directory: str
+
+
+@methods.on("session.metadata.setWorkingDirectory", WorkingDirectory)
+async def set_working_directory(call: Call, params: WorkingDirectory) -> None:
+    if not _is_same(params.working_directory, call.session.live.controls.options.cwd):
+        raise NotAvailable(
+            "The working directory of an open session cannot be changed; create a session there."
+        )
+
+
+@methods.on("session.metadata.contextInfo")
+async def get_context_info(call: Call, params: Nothing) -> JsonObject:
+    """Nothing is known before the first model call has been answered."""
+    usage = call.session.live.projections.usage
+    if usage.last_input_tokens is None:
+        return {"contextInfo": None}
+    raise NotAvailable("A breakdown of the context window is not available; see session.usage.")
+
+
+@methods.on("session.usage.getMetrics")
+async def get_metrics(call: Call, params: Nothing) -> JsonObject:
+    live = call.session.live
+    usage, changes = live.projections.usage, live.projections.changes
+    return {
+        "totalPremiumRequestCost": 0,
+        "totalUserRequests": sum(peek(line).type == "user.message" for line in live.read_events()),
+        "totalApiDurationMs": usage.api_duration_ms,
+        "sessionStartTime": call.server.times(live.id)["startTime"],
+        "codeChanges": {
+            "linesAdded": changes.lines_added,
+            "linesRemoved": changes.lines_removed,
+            "filesModifiedCount": len(changes.files),
+            "filesModified": changes.files,
+        },
+        "modelMetrics": live.model_metrics(),
+        "currentModel": live.model,
+        "lastCallInputTokens": usage.last_input_tokens or 0,
+        "lastCallOutputTokens": usage.last_output_tokens or 0,
+    }
+
+
+class Attribution(msgspec.Struct):
+    limit: int = 10
+
+
+@methods.on("session.metadata.getContextHeaviestMessages", Attribution)
+async def get_heaviest(call: Call, params: Attribution) -> JsonObject:
+    if params.limit < 1:
+        raise UsageError("limit must be at least 1; give a larger number.")
+    raise NotAvailable("Token counts by message are not available in this version.")
+
+
+def _is_same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)

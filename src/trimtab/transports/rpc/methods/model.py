@@ -1,0 +1,94 @@
+"""The model of a session, and the services it can be reached through."""
+
+import msgspec
+
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.runtime.catalog import ModelSettings, ProviderSettings
+from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+
+methods = Methods()
+
+
+class SwitchTo(msgspec.Struct, rename="camel"):
+    model_id: str
+    reasoning_effort: str | None = None
+
+
+class SetEffort(msgspec.Struct, rename="camel"):
+    reasoning_effort: str
+
+
+class AddProviders(msgspec.Struct):
+    providers: tuple[ProviderSettings, ...] = ()
+    models: tuple[ModelSettings, ...] = ()
+
+
+@methods.on("session.model.getCurrent")
+async def get_current(call: Call, params: Nothing) -> JsonObject:
+    live = call.session.live
+    current: JsonObject = {"modelId": live.model}
+    if live.controls.effort:
+        current["reasoningEffort"] = live.controls.effort
+    return current
+
+
+@methods.on("session.model.switchTo", SwitchTo)
+async def switch_to(call: Call, params: SwitchTo) -> JsonObject:
+    """Takes effect with the next model call; the conversation stays."""
+    if not params.model_id.strip():
+        raise UsageError("modelId is empty; name a model.")
+    hosted = call.session
+    found = hosted.catalog.find(params.model_id) if hosted.catalog else None
+    provider, model = found or (None, params.model_id)
+    controls = hosted.live.controls
+    controls.set_model(model, effort=params.reasoning_effort, provider=provider)
+    return {"modelId": model, "deferred": False}
+
+
+@methods.on("session.model.setReasoningEffort", SetEffort)
+async def set_effort(call: Call, params: SetEffort) -> JsonObject:
+    call.session.live.controls.set_effort(params.reasoning_effort)
+    return {"reasoningEffort": params.reasoning_effort}
+
+
+@methods.on("session.model.list")
+async def list_models(call: Call, params: Nothing) -> JsonObject:
+    """The session's own models, then those of the service of the environment."""
+    from trimtab.transports.rpc.methods.models import describe_model, find_models
+
+    hosted = call.session
+    catalog = hosted.catalog
+    own = [
+        describe_model(model.choice, model.name, model.max_context_window_tokens)
+        for model in (catalog.models.values() if catalog else ())
+    ]
+    if catalog is not None and catalog.provider is not None:
+        return {"list": [*own, describe_model(hosted.live.model)]}
+    return {"list": [*own, *await find_models(call.server)]}
+
+
+@methods.on("session.provider.add", AddProviders)
+async def add_providers(call: Call, params: AddProviders) -> JsonObject:
+    from trimtab.transports.rpc.methods.models import describe_model
+
+    catalog = call.session.catalog
+    assert catalog is not None
+    catalog.add(params.providers, params.models)
+    return {"models": [describe_model(model.choice, model.name) for model in params.models]}
+
+
+@methods.on("session.provider.getEndpoint")
+async def get_endpoint(call: Call, params: Nothing) -> JsonObject:
+    hosted = call.session
+    settings = hosted.catalog.describe(hosted.live.model) if hosted.catalog else None
+    if settings is None:
+        raise UsageError("The session uses the environment's model service; it has no endpoint.")
+    return {
+        "type": settings.type or "openai",
+        "wireApi": settings.wire_api or "completions",
+        "baseUrl": settings.base_url,
+        "headers": settings.headers,
+        "transport": "http",
+        **({"apiKey": settings.api_key} if settings.api_key else {}),
+    }

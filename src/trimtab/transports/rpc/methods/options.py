@@ -1,0 +1,42 @@
+"""Options of a session that change while it lives."""
+
+from typing import Any
+
+import msgspec
+
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.transports.rpc.dispatch import Call, Methods
+
+methods = Methods()
+
+
+class Update(msgspec.Struct, rename="camel"):
+    """Those that have an effect here; the others are accepted and kept."""
+
+    available_tools: tuple[str, ...] | None = None
+    excluded_tools: tuple[str, ...] | None = None
+    enable_streaming: bool | None = None
+    ask_user_disabled: bool | None = None
+    client_name: str | None = None
+    reasoning_effort: str | None = None
+
+
+@methods.on("session.options.update", Update)
+async def update(call: Call, params: Update) -> JsonObject:
+    hosted = call.session
+    controls = hosted.live.controls
+    changes: dict[str, Any] = {
+        name: value
+        for name in ("available_tools", "excluded_tools", "client_name")
+        if (value := getattr(params, name)) is not None
+    }
+    if params.ask_user_disabled:
+        excluded = changes.get("excluded_tools", controls.options.excluded_tools)
+        changes["excluded_tools"] = (*excluded, "ask_user")
+    if changes:
+        controls.set_options(msgspec.structs.replace(controls.options, **changes))
+    if params.enable_streaming is not None:
+        controls.set_streaming(params.enable_streaming)
+    if params.reasoning_effort is not None:
+        controls.set_effort(params.reasoning_effort)
+    return {"success": True}

@@ -1,0 +1,221 @@
+"""Sessions as a whole: open, send, stop, read, close, delete."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.session import SessionError, SessionInfo, SessionWarning
+from trimtab.contracts.run import Prompt
+from trimtab.runtime.live import ABORTED
+from trimtab.transports.rpc import open as opening
+from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+from trimtab.transports.rpc.listing import Filter, describe_session, list_sessions
+from trimtab.transports.rpc.protocol import Then
+from trimtab.transports.rpc.setup import SessionSettings
+
+methods = Methods()
+
+
+@methods.on("session.create", SessionSettings)
+async def create(call: Call, params: SessionSettings) -> Then:
+    return await opening.create(call.server, call.peer, params)
+
+
+@methods.on("session.resume", SessionSettings)
+async def resume(call: Call, params: SessionSettings) -> Then:
+    return await opening.resume(call.server, call.peer, params)
+
+
+class Send(msgspec.Struct, kw_only=True, rename="camel"):
+    prompt: str
+    attachments: tuple[JsonObject, ...] = ()
+    mode: Literal["enqueue", "immediate"] = "enqueue"
+    agent_mode: str | None = None
+    request_headers: dict[str, str] = {}
+    display_prompt: str | None = None
+    source: str | None = None
+    response_format: JsonObject | None = None
+
+
+def read_prompt(params: Send) -> Prompt:
+    """A client's prompt. Raises for what this version cannot do."""
+    if params.response_format is not None:
+        raise UsageError(
+            "Structured output (responseFormat) is not available; ask for JSON in the prompt."
+        )
+    source = params.source or "user"
+    return Prompt(
+        text=params.prompt,
+        display=params.display_prompt,
+        attachments=params.attachments,
+        mode=params.mode,
+        headers=params.request_headers,
+        source=source if source.startswith("agent-") or source == "system" else "user",
+    )
+
+
+def accept(call: Call, params: Send) -> str:
+    """Put a prompt into the session's queue; returns its id."""
+    live = call.session.live
+    prompt = read_prompt(params)
+    if params.agent_mode is not None:
+        if params.agent_mode not in ("interactive", "plan", "autopilot"):
+            raise UsageError(
+                f"agentMode {params.agent_mode!r} is not available; use interactive, plan or "
+                "autopilot."
+            )
+        live.controls.set_mode(params.agent_mode)  # type: ignore[arg-type]
+    return live.send(prompt)
+
+
+@methods.on("session.send", Send)
+async def send(call: Call, params: Send) -> Then:
+    seat, session_id = call.seat, call.session.id
+    seat.hold()
+    try:
+        message_id = accept(call, params)
+    except BaseException:
+        seat.release(session_id)
+        raise
+    return Then({"messageId": message_id}, lambda: seat.release(session_id))
+
+
+@methods.on("session.sendAndWait", Send)
+async def send_and_wait(call: Call, params: Send) -> JsonObject:
+    """Answers when this prompt has been answered, with the last message that answered it."""
+    from trimtab.transports.rpc.completion import Completion
+
+    completion = Completion(call.session.live)
+    try:
+        return await completion.wait(accept(call, params))
+    finally:
+        completion.close()
+
+
+@methods.on("session.abort")
+async def abort(call: Call, params: Nothing) -> JsonObject:
+    await call.session.live.abort(ABORTED)
+    return {"success": True}
+
+
+@methods.on("session.interruptMainTurn")
+async def interrupt(call: Call, params: Nothing) -> JsonObject:
+    busy = call.session.live.busy
+    await call.session.live.abort(ABORTED)
+    return {"interrupted": busy}
+
+
+@methods.on("session.getMessages")
+async def get_messages(call: Call, params: Nothing) -> JsonObject:
+    return {"events": call.session.live.read_events()}
+
+
+@methods.on("session.detach")
+async def detach(call: Call, params: Nothing) -> JsonObject:
+    """One client leaves; with the last one the session is closed, and stays on disk."""
+    hosted = call.server.sessions.get(call.session_id or "")
+    if hosted is None:
+        return {"success": True}
+    others = [seat for seat in hosted.seats if seat.peer is not call.peer]
+    if not others:
+        await call.server.close_session(hosted.id)
+        return {"success": True}
+    before, commands = hosted.capabilities, hosted.commands
+    hosted.leave(call.peer)
+    hosted.announce_changes(before, commands)
+    return {"success": True}
+
+
+@methods.on("session.destroy")
+async def destroy(call: Call, params: Nothing) -> JsonObject:
+    session_id = call.session.id
+    await call.server.close_session(session_id)
+    return {"success": True}
+
+
+class Shutdown(msgspec.Struct):
+    type: str = "routine"
+    reason: str | None = None
+
+
+@methods.on("session.shutdown", Shutdown)
+async def shut_down(call: Call, params: Shutdown) -> None:
+    await call.server.close_session(call.session.id)
+
+
+@methods.on("session.suspend")
+async def suspend(call: Call, params: Nothing) -> None:
+    """Closes the session with its work pending: a resume goes on with it."""
+    await call.server.close_session(call.session.id)
+
+
+@methods.on("session.delete")
+async def delete(call: Call, params: Nothing) -> JsonObject:
+    server, session_id = call.server, call.session_id or ""
+    await server.close_session(session_id)
+    if not server.runtime.store.exists(session_id):
+        return {"success": False, "error": f"Session not found: {session_id}"}
+    server.archive.delete(session_id)
+    server.tell("deleted", session_id)
+    return {"success": True}
+
+
+class ListSessions(msgspec.Struct):
+    filter: Filter | None = None
+
+
+@methods.on("session.list", ListSessions)
+async def list_all(call: Call, params: ListSessions) -> JsonObject:
+    return {"sessions": list_sessions(call.server, params.filter)}
+
+
+@methods.on("session.getMetadata")
+async def get_metadata(call: Call, params: Nothing) -> JsonObject:
+    server, session_id = call.server, call.session_id or ""
+    if not server.runtime.store.exists(session_id):
+        return {}
+    return {"session": describe_session(server.archive.summary(session_id))}
+
+
+@methods.on("session.getLastId")
+async def get_last_id(call: Call, params: Nothing) -> JsonObject:
+    latest = call.server.runtime.store.latest()
+    return {"sessionId": latest} if latest else {}
+
+
+@methods.on("session.getForeground")
+async def get_foreground(call: Call, params: Nothing) -> JsonObject:
+    foreground = call.server.foreground
+    return {"sessionId": foreground} if foreground in call.server.sessions else {}
+
+
+@methods.on("session.setForeground")
+async def set_foreground(call: Call, params: Nothing) -> JsonObject:
+    if call.session_id not in call.server.sessions:
+        return {"success": False, "error": f"Session not found: {call.session_id}"}
+    return {"success": False, "error": "Not running in TUI+server mode"}
+
+
+class Log(msgspec.Struct):
+    message: str
+    level: Literal["info", "warning", "error"] = "info"
+    ephemeral: bool = False
+    type: str | None = None
+    url: str | None = None
+    tip: str | None = None
+
+
+@methods.on("session.log", Log)
+async def log(call: Call, params: Log) -> JsonObject:
+    data: Any
+    kind = params.type or "notification"
+    if params.level == "error":
+        data = SessionError(error_type=kind, message=params.message, url=params.url)
+    elif params.level == "warning":
+        data = SessionWarning(warning_type=kind, message=params.message, url=params.url)
+    else:
+        data = SessionInfo(info_type=kind, message=params.message, url=params.url, tip=params.tip)
+    event = call.session.live.emit(data, ephemeral=params.ephemeral)
+    return {"eventId": event.id}

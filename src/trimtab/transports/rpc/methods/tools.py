@@ -1,0 +1,65 @@
+"""Tools: those a client brings, those that are built in, and answers to open calls."""
+
+import msgspec
+
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.tool import Tool
+from trimtab.runtime.external_tools import ExternalTool, Outcome, ToolDefinition
+from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+
+methods = Methods()
+
+
+class HandlePending(msgspec.Struct, rename="camel"):
+    request_id: str
+    result: str | JsonObject | None = None
+    error: str | None = None
+
+
+@methods.on("session.tools.handlePendingToolCall", HandlePending)
+async def handle_pending(call: Call, params: HandlePending) -> JsonObject:
+    outcome = Outcome(result=params.result, error=params.error)
+    return {"success": call.session.questions.answer(params.request_id, outcome)}
+
+
+@methods.on("session.tools.listPendingRequests")
+async def list_pending(call: Call, params: Nothing) -> JsonObject:
+    return {"requests": call.session.open_requests("external_tool.requested")}
+
+
+class SetTools(msgspec.Struct):
+    tools: tuple[ToolDefinition, ...] = ()
+
+
+@methods.on("session.tools.set", SetTools)
+async def set_tools(call: Call, params: SetTools) -> JsonObject:
+    call.session.set_tools(call.peer, params.tools)
+    return {}
+
+
+@methods.on("session.tools.initializeAndValidate")
+async def initialize(call: Call, params: Nothing) -> JsonObject:
+    call.session.refresh()
+    return {}
+
+
+@methods.on("session.tools.getCurrentMetadata")
+async def get_metadata(call: Call, params: Nothing) -> JsonObject:
+    return {"tools": [_describe(tool) for tool in call.session.live.controls.tools]}
+
+
+@methods.on("tools.list")
+async def list_tools(call: Call, params: Nothing) -> JsonObject:
+    from trimtab.tools.catalog import builtin_tools
+
+    return {"tools": [_describe(tool) for tool in builtin_tools().values()]}
+
+
+def _describe(tool: Tool) -> JsonObject:
+    prefix = "custom" if isinstance(tool, ExternalTool) else "builtin"
+    return {
+        "name": tool.spec.name,
+        "namespacedName": f"{prefix}:{tool.spec.name}",
+        "description": tool.spec.description,
+        "parameters": tool.spec.parameters,
+    }

@@ -1,0 +1,69 @@
+"""Questions to a person, and the answers clients give."""
+
+import msgspec
+
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.question import ElicitationCompleted, ElicitationRequested
+from trimtab.contracts.ids import new_id
+from trimtab.transports.rpc.dispatch import Call, Methods
+
+methods = Methods()
+
+
+class Elicit(msgspec.Struct, rename="camel"):
+    message: str
+    requested_schema: JsonObject | None = None
+
+
+class ElicitationAnswer(msgspec.Struct, rename="camel"):
+    request_id: str
+    result: JsonObject
+
+
+class Response(msgspec.Struct, rename="camel"):
+    request_id: str
+    response: JsonObject
+
+
+@methods.on("session.ui.elicitation", Elicit)
+async def elicit(call: Call, params: Elicit) -> JsonObject:
+    """Puts a form before whoever can show one; the first answer is the answer."""
+    hosted = call.session
+    if not hosted.able("request_elicitation"):
+        raise UsageError("No client of this session can show a form; register a handler for it.")
+    request_id = new_id()
+    waiting = hosted.questions.open(request_id)
+    hosted.live.emit(
+        ElicitationRequested(
+            request_id=request_id,
+            message=params.message,
+            requested_schema=params.requested_schema,
+            mode="form",
+        )
+    )
+    result: JsonObject = {"action": "cancel"}
+    try:
+        result = await waiting
+    finally:
+        hosted.live.emit(
+            ElicitationCompleted(
+                request_id=request_id, action=result.get("action"), content=result.get("content")
+            )
+        )
+    return {name: value for name, value in result.items() if value is not None}
+
+
+@methods.on("session.ui.handlePendingElicitation", ElicitationAnswer)
+async def handle_elicitation(call: Call, params: ElicitationAnswer) -> JsonObject:
+    return {"success": call.session.questions.answer(params.request_id, params.result)}
+
+
+@methods.on("session.ui.handlePendingUserInput", Response)
+async def handle_user_input(call: Call, params: Response) -> JsonObject:
+    return {"success": call.session.questions.answer(params.request_id, params.response)}
+
+
+@methods.on("session.ui.handlePendingExitPlanMode", Response)
+async def handle_exit_plan_mode(call: Call, params: Response) -> JsonObject:
+    return {"success": call.session.questions.answer(params.request_id, params.response)}

@@ -1,0 +1,150 @@
+"""The folder of a session: files that clients keep with it."""
+
+import os
+
+import msgspec
+
+from trimtab.config.files import make_private_dir, replace_file
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.session import SessionWorkspaceFileChanged
+from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+from trimtab.transports.rpc.protocol import NotAvailable
+
+methods = Methods()
+LISTED = 10_000
+
+
+class Path(msgspec.Struct):
+    path: str
+
+
+class CreateFile(msgspec.Struct):
+    path: str
+    content: str
+
+
+class SavePaste(msgspec.Struct):
+    content: str
+
+
+@methods.on("session.workspaces.getWorkspace")
+async def get_workspace(call: Call, params: Nothing) -> JsonObject:
+    folder = call.session.live.folder
+    known = ("id", "cwd", "git_root", "branch", "name", "user_named", "summary_count")
+    metadata = folder.read_metadata()
+    workspace = {name: metadata[name] for name in known if metadata.get(name) is not None}
+    return {"workspace": {"id": folder.id, **workspace}, "path": folder.path}
+
+
+@methods.on("session.workspaces.ensure")
+async def ensure(call: Call, params: Nothing) -> JsonObject:
+    make_private_dir(call.session.live.folder.files)
+    return await get_workspace(call, params)
+
+
+@methods.on("session.workspaces.listFiles")
+async def list_files(call: Call, params: Nothing) -> JsonObject:
+    return {"files": _list(call.session.live.folder.files)}
+
+
+@methods.on("session.workspaces.readFile", Path)
+async def read_file(call: Call, params: Path) -> JsonObject:
+    return {"content": _read(_inside(call, params.path))}
+
+
+@methods.on("session.workspaces.createFile", CreateFile)
+async def create_file(call: Call, params: CreateFile) -> None:
+    operation = _write(_inside(call, params.path), params.content)
+    call.session.live.emit(SessionWorkspaceFileChanged(path=params.path, operation=operation))
+
+
+@methods.on("session.workspaces.createDirectory", Path)
+async def create_directory(call: Call, params: Path) -> None:
+    make_private_dir(_inside(call, params.path))
+
+
+@methods.on("session.workspaces.removePath", Path)
+async def remove_path(call: Call, params: Path) -> None:
+    _remove(_inside(call, params.path))
+    call.session.live.emit(SessionWorkspaceFileChanged(path=params.path, operation="delete"))
+
+
+@methods.on("session.workspaces.saveLargePaste", SavePaste)
+async def save_paste(call: Call, params: SavePaste) -> JsonObject:
+    from trimtab.contracts.ids import new_id
+
+    name = f"paste-{new_id()[:8]}.txt"
+    data = params.content.encode("utf-8", "replace")
+    await create_file(call, CreateFile(path=name, content=params.content))
+    path = _inside(call, name)
+    return {"saved": {"filename": name, "filePath": path, "sizeBytes": len(data)}}
+
+
+@methods.on("session.workspaces.listCheckpoints")
+async def list_checkpoints(call: Call, params: Nothing) -> JsonObject:
+    return {
+        "checkpoints": [
+            {"number": number, "title": name.removesuffix(".md"), "filename": name}
+            for number, name in enumerate(_list(call.session.live.folder.checkpoints), 1)
+        ]
+    }
+
+
+class Number(msgspec.Struct):
+    number: int
+
+
+@methods.on("session.workspaces.readCheckpoint", Number)
+async def read_checkpoint(call: Call, params: Number) -> JsonObject:
+    folder = call.session.live.folder.checkpoints
+    names = _list(folder)
+    if not 1 <= params.number <= len(names):
+        return {"status": "missing", "content": None}
+    return {"status": "ok", "content": _read(f"{folder}/{names[params.number - 1]}")}
+
+
+@methods.on("session.workspaces.diff")
+async def diff(call: Call, params: Nothing) -> None:
+    raise NotAvailable("Diffs of the workspace are not available; use git diff.")
+
+
+def _inside(call: Call, path: str) -> str:
+    """A path in the session's own folder for files; nothing outside it can be named."""
+    root = os.path.realpath(call.session.live.folder.files)
+    target = os.path.realpath(os.path.join(root, path))
+    if not target.startswith(root + os.sep):
+        raise UsageError(f"{path!r} is not inside the session's workspace; give a relative path.")
+    return target
+
+
+def _list(root: str) -> list[str]:
+    """Paths of the files below a folder, relative to it."""
+    found: list[str] = []
+    for folder, _, names in os.walk(root):
+        found += [os.path.relpath(os.path.join(folder, name), root) for name in names]
+        if len(found) >= LISTED:
+            break
+    return sorted(found)[:LISTED]
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def _write(path: str, content: str) -> str:
+    """Write a file; returns what that was: create or update."""
+    known = os.path.exists(path)
+    make_private_dir(os.path.dirname(path))
+    replace_file(path, content.encode("utf-8", "replace"))
+    return "update" if known else "create"
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        import shutil
+
+        shutil.rmtree(path)
+    else:
+        os.unlink(path)

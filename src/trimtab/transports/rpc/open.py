@@ -1,0 +1,189 @@
+"""Opens sessions for clients: new ones, stored ones, and ones another client has open."""
+
+from typing import Any
+
+import msgspec
+
+from trimtab.contracts.errors import ConfigurationError, SessionNotFound
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.session import SessionResume
+from trimtab.contracts.events.setup import SessionManagedSettingsResolved
+from trimtab.contracts.ids import timestamp
+from trimtab.runtime.catalog import SessionCatalog
+from trimtab.runtime.options import SessionOptions
+from trimtab.transports.rpc.hosted import HostedSession
+from trimtab.transports.rpc.peer import Peer
+from trimtab.transports.rpc.protocol import FAILED, RpcError, Then
+from trimtab.transports.rpc.seats import Seat
+from trimtab.transports.rpc.server import Server
+from trimtab.transports.rpc.setup import SessionSettings, build_options
+
+MANAGED = SessionManagedSettingsResolved(
+    source="none",
+    server_managed=False,
+    device_managed=False,
+    fail_closed=False,
+    bypass_permissions_disabled=False,
+    managed_keys=[],
+)
+
+
+async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
+    """A new session; its first events come after the reply."""
+    options = build_options(settings, server.cwd, server.env)
+    async with server.opening:
+        session_id = options.session_id or ""
+        if session_id in server.sessions or server.runtime.store.exists(session_id):
+            raise ConfigurationError(
+                f"Session {session_id} exists already; resume it, or choose another id."
+            )
+        hosted = HostedSession(session_id, server.tell_updated)
+        seat = hosted.join(peer, settings.offer())
+        seat.hold()
+        options = equip(hosted, settings, options)
+        live = await server.runtime_for(settings.git_hub_token).create(options, hosted.client())
+        hosted.id = live.id
+        hosted.use(live)
+        live.emit(MANAGED)
+        server.add(hosted)
+    server.tell("created", live.id, server.times(live.id))
+    return Then(describe(hosted), lambda: seat.release(hosted.id))
+
+
+async def resume(server: Server, peer: Peer, settings: SessionSettings) -> Then:
+    """Go on with a session: one that is open, or one on disk."""
+    session_id = settings.session_id or ""
+    async with server.opening:
+        hosted = server.sessions.get(session_id)
+        if hosted is None:
+            hosted, seat = await _reopen(server, peer, settings)
+        else:
+            seat = await _join(server, hosted, peer, settings)
+    resumed = hosted
+
+    def after() -> None:
+        seat.release(resumed.id)
+        if settings.continue_pending_work:
+            resumed.repeat_open_requests(seat)
+
+    reply = describe(hosted)
+    reply["openCanvases"] = []
+    return Then(reply, after)
+
+
+async def _reopen(
+    server: Server, peer: Peer, settings: SessionSettings
+) -> tuple[HostedSession, Seat]:
+    session_id = settings.session_id or ""
+    if not server.runtime.store.exists(session_id):
+        raise RpcError(FAILED, f"Session not found: {session_id}")
+    stored = _stored_folder(server, session_id)
+    options = build_options(settings, stored or server.cwd, server.env)
+    hosted = HostedSession(session_id, server.tell_updated)
+    seat = hosted.join(peer, settings.offer())
+    seat.hold()
+    options = equip(hosted, settings, options)
+    try:
+        runtime = server.runtime_for(settings.git_hub_token)
+        live = await runtime.resume(session_id, options, hosted.client())
+    except SessionNotFound as error:
+        raise RpcError(FAILED, f"Session not found: {session_id} ({error.message})") from None
+    hosted.use(live)
+    server.add(hosted)
+    return hosted, seat
+
+
+async def _join(
+    server: Server,
+    hosted: HostedSession,
+    peer: Peer,
+    settings: SessionSettings,
+) -> Seat:
+    live = hosted.live
+    was_active = live.busy
+    if was_active and not hosted.seats and not settings.continue_pending_work:
+        await live.abort()
+    before, commands = hosted.capabilities, hosted.commands
+    seat = hosted.join(peer, settings.offer())
+    seat.hold()
+    hosted.settings |= settings.kept()
+    apply(hosted, settings, server)
+    if not settings.disable_resume:
+        live.emit(_resumed(hosted, settings, was_active=was_active))
+    hosted.announce_changes(before, commands)
+    return seat
+
+
+def _resumed(
+    hosted: HostedSession, settings: SessionSettings, *, was_active: bool
+) -> SessionResume:
+    live = hosted.live
+    return SessionResume(
+        resume_time=timestamp(),
+        event_count=live.event_count,
+        selected_model=live.model,
+        reasoning_effort=live.controls.effort,
+        context=live.controls.place.surroundings.context(),
+        already_in_use=len(hosted.seats) > 1,
+        session_was_active=was_active,
+        continue_pending_work=settings.continue_pending_work or None,
+    )
+
+
+def apply(hosted: HostedSession, settings: SessionSettings, server: Server) -> None:
+    """Take over what a client that joins an open session asks for."""
+    controls = hosted.live.controls
+    wanted = build_options(settings, controls.options.cwd, server.env)
+    changes: dict[str, Any] = {}
+    if settings.available_tools is not None:
+        changes["available_tools"] = settings.available_tools
+    if settings.excluded_tools:
+        changes["excluded_tools"] = settings.excluded_tools
+    if settings.system_message is not None:
+        changes["system_message"] = wanted.system_message
+    if changes:
+        controls.set_options(msgspec.structs.replace(controls.options, **changes))
+    if settings.streaming:
+        controls.set_streaming(True)
+    if settings.model and settings.model != hosted.live.model:
+        found = hosted.catalog.find(settings.model) if hosted.catalog else None
+        provider, model = found or (None, settings.model)
+        controls.set_model(model, effort=settings.reasoning_effort, provider=provider)
+
+
+def equip(
+    hosted: HostedSession,
+    settings: SessionSettings,
+    options: SessionOptions,
+) -> SessionOptions:
+    """Give a session the services and stored settings its client named."""
+    hosted.settings = settings.kept()
+    hosted.token = settings.git_hub_token
+    hosted.catalog = SessionCatalog(
+        provider=settings.provider,
+        providers=settings.providers,
+        models=settings.models,
+        get_token=hosted.get_token,
+    )
+    found = hosted.catalog.find(settings.model)
+    if found is not None:
+        provider, model = found
+        options = msgspec.structs.replace(options, provider=provider, model=model)
+    return options
+
+
+def describe(hosted: HostedSession) -> JsonObject:
+    """The reply to create and resume."""
+    return {
+        "sessionId": hosted.id,
+        "workspacePath": hosted.live.folder.path,
+        "capabilities": hosted.capabilities,
+    }
+
+
+def _stored_folder(server: Server, session_id: str) -> str | None:
+    """Where a stored session worked, if that place is still there."""
+    import os
+
+    cwd = server.archive.summary(session_id).cwd
+    return cwd if cwd and os.path.isdir(cwd) else None

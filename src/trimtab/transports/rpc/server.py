@@ -1,0 +1,215 @@
+"""The server: its clients, the sessions they share, and how it comes to an end."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from trimtab.contracts.errors import TrimtabError
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.transports.rpc.dispatch import answer
+from trimtab.transports.rpc.peer import Peer
+from trimtab.transports.rpc.protocol import AUTHENTICATION_FAILED, FAILED, RpcError
+
+if TYPE_CHECKING:
+    from trimtab.runtime.archive import Archive
+    from trimtab.runtime.runtime import Runtime
+    from trimtab.transports.rpc.hosted import HostedSession
+
+CLOSING = 4.0
+"""Seconds the sessions get to end when the server stops."""
+ABANDONED = 1800.0
+"""Seconds after which an idle session that no client is at is closed."""
+
+
+class Server:
+    """Serves any number of clients. The parts that run sessions are loaded with the first one."""
+
+    def __init__(
+        self,
+        env: Mapping[str, str],
+        *,
+        cwd: str,
+        token: str | None = None,
+        idle_timeout: float | None = None,
+    ) -> None:
+        self.env = env
+        self.cwd = cwd
+        self.peers: set[Peer] = set()
+        self.sessions: dict[str, HostedSession] = {}
+        self.opening = asyncio.Lock()
+        """Held while a session is opened or closed, so that no id is opened twice."""
+        self.foreground: str | None = None
+        self.inference: Peer | None = None
+        self.ended = asyncio.Event()
+        self._token = token
+        self._idle_timeout = idle_timeout
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._runtime: Runtime | None = None
+
+    @property
+    def runtime(self) -> "Runtime":
+        if self._runtime is None:
+            from trimtab.runtime.runtime import Runtime
+
+            self._runtime = Runtime(env=self.env)
+        return self._runtime
+
+    @property
+    def archive(self) -> "Archive":
+        """The stored sessions."""
+        from trimtab.runtime.archive import Archive
+
+        return Archive(self.env)
+
+    @property
+    def needs_token(self) -> bool:
+        return self._token is not None
+
+    def new_peer(self) -> Peer:
+        """A client that has just connected."""
+        peer = Peer(self._answer, self._on_left)
+        self.peers.add(peer)
+        return peer
+
+    def authenticate(self, peer: Peer, token: str | None) -> None:
+        """Let a client in. Raises when it does not know the token."""
+        import hmac
+
+        if self._token is not None and not hmac.compare_digest(
+            self._token.encode(), (token or "").encode("utf-8", "surrogatepass")
+        ):
+            raise RpcError(AUTHENTICATION_FAILED, "AUTHENTICATION_FAILED")
+        peer.authenticated = True
+
+    def session(self, session_id: str | None) -> "HostedSession":
+        """An open session. Raises in the words clients look for."""
+        found = self.sessions.get(session_id or "")
+        if found is None:
+            raise RpcError(FAILED, f"Session not found: {session_id}")
+        return found
+
+    def add(self, hosted: "HostedSession") -> None:
+        self.sessions[hosted.id] = hosted
+        hosted.live.subscribe(lambda *_: self._touch(hosted.id))
+        self._touch(hosted.id)
+
+    def times(self, session_id: str) -> JsonObject:
+        """When a session began and was last used, and what it is about."""
+        summary = self.archive.summary(session_id)
+        times: JsonObject = {"startTime": summary.created_at, "modifiedTime": summary.updated_at}
+        return {**times, "summary": summary.title} if summary.title else times
+
+    def runtime_for(self, token: str | None) -> "Runtime":
+        """The runtime of a session with a GitHub token of its own, or everybody's."""
+        if token is None:
+            return self.runtime
+        from trimtab.runtime.runtime import Runtime
+
+        return Runtime(env={**self.env, "COPILOT_GITHUB_TOKEN": token})
+
+    def tell(self, kind: str, session_id: str, metadata: JsonObject | None = None) -> None:
+        """Tell every client that there is a session more or less, or another title."""
+        params: JsonObject = {"type": f"session.{kind}", "sessionId": session_id}
+        if metadata is not None:
+            params["metadata"] = metadata
+        for peer in self.peers:
+            if peer.authenticated:
+                peer.notify("session.lifecycle", params)
+
+    def tell_updated(self, session_id: str) -> None:
+        self.tell("updated", session_id, self.times(session_id))
+
+    async def close_session(self, session_id: str) -> None:
+        """End a session; it stays on disk. Nothing happens if it is not open."""
+        async with self.opening:
+            hosted = self.sessions.get(session_id)
+            if hosted is None:
+                return
+            try:
+                await hosted.live.close()
+            finally:
+                self.sessions.pop(session_id, None)
+                if timer := self._timers.pop(session_id, None):
+                    timer.cancel()
+
+    async def close_sessions(self) -> None:
+        """End all sessions, at most a few seconds long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSING), asyncio.TaskGroup() as group:
+                for session_id in tuple(self.sessions):
+                    group.create_task(self._close_quietly(session_id))
+
+    async def close(self) -> None:
+        """End everything."""
+        await self.close_sessions()
+        for peer in tuple(self.peers):
+            peer.close()
+
+    def log_bug(self, error: BaseException) -> None:
+        """A defect of ours, for whoever reads standard error."""
+        if "TRIMTAB_DEBUG" in self.env:
+            import traceback
+
+            traceback.print_exception(error, file=sys.stderr)
+
+    def background(self, work: Awaitable[None]) -> None:
+        """Have something done without waiting for it; it ends with the server."""
+
+        async def run() -> None:
+            await work
+
+        task = asyncio.get_running_loop().create_task(run())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    async def _close_quietly(self, session_id: str) -> None:
+        try:
+            await self.close_session(session_id)
+        except (TrimtabError, OSError) as error:
+            print(f"Session {session_id} did not end well: {error}", file=sys.stderr)
+
+    async def _answer(self, peer: Peer, name: str, raw: msgspec.Raw) -> Any:
+        if not peer.authenticated and name != "connect":
+            if self.needs_token:
+                raise RpcError(AUTHENTICATION_FAILED, "AUTHENTICATION_FAILED")
+            peer.authenticated = True
+        return await answer(self, peer, name, raw)
+
+    def _on_left(self, peer: Peer) -> None:
+        self.peers.discard(peer)
+        if self.inference is peer:
+            self.inference = None
+        for hosted in self.sessions.values():
+            before, commands = hosted.capabilities, hosted.commands
+            if hosted.leave(peer):
+                with suppress(TrimtabError):
+                    hosted.announce_changes(before, commands)
+
+    def _touch(self, session_id: str) -> None:
+        """Something happened at a session: count its idle time from now."""
+        if timer := self._timers.pop(session_id, None):
+            timer.cancel()
+        hosted = self.sessions.get(session_id)
+        if hosted is not None:
+            loop = asyncio.get_running_loop()
+            seconds = self._idle_timeout or ABANDONED
+            self._timers[session_id] = loop.call_later(seconds, self._expire, session_id)
+
+    def _expire(self, session_id: str) -> None:
+        hosted = self.sessions.get(session_id)
+        if hosted is None:
+            return
+        if hosted.live.busy or (self._idle_timeout is None and hosted.seats):
+            self._touch(session_id)
+        else:
+            self.background(self._close_quietly(session_id))
+
+
+def find_token(env: Mapping[str, str]) -> str | None:
+    """The secret clients must know, set by whoever started the server."""
+    return env.get("COPILOT_CONNECTION_TOKEN") or None

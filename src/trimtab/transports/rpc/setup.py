@@ -1,0 +1,140 @@
+"""What a client sends to create or resume a session, and what becomes of it."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.prompts.customize import SectionChange, SystemMessageOptions
+from trimtab.runtime.catalog import ModelSettings, ProviderSettings
+from trimtab.runtime.options import LimitOptions, PermissionOptions, SessionOptions
+from trimtab.transports.rpc.seats import Offer
+
+
+class SectionOverride(msgspec.Struct, frozen=True):
+    action: str = "preserve"
+    content: str = ""
+
+
+class SystemMessageSettings(msgspec.Struct, frozen=True):
+    mode: str = "append"
+    content: str = ""
+    sections: dict[str, SectionOverride | None] = {}
+
+
+class SessionSettings(Offer, frozen=True, kw_only=True, rename="camel"):
+    """The parameters of `session.create` and `session.resume`; unknown ones are left alone."""
+
+    session_id: str | None = None
+    model: str | None = None
+    name: str | None = None
+    client_name: str | None = None
+    reasoning_effort: str | None = None
+    streaming: bool = False
+    system_message: SystemMessageSettings | None = None
+    available_tools: tuple[str, ...] | None = None
+    excluded_tools: tuple[str, ...] = ()
+    working_directory: str | None = None
+    additional_directories: tuple[str, ...] = ()
+    provider: ProviderSettings | None = None
+    providers: tuple[ProviderSettings, ...] = ()
+    models: tuple[ModelSettings, ...] = ()
+    git_hub_token: str | None = None
+    continue_pending_work: bool = False
+    disable_resume: bool = False
+    cloud: Any = None
+    custom_agents: tuple[JsonObject, ...] | None = None
+    agent: str | None = None
+    default_agent: JsonObject | None = None
+    skill_directories: tuple[str, ...] | None = None
+    disabled_skills: tuple[str, ...] | None = None
+    instruction_directories: tuple[str, ...] | None = None
+    mcp_servers: JsonObject | None = None
+    session_limits: JsonObject | None = None
+    large_output: JsonObject | None = None
+    infinite_sessions: JsonObject | None = None
+    memory: JsonObject | None = None
+    context_tier: str | None = None
+    feature_flags: JsonObject | None = None
+
+    def offer(self) -> Offer:
+        return Offer(**{name: getattr(self, name) for name in Offer.__struct_fields__})
+
+    def kept(self) -> JsonObject:
+        """Those settings that are stored and reported, for the parts that act on them."""
+        return {name: value for name in KEPT if (value := getattr(self, name)) is not None}
+
+
+KEPT = (
+    "custom_agents",
+    "agent",
+    "default_agent",
+    "skill_directories",
+    "disabled_skills",
+    "instruction_directories",
+    "mcp_servers",
+    "session_limits",
+    "large_output",
+    "infinite_sessions",
+    "memory",
+    "context_tier",
+    "feature_flags",
+)
+
+
+def build_options(settings: SessionSettings, cwd: str, env: Mapping[str, str]) -> SessionOptions:
+    """The choices for the runtime. Raises `ConfigurationError` for what cannot be."""
+    if settings.cloud is not None:
+        raise ConfigurationError(
+            "Cloud sessions need GitHub's service; create a local session (leave `cloud` out)."
+        )
+    folder = os.path.abspath(os.path.join(cwd, settings.working_directory or cwd))
+    if not os.path.isdir(folder):
+        raise ConfigurationError(
+            f"workingDirectory {folder} is no directory; name one that exists."
+        )
+    return SessionOptions(
+        cwd=folder,
+        model=settings.model,
+        effort=settings.reasoning_effort,
+        stream=settings.streaming,
+        name=settings.name,
+        session_id=settings.session_id,
+        client_name=settings.client_name,
+        available_tools=settings.available_tools,
+        excluded_tools=settings.excluded_tools,
+        system_message=read_system_message(settings.system_message),
+        permissions=PermissionOptions(add_dirs=settings.additional_directories),
+        limits=LimitOptions(retry_delay=_seconds(env, "TRIMTAB_RETRY_DELAY_SECONDS", 1.0)),
+    )
+
+
+def read_system_message(settings: SystemMessageSettings | None) -> SystemMessageOptions:
+    if settings is None:
+        return SystemMessageOptions()
+    sections = {
+        name: {"action": override.action, "content": override.content}
+        for name, override in settings.sections.items()
+        if override is not None
+    }
+    try:
+        return SystemMessageOptions(
+            mode=msgspec.convert(settings.mode, _Mode),
+            content=settings.content,
+            sections=msgspec.convert(sections, dict[str, SectionChange]),
+        )
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"systemMessage is not valid: {error}; correct it.") from None
+
+
+_Mode = SystemMessageOptions.__annotations__["mode"]
+
+
+def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
+    try:
+        return float(env.get(name) or default)
+    except ValueError:
+        return default

@@ -1,0 +1,380 @@
+"""Sessions, driven by the official Python client."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from copilot.client import RuntimeConnection, SessionListFilter
+from copilot.session import PermissionHandler
+
+from clikit import TRIMTAB
+from sdkkit import Heard, Sdk, bash, make_tool, talking, use
+from trimtab.testing import ModelServer, Script
+
+TEXT = {"text": "Hello."}
+
+
+async def test_a_prompt_is_answered_and_the_events_come_in_order(sdk: Sdk) -> None:
+    async with talking(sdk, [TEXT]) as talk:
+        assert await talk.say("hi") == "Hello."
+    assert talk.heard.types == [
+        "session.start",
+        "session.managed_settings_resolved",
+        "pending_messages.modified",
+        "session.model_change",
+        "session.mcp_servers_loaded",
+        "session.skills_loaded",
+        "system.message",
+        "session.tools_updated",
+        "user.message",
+        "session.title_changed",
+        "pending_messages.modified",
+        "assistant.turn_start",
+        "model.call_start",
+        "assistant.usage",
+        "assistant.message",
+        "assistant.turn_end",
+        "assistant.idle",
+        "session.idle",
+    ]
+
+
+async def test_parent_ids_chain_the_durable_events(sdk: Sdk) -> None:
+    async with talking(sdk, [TEXT]) as talk:
+        await talk.say("hi")
+    last = None
+    for event in talk.heard.events:
+        assert event.parent_id == last
+        last = last if event.ephemeral else event.id
+
+
+async def test_the_history_is_what_was_stored(sdk: Sdk) -> None:
+    async with talking(sdk, [bash("echo one"), TEXT]) as talk:
+        await talk.say("hi")
+        history = await talk.session.get_events()
+        durable = [event.id for event in talk.heard.events if not event.ephemeral]
+        assert [event.id for event in history] == durable
+        assert len(history) == len(sdk.logs()[0].read_bytes().split(b"\n")) - 1
+
+
+async def test_the_session_has_the_id_the_client_chose(sdk: Sdk) -> None:
+    wanted = "11111111-2222-4333-8444-555555555555"
+    async with talking(sdk, [TEXT], session_id=wanted) as talk:
+        assert talk.session.session_id == wanted
+        assert talk.session.workspace_path == str(sdk.home / "session-state" / wanted)
+
+
+async def test_a_second_session_with_the_same_id_is_refused(sdk: Sdk) -> None:
+    async with talking(sdk, [TEXT]) as talk:
+        with pytest.raises(Exception, match="exists already"):
+            await talk.client.create_session(session_id=talk.session.session_id)
+
+
+async def test_answers_are_not_streamed_unless_asked_for(sdk: Sdk) -> None:
+    async with talking(sdk, [TEXT]) as talk:
+        await talk.say("hi")
+        assert not talk.server.requests[0].json.get("stream")
+        assert "assistant.message_delta" not in talk.heard.types
+
+
+async def test_streamed_pieces_add_up_to_the_message(sdk: Sdk) -> None:
+    text = "A longer answer, which arrives in several pieces, one after another."
+    async with talking(sdk, [{"text": text}], streaming=True) as talk:
+        assert await talk.say("hi") == text
+        assert talk.server.requests[0].json["stream"] is True
+        deltas = talk.heard.of("assistant.message_delta")
+        assert len(deltas) > 1
+        assert "".join(delta.delta_content for delta in deltas) == text
+
+
+async def test_the_conversation_goes_on(sdk: Sdk) -> None:
+    async with talking(sdk, [TEXT, {"text": "Again."}]) as talk:
+        await talk.say("first")
+        assert await talk.say("second") == "Again."
+        roles = [message["role"] for message in talk.shown()]
+        assert roles == ["system", "user", "assistant", "user"]
+
+
+@pytest.mark.proves("AMSES-03")
+async def test_prompts_sent_at_once_are_answered_one_after_another(sdk: Sdk) -> None:
+    async with talking(sdk, [{"text": "One."}, {"text": "Two."}]) as talk:
+        first = await talk.session.send("first")
+        second = await talk.session.send("second")
+        await talk.heard.until("assistant.message", 2)
+        ids = [data.message_id for data in talk.heard.of("user.message")]
+        assert ids == [first, second]
+        assert [data.content for data in talk.heard.of("assistant.message")] == ["One.", "Two."]
+
+
+@pytest.mark.proves("VSC-17")
+async def test_an_immediate_prompt_is_shown_before_the_next_model_call(sdk: Sdk) -> None:
+    release = asyncio.Event()
+
+    async def wait(_: Any) -> str:
+        await release.wait()
+        return "done"
+
+    tool = make_tool("wait", "x")
+    tool.handler = lambda _: _result(release)
+    async with talking(sdk, [use("wait", key="a"), TEXT], tools=[tool]) as talk:
+        await talk.session.send("work")
+        await talk.heard.until("external_tool.requested")
+        await talk.session.send("also this", mode="immediate")
+        pending = await talk.session.rpc.queue.pending_items()
+        assert pending.steering_messages == ["also this"]
+        release.set()
+        await talk.heard.until("session.idle")
+        assert "also this" in talk.prompt()
+        assert talk.server.usage.requests == 2
+
+
+async def _result(release: asyncio.Event) -> Any:
+    from copilot.tools import ToolResult
+
+    await release.wait()
+    return ToolResult(text_result_for_llm="done", result_type="success")
+
+
+@pytest.mark.proves("AMSES-04")
+async def test_abort_ends_the_work_and_leaves_the_session_usable(sdk: Sdk) -> None:
+    async with talking(sdk, [bash("sleep 60"), {"text": "Back."}]) as talk:
+        await talk.session.send("work")
+        await talk.heard.until("tool.execution_start")
+        await talk.session.abort()
+        await talk.heard.until("session.idle")
+        assert talk.heard.of("abort")[0].reason.value == "user_initiated"
+        assert await talk.say("again") == "Back."
+        assert any("interrupted" in result for result in talk.tool_results())
+
+
+async def test_a_display_prompt_is_what_people_see(sdk: Sdk) -> None:
+    async with talking(sdk, [TEXT]) as talk:
+        await talk.say("the real words", display_prompt="short")
+        assert talk.heard.of("user.message")[0].content == "short"
+        assert "the real words" in talk.prompt()
+
+
+async def test_request_headers_of_a_prompt_reach_the_model_service(sdk: Sdk) -> None:
+    async with talking(sdk, [TEXT, TEXT]) as talk:
+        await talk.say("hi", request_headers={"x-trace": "abc"})
+        await talk.say("again")
+        assert talk.server.requests[0].headers["x-trace"] == "abc"
+        assert "x-trace" not in talk.server.requests[1].headers
+
+
+async def test_the_agent_mode_of_a_prompt_is_the_sessions_mode(sdk: Sdk) -> None:
+    async with talking(sdk, [TEXT]) as talk:
+        await talk.say("plan it", agent_mode="plan")
+        changed = talk.heard.of("session.mode_changed")[0]
+        assert (changed.previous_mode.value, changed.new_mode.value) == ("interactive", "plan")
+        assert (await talk.session.rpc.mode.get()).value == "plan"
+        assert "<plan_mode>" in talk.system()
+
+
+async def test_a_blob_image_reaches_the_model(sdk: Sdk) -> None:
+    image = {"type": "blob", "data": "aGk=", "mimeType": "image/png", "displayName": "a.png"}
+    async with talking(sdk, [TEXT]) as talk:
+        await talk.say("look", attachments=[image])
+        parts = talk.shown()[-1]["content"]
+        assert any(part.get("type") == "image_url" for part in parts)
+
+
+async def test_an_attached_file_is_named_to_the_model(sdk: Sdk) -> None:
+    (sdk.cwd / "notes.txt").write_text("one\ntwo\nthree\n")
+    (sdk.cwd / "src").mkdir()
+    (sdk.cwd / "src" / "a.py").write_text("")
+    attachments = [
+        {"type": "file", "path": str(sdk.cwd / "notes.txt"), "displayName": "notes.txt"},
+        {"type": "directory", "path": str(sdk.cwd / "src"), "displayName": "src"},
+    ]
+    async with talking(sdk, [TEXT]) as talk:
+        await talk.say("look", attachments=attachments)
+        assert "<tagged_files>" in talk.prompt()
+        assert "notes.txt (line 1 of 3 lines)" in talk.prompt()
+        assert "src (1 items)" in talk.prompt()
+
+
+async def test_a_model_error_is_told_to_the_caller(sdk: Sdk) -> None:
+    async with talking(sdk, [{"error": {"status": 400, "message": "no such thing"}}]) as talk:
+        with pytest.raises(Exception, match="no such thing"):
+            await talk.say("hi")
+        assert talk.heard.of("session.error")[0].status_code == 400
+
+
+async def test_a_rate_limit_is_retried_and_then_an_error(sdk: Sdk) -> None:
+    error = {"error": {"status": 429, "message": "slow down"}}
+    async with talking(sdk, [error] * 7) as talk:
+        with pytest.raises(Exception, match="slow down"):
+            await talk.say("hi")
+        assert talk.heard.of("session.error")[0].error_type == "rate_limit"
+        assert talk.server.usage.requests == 6
+
+
+@pytest.mark.proves("AMSES-05", "AMSES-08", "VSC-19")
+async def test_a_session_is_resumed_by_another_process(sdk: Sdk) -> None:
+    async with talking(sdk, [TEXT]) as talk:
+        await talk.say("remember this")
+        session_id = talk.session.session_id
+    async with ModelServer(Script.of([{"text": "Yes."}])) as server:
+        sdk.use(server)
+        async with sdk.client() as client:
+            heard = Heard()
+            session = await client.resume_session(
+                session_id, on_permission_request=PermissionHandler.approve_all, on_event=heard
+            )
+            answer = await session.send_and_wait("do you?")
+            assert answer is not None
+            assert answer.data.content == "Yes."
+            assert heard.types[0] == "session.resume"
+            assert heard.of("session.resume")[0].event_count > 5
+            assert "remember this" in str(server.requests[0].json["messages"])
+
+
+async def test_resuming_what_does_not_exist_says_so(sdk: Sdk) -> None:
+    async with sdk.client() as client:
+        with pytest.raises(Exception, match="Session not found"):
+            await client.resume_session("00000000-0000-4000-8000-000000000000")
+
+
+@pytest.mark.proves("AMSES-02", "AMSES-06")
+async def test_sessions_are_listed_with_their_first_prompt(sdk: Sdk) -> None:
+    async with talking(sdk, [TEXT]) as talk:
+        await talk.say("<system_reminder>x</system_reminder>fix the parser")
+        (listed,) = await talk.client.list_sessions()
+        assert listed.session_id == talk.session.session_id
+        assert listed.summary == "fix the parser"
+        assert listed.context is not None
+        assert listed.context.working_directory == str(sdk.cwd)
+        elsewhere = SessionListFilter(working_directory="/nowhere")
+        assert await talk.client.list_sessions(elsewhere) == []
+        found = await talk.client.get_session_metadata(talk.session.session_id)
+        assert found == listed
+        assert await talk.client.get_last_session_id() == talk.session.session_id
+
+
+async def test_metadata_of_an_unknown_session_is_none(sdk: Sdk) -> None:
+    async with sdk.client() as client:
+        assert await client.get_session_metadata("nope") is None
+        assert await client.get_last_session_id() is None
+        assert await client.get_foreground_session_id() is None
+
+
+@pytest.mark.proves("AMSES-07")
+async def test_clients_hear_of_sessions_that_come_change_and_go(sdk: Sdk) -> None:
+    async with talking(sdk, [TEXT]) as talk:
+        seen: list[tuple[str, str]] = []
+        talk.client.on_lifecycle(lambda event: seen.append((event.type, event.session_id)))
+        await talk.say("hi")
+        other = await talk.client.create_session()
+        await other.disconnect()
+        await talk.client.delete_session(other.session_id)
+        await talk.client.ping("x")
+    mine = talk.session.session_id
+    assert seen == [
+        ("session.updated", mine),
+        ("session.created", other.session_id),
+        ("session.deleted", other.session_id),
+    ]
+
+
+async def test_a_deleted_session_is_gone(sdk: Sdk) -> None:
+    async with talking(sdk, [TEXT]) as talk:
+        await talk.say("hi")
+        await talk.client.delete_session(talk.session.session_id)
+        assert await talk.client.list_sessions() == []
+        with pytest.raises(Exception, match="Session not found"):
+            await talk.client.resume_session(talk.session.session_id)
+
+
+async def test_a_call_to_a_closed_session_says_that_it_is_not_there(sdk: Sdk) -> None:
+    async with talking(sdk, [TEXT]) as talk:
+        await talk.session.rpc.shutdown(_shutdown())
+        with pytest.raises(Exception, match="Session not found"):
+            await talk.session.send("hi")
+
+
+def _shutdown() -> Any:
+    from copilot.generated.rpc import ShutdownRequest
+
+    return ShutdownRequest()
+
+
+@pytest.mark.proves("VSC-35")
+async def test_a_fork_has_the_history_up_to_an_event(sdk: Sdk) -> None:
+    from copilot.generated.rpc import SessionsForkRequest
+
+    async with talking(sdk, [TEXT, TEXT, {"text": "Forked."}]) as talk:
+        await talk.say("first")
+        await talk.say("second")
+        events = await talk.session.get_events()
+        second = [event for event in events if event.type.value == "user.message"][1]
+        forked = await talk.client.rpc.sessions.fork(
+            SessionsForkRequest(
+                session_id=talk.session.session_id, to_event_id=str(second.id), name="branch"
+            )
+        )
+        assert forked.session_id != talk.session.session_id
+        branch = await talk.client.resume_session(
+            forked.session_id, on_permission_request=PermissionHandler.approve_all
+        )
+        await branch.send_and_wait("third")
+        said = str(talk.shown())
+        assert "first" in said
+        assert "second" not in said
+
+
+async def test_history_can_be_cut_back(sdk: Sdk) -> None:
+    from copilot.generated.rpc import HistoryTruncateRequest
+
+    async with talking(sdk, [TEXT, TEXT, TEXT]) as talk:
+        await talk.say("first")
+        await talk.say("second")
+        events = await talk.session.get_events()
+        at = next(i for i, e in enumerate(events) if getattr(e.data, "content", "") == "second")
+        result = await talk.session.rpc.history.truncate(
+            HistoryTruncateRequest(event_id=str(events[at].id))
+        )
+        assert result.events_removed == len(events) - at
+        await talk.say("third")
+        said = str(talk.shown())
+        assert "first" in said
+        assert "second" not in said
+
+
+async def test_compaction_says_that_it_is_not_there(sdk: Sdk) -> None:
+    async with talking(sdk, [TEXT]) as talk:
+        with pytest.raises(Exception, match="Compaction is not available"):
+            await talk.session.rpc.history.compact()
+
+
+async def test_log_lines_become_events(sdk: Sdk) -> None:
+    async with talking(sdk, [TEXT]) as talk:
+        await talk.session.log("note")
+        await talk.session.log("careful", level="warning")
+        await talk.session.log("passing", ephemeral=True)
+        await talk.client.ping("x")
+        infos = [event for event in talk.heard.events if event.type.value == "session.info"]
+        assert [(event.data.message, bool(event.ephemeral)) for event in infos] == [
+            ("note", False),
+            ("passing", True),
+        ]
+        assert talk.heard.of("session.warning")[0].message == "careful"
+
+
+async def test_an_idle_session_is_closed_after_its_time(sdk: Sdk) -> None:
+    options = {"session_idle_timeout_seconds": 1}
+    async with talking(sdk, [TEXT], client=options) as talk:
+        await talk.say("hi")
+        await talk.heard.until("session.shutdown")
+        talk.client._sessions.clear()
+
+
+@pytest.mark.parametrize("transport", ["stdio", "tcp"])
+async def test_both_transports_serve_a_whole_turn(sdk: Sdk, transport: str) -> None:
+    connection: Any = RuntimeConnection.for_stdio(path=TRIMTAB)
+    if transport == "tcp":
+        connection = RuntimeConnection.for_tcp(path=TRIMTAB)
+    (sdk.cwd / "a.txt").write_text("content\n")
+    async with talking(sdk, [use("view", path="a.txt"), TEXT], connection=connection) as talk:
+        assert await talk.say("read a.txt") == "Hello."
+        assert talk.tool_results() == ["1. content\n2. "] or "content" in talk.tool_results()[0]
