@@ -61,7 +61,7 @@ async def test_the_session_has_the_id_the_client_chose(sdk: Sdk) -> None:
     wanted = "11111111-2222-4333-8444-555555555555"
     async with talking(sdk, [TEXT], session_id=wanted) as talk:
         assert talk.session.session_id == wanted
-        assert talk.session.workspace_path == str(sdk.home / "session-state" / wanted)
+        assert talk.session.workspace_path == sdk.home / "session-state" / wanted
 
 
 async def test_a_second_session_with_the_same_id_is_refused(sdk: Sdk) -> None:

@@ -26,9 +26,11 @@ from trimtab.version import __version__
 from trimtab.workspace.local import LocalWorkspace
 
 NOBODY = Client()
+LOCAL = "local"
 NO_MODEL = (
     "No model service is configured; set OPENAI_API_KEY or ANTHROPIC_API_KEY, or point "
-    "COPILOT_PROVIDER_BASE_URL at any OpenAI-compatible server, and run again."
+    "COPILOT_PROVIDER_BASE_URL at any OpenAI-compatible server, or fetch the small embedded model "
+    "with `trimtab models pull local` (needs pip install 'trimtab[local]')."
 )
 
 
@@ -136,6 +138,10 @@ class Runtime:
             provider = WithHeaders(provider, {"user-agent": agent})
         run = build_run(place, provider, model, options, client)
         apply_limits(run, place.session, options.limits, self.env)
+        if provider.name == LOCAL:
+            from trimtab.runtime.small_model import suit_small_model
+
+            suit_small_model(run)
 
         async def release() -> None:
             await place.workspace.aclose()
@@ -163,6 +169,16 @@ class Runtime:
             root=options.cwd, session_id=folder.id, files=folder.files, env=self.env
         )
 
+    def _embedded(self) -> Provider:
+        """The model of last resort: a small one on this machine, if it was pulled."""
+        from trimtab.providers.embedded.weights import find_weights, is_usable
+
+        if not is_usable(self.env):
+            raise AuthenticationError(NO_MODEL)
+        from trimtab.providers.embedded.provider import EmbeddedProvider
+
+        return EmbeddedProvider(find_weights(self.env) or "")
+
     def _choose_model(self, options: SessionOptions) -> tuple[Provider, str]:
         wanted = options.model or self.env.get("COPILOT_MODEL")
         if options.provider is not None:
@@ -171,9 +187,9 @@ class Runtime:
             return self._provider, wanted or self._provider.name
         from trimtab.providers.endpoints import connect, from_environment
 
-        choice = from_environment(self.env)
+        choice = None if wanted == LOCAL else from_environment(self.env)
         if choice is None:
-            raise AuthenticationError(NO_MODEL)
+            return self._embedded(), LOCAL
         model = wanted or choice.model
         if not model:
             raise ConfigurationError(

@@ -18,6 +18,8 @@ class Inbox:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._taken: set[str] = set()
+        self._headers: dict[str, dict[str, str]] = {}
+        """Headers may be secrets: they are kept here and never in the log."""
         self.held = tuple(prompt.message_id for prompt in session.projections.queue.prompts)
         self._taken.update(self.held)
 
@@ -30,6 +32,8 @@ class Inbox:
     def put(self, prompt: Prompt, *, front: bool = False) -> str:
         """Accept a prompt; returns its id."""
         message_id = prompt.id or new_id()
+        if prompt.headers:
+            self._headers[message_id] = prompt.headers
         self._session.emit(
             PromptQueued(
                 message_id=message_id,
@@ -83,4 +87,5 @@ class Inbox:
             source=first.source,
             billable=first.billable,
             id=first.message_id,
+            headers=self._headers.get(first.message_id, {}),
         )

@@ -42,6 +42,8 @@ class Analysis(msgspec.Struct, kw_only=True):
     deleted: list[str] = []
     hazards: list[str] = []
     """Why no rule may approve it."""
+    conceals: bool = False
+    """Whether a hazard runs something that is not among the commands."""
     dynamic: list[str] = []
     """What is not known before it runs."""
     destructive: list[str] = []
@@ -55,10 +57,9 @@ class Analysis(msgspec.Struct, kw_only=True):
     @property
     def read_only(self) -> bool:
         """Whether it surely changes no file and starts nothing that it does not name."""
-        return (
-            not (self.targets or self.hazards or self.dynamic or self.destructive or self.problem)
-            and all(found.read_only for found in self.commands)
-        )
+        return not (
+            self.targets or self.hazards or self.dynamic or self.destructive or self.problem
+        ) and all(found.read_only for found in self.commands)
 
     @property
     def can_be_offered(self) -> bool:
@@ -66,6 +67,15 @@ class Analysis(msgspec.Struct, kw_only=True):
         return bool(self.commands) and not (
             self.hazards or self.dynamic or self.destructive or self.problem or self.targets
         )
+
+    @property
+    def is_known(self) -> bool:
+        """Whether everything it starts is among its commands."""
+        return not (self.dynamic or self.problem or self.conceals)
+
+    def add_hazards(self, *reasons: str, conceals: bool = True) -> None:
+        self.hazards += [reason for reason in reasons if reason not in self.hazards]
+        self.conceals = self.conceals or (conceals and bool(reasons))
 
     def describe(self) -> JsonObject:
         """The fields of a permission request."""
@@ -108,4 +118,6 @@ def analyse(text: str, cwd: str, home: str = "", shell: str = "bash") -> Analysi
 
 def is_plain_zsh(text: str) -> bool:
     """Whether a text has only such syntax as zsh and bash read alike."""
-    return _PLAIN_ZSH.fullmatch(text) is not None and not re.search(r"[;&]\||&!|(^|[;&|\s])-\s", text)
+    return _PLAIN_ZSH.fullmatch(text) is not None and not re.search(
+        r"[;&]\||&!|(^|[;&|\s])-\s", text
+    )

@@ -151,6 +151,10 @@ def _match_awk(program: str, pos: int, before: str) -> "re.Match[str] | None":
         # After a value a slash divides. After `)` it cannot be told apart from an expression.
         if before == ")" and re.search(r'["|>]', program[pos:]):
             return None
-        if not re.fullmatch(r"[\w\])\"$.]*[\w\])\"]", before) or before in ("print", "return", "in"):
+        if not re.fullmatch(r"[\w\])\"$.]*[\w\])\"]", before) or before in (
+            "print",
+            "return",
+            "in",
+        ):
             return _AWK_REGEX.match(program, pos)
     return _AWK_TOKEN.match(program, pos)

@@ -84,6 +84,7 @@ def _with_words(word: str, program: str, arguments: Sequence[Argument], count: i
         elif argument.text[:1] != "-":
             found.append(argument.text)
             if found == ["api"] and program == "gh":
+                index += 1
                 break
             if found in (["run"], ["run-script"]) and program in _PACKAGERS:
                 count = 2
@@ -95,5 +96,6 @@ def _with_words(word: str, program: str, arguments: Sequence[Argument], count: i
         program=program,
         table=program,
         subcommand=found[0] if found else "",
+        skipped=min(index, len(arguments)),
         dynamic=dynamic,
     )

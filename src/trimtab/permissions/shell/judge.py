@@ -1,18 +1,18 @@
 """Goes through the commands of a script and says of each what it is and what it touches."""
 
-import os
 import re
 from collections.abc import Sequence
 
 from trimtab.permissions.shell.analysis import Analysis, Found
-from trimtab.permissions.shell.carriers import CARRIED, carry
+from trimtab.permissions.shell.carriers import carry, find_launched, is_carrier
 from trimtab.permissions.shell.destruction import find_destruction
 from trimtab.permissions.shell.identify import Name, identify
-from trimtab.permissions.shell.options import find_program, read_options
+from trimtab.permissions.shell.options import Program, Reading, find_program, read_options
 from trimtab.permissions.shell.parser import DECLARATIONS, parse
 from trimtab.permissions.shell.places import Places
 from trimtab.permissions.shell.reading import is_read_only
-from trimtab.permissions.shell.syntax import Command, Script
+from trimtab.permissions.shell.searchers import SEARCHERS, search_git
+from trimtab.permissions.shell.syntax import Command, Piece, Script, Word
 from trimtab.permissions.shell.variables import is_hazardous
 from trimtab.permissions.shell.words import UNKNOWN, Argument, Variables
 
@@ -21,7 +21,6 @@ _SETTERS = frozenset(("read", "mapfile", "readarray", "getopts", "unset", "let",
 _SETTING = re.compile(r"([A-Za-z_]\w*)(?:\[.*\])?(?:(\+?=)(.*))?", re.DOTALL)
 _EVALUATED = re.compile(r"[A-Za-z_]\w*\[[^\]]*(?:\$\(|`|\$\{|<\()")
 _URL = re.compile(r"(?:https?|ftp|wss?)://[^\s'\"<>|;)\]}\0]+", re.IGNORECASE)
-_NUMBERS = frozenset(("wc", "date", "nproc", "seq", "expr", "stat", "getconf", "tput", "id"))
 _WRITING = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 _NO_FILES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"))
 _BUILTIN_TESTS = frozenset(("test", "[", "[["))
@@ -50,7 +49,7 @@ class Judge:
             self.into.problem = self.into.problem or problem or script.unclear[0]
         self._functions |= script.functions
         self._find_urls(text)
-        self.into.hazards += script.hazards
+        self.into.add_hazards(*script.hazards)
         self._note_settings(script)
         variables = Variables(script, self._surroundings)
         self._check_settings(script, variables)
@@ -72,7 +71,14 @@ class Judge:
                 continue
             for word in command.words[1:]:
                 text = "".join(piece.text for piece in word.pieces)
-                if match := _SETTING.match(text):
+                match = _SETTING.match(text)
+                if match is None or name == "unset":
+                    continue
+                bare = word.pieces[0].text if word.pieces else ""
+                if name in DECLARATIONS and bare.startswith(f"{match[1]}="):
+                    value = Piece("bare", bare[len(match[1]) + 1 :])
+                    script.assign(match[1], Word([value, *word.pieces[1:]]))
+                elif match[2] or name not in DECLARATIONS:
                     script.assign(match[1], None)
 
     def _check_settings(self, script: Script, variables: Variables) -> None:
@@ -81,37 +87,24 @@ class Judge:
 
     def set_variable(self, name: str, values: Sequence[str] | None) -> None:
         if any(is_hazardous(name, value) for value in values or [None]):
-            self.into.hazards.append(f"{name} decides what programs load or run")
+            self.into.add_hazards(f"{name} decides what programs load or run")
         for value in values or ():
             if _EVALUATED.search(value):
-                self.into.hazards.append(f"the value of {name} would run commands if evaluated")
+                self.into.add_hazards(f"the value of {name} would run commands if evaluated")
 
     def _check_computed(self, script: Script, variables: Variables) -> None:
         """In arithmetic a value is code: text from elsewhere must not get there."""
-        if all(self._gives_numbers(command) for command in script.commands):
-            return
         for name in script.computed:
-            if variables.comes_from_output(name) and not self._is_numeric(name, script):
-                self.into.hazards.append(f"arithmetic evaluates {name}, which is not known")
-        if script.substitutes and not self._all_substitutions_are_numbers(script):
-            self.into.hazards.append("arithmetic evaluates the output of a command")
-
-    def _gives_numbers(self, command: Command) -> bool:
-        return not command.words or command.words[0].bare in _NUMBERS
-
-    def _is_numeric(self, name: str, script: Script) -> bool:
-        """Whether every unknown value comes from the script's own arithmetic or counting."""
-        return not any(
-            command.words and command.words[0].bare in ("read", "mapfile", "readarray", "printf")
-            for command in script.commands
-        ) and self._all_substitutions_are_numbers(script)
-
-    def _all_substitutions_are_numbers(self, script: Script) -> bool:
-        names = {command.words[0].bare for command in script.commands if command.words}
-        return not names & _PRODUCERS
+            if not variables.is_number(name):
+                self.into.add_hazards(f"arithmetic evaluates {name}, which is not known")
+        if script.substitutes:
+            self.into.add_hazards("arithmetic evaluates the output of a command")
+        if script.computed or script.substitutes:
+            for command in script.commands:
+                self._check_evaluated([a for word in command.words for a in variables.expand(word)])
 
     def _judge(self, command: Command, variables: Variables) -> None:
-        arguments = [argument for word in command.words for argument in variables.expand(word)]
+        arguments = self._expand(command, variables)
         self.places.enter(command)
         for redirect in command.redirects:
             self._judge_redirect(redirect.operator, variables.expand(redirect.target))
@@ -128,10 +121,21 @@ class Judge:
         ]
         self.judge_words(arguments, stdin=body[-1] if body else None)
 
+    def _expand(self, command: Command, variables: Variables) -> list[Argument]:
+        """The arguments of a command. What may be a script is taken as it is written: a variable
+        in it, with several possible values, would stand for only one of them."""
+        words = command.words
+        first = variables.expand(words[0], strict=True) if words else []
+        strict = not first or is_carrier(first[0].text.rpartition("/")[2])
+        rest = [
+            argument for word in words[1:] for argument in variables.expand(word, strict=strict)
+        ]
+        return [*first, *rest]
+
     def _check_evaluated(self, arguments: Sequence[Argument]) -> None:
         for argument in arguments:
             if _EVALUATED.search(argument.text):
-                self.into.hazards.append("a subscript in quotes runs commands")
+                self.into.add_hazards("a subscript in quotes runs commands")
 
     def judge_words(
         self, arguments: Sequence[Argument], *, stdin: str | None = None, shadow: bool = False
@@ -157,9 +161,7 @@ class Judge:
         if found not in self.into.commands[:slot]:
             self.into.commands.insert(slot, found)
 
-    def _judge_program(
-        self, name: Name, arguments: Sequence[Argument], stdin: str | None
-    ) -> bool:
+    def _judge_program(self, name: Name, arguments: Sequence[Argument], stdin: str | None) -> bool:
         program, rest = name.program, arguments[1:]
         is_plain = "/" not in arguments[0].text
         if program in self._functions:
@@ -167,29 +169,54 @@ class Judge:
         self.into.destructive += find_destruction(name, rest)
         if program in ("rm", "unlink", "rmdir", "shred"):
             self._note_deleted(rest)
-        if program in CARRIED:
+        if program in SEARCHERS:
+            return SEARCHERS[program](self, rest) and is_plain
+        if is_carrier(program):
             return carry(self, name, rest, stdin) and is_plain
+        if launched := find_launched(program, rest):
+            self.judge_words(launched, shadow=True)
+        if program == "git":
+            self.into.add_hazards(*name.hazards)
+            search_git(self, name.subcommand, rest[name.skipped :])
         table = find_program(name.table)
-        if name.program == "git":
-            self.into.hazards += name.hazards
         if table is None:
-            self._note_places(rest, reads=False)
+            self.note_places(rest[name.skipped :], reads=False)
             return False
+        if table.informs and len(rest) == 1 and re.fullmatch(table.informs, rest[0].text):
+            return is_plain
         reading = read_options(table, rest[name.skipped :])
-        self.into.hazards += [f"{name.base}: {hazard}" for hazard in reading.hazards]
+        self.into.add_hazards(
+            *(f"{name.base}: {hazard}" for hazard in reading.hazards), conceals=reading.runs
+        )
         for target in reading.targets:
             self.add_target(target)
         read_only = is_plain and is_read_only(name, table, reading, self.into)
+        self._note_operands(table, reading, rest, name, reads=read_only)
         if program in ("cd", "pushd", "popd"):
             self.places.change(reading.operands, program)
-        skipped = 0 if reading.has("-e", "-f", "--regexp", "--file", "--files") else table.first
-        shown = [] if table.text else [
-            argument for argument in rest if argument not in reading.operands[:skipped]
-        ]
-        self._note_places(shown, reads=read_only)
+            if self.places.unknown:
+                self.into.reads.append("/")
         return read_only
 
-    def _note_places(self, arguments: Sequence[Argument], *, reads: bool) -> None:
+    def _note_operands(
+        self,
+        table: Program,
+        reading: Reading,
+        rest: Sequence[Argument],
+        name: Name,
+        *,
+        reads: bool,
+    ) -> None:
+        """Which arguments may be paths: neither text nor the pattern of a search."""
+        self.note_places([a for a in rest[: name.skipped] if "/" in a.text], reads=reads)
+        if table.text or table.first >= 999:
+            return
+        given = reading.has("-e", "-f", "--regexp", "--file", "--files", "--from-file")
+        patterns = reading.operands[: 0 if given else table.first]
+        shown = [a for a in rest[name.skipped :] if a not in patterns]
+        self.note_places(shown, reads=reads)
+
+    def note_places(self, arguments: Sequence[Argument], *, reads: bool) -> None:
         for argument in arguments:
             for text in self.places.paths_in(argument):
                 if text not in self.into.possible_paths:
@@ -197,26 +224,23 @@ class Judge:
                 into = self.into.reads if reads else self.into.touched
                 into += [path for path in self.places.resolve(text) if path not in into]
 
-    def note_places(self, arguments: Sequence[Argument], *, reads: bool) -> None:
-        self._note_places(arguments, reads=reads)
-
     def _note_deleted(self, arguments: Sequence[Argument]) -> None:
         for argument in arguments:
             if argument.text[:1] == "-":
                 continue
             self.into.deleted += self.places.resolve(argument.text)
             if self.places.is_critical(argument):
-                self.into.hazards.append(f"{argument.text or 'something'} must not be removed")
+                self.into.add_hazards(f"{argument.text} must not be removed", conceals=False)
 
     def _judge_redirect(self, operator: str, target: Sequence[Argument]) -> None:
         if operator in ("<<", "<<-", "<<<"):
             return
         for argument in target:
             if re.match(r"/dev/(tcp|udp)/", argument.text):
-                self.into.hazards.append("/dev/tcp opens a connection")
+                self.into.add_hazards("/dev/tcp opens a connection")
             elif operator not in _WRITING:
                 if operator == "<":
-                    self._note_places([argument], reads=True)
+                    self.note_places([argument], reads=True)
             elif operator != ">&" or not re.fullmatch(r"\d+-?|-", argument.text):
                 self.add_target(argument)
         if not target and operator in _WRITING:
@@ -233,8 +257,3 @@ class Judge:
         for path in paths or [None]:
             if path not in self.into.targets:
                 self.into.targets.append(path)
-
-
-_PRODUCERS = frozenset(
-    ("cat", "echo", "printf", "head", "tail", "sed", "awk", "base64", "xxd", "tr", "cut", "rev")
-)

@@ -59,6 +59,8 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The same: it adds arguments of its own."""
     transparent: bool = False
     """The same: it changes nothing itself."""
+    informs: str = ""
+    """The only single argument with which it just says something about itself."""
     asks: str = ""
     """The same: letters with which nothing is started."""
     strings: str = ""
@@ -78,6 +80,8 @@ class Reading(msgspec.Struct):
     """Options that no table calls harmless."""
     uncertain: bool = False
     """Whether an unknown word might be an option."""
+    runs: bool = False
+    """Whether one of the hazards runs something that is not named as a command."""
 
     def has(self, *names: str) -> bool:
         return any(name in self.values for name in names)
@@ -139,9 +143,7 @@ def _options(program: Program) -> _Options:
     return _Options(kinds, arities)
 
 
-def read_leading(
-    program: Program, arguments: Sequence[Argument]
-) -> tuple[Reading, list[Argument]]:
+def read_leading(program: Program, arguments: Sequence[Argument]) -> tuple[Reading, list[Argument]]:
     """The options at the beginning, and everything from the first operand on."""
     reading = Reading()
     reader = _ArgumentReader(program, arguments, reading)
@@ -167,6 +169,7 @@ def read_options(program: Program, arguments: Sequence[Argument]) -> Reading:
         for argument in arguments:
             if expression.search(argument.text):
                 reading.hazards.append(f"{argument.text.replace(UNKNOWN, '…')!r} runs something")
+                reading.runs = True
     return reading
 
 
@@ -248,6 +251,7 @@ class _ArgumentReader:
         match self._options.kinds[name]:
             case "runs":
                 self._into.hazards.append(f"{name} runs something else")
+                self._into.runs = True
             case "writes":
                 self._into.hazards.append(f"{name} writes a file")
             case "changes":

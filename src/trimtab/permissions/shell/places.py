@@ -97,8 +97,10 @@ class Places:
         text = argument.text
         if argument.pattern and text.strip("./") in ("*", ".*", "**", "[!.]*"):
             return True
-        if text.partition(UNKNOWN)[0] in ("/", ""):
+        if text == "/" or text.startswith((UNKNOWN + "/", "/" + UNKNOWN)):
             return True
+        if UNKNOWN in text:
+            return False
         for place in self.resolve(text.rstrip("*") if argument.pattern else text):
             path = os.path.normpath(place)
             parents = (self._cwd, self._home or self._cwd)

@@ -23,6 +23,8 @@ _ANSI = re.compile(
 _ANSI_NAMES = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
 UNKNOWN = Piece("unknown")
 SPLITTING = Piece("unknown", splits=True)
+NUMERIC = frozenset(("((", "wc", "date", "nproc", "stat", "id", "getconf", "tput", "seq"))
+"""Commands whose output is a number: what they print may be computed with."""
 
 
 class Reader:
@@ -181,10 +183,10 @@ class Reader:
         elif following == "(":
             self.pos += 1
             if self.peek() == "(" and self.read_arithmetic("(", ")"):
-                pieces.append(UNKNOWN if quoted else SPLITTING)
+                pieces.append(Piece("unknown", "((", splits=not quoted))
                 return
             self.read_substitution()
-            pieces.append(UNKNOWN if quoted else SPLITTING)
+            pieces.append(Piece("unknown", self._last_command(), splits=not quoted))
         elif following == "{":
             self.pos += 1
             pieces.append(self._read_braced(quoted=quoted))
@@ -198,6 +200,11 @@ class Reader:
             pieces.append(Piece("variable", match[0], splits=not quoted))
         else:
             pieces.append(Piece("quoted", "$"))
+
+    def _last_command(self) -> str:
+        """The command whose output a substitution just read gives."""
+        words = self.script.commands[-1].words if self.script.commands else []
+        return (words[0].bare or "") if words else ""
 
     def _read_ansi(self) -> Piece:
         start = self.pos + 1
@@ -250,7 +257,7 @@ class Reader:
         for piece in pieces:
             if piece.kind == "variable":
                 self.script.computed.add(piece.text)
-            elif piece.kind == "unknown":
+            elif piece.kind == "unknown" and piece.text not in NUMERIC:
                 self.script.substitutes = True
 
     def _read_braced(self, *, quoted: bool) -> Piece:

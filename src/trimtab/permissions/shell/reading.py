@@ -17,7 +17,7 @@ _GETTING = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-
 def is_read_only(name: Name, table: Program, reading: Reading, into: Analysis) -> bool:
     """By its table, and for a few subcommands of git by what stands in the place of an operand."""
     if name.table == "git config" and not _reads_config(reading):
-        into.hazards.append("git config can make git run other programs")
+        into.add_hazards("git config can make git run other programs")
         return False
     if not table.reads or reading.hazards or reading.strange or reading.targets or name.hazards:
         return False
@@ -26,7 +26,7 @@ def is_read_only(name: Name, table: Program, reading: Reading, into: Analysis) -
     operands = reading.operands
     if 0 <= table.operands < len(operands) or (table.operands >= 0 and reading.uncertain):
         if table.operands == 1:
-            into.hazards.append(f"{name.base} writes its second operand")
+            into.add_hazards(f"{name.base} writes its second operand", conceals=False)
         return False
     if table.words:
         first = operands[0].text if operands else ""

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from trimtab.permissions.shell.reader import NUMERIC
 from trimtab.permissions.shell.syntax import Piece, Script, Word
 
 UNKNOWN = "\0"
 """Stands in an argument for text that is not known before run time."""
 MOST = 64
-_GLOB = re.compile(r"[*?\[]")
+_GLOB = re.compile(r"[*?]|\[.*\]")
 _SEQUENCE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(\.\.-?\d+)?")
 
 Part = Piece | str
@@ -62,29 +63,50 @@ class Variables:
             self._resolving.discard(name)
         return values if len(values) <= MOST else None
 
-    def comes_from_output(self, name: str) -> bool:
-        """Whether the script gives the variable a value that is not written in the script."""
-        return name in self._script.values and self.values(name) is None
+    def is_number(self, name: str) -> bool:
+        """Whether a variable can only be a number, or what the script itself says."""
+        for word in self._script.values.get(name, ()):
+            if word is None:
+                return False
+            for piece in word.pieces:
+                if piece.kind == "unknown" and piece.text not in NUMERIC:
+                    return False
+                if piece.kind == "variable" and piece.text != name:
+                    known = piece.text in self._script.values or piece.text in "?#$!"
+                    if not known or name in self._resolving:
+                        return False
+                    self._resolving.add(name)
+                    numeric = self.is_number(piece.text)
+                    self._resolving.discard(name)
+                    if not numeric:
+                        return False
+        return True
 
-    def expand(self, word: Word) -> list[Argument]:
-        """The arguments a word becomes; one with several possible values becomes all of them."""
+    def expand(self, word: Word, *, strict: bool = False) -> list[Argument]:
+        """The arguments a word becomes; one with several possible values becomes all of them.
+
+        If `strict`, variables that the script sets are not known.
+        """
         arguments: list[Argument] = []
         for alternative in expand_braces(word.pieces):
-            arguments += self._expand_one(alternative)
+            arguments += self._expand_one(alternative, strict)
         return arguments
 
-    def _expand_one(self, pieces: Sequence[Piece]) -> list[Argument]:
+    def _expand_one(self, pieces: Sequence[Piece], strict: bool) -> list[Argument]:
         texts = [""]
         pattern = many = False
         for index, piece in enumerate(pieces):
             if piece.kind == "bare":
                 tilde = piece.text if index else self._expand_tilde(piece.text, len(pieces) == 1)
                 texts = [text + tilde for text in texts]
-                pattern = pattern or _GLOB.search(piece.text) is not None
+                pattern = pattern or _GLOB.search(piece.text) is not None or "[" in piece.text[:-1]
             elif piece.kind == "quoted":
                 texts = [text + piece.text for text in texts]
             else:
-                values = self.values(piece.text) if piece.kind == "variable" else None
+                resolves = piece.kind == "variable" and not (
+                    strict and piece.text in self._script.values
+                )
+                values = self.values(piece.text) if resolves else None
                 if values is None or len(values) * len(texts) > MOST:
                     values, many = [UNKNOWN], many or piece.splits
                 elif piece.splits:

@@ -1,0 +1,223 @@
+"""Programs that start other programs: what they would start is judged as well."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from trimtab.permissions.shell.identify import Name
+from trimtab.permissions.shell.options import Program, find_carrier, read_leading
+from trimtab.permissions.shell.words import UNKNOWN, Argument
+
+if TYPE_CHECKING:
+    from trimtab.permissions.shell.judge import Judge
+
+SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish"))
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_STANDARD_INPUT = re.compile(r"-|/dev/(stdin|fd/.*)|/proc/.*/fd/.*")
+_PARALLEL_VALUED = frozenset(
+    ("-j", "--jobs", "-n", "-N", "-a", "--arg-file", "-S", "--delay", "--timeout", "-P", "--colsep")
+)
+_PARALLEL_SOURCES = frozenset((":::", "::::", ":::+", "::::+"))
+LAUNCHERS: dict[str, tuple[str, ...]] = {
+    "npx": ("",),
+    "pnpx": ("",),
+    "bunx": ("",),
+    "uvx": ("",),
+    "uv": ("run",),
+    "poetry": ("run",),
+    "pipenv": ("run",),
+    "pdm": ("run",),
+    "hatch": ("run",),
+    "bundle": ("exec",),
+    "pnpm": ("exec", "dlx"),
+    "yarn": ("exec", "dlx"),
+    "npm": ("exec", "x"),
+}
+"""Programs that start a program of a project, and the subcommands that do so."""
+
+
+def is_carrier(program: str) -> bool:
+    return program in SHELLS or program in _SPECIAL or find_carrier(program) is not None
+
+
+def find_launched(program: str, arguments: Sequence[Argument]) -> Sequence[Argument]:
+    """The command line that a launcher would start, if it is one."""
+    rest = [a for a in arguments if a.text[:1] != "-" or a.text == "--"]
+    for subcommand in LAUNCHERS.get(program, ()):
+        if not subcommand or (rest and rest[0].text == subcommand):
+            start = 0 if not subcommand else arguments.index(rest[0]) + 1
+            while start < len(arguments) and arguments[start].text[:1] == "-":
+                start += 1
+            return arguments[start:]
+    return ()
+
+
+def carry(judge: "Judge", name: Name, rest: Sequence[Argument], stdin: str | None) -> bool:
+    """Judge what a carrier starts; whether the carrier itself changes nothing."""
+    if name.program in SHELLS:
+        return _carry_shell(judge, rest, stdin)
+    special = _SPECIAL.get(name.program)
+    if special is not None:
+        return special(judge, rest)
+    table = find_carrier(name.program)
+    assert table is not None
+    return _carry_words(judge, name, table, rest)
+
+
+def _carry_words(judge: "Judge", name: Name, table: Program, rest: Sequence[Argument]) -> bool:
+    """`timeout 5 ls`: options, operands of its own, then a command line."""
+    if table.asks and rest and re.fullmatch(rf"-[a-z]*[{table.asks}].*", rest[0].text):
+        return True
+    reading, inner = read_leading(table, rest)
+    judge.into.add_hazards(
+        *(f"{name.base}: {hazard}" for hazard in reading.hazards), conceals=reading.runs
+    )
+    for option in table.strings.split():
+        for value in reading.values.get(option.rstrip("="), ()):
+            run_script(judge, value)
+    if table.assigns:
+        inner = _take_assignments(judge, inner)
+    unsure = reading.strange or reading.uncertain or any(not a.known for a in inner[: table.skip])
+    inner = inner[table.skip :]
+    if unsure:
+        judge.into.dynamic.append(f"what {name.base} starts is not known before it runs")
+    if not inner:
+        return table.transparent and not unsure
+    if reading.has("-s", "-i", "--shell", "--login") and name.program == "sudo":
+        _run_joined(judge, inner)
+    elif table.joined and not reading.has(*table.joined.split()):
+        _run_joined(judge, inner)
+    else:
+        judge.judge_words(_with_input(table, reading.values, inner))
+    return table.transparent and not unsure and not reading.hazards
+
+
+def _with_input(
+    table: Program, values: dict[str, list[Argument | None]], inner: Sequence[Argument]
+) -> Sequence[Argument]:
+    """The command line of `xargs`: words from its input take a place in it, or its end."""
+    if not table.appends:
+        return inner
+    for option in ("-I", "-i", "--replace"):
+        if option in values:
+            given = values[option][-1]
+            mark = given.text if given is not None and given.text else "{}"
+            return [Argument(word.text.replace(mark, UNKNOWN), word.pattern) for word in inner]
+    return [*inner, Argument(UNKNOWN, many=True)]
+
+
+def _take_assignments(judge: "Judge", words: list[Argument]) -> list[Argument]:
+    while words and (match := _ASSIGNMENT.fullmatch(words[0].text)):
+        judge.set_variable(match[1], None if UNKNOWN in match[2] else [match[2]])
+        words = words[1:]
+    return words
+
+
+def run_script(judge: "Judge", script: Argument | None) -> None:
+    """Judge a string that a shell is to run."""
+    if script is None:
+        return
+    if not script.known or script.many:
+        judge.into.dynamic.append("a script is put together only when it runs")
+        return
+    judge.read(script.text)
+
+
+def _run_joined(judge: "Judge", words: Sequence[Argument]) -> None:
+    if all(word.known and not word.many for word in words):
+        judge.read(" ".join(word.text for word in words))
+    else:
+        judge.into.dynamic.append("a script is put together only when it runs")
+
+
+def _carry_shell(judge: "Judge", rest: Sequence[Argument], stdin: str | None) -> bool:
+    words = list(reversed(rest))
+    is_script = False
+    while words:
+        word = words.pop()
+        text = word.text
+        if text[:1] not in ("-", "+") or text == "-":
+            words.append(word)
+            break
+        if text == "--":
+            break
+        if text in ("--version", "--help"):
+            return True
+        if text in ("--rcfile", "--init-file") or re.match(r"-[a-z]*i", text):
+            judge.into.add_hazards("an interactive shell runs its start-up files")
+        if text in ("--rcfile", "--init-file") or re.fullmatch(r"[-+][A-Za-z]*[oO]", text):
+            words[-1:] = []
+        is_script = is_script or (text[1:2] != "-" and "c" in text[1:])
+    if not words:
+        return _read_input(judge, stdin)
+    script = words[-1]
+    if is_script:
+        run_script(judge, script)
+        return True
+    if not script.known or _STANDARD_INPUT.fullmatch(script.text):
+        judge.into.dynamic.append("what a shell runs is not known before it runs")
+    judge.note_places(rest, reads=False)
+    return False
+
+
+def _read_input(judge: "Judge", stdin: str | None) -> bool:
+    if stdin is None or UNKNOWN in stdin:
+        judge.into.dynamic.append("a shell runs what it reads")
+        return False
+    judge.read(stdin)
+    return True
+
+
+def _carry_eval(judge: "Judge", rest: Sequence[Argument]) -> bool:
+    words = rest[1:] if rest and rest[0].text == "--" else rest
+    _run_joined(judge, words)
+    return True
+
+
+def _carry_trap(judge: "Judge", rest: Sequence[Argument]) -> bool:
+    words = [word for word in rest if word.text not in ("--", "-p", "-l", "-P")]
+    if len(words) > 1 and words[0].text not in ("-", ""):
+        run_script(judge, words[0])
+    return True
+
+
+def _carry_source(judge: "Judge", rest: Sequence[Argument]) -> bool:
+    if not rest or not rest[0].known or _STANDARD_INPUT.fullmatch(rest[0].text):
+        judge.into.dynamic.append("what is read as a script is not known before it runs")
+    judge.note_places(rest, reads=False)
+    return False
+
+
+def _carry_busybox(judge: "Judge", rest: Sequence[Argument]) -> bool:
+    if rest and rest[0].text[:2] == "--":
+        return rest[0].text in ("--list", "--list-full", "--help")
+    if rest:
+        judge.judge_words(rest)
+    return True
+
+
+def _carry_parallel(judge: "Judge", rest: Sequence[Argument]) -> bool:
+    words = list(rest)
+    while words and words[0].text[:1] == "-":
+        words = words[2:] if words[0].text in _PARALLEL_VALUED else words[1:]
+    template: list[Argument] = []
+    for word in words:
+        if word.text in _PARALLEL_SOURCES:
+            break
+        template.append(word)
+    if not template or any(not word.known for word in template):
+        judge.into.dynamic.append("what parallel starts is not known before it runs")
+        return False
+    script = re.sub(r"\{[^{}\s]*\}", '"$_"', " ".join(word.text for word in template))
+    judge.read(script + ' "$_"')
+    return False
+
+
+_SPECIAL: dict[str, Callable[["Judge", Sequence[Argument]], bool]] = {
+    "eval": _carry_eval,
+    "trap": _carry_trap,
+    "source": _carry_source,
+    ".": _carry_source,
+    "busybox": _carry_busybox,
+    "parallel": _carry_parallel,
+}

@@ -1,0 +1,225 @@
+"""The dialect a small model can carry: one call at a time, constrained by a schema.
+
+The conversation is told again in few words, and what the model may do next depends on what has
+happened: a failing check is followed by a change, a change by a check, a passing check by the
+answer. The model's calls become calls of the real tools.
+"""
+
+import os
+import re
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+
+from trimtab.contracts.messages import AssistantMessage, Text, ToolCall, ToolMessage, UserMessage
+from trimtab.contracts.provider import Reply, Request, Usage
+
+LONGEST_RESULT = 1500
+MOST_CALLS = 14
+_CHANGE = re.compile(
+    r"\b(fix|repair|correct|change|make|add|write|create|implement|rename|remove|replace|update)",
+    re.IGNORECASE,
+)
+_EXIT = re.compile(r"<exited with exit code (-?\d+)>")
+_FILE = re.compile(r"^(\S+):\n```\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
+_STRING = {"type": "string"}
+
+
+class _Call(msgspec.Struct, frozen=True):
+    name: str
+    path: str = ""
+    text: str = ""
+    command: str = ""
+
+
+class _Said(msgspec.Struct, frozen=True):
+    thought: str
+    call: _Call
+
+
+class Story:
+    """What has happened since the person's last prompt, in the dialect's terms."""
+
+    def __init__(self, request: Request) -> None:
+        self.turns: list[dict[str, str]] = []
+        self.files: dict[str, str] = {}
+        self.calls = 0
+        self.task = ""
+        self.wrote = False
+        self.passed: bool | None = None
+        self.last: str | None = None
+        self.failed = False
+        self.repeats = 0
+        self._results: list[tuple[str, str]] = []
+        pending: dict[str, ToolCall] = {}
+        for message in request.messages:
+            if isinstance(message, UserMessage):
+                self._hear("\n".join(p.text for p in message.parts if isinstance(p, Text)))
+            elif isinstance(message, AssistantMessage):
+                pending = {call.id: call for call in message.tool_calls}
+                self._say(message)
+            elif isinstance(message, ToolMessage) and message.call_id in pending:
+                self._see(pending[message.call_id], message)
+
+    def _hear(self, text: str) -> None:
+        plain = re.sub(r"<current_datetime>.*?</current_datetime>\s*", "", text, flags=re.DOTALL)
+        self.task, self.calls, self.wrote, self.passed, self.last = plain, 0, False, None, None
+        self.files.update(dict(_FILE.findall(plain)))
+        self.turns.append({"role": "user", "content": plain})
+
+    def _say(self, message: AssistantMessage) -> None:
+        call = to_dialect(message.tool_calls[0]) if message.tool_calls else {"name": "answer"}
+        said = {"thought": message.text, "call": call}
+        self.turns.append({"role": "assistant", "content": msgspec.json.encode(said).decode()})
+
+    def _see(self, call: ToolCall, message: ToolMessage) -> None:
+        self.calls += 1
+        self.failed = message.failed
+        arguments = call.readable_arguments()
+        self.last = {"edit": "write", "create": "write"}.get(call.name, call.name)
+        text = message.text
+        if self.last == "write" and not message.failed and isinstance(arguments, dict):
+            self.wrote, self.passed = True, None
+            written = arguments.get("new_str", arguments.get("file_text", ""))
+            self.files[_key(arguments.get("path"))] = str(written).rstrip("\n")
+            text = "File written."
+        elif call.name == "view" and not message.failed and isinstance(arguments, dict):
+            self.files[_key(arguments.get("path"))] = _unnumbered(text)
+            text = _unnumbered(text)
+        elif call.name == "bash":
+            code = _EXIT.search(text)
+            self.passed = code is not None and code[1] == "0"
+        result = (call.arguments, text)
+        self.repeats = self.repeats + 1 if result in self._results else 0
+        self._results.append(result)
+        shown = text if len(text) <= LONGEST_RESULT else "…" + text[-LONGEST_RESULT:]
+        self.turns.append({"role": "user", "content": f"Result of {self.last}:\n{shown}"})
+
+    def allowed(self, tools: Collection[str]) -> list[str]:
+        """The calls that make sense now."""
+        changing = bool(_CHANGE.search(self.task))
+        if not tools or self.calls >= MOST_CALLS or (self.wrote and self.passed):
+            names = ["answer"]
+        elif not changing:
+            names = ["view", "bash", "answer"]
+        elif self.last == "write" and not self.failed:
+            names = ["bash"]
+        elif self.last == "bash" and not self.passed and self.files:
+            names = ["write"]
+        elif self.calls == 0 and self.files:
+            names = ["bash"]
+        else:
+            names = ["view", "write", "bash"]
+        real = {"write": "edit", "view": "view", "bash": "bash"}
+        return [name for name in names if name == "answer" or real[name] in tools] or ["answer"]
+
+
+def body_of(request: Request, instructions: str) -> bytes:
+    """The request for the engine."""
+    story = Story(request)
+    names = story.allowed([spec.name for spec in request.tools])
+    body: dict[str, Any] = {
+        "messages": [{"role": "system", "content": instructions}, *story.turns],
+        "temperature": 0.8 if story.repeats else 0.0,
+        "max_tokens": 700,
+        "cache_prompt": True,
+        "response_format": {"type": "json_schema", "json_schema": {"schema": _schema(names)}},
+    }
+    return msgspec.json.encode(body)
+
+
+def reply_of(body: bytes, request: Request) -> Reply:
+    """What the engine answered, as calls of the real tools."""
+    answer = msgspec.json.decode(body)
+    usage = answer.get("usage") or {}
+    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
+    try:
+        said = msgspec.json.decode(answer["choices"][0]["message"]["content"], type=_Said)
+    except msgspec.DecodeError:  # cut off at the token limit
+        said = _Said("My answer was too long.", _Call("answer", text="I could not finish that."))
+    names = {spec.name for spec in request.tools}
+    call = _to_tool(said.call, Story(request), names, number=len(request.messages))
+    text = said.call.text if call is None else said.thought
+    return Reply(
+        message=AssistantMessage(text=text, tool_calls=(call,) if call else ()),
+        usage=Usage(
+            input_tokens=usage.get("prompt_tokens"),
+            output_tokens=usage.get("completion_tokens"),
+            cache_read_tokens=cached,
+        ),
+        finish_reason="tool_calls" if call else "stop",
+        model=request.model,
+    )
+
+
+def to_dialect(call: ToolCall) -> dict[str, Any]:
+    """A call of a real tool as the model wrote it."""
+    arguments = call.readable_arguments()
+    if not isinstance(arguments, dict):
+        return {"name": "answer", "text": ""}
+    match call.name:
+        case "edit" | "create":
+            text = arguments.get("new_str", arguments.get("file_text", ""))
+            return {"name": "write", "path": arguments.get("path", ""), "text": text}
+        case "bash":
+            return {"name": "bash", "command": arguments.get("command", "")}
+        case "view":
+            return {"name": "view", "path": arguments.get("path", "")}
+    return {"name": "answer", "text": arguments.get("summary", "")}
+
+
+def _to_tool(call: _Call, story: Story, tools: Collection[str], number: int) -> ToolCall | None:
+    arguments: dict[str, Any]
+    match call.name:
+        case "bash":
+            name, arguments = "bash", {"command": call.command, "description": "Run a command"}
+        case "view":
+            name, arguments = "view", {"path": call.path}
+        case "write":
+            name, arguments = _write(call, story)
+        case _:
+            if "task_complete" not in tools:
+                return None
+            name, arguments = "task_complete", {"summary": call.text}
+    encoded = msgspec.json.encode(arguments).decode()
+    return ToolCall(id=f"local_{number}", name=name, arguments=encoded)
+
+
+def _write(call: _Call, story: Story) -> tuple[str, dict[str, Any]]:
+    """The whole new text becomes an edit where the old text is known, else a new file."""
+    known = story.files.get(_key(call.path))
+    new = call.text.rstrip("\n")
+    if known is None:
+        return "create", {"path": call.path, "file_text": new + "\n"}
+    return "edit", {"path": call.path, "old_str": known, "new_str": new}
+
+
+def _schema(names: list[str]) -> dict[str, Any]:
+    fields: dict[str, dict[str, Any]] = {
+        "view": {"path": _STRING},
+        "write": {"path": _STRING, "text": _STRING},
+        "bash": {"command": _STRING},
+        "answer": {"text": _STRING},
+    }
+    calls = [_object({"name": {"const": name}, **fields[name]}) for name in names]
+    thought = {"type": "string", "maxLength": 300}
+    return _object({"thought": thought, "call": {"anyOf": calls}})
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _key(path: object) -> str:
+    return os.path.normpath(str(path))
+
+
+def _unnumbered(text: str) -> str:
+    lines = [re.sub(r"^\d+\. ?", "", line) for line in text.split("\n")]
+    return "\n".join(lines).rstrip("\n")
