@@ -15,7 +15,7 @@ help:  ## Show this list
 $(INSTALLED): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --upgrade "pip>=25.1"
-	@$(BIN)/python -m pip install -q -e .
+	@$(BIN)/python -m pip install -q -e ".[local]"
 	@touch $@
 
 $(INSTALLED_DEV): $(INSTALLED)

@@ -14,6 +14,7 @@ from copilot.session import PermissionNoResult
 from copilot.tools import ToolBinaryResult, ToolResult
 
 from sdkkit import Heard, Sdk, bash, make_tool, talking, use
+from trimtab.testing import Script
 
 DONE = {"text": "Done."}
 
@@ -179,7 +180,7 @@ async def test_without_a_handler_a_request_waits_for_the_pending_call(sdk: Sdk) 
     async with talking(sdk, [bash("echo hi"), DONE], on_permission_request=None) as talk:
         await talk.session.send("go")
         await talk.heard.until("permission.requested")
-        pending = await talk.session.rpc.permissions.pending_requests(_pending())
+        pending = await talk.session.rpc.permissions.pending_requests()
         request_id = talk.heard.of("permission.requested")[0].request_id
         assert [item.request_id for item in pending.items] == [request_id]
         answer = PermissionDecisionRequest(
@@ -190,12 +191,6 @@ async def test_without_a_handler_a_request_waits_for_the_pending_call(sdk: Sdk) 
         assert (first.success, again.success) == (True, False)
         await talk.heard.until("session.idle")
         assert "hi" in talk.tool_results()[0]
-
-
-def _pending() -> Any:
-    from copilot.generated.rpc import PermissionsPendingRequestsRequest
-
-    return PermissionsPendingRequestsRequest()
 
 
 async def test_approve_all_asks_no_more(sdk: Sdk) -> None:
@@ -494,7 +489,7 @@ async def test_two_clients_share_a_session_and_the_first_answer_wins(sdk: Sdk) -
             assert heard.types.count("permission.completed") == 1
             assert "mine" in talk.tool_names()
         go_on.set()
-        talk.server.load(__import__("trimtab.testing").testing.Script.of([DONE]))
+        talk.server.load(Script.of([DONE]))
         await talk.say("alone again")
         assert "mine" not in talk.tool_names()
 

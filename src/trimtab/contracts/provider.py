@@ -83,17 +83,28 @@ class ToolCallDelta(msgspec.Struct, frozen=True):
     arguments: str
 
 
-Delta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta
+class Waiting(msgspec.Struct, frozen=True):
+    """Nothing of an answer yet: the call is held back for about so long, for this reason."""
+
+    seconds: float
+    reason: str
+
+
+Delta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta | Waiting
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole answer. `model` is the model that answered, as the service names it."""
+    """The whole answer. `model` is the model that answered, as the service names it.
+
+    `substituted` says that this is another model than the one asked for.
+    """
 
     message: AssistantMessage
     usage: Usage = Usage()
     finish_reason: str | None = None
     model: str | None = None
     request_id: str | None = None
+    substituted: bool = False
 
 
 class Provider(Protocol):

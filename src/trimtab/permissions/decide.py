@@ -1,18 +1,31 @@
 """The decision: what a call would touch, against the policy."""
 
-import os
+from collections.abc import Iterable
 
-from trimtab.contracts.permission import Decision, Policy
+from trimtab.contracts.permission import Decision, Policy, Rule
 from trimtab.contracts.tool import Access
+from trimtab.permissions.decide_shell import decide_shell
+from trimtab.permissions.paths import (
+    is_in_home,
+    is_inside,
+    is_own_file,
+    is_protected,
+    refuse_special,
+)
+from trimtab.permissions.rules import matches_address, matches_path, matches_tool
 
 
 def decide(access: Access, policy: Policy) -> Decision:
     """Whether one access may happen. Pure but for resolving links of the paths it judges."""
     decision = _decide(access, policy)
-    by_rule = policy.allow_all_tools or access.kind == "none"
-    if policy.client_judges and decision.verdict == "allow" and not by_rule:
+    if decision.verdict == "allow" and policy.client_judges and _is_open(access, decision, policy):
         return Decision(verdict="ask", reason="The client decides what no rule decides.")
     return decision
+
+
+def _is_open(access: Access, decision: Decision, policy: Policy) -> bool:
+    """Whether an access is allowed only because it is harmless, not because somebody said so."""
+    return access.kind != "none" and decision.rule is None and not policy.allow_all_tools
 
 
 def _decide(access: Access, policy: Policy) -> Decision:
@@ -20,39 +33,103 @@ def _decide(access: Access, policy: Policy) -> Decision:
         case "none":
             return Decision(verdict="allow", reason="It touches nothing.")
         case "read":
-            return _decide_read(access, policy)
+            return _decide_read(access.target, policy)
         case "write":
             return _decide_write(access, policy)
+        case "shell":
+            return decide_shell(access.target, policy)
         case "url":
-            return _decide_flag(policy.allow_all_urls, "addresses", access)
+            return _decide_url(access.target, policy)
         case _:
-            return _decide_flag(policy.allow_all_tools, "tools", access)
+            return _decide_tool(access, policy)
 
 
-def _decide_flag(allowed: bool, what: str, access: Access) -> Decision:
-    if allowed:
-        return Decision(verdict="allow", reason=f"All {what} are allowed.")
-    return Decision(verdict="ask", reason=f"No rule allows {access.kind} {access.target!r}.")
+def _denied(rule: Rule) -> Decision:
+    return Decision(verdict="deny", reason=f"The rule {rule} forbids it.", rule=rule)
 
 
-def _decide_read(access: Access, policy: Policy) -> Decision:
-    if policy.allow_all_paths or is_inside(access.target, policy.roots):
+def _asked(rule: Rule) -> Decision:
+    return Decision(verdict="ask", reason=f"The rule {rule} wants to be asked.", rule=rule)
+
+
+def _allowed(rule: Rule) -> Decision:
+    return Decision(verdict="allow", reason=f"The rule {rule} allows it.", rule=rule)
+
+
+def _first(rules: Iterable[Rule]) -> Rule | None:
+    return next(iter(rules), None)
+
+
+def _decide_read(path: str, policy: Policy) -> Decision:
+    cwd = policy.cwd
+    if rule := _first(r for r in policy.deny if matches_path(r, "read", path, cwd, denies=True)):
+        return _denied(rule)
+    if refusal := refuse_special(path):
+        return Decision(verdict="deny", reason=f"{refusal}; it is not read.")
+    if rule := _first(r for r in policy.ask if matches_path(r, "read", path, cwd, denies=True)):
+        return _asked(rule)
+    if policy.allow_all_paths or is_inside(path, policy.roots):
         return Decision(verdict="allow", reason="The path may be read.")
-    return Decision(verdict="ask", reason=f"{access.target} is outside the allowed directories.")
+    for rule in policy.allow:
+        if rule.argument is not None and matches_path(rule, "read", path, cwd):
+            return _allowed(rule)
+    return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
 
 
 def _decide_write(access: Access, policy: Policy) -> Decision:
-    if not policy.allow_all_tools:
-        return Decision(verdict="ask", reason=f"No rule allows writing {access.target}.")
-    if policy.allow_all_paths or is_inside(access.target, policy.roots):
-        return Decision(verdict="allow", reason="The path may be written.")
-    return Decision(verdict="ask", reason=f"{access.target} is outside the allowed directories.")
+    path, cwd = access.target, policy.cwd
+    if rule := _first(r for r in policy.deny if matches_path(r, "write", path, cwd, denies=True)):
+        return _denied(rule)
+    if refusal := refuse_special(path):
+        return Decision(verdict="deny", reason=f"{refusal}; it is not written.")
+    if is_in_home(path, policy.homes, policy.session_folder):
+        return Decision(
+            verdict="deny", reason=f"{path} is the agent's own; tools never write there."
+        )
+    if rule := _first(r for r in policy.ask if matches_path(r, "write", path, cwd, denies=True)):
+        return _asked(rule)
+    deletes = access.detail.get("deletes") is True
+    inside = is_inside(path, policy.roots)
+    if deletes and not inside and not policy.allow_destructive:
+        return Decision(verdict="ask", reason=f"It would delete {path}, outside the workspace.")
+    if is_own_file(path, policy.session_folder):
+        return Decision(verdict="allow", reason="It is a file of the session itself.")
+    if not policy.allow_all_paths:
+        if is_protected(path):
+            return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
+        absolute = [r for r in policy.allow if r.argument and r.argument[:1] in ("/", "~")]
+        named = _first(r for r in absolute if matches_path(r, "write", path, cwd))
+        if named:
+            return _allowed(named)
+        if not inside:
+            return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
+    if policy.allow_all_tools:
+        return Decision(verdict="allow", reason="All tools are allowed.")
+    if rule := _first(r for r in policy.allow if matches_path(r, "write", path, cwd)):
+        return _allowed(rule)
+    return Decision(verdict="ask", reason=f"No rule allows writing {path}.")
 
 
-def is_inside(path: str, roots: tuple[str, ...]) -> bool:
-    """Whether a path, with all links resolved, is one of the roots or below one."""
-    real = os.path.realpath(path)
-    return any(
-        real == root or real.startswith(root.rstrip(os.sep) + os.sep)
-        for root in map(os.path.realpath, roots)
-    )
+def _decide_url(url: str, policy: Policy) -> Decision:
+    if rule := _first(r for r in policy.deny if matches_address(r, url, denies=True)):
+        return _denied(rule)
+    if rule := _first(r for r in policy.ask if matches_address(r, url, denies=True)):
+        return _asked(rule)
+    if policy.allow_all_urls:
+        return Decision(verdict="allow", reason="All addresses are allowed.")
+    if rule := _first(r for r in policy.allow if matches_address(r, url)):
+        return _allowed(rule)
+    return Decision(verdict="ask", reason=f"No rule allows the address {url}.")
+
+
+def _decide_tool(access: Access, policy: Policy) -> Decision:
+    if rule := _first(r for r in policy.deny if matches_tool(r, access)):
+        return _denied(rule)
+    if rule := _first(r for r in policy.ask if matches_tool(r, access)):
+        return _asked(rule)
+    if policy.allow_all_tools:
+        return Decision(verdict="allow", reason="All tools are allowed.")
+    if rule := _first(r for r in policy.allow if matches_tool(r, access)):
+        return _allowed(rule)
+    what = access.target or access.kind
+    return Decision(verdict="ask", reason=f"No rule allows the tool {what}.")

@@ -1,90 +1,151 @@
 """Permissions at work: every tool call is judged before it runs."""
 
+import msgspec
+
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.permission import PermissionCompleted, PermissionRequested
 from trimtab.contracts.ids import new_id
-from trimtab.contracts.permission import Answer, Ask, Policy
+from trimtab.contracts.permission import Answer, Ask, Decision, Policy, Rule
 from trimtab.contracts.processor import PendingCall, Processor
 from trimtab.contracts.run import Run
 from trimtab.contracts.tool import Access, ToolResult
+from trimtab.permissions.approvals import ApprovalKeeper, generalise, to_rules
 from trimtab.permissions.decide import decide
+from trimtab.permissions.effects import may_change
+from trimtab.permissions.requests import build_request, digest, remembered
+from trimtab.permissions.shell.analysis import analyse
 
 UNAVAILABLE = "Permission denied and could not request permission from user"
 _OUTCOMES = {
     "reject": "denied-interactively-by-user",
     "user-not-available": "denied-no-approval-rule-and-could-not-request-from-user",
 }
+_SOURCES = {"reject": "human_response", "user-not-available": "unattended_fallback"}
 
 
 class Permissions(Processor):
-    """Allows, asks or denies. With nobody to ask, what would be asked is denied and counted."""
+    """Allows, asks or denies. With nobody to ask, what would be asked is denied and counted.
 
-    def __init__(self, policy: Policy, ask: Ask | None = None) -> None:
+    It is the last to see a call before it runs, so it judges what runs. An answer for more than
+    once becomes rules of this session; `keeper` keeps those for a location or for always.
+    """
+
+    def __init__(
+        self, policy: Policy, ask: Ask | None = None, keeper: ApprovalKeeper | None = None
+    ) -> None:
         self._policy = policy
         self._ask = ask
+        self._keeper = keeper
+
+    @property
+    def policy(self) -> Policy:
+        """What is allowed now, answers of this session included."""
+        return self._policy
+
+    def may_change(self, access: Access) -> bool:
+        """Whether an access may change anything but the session's own files."""
+        return may_change(access, self._policy)
 
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
         ctx = run.tool_context(pending.call.id)
         for access in pending.tool.access(pending.args, ctx):
-            decision = decide(access, self._policy)
+            decision = self._decide(access, pending.tool.spec.name)
             if decision.verdict == "ask":
-                refusal = await self._question(run, pending, access, decision.reason)
-                if refusal is not None:
-                    return refusal
+                refusal = await self._question(run, pending, access, decision)
             elif decision.verdict == "deny":
-                return ToolResult(text=f"Permission denied: {decision.reason}", kind="denied")
+                refusal = self._deny(run, pending, access, decision)
+            else:
+                continue
+            if refusal is not None:
+                return refusal
         return pending
 
+    def _decide(self, access: Access, tool: str) -> Decision:
+        named = Access(kind="custom-tool", target=tool, mutates=access.mutates)
+        for rule in self._policy.deny:
+            if rule.kind == tool and rule.argument is None:
+                return decide(named, self._policy)
+        return decide(access, self._policy)
+
+    def _deny(
+        self, run: Run, pending: PendingCall, access: Access, decision: Decision
+    ) -> ToolResult:
+        request_id = new_id()
+        request = build_request(access, pending, self._policy)
+        run.session.emit(PermissionRequested(request_id=request_id, permission_request=request))
+        rules = [_describe(decision.rule)] if decision.rule else []
+        run.session.emit(
+            PermissionCompleted(
+                request_id=request_id,
+                tool_call_id=pending.call.id,
+                result={"kind": "denied-by-rules", "rules": rules},
+                decision_source="host_policy",
+            )
+        )
+        return ToolResult(text=f"Permission denied: {decision.reason}", kind="denied")
+
     async def _question(
-        self, run: Run, pending: PendingCall, access: Access, reason: str
+        self, run: Run, pending: PendingCall, access: Access, decision: Decision
     ) -> ToolResult | None:
         request_id = new_id()
-        request = permission_request(access, pending.call.id)
+        request = build_request(access, pending, self._policy)
         run.session.emit(PermissionRequested(request_id=request_id, permission_request=request))
         if self._ask is None:
             answer = Answer(kind="user-not-available")
         else:
             answer = await self._ask(request_id, request)
         approved = answer.kind.startswith("approve")
-        result: JsonObject = {"kind": "approved" if approved else _OUTCOMES[answer.kind]}
+        result = self._approve(access, answer) if approved else {"kind": _OUTCOMES[answer.kind]}
         if answer.feedback:
             result["feedback"] = answer.feedback
         run.session.emit(
-            PermissionCompleted(request_id=request_id, tool_call_id=pending.call.id, result=result)
+            PermissionCompleted(
+                request_id=request_id,
+                tool_call_id=pending.call.id,
+                result=result,
+                decision_source=_SOURCES.get(answer.kind, "human_response"),
+            )
         )
         if approved:
-            return None
+            return self._check_unchanged(request, pending)
         if answer.kind == "reject":
             said = f" They said: {answer.feedback}" if answer.feedback else ""
             return ToolResult(text=f"The user rejected this tool call.{said}", kind="rejected")
-        return ToolResult(text=f"{UNAVAILABLE} ({reason})", summary=UNAVAILABLE, kind="denied")
+        return ToolResult(
+            text=f"{UNAVAILABLE} ({decision.reason})", summary=UNAVAILABLE, kind="denied"
+        )
+
+    def _check_unchanged(self, request: JsonObject, pending: PendingCall) -> ToolResult | None:
+        """An approval is for exactly one call; what is approved is what runs."""
+        if digest(pending) == request["digest"]:
+            return None
+        return ToolResult(text="The call was changed after it was approved.", kind="denied")
+
+    def _approve(self, access: Access, answer: Answer) -> JsonObject:
+        """Remember what an answer approves for longer, and give the outcome for the event."""
+        approval = answer.approval or self._offer(access)
+        scope = answer.kind.removeprefix("approve-")
+        rules = to_rules(remembered(access, approval), scope) if scope != "once" else ()
+        if access.kind == "url" and scope != "once":
+            rules = (Rule("url", access.target.partition("?")[0], scope),)
+        if not rules:
+            return {"kind": "approved"}
+        self._policy = msgspec.structs.replace(self._policy, allow=(*self._policy.allow, *rules))
+        if approval is None:
+            return {"kind": "approved"}
+        kept = remembered(access, approval) or approval
+        if self._keeper is not None and scope in ("for-location", "permanently"):
+            self._keeper.keep(kept, always=scope == "permanently")
+            location = self._keeper.location
+            return {"kind": "approved-for-location", "approval": kept, "locationKey": location}
+        return {"kind": "approved-for-session", "approval": kept}
+
+    def _offer(self, access: Access) -> JsonObject | None:
+        analysis = None
+        if access.kind == "shell":
+            analysis = analyse(access.target, self._policy.cwd, self._policy.home)
+        return generalise(access, analysis)
 
 
-def permission_request(access: Access, call_id: str) -> JsonObject:
-    """The request as it stands in the event: the fields each kind must have."""
-    request: JsonObject = {
-        "kind": access.kind,
-        "toolCallId": call_id,
-        "intention": access.intention,
-    }
-    match access.kind:
-        case "shell":
-            request |= {
-                "fullCommandText": access.target,
-                "commands": [],
-                "possiblePaths": [],
-                "possibleUrls": [],
-                "hasWriteFileRedirection": False,
-                "canOfferSessionApproval": False,
-            }
-        case "write":
-            request |= {
-                "fileName": access.target,
-                "diff": access.detail.get("diff", ""),
-                "canOfferSessionApproval": True,
-            }
-        case "read":
-            request["path"] = access.target
-        case "url":
-            request["url"] = access.target
-    return request | access.detail
+def _describe(rule: Rule) -> JsonObject:
+    return {"kind": rule.kind, "argument": rule.argument}

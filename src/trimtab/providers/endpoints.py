@@ -31,6 +31,11 @@ class ProviderChoice(msgspec.Struct, frozen=True, kw_only=True):
     max_prompt_tokens: int | None = None
     max_output_tokens: int | None = None
     limit_field: str | None = None
+    window: int | None = None
+    efforts: tuple[str, ...] = ()
+    """The levels of effort the model knows, where that is known."""
+    aliases: bool = False
+    """Whether the service is asked by names of its own (deployments), not by names of models."""
 
 
 class _Kind(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +70,7 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str
     model: str
     limit_field: str | None = None
+    efforts: tuple[str, ...] = ()
 
 
 _KNOWN = (
@@ -75,6 +81,7 @@ _KNOWN = (
         base_url="https://api.openai.com/v1",
         model="gpt-4.1",
         limit_field="max_completion_tokens",
+        efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
     ),
     _Known(
         key="ANTHROPIC_API_KEY",
@@ -88,12 +95,21 @@ _KNOWN = (
 
 def from_environment(env: Mapping[str, str]) -> ProviderChoice | None:
     """The service the environment names, or None. Raises `ConfigurationError` for a bad value."""
+    choices = environment_choices(env)
+    return choices[0] if choices else None
+
+
+def environment_choices(env: Mapping[str, str]) -> list[ProviderChoice]:
+    """All services the environment names, the one that is used unless a person says else first."""
+    choices = []
     if env.get(PREFIX + "BASE_URL"):
-        return _checked(_custom(env), PREFIX + "BASE_URL")
-    for known in _KNOWN:
-        if env.get(known.key) or env.get(known.address):
-            return _checked(_public(known, env), known.address)
-    return None
+        choices.append(_checked(_custom(env), PREFIX + "BASE_URL"))
+    choices += [
+        _checked(_public(known, env), known.address)
+        for known in _KNOWN
+        if env.get(known.key) or env.get(known.address)
+    ]
+    return choices
 
 
 def _checked(choice: ProviderChoice, variable: str) -> ProviderChoice:
@@ -130,6 +146,7 @@ def _public(known: _Known, env: Mapping[str, str]) -> ProviderChoice:
         headers=kind.headers,
         model=env.get("COPILOT_MODEL") or known.model,
         limit_field=None if address else known.limit_field,
+        efforts=() if address else known.efforts,
     )
 
 
@@ -155,6 +172,7 @@ def _custom(env: Mapping[str, str]) -> ProviderChoice:
         max_prompt_tokens=_positive(env, "MAX_PROMPT_TOKENS"),
         max_output_tokens=_positive(env, "MAX_OUTPUT_TOKENS"),
         limit_field=kind.limit_field,
+        aliases=name == "azure",
     )
 
 

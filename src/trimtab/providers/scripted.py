@@ -16,6 +16,7 @@ from trimtab.contracts.provider import (
     ToolCallDelta,
 )
 from trimtab.providers.errors import from_response
+from trimtab.providers.names import same_model
 from trimtab.providers.script import Asked, Break, Player, Script, Step, reply_of
 from trimtab.providers.sse import SseParser
 from trimtab.providers.wires.openai_chat import OpenAIChat
@@ -58,7 +59,11 @@ class ScriptedProvider:
             yield delta
         if broken is not None and broken.after >= len(deltas):
             await _break_off(broken)
-        yield msgspec.structs.replace(reply, model=reply.model or request.model)
+        yield msgspec.structs.replace(
+            reply,
+            model=reply.model or request.model,
+            substituted=not same_model(request.model, reply.model),
+        )
 
     def _read_raw(self, raw: str) -> tuple[list[Delta], Reply]:
         reader = self._wire.reader()

@@ -1,14 +1,19 @@
 """A model service reached over HTTP: a wire, an address and a key put together."""
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from trimtab.contracts.errors import ModelError
-from trimtab.contracts.provider import Delta, Reply, Request, Wire
+from trimtab.contracts.provider import Delta, Reply, Request, Waiting, Wire
+from trimtab.providers.addresses import parse_url
 from trimtab.providers.auth import auth_header
+from trimtab.providers.breaker import FAILURES, breaker_for
+from trimtab.providers.effort import map_effort
 from trimtab.providers.errors import from_response, request_id
+from trimtab.providers.names import same_model
 from trimtab.providers.sse import EventTooLarge, SseParser
 from trimtab.providers.wires import new_wire
 from trimtab.version import __version__
@@ -18,6 +23,8 @@ if TYPE_CHECKING:
     from trimtab.providers.http import HttpClient, Response
 
 _CONVERSATIONS = 8
+_PATIENCE = 60.0
+_LOOK_AGAIN = 0.1
 
 
 class Service:
@@ -27,15 +34,68 @@ class Service:
         self.name = choice.name
         self.choice = choice
         self._http = http
+        self._origin = parse_url(choice.base_url).origin
+        self._breaker = breaker_for(self._origin)
         self._wires: dict[int, Wire] = {}
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
-        choice = self.choice
+        choice, breaker = self.choice, self._breaker
         request = msgspec.structs.replace(
             request,
             model=choice.wire_model or request.model,
             max_output_tokens=request.max_output_tokens or choice.max_output_tokens,
+            effort=map_effort(request.effort, choice.efforts),
         )
+        async for waiting in self._admit():
+            yield waiting
+        ticket, ok, pause = breaker.ticket, None, 0.0
+        try:
+            async with aclosing(self._exchange(request)) as exchange:
+                async for item in exchange:
+                    yield item
+            ok = True
+        except ModelError as error:
+            ok, pause = error.category not in FAILURES, error.retry_after or 0.0
+            if error.category == "not_found":
+                raise await self._explain(error, request.model) from None
+            raise
+        finally:
+            breaker.leave(ticket, ok, pause)
+
+    async def _admit(self) -> AsyncGenerator[Waiting, None]:
+        """Wait while the service is in trouble, but not for ever."""
+        import asyncio
+
+        told, given_up = False, asyncio.get_running_loop().time() + _PATIENCE
+        while seconds := self._breaker.enter():
+            if not told:
+                told = True
+                yield Waiting(seconds, f"{self._origin} is in trouble; its other callers wait too.")
+            if asyncio.get_running_loop().time() > given_up:
+                raise ModelError(
+                    f"{self._origin} has been failing for a while; try again later.",
+                    category="overloaded",
+                )
+            await asyncio.sleep(min(seconds, _LOOK_AGAIN))
+
+    async def _explain(self, error: ModelError, model: str) -> ModelError:
+        """Which models there are, where the one asked for is not among them."""
+        from trimtab.providers.listing import discover
+        from trimtab.providers.names import did_you_mean
+
+        found = await discover(self.choice, self._http)
+        names = [one.id for one in found.models or ()]
+        if not names or model in names:
+            return error
+        return ModelError(
+            f"{self._origin} has no model {model!r}; {did_you_mean(model, names)}",
+            category="not_found",
+            status=error.status,
+            code="model_not_found",
+        )
+
+    async def _exchange(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
+        choice = self.choice
         wire = self._wire(request)
         key = await choice.key.reveal()
         response = await self._http.request(
@@ -61,7 +121,8 @@ class Service:
         finally:
             response.close(expect_end=ended)
         known = request_id(response.headers) or reply.request_id
-        yield msgspec.structs.replace(reply, request_id=known)
+        substituted = not choice.aliases and not same_model(request.model, reply.model)
+        yield msgspec.structs.replace(reply, request_id=known, substituted=substituted)
 
     async def aclose(self) -> None:
         await self._http.aclose()

@@ -144,27 +144,7 @@ class SessionCatalog:
         return self._providers[found.provider] if found else None
 
     def _choice(self, settings: ProviderSettings) -> ProviderChoice:
-        """Read as the environment's variables of the same names are read."""
-        if not settings.base_url:
-            raise ConfigurationError(f"Provider {settings.name!r} has no baseUrl; give it one.")
-        values = {
-            "BASE_URL": settings.base_url,
-            "TYPE": settings.type,
-            "WIRE_API": settings.wire_api,
-            "API_KEY": settings.api_key,
-            "API_KEY_COMMAND": settings.api_key_command,
-            "BEARER_TOKEN": settings.bearer_token,
-            "HEADERS": "\n".join(f"{name}: {value}" for name, value in settings.headers.items()),
-            "AZURE_API_VERSION": settings.azure and settings.azure.api_version,
-            "MODEL_ID": settings.model_id,
-            "WIRE_MODEL": settings.wire_model,
-            "MAX_PROMPT_TOKENS": settings.max_prompt_tokens,
-            "MAX_OUTPUT_TOKENS": settings.max_output_tokens,
-        }
-        choice = from_environment(
-            {PREFIX + name: str(value) for name, value in values.items() if value}
-        )
-        assert choice is not None
+        choice = read_choice(settings)
         if settings.has_bearer_token_provider:
             name = settings.name
             key = AskedKey(source=f"provider {name}", ask=lambda: self._get_token(name))
@@ -172,29 +152,42 @@ class SessionCatalog:
         return choice
 
 
+def read_choice(settings: ProviderSettings) -> ProviderChoice:
+    """Read as the environment's variables of the same names are read."""
+    if not settings.base_url:
+        raise ConfigurationError(f"Provider {settings.name!r} has no baseUrl; give it one.")
+    values = {
+        "BASE_URL": settings.base_url,
+        "TYPE": settings.type,
+        "WIRE_API": settings.wire_api,
+        "API_KEY": settings.api_key,
+        "API_KEY_COMMAND": settings.api_key_command,
+        "BEARER_TOKEN": settings.bearer_token,
+        "HEADERS": "\n".join(f"{name}: {value}" for name, value in settings.headers.items()),
+        "AZURE_API_VERSION": settings.azure and settings.azure.api_version,
+        "MODEL_ID": settings.model_id,
+        "WIRE_MODEL": settings.wire_model,
+        "MAX_PROMPT_TOKENS": settings.max_prompt_tokens,
+        "MAX_OUTPUT_TOKENS": settings.max_output_tokens,
+    }
+    choice = from_environment(
+        {PREFIX + name: str(value) for name, value in values.items() if value}
+    )
+    assert choice is not None
+    return choice
+
+
 async def fetch_models(choice: ProviderChoice, env: Mapping[str, str]) -> list[JsonObject]:
     """What a service answers to `GET /models`, with the fields clients need."""
-    from trimtab.providers.auth import auth_header
-    from trimtab.providers.errors import from_response
     from trimtab.providers.http import HttpClient
-    from trimtab.providers.service import join_url
+    from trimtab.providers.listing import fetch
 
     http = HttpClient(env)
     try:
-        headers = {"accept": "application/json", "accept-encoding": "identity", **choice.headers}
-        headers |= auth_header(choice.auth, await choice.key.reveal())
-        response = await http.request("GET", join_url(choice.base_url, "/models", ""), headers)
-        body = await response.read(8 * 1024 * 1024)
-        response.close(expect_end=True)
-        if response.status != 200:
-            raise from_response(response.status, response.headers, body)
+        models = await fetch(choice, http, await choice.key.reveal())
     finally:
         await http.aclose()
-    return [_described(model) for model in msgspec.json.decode(body, type=_Models).data]
-
-
-class _Models(msgspec.Struct):
-    data: list[JsonObject]
+    return [_described(model) for model in models]
 
 
 def _described(model: JsonObject) -> JsonObject:

@@ -104,7 +104,7 @@ class Controls:
             for processor in self._run.processors
         ]
         if before.allow_all_tools != after.allow_all_tools:
-            names = {True: "allow-all", False: "default"}
+            names = {True: "allow-all", False: "manual"}
             self.place.session.emit(
                 SessionPermissionsChanged(
                     previous_mode=names[before.allow_all_tools], mode=names[after.allow_all_tools]

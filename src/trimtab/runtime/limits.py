@@ -1,34 +1,32 @@
 """Limits on what a session may spend, put in front of everything else in its run."""
 
-from collections.abc import Mapping
-
 import msgspec
 
 from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.provider import Price
 from trimtab.contracts.run import Run
 from trimtab.loop.ledger import Allowance, Ledger, Spending
 from trimtab.loop.processors.budget import Budget
-from trimtab.providers.prices import VARIABLE, price_of
+from trimtab.providers.prices import VARIABLE
 from trimtab.runtime.options import LimitOptions
 from trimtab.session.session import Session
 
 
-def check_limits(model: str, limits: LimitOptions, env: Mapping[str, str]) -> None:
+def check_limits(model: str, limits: LimitOptions, price: Price | None) -> None:
     """Refuse a limit that could not be held, before anything is started."""
-    if limits.max_usd is not None and price_of(model, env) is None:
+    if limits.max_usd is not None and price is None:
         raise ConfigurationError(
             f"No price is known for the model {model}, so a limit in USD cannot hold; name a price "
             f"table with {VARIABLE} or set --max-tokens instead."
         )
 
 
-def apply_limits(run: Run, session: Session, limits: LimitOptions, env: Mapping[str, str]) -> None:
+def apply_limits(run: Run, session: Session, limits: LimitOptions, price: Price | None) -> None:
     """Give a run its model's price and, where a limit is set, a budget."""
-    price = price_of(run.options.model, env)
     run.options = msgspec.structs.replace(run.options, price=price)
     if limits.max_tokens is None and limits.max_usd is None:
         return
-    run.processors = [Budget(build_ledger(session, limits), price), *run.processors]
+    run.processors = [Budget(build_ledger(session, limits)), *run.processors]
 
 
 def build_ledger(session: Session, limits: LimitOptions) -> Ledger:

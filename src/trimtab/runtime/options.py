@@ -59,6 +59,9 @@ class LimitOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_continues: int = 5
     retries: int = 5
     retry_delay: float = 1.0
+    max_retry_delay: float = 60.0
+    max_repeats: int | None = None
+    """How often the same call may have the same result; None: 25 in autopilot, else any number."""
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +98,10 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     excluded_tools: tuple[str, ...] = ()
     instructions: Literal["load", "skip"] = "load"
     system_message: SystemMessageOptions = SystemMessageOptions()
+    offline: bool = False
+    """Whether only this machine may be contacted."""
+    fallback: tuple[str, ...] = ()
+    """Models to go on with, in order, when the chosen one cannot answer."""
     provider: "Provider | None" = None
     """The model service of this session, where it is not the runtime's choice."""
     permissions: PermissionOptions = PermissionOptions()

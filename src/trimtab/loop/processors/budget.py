@@ -22,19 +22,19 @@ LAST = (
 class Budget(Processor):
     """Reserves before each call, and spends what is left on one last answer without tools."""
 
-    def __init__(self, ledger: Ledger, price: Price | None, agent: str | None = None) -> None:
+    def __init__(self, ledger: Ledger, agent: str | None = None) -> None:
         self._ledger = ledger
-        self._price = price
         self._agent = agent
         self._sent: int | None = None
 
     async def before_request(self, run: Run) -> Stop | None:
         prompt = self._estimate_prompt(run)
-        call = self._cost(prompt, run.options.max_output_tokens or ANSWER)
-        if self._ledger.fits(call, self._cost(call.tokens, FAREWELL)):
+        price = run.options.price
+        call = _cost(price, prompt, run.options.max_output_tokens or ANSWER)
+        if self._ledger.fits(call, _cost(price, call.tokens, FAREWELL)):
             self._ledger.reserve(self._agent, call)
             return None
-        return self._wind_down(run, self._cost(prompt, FAREWELL))
+        return self._wind_down(run, _cost(price, prompt, FAREWELL))
 
     def _wind_down(self, run: Run, farewell: Estimate) -> Stop | None:
         spent = self._ledger.describe()
@@ -69,7 +69,8 @@ class Budget(Processor):
         tools = sum(len(spec.description) + len(str(spec.parameters)) for spec in run.specs)
         return (characters + len(session.conversation.system) + tools) // 4
 
-    def _cost(self, prompt: int, output: int) -> Estimate:
-        usage = Usage(input_tokens=prompt, output_tokens=output)
-        usd = self._price.of(usage) if self._price else None
-        return Estimate(tokens=prompt + output, usd=usd or 0.0)
+
+def _cost(price: Price | None, prompt: int, output: int) -> Estimate:
+    usage = Usage(input_tokens=prompt, output_tokens=output)
+    usd = price.of(usage) if price else None
+    return Estimate(tokens=prompt + output, usd=usd or 0.0)

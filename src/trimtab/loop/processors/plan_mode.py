@@ -1,6 +1,6 @@
 """Plan mode: nothing outside the session's own folder changes, enforced and not asked for."""
 
-import os
+from collections.abc import Callable
 
 from trimtab.contracts.processor import PendingCall, Processor
 from trimtab.contracts.run import Run
@@ -14,20 +14,20 @@ REFUSAL = (
 
 
 class PlanMode(Processor):
-    """Refuses every call that may change something, whatever else allows it."""
+    """Refuses every call that may change something, whatever else allows it.
 
-    def __init__(self, session_folder: str) -> None:
-        self._folder = os.path.realpath(session_folder) + os.sep
+    `may_change` says of an access whether it may change anything but the session's own files.
+    """
+
+    def __init__(self, may_change: Callable[[Access], bool]) -> None:
+        self._may_change = may_change
 
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
         if run.mode != "plan":
             return pending
         ctx = run.tool_context(pending.call.id)
         for access in pending.tool.access(pending.args, ctx):
-            if access.mutates and not self._is_own(access):
+            if self._may_change(access):
                 what = f"{access.kind} {access.target!r}" if access.target else access.kind
                 return ToolResult(text=REFUSAL.format(what=what), kind="denied")
         return pending
-
-    def _is_own(self, access: Access) -> bool:
-        return access.kind == "write" and os.path.realpath(access.target).startswith(self._folder)

@@ -86,7 +86,8 @@ class Judge:
             self.set_variable(name, variables.values(name))
 
     def set_variable(self, name: str, values: Sequence[str] | None) -> None:
-        if any(is_hazardous(name, value) for value in values or [None]):
+        unknown: list[str | None] = [None]
+        if any(is_hazardous(name, value) for value in values or unknown):
             self.into.add_hazards(f"{name} decides what programs load or run")
         for value in values or ():
             if _EVALUATED.search(value):
@@ -208,7 +209,8 @@ class Judge:
         reads: bool,
     ) -> None:
         """Which arguments may be paths: neither text nor the pattern of a search."""
-        self.note_places([a for a in rest[: name.skipped] if "/" in a.text], reads=reads)
+        if name.program == "git":
+            self.note_places(rest[: max(name.skipped - 1, 0)], reads=reads)
         if table.text or table.first >= 999:
             return
         given = reading.has("-e", "-f", "--regexp", "--file", "--files", "--from-file")
@@ -254,6 +256,6 @@ class Judge:
         paths = self.places.resolve(text) if argument.known and not argument.many else []
         if text and UNKNOWN not in text and text not in self.into.possible_paths:
             self.into.possible_paths.append(text)
-        for path in paths or [None]:
-            if path not in self.into.targets:
-                self.into.targets.append(path)
+        if not paths:
+            self.into.targets.append(None)
+        self.into.targets += [path for path in paths if path not in self.into.targets]

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 
@@ -115,7 +116,7 @@ def find_program(name: str) -> Program | None:
         return program
     origin = find_program(program.like)
     assert origin is not None
-    merged = {}
+    merged: dict[str, Any] = {}
     for field in Program.__struct_fields__:
         own, other = getattr(program, field), getattr(origin, field)
         if field in ("long", "runs", "writes", "targets", "changes"):

@@ -309,7 +309,7 @@ class Parser(Reader):
 
     def _read_test(self) -> None:
         """`[[ … ]]`: its words are kept as the arguments of a command of that name."""
-        words = [Word([Piece("bare", "[[")])]
+        words = [Word([Piece("quoted", "[[")])]
         regex = False
         while True:
             self._skip_lines()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from trimtab.permissions.shell.carriers import run_script
 from trimtab.permissions.shell.filters import awk_is_plain, sed_is_plain
-from trimtab.permissions.shell.options import Program, Reading, read_leading, read_options
+from trimtab.permissions.shell.options import Program, read_leading, read_options
 from trimtab.permissions.shell.words import UNKNOWN, Argument
 
 if TYPE_CHECKING:
@@ -106,8 +106,6 @@ def search_find(judge: "Judge", rest: Sequence[Argument]) -> bool:
         elif text in _FIND_WRITES:
             judge.into.add_hazards(f"find {text} writes a file", conceals=False)
             read_only = False
-        elif text in ("-files0-from", "-fprint"):
-            read_only = False
         elif text in _FIND_VALUED or re.fullmatch(r"-newer[aBcm][aBcmt]|-O\d", text):
             if words and not text.startswith("-O"):
                 words.pop()
@@ -144,7 +142,7 @@ def search_fd(judge: "Judge", rest: Sequence[Argument]) -> bool:
         if re.fullmatch(r"--exec(-batch)?(=.*)?|-[A-Za-z0]*[xX].*", word.text):
             attached = word.text.partition("=")[2] or re.sub(r"^-[A-Za-z0]*?[xX]", "", word.text)
             inner = [*rest[index + 1 :]]
-            if attached and not word.text.startswith("--exec") or "=" in word.text:
+            if (attached and not word.text.startswith("--")) or "=" in word.text:
                 inner.insert(0, Argument(attached))
             replaced = [_found(part) for part in inner]
             if not any(UNKNOWN in part.text for part in replaced):

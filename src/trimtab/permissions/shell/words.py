@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import msgspec
 
@@ -170,7 +171,7 @@ def _alternatives(parts: Sequence[Part], left: list[int]) -> Iterator[list[Part]
     tails = list(_alternatives(parts[end + 1 :], left))
     if commas:
         edges = [start, *commas, end]
-        choices = [parts[a + 1 : b] for a, b in zip(edges, edges[1:], strict=False)]
+        choices = [parts[a + 1 : b] for a, b in pairwise(edges)]
         heads = [middle for choice in choices for middle in _alternatives(choice, left)]
     else:
         heads = [[Piece("unknown")]]

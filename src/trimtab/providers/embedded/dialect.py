@@ -15,6 +15,10 @@ import msgspec
 from trimtab.contracts.messages import AssistantMessage, Text, ToolCall, ToolMessage, UserMessage
 from trimtab.contracts.provider import Reply, Request, Usage
 
+STILL_WRONG = (
+    "\nThe check still fails, so what you wrote is not right yet. Compare the expected value with "
+    "what the code computes, and change the operator, number or name that is wrong."
+)
 LONGEST_RESULT = 1500
 MOST_CALLS = 14
 _CHANGE = re.compile(
@@ -23,6 +27,8 @@ _CHANGE = re.compile(
 )
 _EXIT = re.compile(r"<exited with exit code (-?\d+)>")
 _FILE = re.compile(r"^(\S+):\n```\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
+_NOISE = re.compile(r'^(Traceback .*|  File ".*|[ ~^]+)\n', re.MULTILINE)
+"""What of a Python traceback says where, not what."""
 _STRING = {"type": "string"}
 
 
@@ -50,8 +56,7 @@ class Story:
         self.passed: bool | None = None
         self.last: str | None = None
         self.failed = False
-        self.repeats = 0
-        self._results: list[tuple[str, str]] = []
+        self.misses = 0
         pending: dict[str, ToolCall] = {}
         for message in request.messages:
             if isinstance(message, UserMessage):
@@ -65,6 +70,7 @@ class Story:
     def _hear(self, text: str) -> None:
         plain = re.sub(r"<current_datetime>.*?</current_datetime>\s*", "", text, flags=re.DOTALL)
         self.task, self.calls, self.wrote, self.passed, self.last = plain, 0, False, None, None
+        self.misses = 0
         self.files.update(dict(_FILE.findall(plain)))
         self.turns.append({"role": "user", "content": plain})
 
@@ -90,9 +96,12 @@ class Story:
         elif call.name == "bash":
             code = _EXIT.search(text)
             self.passed = code is not None and code[1] == "0"
-        result = (call.arguments, text)
-        self.repeats = self.repeats + 1 if result in self._results else 0
-        self._results.append(result)
+            text = _NOISE.sub("", text)
+            if self.wrote and not self.passed:
+                self.misses += 1
+                text += STILL_WRONG
+        if message.failed:
+            self.misses += 1
         shown = text if len(text) <= LONGEST_RESULT else "…" + text[-LONGEST_RESULT:]
         self.turns.append({"role": "user", "content": f"Result of {self.last}:\n{shown}"})
 
@@ -121,7 +130,8 @@ def body_of(request: Request, instructions: str) -> bytes:
     names = story.allowed([spec.name for spec in request.tools])
     body: dict[str, Any] = {
         "messages": [{"role": "system", "content": instructions}, *story.turns],
-        "temperature": 0.8 if story.repeats else 0.0,
+        "temperature": min(0.9, 0.3 * story.misses),
+        "seed": 7 + story.calls,
         "max_tokens": 700,
         "cache_prompt": True,
         "response_format": {"type": "json_schema", "json_schema": {"schema": _schema(names)}},

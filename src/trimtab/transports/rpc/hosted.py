@@ -90,11 +90,11 @@ class HostedSession:
 
     def join(self, peer: Peer, offer: Offer) -> Seat:
         """Seat a client, or give it what it brings now."""
+        self._check(offer.tools)
         self.leave(peer, refresh=False)
         seat = Seat(peer, offer)
         self.seats.append(seat)
         if self._live is not None:
-            self._check(offer.tools)
             self.refresh()
         self._came.set()
         return seat

@@ -205,4 +205,4 @@ class Peer(asyncio.Protocol):
             code = message.error.get("code") if isinstance(message.error, dict) else None
             waiting.set_exception(RpcError(code if isinstance(code, int) else 0, str(said or "")))
         else:
-            waiting.set_result(message.result or msgspec.Raw(b"null"))
+            waiting.set_result(message.result)

@@ -36,7 +36,7 @@ class Incoming(msgspec.Struct, frozen=True):
     method: str | None = None
     id: str | float | None = None
     params: msgspec.Raw = msgspec.Raw(b"{}")
-    result: msgspec.Raw | None = None
+    result: msgspec.Raw = msgspec.Raw(b"null")
     error: Any = None
 
 

@@ -6,6 +6,7 @@ import msgspec
 
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.permission import PermissionRequested
 from trimtab.contracts.permission import Answer
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
@@ -46,7 +47,7 @@ async def handle_pending(call: Call, params: HandlePending) -> JsonObject:
 @methods.on("session.permissions.pendingRequests")
 async def list_pending(call: Call, params: Nothing) -> JsonObject:
     items = [
-        {"requestId": data.request_id, "request": data.prompt_request or data.permission_request}
+        {"requestId": data.request_id, "request": data.prompt_request or _prompt(data)}
         for data in call.session.open_requests("permission.requested")
     ]
     return {"items": items}
@@ -88,8 +89,10 @@ class SetMode(msgspec.Struct):
 
 @methods.on("session.permissions.setMode", SetMode)
 async def set_mode(call: Call, params: SetMode) -> JsonObject:
-    if params.mode not in ("default", "allow-all"):
-        raise UsageError(f"Permission mode {params.mode!r} is not available; use default.")
+    if params.mode not in ("manual", "allow-all"):
+        raise UsageError(
+            f"Permission mode {params.mode!r} is not available; use manual or allow-all."
+        )
     await set_approve_all(call, SetApproveAll(enabled=params.mode == "allow-all"))
     return {"success": True, "mode": _mode(call)}
 
@@ -113,6 +116,17 @@ async def list_paths(call: Call, params: Nothing) -> JsonObject:
     return {"directories": [options.cwd, *options.permissions.add_dirs], "primary": options.cwd}
 
 
+def _prompt(data: PermissionRequested) -> JsonObject:
+    """The request as a person is asked it: commands have another name and shape there."""
+    request = data.permission_request
+    if request.get("kind") != "shell":
+        return request
+    commands = [str(command.get("identifier")) for command in request.get("commands") or ()]
+    fields = ("fullCommandText", "intention", "canOfferSessionApproval", "toolCallId")
+    shown = {name: request[name] for name in fields if name in request}
+    return {"kind": "commands", "commandIdentifiers": commands, **shown}
+
+
 def _mode(call: Call) -> str:
     rules = call.session.live.controls.options.permissions
-    return "allow-all" if rules.allow_all_tools else "default"
+    return "allow-all" if rules.allow_all_tools else "manual"

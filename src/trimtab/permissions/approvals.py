@@ -1,0 +1,79 @@
+"""What an answer approves beyond the one call: rules, and the form in which they are kept."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.permission import Rule
+from trimtab.contracts.tool import Access
+from trimtab.permissions.shell.analysis import Analysis
+
+
+class ApprovalKeeper(Protocol):
+    """Keeps approvals for a location, or for always, after the session has ended."""
+
+    @property
+    def location(self) -> str: ...
+
+    def keep(self, approval: JsonObject, *, always: bool) -> None: ...
+
+
+def generalise(access: Access, analysis: Analysis | None) -> JsonObject | None:
+    """The approval that a request offers for more than once; None if it offers none."""
+    match access.kind:
+        case "shell":
+            if analysis is None or not analysis.can_be_offered:
+                return None
+            names = [f.identifier for f in analysis.commands if not f.read_only and not f.shadow]
+            identifiers = list(dict.fromkeys(names))
+            return {"kind": "commands", "commandIdentifiers": identifiers} if identifiers else None
+        case "write" | "read" | "memory":
+            return {"kind": access.kind}
+        case "mcp":
+            server, tool = access.detail.get("serverName"), access.detail.get("toolName")
+            return {"kind": "mcp", "serverName": server, "toolName": tool}
+        case "custom-tool":
+            return {"kind": "custom-tool", "toolName": access.target}
+        case _:
+            return None
+
+
+def to_rules(approval: Any, source: str) -> tuple[Rule, ...]:
+    """The rules that a kept approval stands for; none if it is not understood."""
+    if not isinstance(approval, dict):
+        return ()
+    match approval:
+        case {"kind": "commands", "commandIdentifiers": list(names)}:
+            return tuple(Rule("shell", name, source) for name in names if isinstance(name, str))
+        case {"kind": "write"}:
+            return (Rule("write", None, source),)
+        case {"kind": "read", "path": str(path)}:
+            return (Rule("read", path, source),)
+        case {"kind": "memory"}:
+            return (Rule("memory", None, source),)
+        case {"kind": "mcp", "serverName": str(server)}:
+            tool = approval.get("toolName")
+            return (Rule(server, tool if isinstance(tool, str) else None, source),)
+        case {"kind": "custom-tool", "toolName": str(name)}:
+            return (Rule("custom-tool", name, source),)
+        case _:
+            return ()
+
+
+def describe_cover(rules: Sequence[Rule]) -> str:
+    """What else rules would cover, in a sentence for the person who is asked."""
+    parts = []
+    for rule in rules:
+        if rule.kind == "shell":
+            parts.append(f"every `{rule.argument}` command, whatever its arguments")
+        elif rule.kind == "write":
+            parts.append("every change of files in the allowed directories")
+        elif rule.kind == "read":
+            parts.append(f"every reading of {rule.argument}")
+        elif rule.kind == "memory":
+            parts.append("everything that is put into memory")
+        elif rule.kind == "custom-tool":
+            parts.append(f"every call of {rule.argument}")
+        else:
+            parts.append(f"every call of {rule.argument or 'any tool'} of {rule.kind}")
+    return "; ".join(parts) + "." if parts else ""

@@ -1,0 +1,194 @@
+"""The decision about a shell command."""
+
+import os
+
+from trimtab.contracts.permission import Decision, Policy, Rule
+from trimtab.permissions.paths import (
+    is_in_home,
+    is_inside,
+    is_own_file,
+    is_protected,
+    refuse_special,
+)
+from trimtab.permissions.rules import matches_address, matches_command, matches_path
+from trimtab.permissions.shell.analysis import Analysis, Found, analyse
+
+_TTY = ("/dev/tty", "/dev/null", "/dev/stdout", "/dev/stderr")
+
+
+def decide_shell(text: str, policy: Policy, shell: str = "bash") -> Decision:
+    """Whether a command may run."""
+    return judge_analysis(analyse(text, policy.cwd, policy.home, shell), policy)
+
+
+def judge_analysis(analysis: Analysis, policy: Policy) -> Decision:
+    """The steps in order; the first that has something to say decides."""
+    for step in (_deny, _refuse, _ask_by_rule, _ask_always):
+        if decision := step(analysis, policy):
+            return decision
+    if policy.allow_all_tools:
+        return _judge_paths(analysis, policy) or Decision(
+            verdict="allow", reason="All tools are allowed."
+        )
+    return _ask_by_nature(analysis) or _judge_commands(analysis, policy)
+
+
+def _deny(analysis: Analysis, policy: Policy) -> Decision | None:
+    for rule in policy.deny:
+        if matches := _find_match(rule, analysis, policy.cwd):
+            return Decision(verdict="deny", reason=f"The rule {rule} forbids {matches}.", rule=rule)
+    return None
+
+
+def _find_match(rule: Rule, analysis: Analysis, cwd: str) -> str | None:
+    """What a rule that denies or asks covers in a command."""
+    for found in analysis.commands:
+        if matches_command(rule, found, denies=True):
+            return found.identifier
+    for url in analysis.possible_urls:
+        if matches_address(rule, url, denies=True):
+            return url
+    written = [path for path in analysis.targets if path is not None]
+    if rule.argument is not None:
+        written += [*analysis.touched, *analysis.deleted]
+    for path in written:
+        if matches_path(rule, "write", path, cwd, denies=True):
+            return f"writing {path}"
+    if rule.kind == "write" and rule.argument is None and analysis.targets:
+        return "writing files"
+    for path in (*analysis.reads, *written):
+        if rule.argument is not None and matches_path(rule, "read", path, cwd, denies=True):
+            return f"reading {path}"
+    return None
+
+
+def _refuse(analysis: Analysis, policy: Policy) -> Decision | None:
+    """Places where nothing is written, whatever is allowed."""
+    for path in analysis.targets:
+        if path is None or path in _TTY:
+            continue
+        if is_in_home(path, policy.homes, policy.session_folder):
+            reason = f"{path} is the agent's own; commands never write there."
+            return Decision(verdict="deny", reason=reason)
+        if refusal := refuse_special(path):
+            return Decision(verdict="deny", reason=f"{refusal}; it is not written.")
+    return None
+
+
+def _ask_by_rule(analysis: Analysis, policy: Policy) -> Decision | None:
+    for rule in policy.ask:
+        if matches := _find_match(rule, analysis, policy.cwd):
+            reason = f"The rule {rule} wants {matches} to be asked about."
+            return Decision(verdict="ask", reason=reason, rule=rule)
+    return None
+
+
+def _ask_always(analysis: Analysis, policy: Policy) -> Decision | None:
+    """What is asked about even if everything is allowed."""
+    if not analysis.is_known and any(rule.kind in ("shell", "bash") for rule in policy.deny):
+        reason = next(iter([*analysis.dynamic, *analysis.hazards]), analysis.problem)
+        return Decision(
+            verdict="ask",
+            reason=f"A rule forbids some commands, and it is not certain which ones run: {reason}.",
+        )
+    for path in analysis.touched:
+        if is_in_home(path, policy.homes, policy.session_folder):
+            return Decision(verdict="ask", reason=f"{path} is the agent's own.")
+    if policy.allow_destructive:
+        return None
+    if analysis.destructive:
+        return Decision(verdict="ask", reason=f"It cannot be undone: {analysis.destructive[0]}.")
+    for path in analysis.deleted:
+        if not is_inside(os.path.dirname(path.rstrip("/")) or "/", policy.roots):
+            return Decision(verdict="ask", reason=f"It would delete {path}, outside the workspace.")
+    return None
+
+
+def _ask_by_nature(analysis: Analysis) -> Decision | None:
+    """What no rule can approve."""
+    if analysis.problem:
+        return Decision(
+            verdict="ask", reason=f"It cannot be read with certainty: {analysis.problem}."
+        )
+    if analysis.dynamic:
+        return Decision(verdict="ask", reason=f"It is not fixed yet: {analysis.dynamic[0]}.")
+    if analysis.hazards:
+        return Decision(verdict="ask", reason=f"It does more than it seems: {analysis.hazards[0]}.")
+    return None
+
+
+def _judge_commands(analysis: Analysis, policy: Policy) -> Decision:
+    required = [found for found in analysis.commands if not found.shadow]
+    rules = [_find_rule(found, policy) for found in required]
+    missing = [
+        found.identifier
+        for found, rule in zip(required, rules, strict=True)
+        if rule is None and not found.read_only
+    ]
+    if missing:
+        names = ", ".join(dict.fromkeys(missing))
+        return Decision(verdict="ask", reason=f"No rule allows {names}.")
+    if decision := _judge_targets(analysis, policy):
+        return decision
+    if not all(rules) and (decision := _judge_reads(analysis, policy)):
+        return decision
+    used = [rule for rule in rules if rule is not None]
+    if used:
+        named = ", ".join(dict.fromkeys(map(str, used)))
+        return Decision(verdict="allow", reason=f"Allowed by {named}.", rule=used[0])
+    return Decision(verdict="allow", reason="It only reads, inside the workspace.")
+
+
+def _find_rule(found: Found, policy: Policy) -> Rule | None:
+    return next((rule for rule in policy.allow if matches_command(rule, found)), None)
+
+
+def _judge_targets(analysis: Analysis, policy: Policy) -> Decision | None:
+    """Files written by redirection need a permission of their own."""
+    for path in analysis.targets:
+        if path is None:
+            return Decision(verdict="ask", reason="It writes a file whose name is not known yet.")
+        if is_own_file(path, policy.session_folder):
+            continue
+        if is_protected(path) and not policy.allow_all_paths:
+            return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
+        covering = [r for r in policy.allow if matches_path(r, "write", path, policy.cwd)]
+        if not covering:
+            return Decision(verdict="ask", reason=f"No rule allows writing {path}.")
+        named = any(rule.argument and rule.argument[:1] in ("/", "~") for rule in covering)
+        if not (named or policy.allow_all_paths or is_inside(path, policy.roots)):
+            return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
+    if policy.allow_all_paths:
+        return None
+    for path in analysis.touched:
+        if is_protected(path) and not _belongs_to_git(analysis):
+            return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
+    return None
+
+
+def _belongs_to_git(analysis: Analysis) -> bool:
+    return all(found.base.startswith("git ") or found.read_only for found in analysis.commands)
+
+
+def _judge_reads(analysis: Analysis, policy: Policy) -> Decision | None:
+    if policy.allow_all_paths:
+        return None
+    for path in analysis.reads:
+        if not is_inside(path, policy.roots):
+            return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
+    return None
+
+
+def _judge_paths(analysis: Analysis, policy: Policy) -> Decision | None:
+    """With all tools but not all paths allowed, paths are still checked."""
+    if policy.allow_all_paths:
+        return None
+    for path in (*analysis.targets, *analysis.touched, *analysis.reads):
+        if path is None:
+            continue
+        if not is_inside(path, policy.roots):
+            return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
+    for path in (*analysis.targets, *analysis.touched):
+        if path is not None and is_protected(path) and not _belongs_to_git(analysis):
+            return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
+    return None

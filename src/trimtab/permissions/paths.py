@@ -1,0 +1,124 @@
+"""Paths as the operating system sees them: where they lead, and what must not be touched."""
+
+import os
+import stat
+import sys
+from collections.abc import Iterable
+
+_FOLDED = sys.platform in ("darwin", "win32")
+_PROTECTED_NAMES = frozenset(
+    (
+        *(".git", ".gitmodules", ".gitconfig", ".mcp.json", ".vscode", ".idea", ".husky", ".envrc"),
+        *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile"),
+        *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc"),
+        *(
+            ".login",
+            ".logout",
+            ".inputrc",
+            ".xprofile",
+            ".xinitrc",
+            ".xsessionrc",
+            ".pam_environment",
+        ),
+        *(
+            ".claude",
+            ".agents",
+            ".copilot",
+            ".codex",
+            ".cursor",
+            ".gemini",
+            ".windsurf",
+            ".continue",
+        ),
+        *(".aider.conf.yml", ".devcontainer", ".ssh", ".netrc"),
+    )
+)
+_PROTECTED_TAILS = frozenset(
+    (
+        *(
+            (".github", "hooks"),
+            (".github", "copilot"),
+            (".github", "agents"),
+            (".github", "skills"),
+        ),
+        *((".github", "prompts"), (".github", "extensions"), (".github", "mcp.json")),
+        *(
+            (".config", "git"),
+            (".config", "fish"),
+            (".config", "autostart"),
+            (".config", "systemd"),
+        ),
+        *(("etc", "profile"), ("etc", "profile.d"), ("etc", "bash.bashrc"), ("etc", "environment")),
+    )
+)
+_SPECIAL = {
+    stat.S_IFIFO: "a FIFO, which could block",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+_SESSION_FILES = ("plan.md", "files")
+
+
+def resolve(path: str) -> str:
+    """Where a path leads, every link followed; of what does not exist yet, its parents' links."""
+    return os.path.realpath(path)
+
+
+def fold(path: str) -> str:
+    """A path in the form in which equal ones are equal on this system."""
+    return path.casefold() if _FOLDED else path
+
+
+def is_inside(path: str, roots: Iterable[str]) -> bool:
+    """Whether a path, with all links resolved, is one of the roots or below one."""
+    parts = fold(resolve(path)).split(os.sep)
+    for root in roots:
+        wanted = fold(resolve(root)).rstrip(os.sep).split(os.sep)
+        if parts[: len(wanted)] == wanted:
+            return True
+    return False
+
+
+def is_protected(path: str) -> bool:
+    """Whether writing there could make something run later, now or once it exists."""
+    return any(_is_protected(one) for one in {resolve(path), os.path.normpath(path)})
+
+
+def _is_protected(path: str) -> bool:
+    parts = [part.casefold().rstrip(". ") or part for part in path.split(os.sep) if part]
+    if any(part in _PROTECTED_NAMES for part in parts):
+        return True
+    return any(pair in _PROTECTED_TAILS for pair in zip(parts, parts[1:], strict=False))
+
+
+def refuse_special(path: str) -> str | None:
+    """Why something is no ordinary file or folder and is left alone."""
+    for one in (os.path.normpath(path), resolve(path)):
+        top = one.split(os.sep)[1:2]
+        if top in (["proc"], ["sys"]):
+            return f"{path} is not a file but the kernel's (/{top[0]})"
+    try:
+        kind = stat.S_IFMT(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        kind = 0
+    if kind in _SPECIAL:
+        return f"{path} is {_SPECIAL[kind]}"
+    if resolve(path).startswith("/dev/") and kind not in (stat.S_IFREG, stat.S_IFDIR):
+        return f"{path} is in the folder of devices"
+    return None
+
+
+def is_own_file(path: str, session_folder: str) -> bool:
+    """Whether a path is one that a session may keep in its own folder: plan and artifacts."""
+    if not session_folder:
+        return False
+    return is_inside(path, (os.path.join(session_folder, name) for name in _SESSION_FILES))
+
+
+def is_in_home(path: str, homes: Iterable[str], session_folder: str) -> bool:
+    """Whether a path is in a folder of the agent that tools never write."""
+    if is_own_file(path, session_folder):
+        return False
+    held = (*homes, session_folder) if session_folder else tuple(homes)
+    return is_inside(path, held)

@@ -1,0 +1,133 @@
+"""Rules of the form `kind(argument)`: reading them, and what they cover."""
+
+import os
+import re
+from collections.abc import Iterable
+
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.permission import Rule
+from trimtab.contracts.tool import Access
+from trimtab.permissions.paths import fold, resolve
+from trimtab.permissions.shell.analysis import Found
+from trimtab.permissions.urls import matches_url, parse_pattern
+
+_RULE = re.compile(r"([A-Za-z0-9_@][\w@./:-]*)(?:\((.*)\))?", re.DOTALL)
+_ALIASES = {
+    "bash": "shell",
+    "edit": "write",
+    "create": "write",
+    "view": "read",
+    "grep": "read",
+    "glob": "read",
+    "web_fetch": "url",
+}
+_SYNTAX = "write shell(git:*), write(PATH), url(example.com), SERVER(TOOL) or a tool's name"
+
+
+def parse_rule(text: str, source: str = "flag") -> Rule:
+    """Read one rule. Raises `UsageError` that names it."""
+    match = _RULE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"The permission rule {text!r} cannot be read; {_SYNTAX}.")
+    kind, argument = match[1], match[2]
+    if argument is not None:
+        argument = argument.strip()
+        problem = _find_problem(kind, argument)
+        if problem:
+            raise UsageError(f"The permission rule {text!r} is wrong: {problem}.")
+        if kind == "shell" and argument in ("*", ":*"):
+            argument = None
+    return Rule(kind, argument, source)
+
+
+def parse_rules(texts: Iterable[str], source: str = "flag") -> tuple[Rule, ...]:
+    return tuple(parse_rule(text, source) for text in texts)
+
+
+def _find_problem(kind: str, argument: str) -> str | None:
+    if not argument:
+        return f"nothing stands in the parentheses; write {kind} alone to mean everything"
+    if kind == "memory":
+        return "memory takes no argument; write memory"
+    if kind == "shell" and "*" in argument and argument != "*" and not argument.endswith(":*"):
+        return f"a command takes no pattern; write shell({argument.split('*')[0].strip()}:*)"
+    if kind in ("write", "read") and re.search(r"[*?]", argument):
+        return "a path takes no pattern; name one file, or write the kind alone"
+    if kind == "url" and parse_pattern(argument) is None:
+        return "that is no address; write url(example.com) or url(https://*.example.com)"
+    return None
+
+
+def matches_command(rule: Rule, found: Found, *, denies: bool = False) -> bool:
+    """Whether a shell rule covers a command. A deny rule also covers it by its base name, and may
+    name arguments."""
+    if _kind(rule, denies=denies) != "shell":
+        return False
+    if rule.argument is None:
+        return True
+    names = {found.identifier, found.base} if denies else {found.identifier}
+    stem = rule.argument.removesuffix(":*").rstrip()
+    if stem != rule.argument and any(name.startswith(stem + " ") for name in names):
+        return True
+    if stem in names:
+        return True
+    return denies and _begins_with(found, stem.split())
+
+
+def _begins_with(found: Found, words: list[str]) -> bool:
+    if len(words) < 2 or not found.words:
+        return False
+    given = [os.path.basename(found.words[0]), *found.words[1:]]
+    return given[: len(words)] == words
+
+
+def matches_path(rule: Rule, kind: str, path: str, cwd: str, *, denies: bool = False) -> bool:
+    """Whether a rule for writing or reading covers a path: all of it, or its last components."""
+    if _kind(rule, denies=denies) != kind:
+        return False
+    if rule.argument is None:
+        return True
+    wanted = os.path.expanduser(rule.argument)
+    given = {resolve(path)}
+    if denies:
+        given.add(os.path.normpath(os.path.join(cwd, path)))
+    if os.path.isabs(wanted):
+        target = resolve(wanted)
+        return any(
+            fold(one) == fold(target) or (denies and fold(one).startswith(fold(target) + os.sep))
+            for one in given
+        )
+    parts = fold(os.path.normpath(wanted)).split(os.sep)
+    if parts[0] == os.pardir:
+        return any(fold(one) == fold(resolve(os.path.join(cwd, wanted))) for one in given)
+    return any(_has_tail(fold(one).split(os.sep), parts, inside=denies) for one in given)
+
+
+def _has_tail(path: list[str], parts: list[str], *, inside: bool) -> bool:
+    if path[-len(parts) :] == parts:
+        return True
+    spots = range(len(path) - len(parts))
+    return inside and any(path[spot : spot + len(parts)] == parts for spot in spots)
+
+
+def matches_address(rule: Rule, url: str, *, denies: bool = False) -> bool:
+    if _kind(rule, denies=denies) != "url":
+        return False
+    return rule.argument is None or matches_url(rule.argument, url, denies=denies)
+
+
+def matches_tool(rule: Rule, access: Access) -> bool:
+    """Rules for what is neither shell, path nor address: memory, MCP servers, other tools."""
+    if access.kind == "memory":
+        return rule.kind == "memory"
+    if access.kind == "mcp":
+        server, tool = access.detail.get("serverName", ""), access.detail.get("toolName", "")
+        return rule.kind == server and rule.argument in (None, tool)
+    if rule.kind == "custom-tool":
+        return rule.argument in (None, access.target)
+    return rule.kind == access.target and rule.argument is None
+
+
+def _kind(rule: Rule, *, denies: bool) -> str:
+    # To deny one tool must not deny another of the same kind; the processor sees to that.
+    return rule.kind if denies and rule.kind != "bash" else _ALIASES.get(rule.kind, rule.kind)

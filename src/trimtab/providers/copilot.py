@@ -1,0 +1,176 @@
+"""GitHub's model service: whose token, at which address, and which wire each model speaks."""
+
+import os
+from collections.abc import AsyncGenerator, Mapping
+
+import msgspec
+
+from trimtab.contracts.errors import AuthenticationError, ModelError
+from trimtab.contracts.messages import Image, UserMessage
+from trimtab.contracts.provider import Delta, Reply, Request
+from trimtab.providers.auth import Key
+from trimtab.providers.endpoints import ProviderChoice
+from trimtab.providers.http import HttpClient
+from trimtab.providers.listing import ModelInfo, discover
+from trimtab.providers.names import SERVICE_CHOOSES, did_you_mean
+from trimtab.providers.service import Service
+from trimtab.version import __version__
+
+NAME = "copilot"
+DEFAULT_MODEL = "gpt-4.1"
+TOKENS = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
+"""In order: the one that says what it is for comes first."""
+_GH_COMMAND = "gh auth token"
+_WIRES = {
+    "/chat/completions": "openai-chat",
+    "/responses": "openai-responses",
+    "/v1/messages": "anthropic-messages",
+}
+
+
+def find_token(env: Mapping[str, str], *, run_gh: bool = True) -> Key | None:
+    """The GitHub token to use, or None. `gh` is run when the token is needed, not before."""
+    for name in TOKENS:
+        if value := env.get(name, "").strip():
+            return Key(value=value, source=name)
+    if run_gh and not env.get("TRIMTAB_NO_LOGIN") and _has_program("gh", env):
+        return Key(command=_GH_COMMAND, source=f"`{_GH_COMMAND}`")
+    return None
+
+
+def github_api(env: Mapping[str, str]) -> str:
+    return env.get("COPILOT_DEBUG_GITHUB_API_URL") or "https://api.github.com"
+
+
+class Copilot:
+    """The `Provider` for GitHub's service. Nothing is contacted before the first call."""
+
+    name = NAME
+
+    def __init__(
+        self, key: Key, env: Mapping[str, str], *, offline: bool = False, cache: str = ""
+    ) -> None:
+        self._key = key
+        self._env = env
+        self._cache = cache
+        self._http = HttpClient(env, offline=offline)
+        self._base_url = env.get("COPILOT_API_URL", "")
+        self._services: dict[str, Service] = {}
+        self._models: dict[str, ModelInfo] | None = None
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
+        service = self._services.get(request.model) or await self._connect(request.model)
+        headers = {**self._headers(request), **request.headers}
+        async for item in service.stream(msgspec.structs.replace(request, headers=headers)):
+            yield item
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def choice(self) -> ProviderChoice:
+        """The service as this account reaches it."""
+        if not self._base_url:
+            self._base_url = await self._find_address()
+        return ProviderChoice(
+            name=NAME,
+            base_url=self._base_url,
+            key=self._key,
+            headers=self._standing_headers(),
+            model=DEFAULT_MODEL,
+        )
+
+    async def _connect(self, model: str) -> Service:
+        choice = await self.choice()
+        if self._models is None:
+            found = await discover(choice, self._http, cache=self._cache)
+            self._models = {info.id: info for info in found.models or ()}
+        info = self._models.get(model)
+        if info is None and self._models and model not in SERVICE_CHOOSES:
+            raise ModelError(
+                f"GitHub's service has no model {model!r}; {did_you_mean(model, self._models)}",
+                category="not_found",
+                code="model_not_found",
+            )
+        if info is not None:
+            choice = msgspec.structs.replace(
+                choice, wire=_wire(info), efforts=info.efforts, window=info.window
+            )
+        service = self._services[model] = Service(choice, self._http)
+        return service
+
+    async def _find_address(self) -> str:
+        from trimtab.providers.auth import auth_header
+        from trimtab.providers.errors import from_response
+
+        key = await self._key.reveal()
+        headers = {**self._standing_headers(), **auth_header("bearer", key)}
+        url = github_api(self._env).rstrip("/") + "/copilot_internal/user"
+        response = await self._http.request("GET", url, headers)
+        try:
+            body = await response.read(1024 * 1024)
+        finally:
+            response.close(expect_end=True)
+        if response.status in {401, 403, 404}:
+            raise AuthenticationError(
+                f"GitHub does not give the token of {self._key.source} access to Copilot (status "
+                f"{response.status}); use a token of an account that has it.",
+                status=response.status,
+            )
+        if response.status != 200:
+            raise from_response(response.status, response.headers, body, secrets=(key,))
+        return _address(body)
+
+    def _standing_headers(self) -> dict[str, str]:
+        return {
+            "accept-encoding": "identity",
+            "user-agent": f"trimtab/{__version__}",
+            "editor-version": f"trimtab/{__version__}",
+            "copilot-integration-id": self._env.get(
+                "GITHUB_COPILOT_INTEGRATION_ID", "copilot-developer-cli"
+            ),
+            "x-github-api-version": "2025-05-01",
+        }
+
+    def _headers(self, request: Request) -> dict[str, str]:
+        headers = {
+            "openai-intent": "conversation-agent",
+            "x-interaction-type": "conversation-agent",
+        }
+        if request.cache_key:
+            headers["x-client-session-id"] = request.cache_key
+        if any(_has_image(m) for m in request.messages if isinstance(m, UserMessage)):
+            headers["copilot-vision-request"] = "true"
+        return headers
+
+
+class _Endpoints(msgspec.Struct):
+    api: str
+
+
+class _User(msgspec.Struct):
+    endpoints: _Endpoints
+
+
+def _address(body: bytes) -> str:
+    try:
+        return msgspec.json.decode(body, type=_User).endpoints.api
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise ModelError(
+            "GitHub's answer names no model service for this account; set COPILOT_API_URL.",
+            category="invalid",
+        ) from None
+
+
+def _wire(info: ModelInfo) -> str:
+    """Chat Completions where the model has it; models that do not say have it."""
+    known = [wire for path, wire in _WIRES.items() if path in info.endpoints]
+    return known[0] if known else "openai-chat"
+
+
+def _has_image(message: UserMessage) -> bool:
+    return any(isinstance(part, Image) for part in message.parts)
+
+
+def _has_program(name: str, env: Mapping[str, str]) -> bool:
+    folders = env.get("PATH", os.defpath).split(os.pathsep)
+    return any(os.access(os.path.join(folder, name), os.X_OK) for folder in folders if folder)

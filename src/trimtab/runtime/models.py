@@ -1,0 +1,217 @@
+"""Which model a session uses, and through which service: the one place that decides."""
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trimtab.config.paths import Home
+from trimtab.contracts.errors import AuthenticationError, ConfigurationError
+from trimtab.contracts.provider import Price, Provider
+from trimtab.providers.auth import Key
+from trimtab.providers.endpoints import (
+    PREFIX,
+    ProviderChoice,
+    connect,
+    environment_choices,
+    from_environment,
+)
+from trimtab.providers.prices import price_of
+from trimtab.runtime.options import SessionOptions
+
+if TYPE_CHECKING:
+    from trimtab.runtime.registry import Registry
+
+LOCAL = "local"
+NO_MODEL = (
+    "No model service is configured; set OPENAI_API_KEY or ANTHROPIC_API_KEY, or point "
+    "COPILOT_PROVIDER_BASE_URL at any OpenAI-compatible server, or fetch the small embedded model "
+    "with `trimtab models pull local` (needs pip install 'trimtab[local]')."
+)
+
+
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """A model, the service it is reached through, and what is known about it.
+
+    `prompt_limit` is how many tokens a prompt may have.
+    """
+
+    provider: Provider
+    model: str
+    price: Price | None = None
+    prompt_limit: int | None = None
+
+
+class ModelChooser:
+    """Chooses by what the person named, then by the environment, then by what is there.
+
+    `provider` replaces all of that: programs that embed their own model, and tests.
+    """
+
+    def __init__(
+        self, env: Mapping[str, str], home: Home, provider: Provider | None = None
+    ) -> None:
+        self._env = env
+        self._home = home
+        self._provider = provider
+
+    @property
+    def registry(self) -> "Registry | None":
+        """What `providers.json` says, if there is one."""
+        path = os.path.join(self._home.config, "providers.json")
+        if not os.path.exists(path):
+            return None
+        from trimtab.runtime.registry import load_registry
+
+        return load_registry(path)
+
+    @property
+    def cache(self) -> str:
+        """Where lists of models are kept."""
+        return os.path.join(self._home.state, "cache", "models")
+
+    async def choose(self, options: SessionOptions, role: str = "main") -> Chosen:
+        """The model for a role (main, subagent, compaction, title) of a session."""
+        wanted = options.model or self._env.get("COPILOT_MODEL")
+        given = options.provider or self._provider
+        if given is not None:
+            return self._chosen(given, wanted or given.name)
+        offline = is_offline(options, self._env)
+        registry = self.registry
+        if registry is not None and (role != "main" or not wanted):
+            wanted = registry.roles.get(role) or wanted or self._registered_default(registry)
+        if wanted and (named := self._choose_named(wanted, registry, offline)):
+            return named
+        return await self._choose_found(wanted, offline)
+
+    async def choose_fallbacks(self, options: SessionOptions) -> list[Chosen]:
+        """The models to go on with when the first cannot answer: only those the person named."""
+        names = options.fallback
+        if not names and (registry := self.registry) is not None:
+            names = registry.fallback
+        return [
+            await self.choose(msgspec.structs.replace(options, model=name)) for name in names
+        ]
+
+    def _registered_default(self, registry: "Registry") -> str | None:
+        """A service named by COPILOT_PROVIDER_BASE_URL wins over the file's default."""
+        return None if self._env.get(PREFIX + "BASE_URL") else registry.default
+
+    def _choose_named(
+        self, wanted: str, registry: "Registry | None", offline: bool
+    ) -> Chosen | None:
+        """The service a name itself tells, as `provider/model` or by a registered id."""
+        if wanted == LOCAL:
+            return self._embedded()
+        if registry is not None and (found := registry.find(wanted)) is not None:
+            from trimtab.runtime.registry import registered_choice, registered_price
+
+            provider, _, model = found
+            choice = registered_choice(provider, model, self._env)
+            if model is None:
+                choice = msgspec.structs.replace(choice, wire_model=found[1])
+            return self._connected(choice, wanted, offline, registered_price(model))
+        if self._env.get(PREFIX + "BASE_URL"):
+            return None  # the names of that service may have slashes of their own
+        service, slash, model_id = wanted.partition("/")
+        if slash and service == "copilot":
+            return self._copilot(model_id, offline=offline)
+        for choice in environment_choices(self._env) if slash else ():
+            if choice.name == service:
+                return self._connected(choice, model_id, offline)
+        return self._choose_server(service, model_id, offline) if slash else None
+
+    def _choose_server(self, name: str, model: str, offline: bool) -> Chosen | None:
+        from trimtab.providers.local import server_addresses
+
+        address = server_addresses(self._env).get(name)
+        if address is None:
+            return None
+        choice = ProviderChoice(name=name, base_url=address, auth="none")
+        return self._connected(choice, model, offline)
+
+    async def _choose_found(self, wanted: str | None, offline: bool) -> Chosen:
+        """The first service there is: the environment's, GitHub's, a local server, the embedded."""
+        choice = from_environment(self._env)
+        if choice is not None:
+            return self._connected(choice, wanted or choice.model, offline)
+        if not offline and (key := await self._find_token()) is not None:
+            return self._copilot(wanted, key=key)
+        from trimtab.providers.local import find_servers
+
+        servers = [server for server in await find_servers(self._env) if server.model]
+        if servers:
+            return self._connected(servers[0], wanted or servers[0].model, offline)
+        if wanted:
+            raise AuthenticationError(f"There is no service to ask for {wanted!r}. {NO_MODEL}")
+        return self._embedded()
+
+    async def _find_token(self) -> Key | None:
+        """GitHub's token, if there is one; `gh` may be there without anybody signed in to it."""
+        from trimtab.providers.copilot import find_token
+
+        key = find_token(self._env)
+        if key is None or not key.command:
+            return key
+        try:
+            return Key(value=await key.reveal(), source=key.source)
+        except AuthenticationError:
+            return None
+
+    def _copilot(
+        self, model: str | None, *, key: Key | None = None, offline: bool = False
+    ) -> Chosen:
+        from trimtab.providers.copilot import DEFAULT_MODEL, TOKENS, Copilot, find_token
+
+        key = key or find_token(self._env)
+        if key is None:
+            raise AuthenticationError(
+                f"There is no GitHub token for copilot/{model}; set {TOKENS[0]}, or sign in with "
+                "`gh auth login`."
+            )
+        provider = Copilot(key, self._env, offline=offline, cache=self.cache)
+        return self._chosen(provider, model or DEFAULT_MODEL)
+
+    def _connected(
+        self, choice: ProviderChoice, model: str | None, offline: bool, price: Price | None = None
+    ) -> Chosen:
+        if not model:
+            raise ConfigurationError(
+                f"No model is chosen for {choice.base_url}; pass --model ID or set COPILOT_MODEL."
+            )
+        service = connect(choice, offline=offline, env=self._env)
+        limit = choice.max_prompt_tokens or choice.window
+        return self._chosen(service, model, price=price, prompt_limit=limit)
+
+    def _chosen(
+        self,
+        provider: Provider,
+        model: str,
+        *,
+        price: Price | None = None,
+        prompt_limit: int | None = None,
+    ) -> Chosen:
+        from trimtab.providers.windows import window_of
+
+        return Chosen(
+            provider=provider,
+            model=model,
+            price=price or price_of(model, self._env),
+            prompt_limit=prompt_limit or window_of(model),
+        )
+
+    def _embedded(self) -> Chosen:
+        """The model of last resort: a small one on this machine, if it was pulled."""
+        from trimtab.providers.embedded.weights import find_weights, is_usable
+
+        if not is_usable(self._env):
+            raise AuthenticationError(NO_MODEL)
+        from trimtab.providers.embedded.provider import EmbeddedProvider
+
+        return self._chosen(EmbeddedProvider(find_weights(self._env) or ""), LOCAL)
+
+
+def is_offline(options: SessionOptions, env: Mapping[str, str]) -> bool:
+    """Whether nothing but this machine may be contacted."""
+    return options.offline or env.get("COPILOT_OFFLINE", "").lower() in {"1", "true"}
