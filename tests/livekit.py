@@ -71,5 +71,5 @@ STATES: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "receiving an answer": ([{"text": "x" * 400, "chunk": 4, "chunk_delay": 1}], "assistant.message_delta", {}),
     "running a command": ([{"tools": [bash("sleep 60"), bash("sleep 60")]}], "tool.execution_start", {}),
     "waiting to retry": ([{"error": {"status": 503}, "repeat": "forever"}], "assistant.turn_retry", {"limits": LimitOptions(retry_delay=60)}),
-    "asking for permission": ([{"tools": [bash("true")]}], "permission.requested", {"permissions": PermissionOptions(), "ask": hanging}),
+    "asking for permission": ([{"tools": [bash("touch x")]}], "permission.requested", {"permissions": PermissionOptions(), "ask": hanging}),
 }  # fmt: skip

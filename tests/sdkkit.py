@@ -82,7 +82,7 @@ class Sdk:
         asyncio.get_running_loop().set_exception_handler(on_failure)
 
     @asynccontextmanager
-    async def client(self, connection: Any = None, **options: Any) -> AsyncIterator[CopilotClient]:
+    async def client(self, connection: Any = None, **options: Any) -> AsyncIterator[Any]:
         self.watch()
         options.setdefault("env", self.env)
         if connection is not None and not hasattr(connection, "path"):  # a server that runs
@@ -127,9 +127,7 @@ async def talking(sdk: Sdk, replies: Any, **config: Any) -> AsyncIterator["Talk"
 class Talk:
     """What a scenario works with."""
 
-    def __init__(
-        self, client: CopilotClient, session: Any, heard: Heard, server: ModelServer
-    ) -> None:
+    def __init__(self, client: Any, session: Any, heard: Heard, server: ModelServer) -> None:
         self.client = client
         self.session = session
         self.heard = heard

@@ -138,7 +138,9 @@ def test_the_wiring_of_processors_is_one_visible_list(tmp_path: Any) -> None:
 
     place: Any = SimpleNamespace(folder=SimpleNamespace(path=str(tmp_path)))
     options = SessionOptions(cwd=str(tmp_path), limits=LimitOptions(max_turns=3))
-    names = [type(processor).__name__ for processor in build_processors(place, options, Client())]
+    chosen: Any = SimpleNamespace(fallbacks=())
+    processors = build_processors(place, chosen, options, Client())
+    names = [type(processor).__name__ for processor in processors]
     assert names == [
         "TurnLimit",
         "Steering",
@@ -146,6 +148,8 @@ def test_the_wiring_of_processors_is_one_visible_list(tmp_path: Any) -> None:
         "PlanMode",
         "Permissions",
         "Autopilot",
+        "Progress",
+        "ImageRemoval",
         "Retry",
     ]
 

@@ -216,7 +216,7 @@ async def test_hooks_are_asked_in_order_and_bracketed_by_events(sdk: Sdk) -> Non
     seen: list[str] = []
 
     def on(name: str) -> Any:
-        return lambda given, _: seen.append(name)
+        return lambda *_: seen.append(name)
 
     hooks = {
         "on_user_prompt_submitted": on("userPromptSubmitted"),
@@ -467,9 +467,7 @@ async def test_two_clients_share_a_session_and_the_first_answer_wins(sdk: Sdk) -
         return PermissionDecisionReject()
 
     replies = [bash("echo hi"), DONE]
-    async with talking(
-        sdk, replies, connection=connection, on_permission_request=slow
-    ) as talk:
+    async with talking(sdk, replies, connection=connection, on_permission_request=slow) as talk:
         port = talk.client.runtime_port
         other_connection = RuntimeConnection.for_uri(f"localhost:{port}", connection_token="secret")
         async with sdk.client(other_connection) as other:

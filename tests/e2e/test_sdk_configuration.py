@@ -66,9 +66,9 @@ async def test_a_section_can_be_changed_by_a_function(sdk: Sdk) -> None:
 
 async def test_a_section_that_does_not_exist_is_refused(sdk: Sdk) -> None:
     message = {"mode": "customize", "sections": {"nonsense": {"action": "remove"}}}
-    async with talking(sdk, [DONE], system_message=message) as talk:
+    async with sdk.client() as client:
         with pytest.raises(Exception, match="no section 'nonsense'"):
-            await talk.say("hi")
+            await client.create_session(system_message=message)
 
 
 FILTERS: list[tuple[str, dict[str, Any], set[str]]] = [
@@ -363,7 +363,7 @@ async def test_waiting_prompts_are_listed_and_taken_back(sdk: Sdk) -> None:
         await queue.clear()
         assert (await queue.pending_items()).items == []
         waiting = await talk.session.rpc.tools.list_pending_requests()
-        assert waiting.requests[0].tool_name == "t"
+        assert waiting.items[0].tool_name == "t"
         await talk.session.abort()
 
 
@@ -417,3 +417,35 @@ async def test_nothing_is_discovered_where_nothing_is_loaded(sdk: Sdk) -> None:
         assert await request("agents.discover", {}) == {"agents": []}
         assert await request("skills.discover", {}) == {"skills": [], "errors": []}
         assert await request("instructions.discover", {}) == {"sources": []}
+
+
+async def test_the_client_makes_the_model_calls_itself(sdk: Sdk) -> None:
+    import httpx
+    from copilot.copilot_request_handler import CopilotRequestHandler
+
+    seen: list[str] = []
+
+    class Handler(CopilotRequestHandler):
+        async def send_request(self, request: httpx.Request, ctx: Any) -> httpx.Response:
+            seen.append(str(request.url))
+            request.headers["x-by-client"] = "yes"
+            return await super().send_request(request, ctx)
+
+    options = {"request_handler": Handler()}
+    async with talking(sdk, [use("glob", pattern="*"), DONE], client=options) as talk:
+        assert await talk.say("hi") == "Done."
+        sent = [request.headers["x-by-client"] for request in talk.server.requests]
+        assert sent == ["yes", "yes"]
+    assert seen[0].endswith("/chat/completions")
+
+
+async def test_a_github_token_reaches_githubs_model_service(sdk: Sdk) -> None:
+    async with ModelServer(Script.of([DONE, DONE])) as server:
+        sdk.env |= {"COPILOT_API_URL": server.url, "COPILOT_DEBUG_GITHUB_API_URL": server.url}
+        async with sdk.client(github_token="gho_client") as client:
+            session = await client.create_session(model="scripted")
+            assert (await session.send_and_wait("hi")) is not None
+            own = await client.create_session(model="scripted", github_token="gho_session")
+            assert (await own.send_and_wait("hi")) is not None
+        tokens = [request.headers["authorization"] for request in server.requests]
+    assert tokens == ["Bearer gho_client", "Bearer gho_session"]

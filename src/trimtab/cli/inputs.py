@@ -35,6 +35,8 @@ def build_options(values: Values) -> SessionOptions:
         cwd=cwd,
         model=values.get("model"),
         effort=values.get("effort"),
+        offline="offline" in values,
+        fallback=split(values.get("fallback_model", [])),
         stream=values.get("stream", "on") == "on",
         mode=find_mode(values),
         name=values.get("name"),
@@ -74,7 +76,11 @@ def find_permissions(values: Values, cwd: str) -> PermissionOptions:
         if not os.path.isdir(folder):
             raise UsageError(f"--add-dir {name} is no directory; name one that exists.")
         folders.append(folder)
+    allowed, denied = find_rules(values, "allow"), find_rules(values, "deny")
     return PermissionOptions(
+        allow=allowed,
+        deny=denied,
+        allow_destructive="allow_destructive" in values,
         allow_all_tools=everything or "allow_all_tools" in values,
         allow_all_paths=everything or "allow_all_paths" in values,
         allow_all_urls=everything or "allow_all_urls" in values,
@@ -83,22 +89,55 @@ def find_permissions(values: Values, cwd: str) -> PermissionOptions:
     )
 
 
+def find_rules(values: Values, verb: str) -> tuple[str, ...]:
+    """The rules of one kind of flag; a wrong one is a usage error that names it."""
+    texts: list[str] = values.get(f"{verb}_tool", [])
+    rules = [rule for text in texts for rule in split_rules(text)]
+    rules += [f"url({pattern})" for pattern in split(values.get(f"{verb}_url", []))]
+    if rules:
+        from trimtab.permissions.rules import parse_rules
+
+        parse_rules(rules)
+    return tuple(rules)
+
+
+def split_rules(text: str) -> list[str]:
+    """Rules separated by commas; those in parentheses separate nothing."""
+    rules, depth = [""], 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth <= 0:
+            rules.append("")
+        else:
+            rules[-1] += character
+    return [rule.strip() for rule in rules if rule.strip()]
+
+
 def find_limits(values: Values) -> LimitOptions:
-    delay = os.environ.get("TRIMTAB_RETRY_DELAY_SECONDS", "1")
-    try:
-        retry_delay = float(delay)
-    except ValueError:
-        raise UsageError(
-            f"TRIMTAB_RETRY_DELAY_SECONDS is {delay!r}; set it to a number of seconds."
-        ) from None
     return LimitOptions(
         max_turns=values.get("max_turns"),
         max_tokens=values.get("max_tokens"),
         max_usd=values.get("max_budget_usd"),
         deadline=values.get("deadline"),
         max_continues=values.get("max_autopilot_continues", 5),
-        retry_delay=retry_delay,
+        max_repeats=values.get("max_repeats"),
+        retries=int(find_number("TRIMTAB_RETRIES", 5)),
+        retry_delay=find_number("TRIMTAB_RETRY_DELAY_SECONDS", 1),
+        max_retry_delay=find_number("TRIMTAB_RETRY_MAX_DELAY_SECONDS", 60),
     )
+
+
+def find_number(variable: str, default: float) -> float:
+    text = os.environ.get(variable)
+    if text is None:
+        return default
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1e6:
+        raise UsageError(f"{variable} is {text!r}; set it to a number, or unset it.")
+    return number
 
 
 def split(texts: list[str]) -> tuple[str, ...]:

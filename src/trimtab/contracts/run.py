@@ -127,5 +127,7 @@ class Run(msgspec.Struct, kw_only=True):
     """Set by a tool or a processor: end the run after this turn, for this reason."""
     closing: bool = False
     """Set by a processor: the next call is the last, and no tools are offered in it."""
+    remarks: set[str] = msgspec.field(default_factory=set)
+    """What need not be said to the person a second time."""
     before_idle: Callable[[Stop], Awaitable[None]] | None = None
     """Called when nothing is left to answer, before the session is said to be idle."""

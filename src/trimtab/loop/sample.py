@@ -10,14 +10,16 @@ from trimtab.contracts.events.assistant import (
     AssistantMessageStart,
     AssistantReasoning,
     AssistantReasoningDelta,
+    AssistantTurnRetry,
     AssistantUsage,
 )
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.model import ModelCallFailure, ModelCallStart
 from trimtab.contracts.events.own import ModelCall
+from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.messages import Reasoning, ToolCall
-from trimtab.contracts.provider import ReasoningDelta, Reply, Request, TextDelta
+from trimtab.contracts.provider import ReasoningDelta, Reply, Request, TextDelta, Waiting
 from trimtab.contracts.run import Run
 
 
@@ -65,8 +67,25 @@ class Sampling:
         finally:
             if status == "aborted":
                 self._record_call(status)
+        if reply.substituted:
+            self._tell_substitution(str(reply.model))
         self._record(reply)
         return reply
+
+    def _tell_substitution(self, answered: str) -> None:
+        """Once for each pair: the person chose a model and must know that it is not used."""
+        run = self._run
+        asked = run.options.model
+        if (remark := f"substituted {asked} {answered}") in run.remarks:
+            return
+        run.remarks.add(remark)
+        run.session.emit(
+            SessionWarning(
+                warning_type="model_substituted",
+                message=f"{asked} was asked for, but the service answered with {answered}; choose "
+                "another model or service if that matters.",
+            )
+        )
 
     async def _receive(self) -> Reply:
         run = self._run
@@ -79,13 +98,20 @@ class Sampling:
             stream=run.options.stream,
             effort=run.options.effort,
             max_output_tokens=run.options.max_output_tokens,
-            headers={"x-initiator": self._initiator(), **run.headers},
+            headers={
+                "x-initiator": self._initiator(),
+                "x-interaction-id": run.interaction_id,
+                **run.headers,
+            },
             cache_key=session.id,
         )
         async with aclosing(run.provider.stream(request)) as stream:
             async for item in stream:
                 if isinstance(item, Reply):
                     return item
+                if isinstance(item, Waiting):
+                    self._publish_wait(item)
+                    continue
                 if self._first_token is None:
                     self._first_token = perf_counter()
                 if isinstance(item, TextDelta):
@@ -95,6 +121,17 @@ class Sampling:
         raise ModelError(
             "The model service ended its answer without finishing it; try again.",
             category="transport",
+        )
+
+    def _publish_wait(self, waiting: Waiting) -> None:
+        run = self._run
+        run.session.emit(
+            AssistantTurnRetry(
+                turn_id=str(run.turn),
+                model=run.options.model,
+                reason=waiting.reason,
+                retry_in_seconds=round(waiting.seconds, 3),
+            )
         )
 
     def _publish_reasoning(self, text: str) -> None:

@@ -99,7 +99,10 @@ def _ask_always(analysis: Analysis, policy: Policy) -> Decision | None:
     if analysis.destructive:
         return Decision(verdict="ask", reason=f"It cannot be undone: {analysis.destructive[0]}.")
     for path in analysis.deleted:
-        if not is_inside(os.path.dirname(path.rstrip("/")) or "/", policy.roots):
+        # Of a link the link is deleted, so its folder decides; of `..` that is no folder.
+        name = os.path.basename(path.rstrip("/"))
+        place = path if name in ("", ".", "..") else os.path.dirname(path.rstrip("/"))
+        if not is_inside(place, policy.roots):
             return Decision(verdict="ask", reason=f"It would delete {path}, outside the workspace.")
     return None
 

@@ -4,20 +4,26 @@ import os
 
 import msgspec
 
+from trimtab.config.paths import Home
 from trimtab.contracts.permission import Policy
 from trimtab.contracts.processor import Processor
-from trimtab.contracts.provider import Provider
 from trimtab.contracts.run import Run, RunOptions
+from trimtab.loop.fallback import Fallback, Fallbacks
 from trimtab.loop.processors.autopilot import Autopilot
+from trimtab.loop.processors.images import ImageRemoval
 from trimtab.loop.processors.limits import TurnLimit
 from trimtab.loop.processors.plan_mode import PlanMode
+from trimtab.loop.processors.progress import Progress
 from trimtab.loop.processors.retry import Retry
 from trimtab.loop.processors.steering import Steering
 from trimtab.loop.processors.stop_gate import StopGate
 from trimtab.permissions.processor import Permissions
+from trimtab.permissions.rules import parse_rules
 from trimtab.prompts.assemble import read_text
 from trimtab.prompts.transform import UserContext
+from trimtab.runtime.approvals import KeptApprovals, find_location
 from trimtab.runtime.client_hooks import ClientHooks, HookCaller, StartHooks, end_hook, stop_hook
+from trimtab.runtime.models import Chosen
 from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.surroundings import Surroundings, temp_folder
 from trimtab.runtime.toolset import choose_tools
@@ -35,6 +41,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     folder: SessionFolder
     workspace: LocalWorkspace
     surroundings: Surroundings
+    home: Home | None = None
     resumed: bool = False
 
 
@@ -55,9 +62,7 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def build_run(
-    place: Place, provider: Provider, model: str, options: SessionOptions, client: Client
-) -> Run:
+def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Client) -> Run:
     """The run of a session's main agent."""
     tools = choose_tools(options, client, mode=options.mode)
 
@@ -73,11 +78,11 @@ def build_run(
     run = Run(
         session=place.session,
         inbox=Inbox(place.session),
-        provider=provider,
+        provider=chosen.provider,
         tools=tools,
         specs=tuple(tool.spec for tool in tools.values()),
-        processors=build_processors(place, options, client),
-        options=RunOptions(model=model, stream=options.stream, effort=options.effort),
+        processors=build_processors(place, chosen, options, client),
+        options=RunOptions(model=chosen.model, stream=options.stream, effort=options.effort),
         tool_context=tool_context,
         read_arguments=read_arguments,
         mode=options.mode,
@@ -87,7 +92,9 @@ def build_run(
     return run
 
 
-def build_processors(place: Place, options: SessionOptions, client: Client) -> list[Processor]:
+def build_processors(
+    place: Place, chosen: Chosen, options: SessionOptions, client: Client
+) -> list[Processor]:
     """Who steps into the loop, in order: limits first, permissions last before a tool runs."""
     limits = options.limits
     processors: list[Processor] = []
@@ -100,20 +107,42 @@ def build_processors(place: Place, options: SessionOptions, client: Client) -> l
     processors.append(UserContext())
     if hooks is not None:
         processors.append(StartHooks(hooks, source="resume" if place.resumed else "new"))
-    processors += [PlanMode(place.folder.path), build_permissions(place, options, client)]
+    permissions = build_permissions(place, options, client)
+    processors += [PlanMode(permissions.may_change), permissions]
     if hooks is not None:
         processors.append(StopGate(stop_hook(hooks)))
     processors += [
         Autopilot(read_text("nudge"), limits.max_continues),
-        Retry(limits.retries, limits.retry_delay),
+        Progress(limits.max_repeats),
+        ImageRemoval(),
+        Retry(limits.retries, limits.retry_delay, limits.max_retry_delay, build_fallbacks(chosen)),
     ]
     return processors
 
 
+def build_fallbacks(chosen: Chosen) -> Fallbacks:
+    """The models a run may go on with."""
+    return Fallbacks(
+        [
+            Fallback(provider=one.provider, model=one.model, price=one.price)
+            for one in chosen.fallbacks
+        ]
+    )
+
+
 def build_permissions(place: Place, options: SessionOptions, client: Client) -> Permissions:
     """Who says whether a call may happen."""
-    policy = build_policy(place, options)
-    return Permissions(msgspec.structs.replace(policy, client_judges=client.judges), client.ask)
+    policy = msgspec.structs.replace(build_policy(place, options), client_judges=client.judges)
+    if place.home is None:
+        return Permissions(policy, client.ask)
+    kept = KeptApprovals(place.home.permissions, find_location(options.cwd, place.surroundings))
+    granted = kept.load()
+    policy = msgspec.structs.replace(
+        policy,
+        allow=(*policy.allow, *granted.rules),
+        roots=(*policy.roots, *granted.directories),
+    )
+    return Permissions(policy, client.ask, kept)
 
 
 def build_policy(place: Place, options: SessionOptions) -> Policy:
@@ -122,12 +151,17 @@ def build_policy(place: Place, options: SessionOptions) -> Policy:
     roots = [options.cwd, *chosen.add_dirs, place.folder.path]
     if chosen.temp_dir:
         roots.append(temp_folder())
+    homes = (place.home.config, place.home.state) if place.home else ()
     return Policy(
         cwd=options.cwd,
+        home=place.workspace.resolve("~"),
+        homes=tuple(dict.fromkeys(os.path.realpath(home) for home in homes)),
+        session_folder=place.folder.path,
         roots=tuple(os.path.realpath(root) for root in roots),
         allow_all_tools=chosen.allow_all_tools,
         allow_all_paths=chosen.allow_all_paths,
         allow_all_urls=chosen.allow_all_urls,
-        allow=chosen.allow,
-        deny=chosen.deny,
+        allow_destructive=chosen.allow_destructive,
+        allow=parse_rules(chosen.allow),
+        deny=parse_rules(chosen.deny),
     )

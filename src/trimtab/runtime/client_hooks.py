@@ -11,6 +11,7 @@ import msgspec
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.hook import HookEnd, HookStart
+from trimtab.contracts.events.own import PromptWithdrawn
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.ids import new_id
@@ -90,6 +91,7 @@ class ClientHooks(Processor):
                     originating_message_id=prompt.id or None,
                 )
             )
+            run.session.emit(PromptWithdrawn(message_id=prompt.id, reason=reason))
             return None
         if isinstance(modified := output.get("modifiedPrompt"), str):
             prompt = msgspec.structs.replace(prompt, text=modified)

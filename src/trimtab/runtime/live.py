@@ -187,6 +187,13 @@ class LiveSession:
             self._session.close()
 
     async def _drain(self) -> Stop:
+        """Answer what waits, and what came while the end was being recorded."""
+        stop = await self._drain_once()
+        while not stop.exit_code and self.inbox.pending:
+            stop = await self._drain_once()
+        return stop
+
+    async def _drain_once(self) -> Stop:
         try:
             await self.controls.announce()
             stop = await drain(self._run)

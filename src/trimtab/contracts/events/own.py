@@ -44,3 +44,17 @@ class PromptWithdrawn(EventData, type="trimtab.prompt_withdrawn"):
 
     message_id: str
     reason: str | None = None
+
+
+class RetryWait(EventData, type="trimtab.retry_wait", ephemeral=True):
+    """The countdown of a wait that `assistant.turn_retry` announced, every few seconds."""
+
+    turn_id: str
+    seconds_left: float
+
+
+class ImagesRemoved(EventData, type="trimtab.images_removed"):
+    """A request was too large, so every image before this was taken out of the conversation."""
+
+    count: int
+    reason: str | None = None

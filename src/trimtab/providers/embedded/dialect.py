@@ -111,7 +111,7 @@ class Story:
         if not tools or self.calls >= MOST_CALLS or (self.wrote and self.passed):
             names = ["answer"]
         elif not changing:
-            names = ["view", "bash", "answer"]
+            names = ["answer"] if self.misses or self.calls > 3 else ["view", "bash", "answer"]
         elif self.last == "write" and not self.failed:
             names = ["bash"]
         elif self.last == "bash" and not self.passed and self.files:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from trimtab.contracts.events import assistant, context, system, tool, user
+from trimtab.contracts.events import assistant, context, own, system, tool, user
 from trimtab.contracts.events.envelope import Event
 from trimtab.contracts.messages import (
     AssistantMessage,
@@ -19,6 +19,7 @@ from trimtab.contracts.messages import (
     UserMessage,
 )
 
+NO_IMAGE = "[An image was here; it was removed because the request was too large.]"
 INTERRUPTED = "The execution of this tool, or a previous tool was interrupted."
 
 
@@ -40,6 +41,7 @@ class Conversation:
             "session.compaction_start",
             "session.compaction_complete",
             "session.context_cleared",
+            "trimtab.images_removed",
         )
     )
 
@@ -97,6 +99,12 @@ class Conversation:
             case context.SessionContextCleared():
                 self._close_group()
                 self._messages = []
+            case own.ImagesRemoved():
+                self._messages = [
+                    _without_images(message) if isinstance(message, UserMessage) else message
+                    for message in self._messages
+                ]
+                self._late = [_without_images(message) for message in self._late]
 
     def _add_user(self, message: user.UserMessage) -> None:
         text = (
@@ -170,6 +178,13 @@ class Conversation:
             return
         # Replaced, not changed: a request that is being written still holds the old list.
         self._messages = [UserMessage.of(done.summary_content), *self._messages[cut:]]
+
+
+def _without_images(message: UserMessage) -> UserMessage:
+    if not any(isinstance(part, Image) for part in message.parts):
+        return message
+    parts = [part if isinstance(part, Text) else Text(text=NO_IMAGE) for part in message.parts]
+    return UserMessage(parts=tuple(parts))
 
 
 def _length(message: Message) -> int:

@@ -39,16 +39,18 @@ class Completion:
                 message_id is not None and message_id == self._message_id
             ):
                 self._begun = True
-            case PromptWithdrawn(message_id=message_id) if message_id == self._message_id:
+            case PromptWithdrawn(message_id=message_id) if (
+                message_id == self._message_id and not self._begun
+            ):
                 self._finish(None, aborted=True)
             case AssistantMessage() if self._begun:
                 self._response = (event, line)
-            case SessionError(message=message) if self._begun:
+            case SessionError(message=message):
                 error = RpcError(
                     FAILED, f"Session error: {message}", {"completionEventId": event.id}
                 )
                 self._done.set_exception(error)
-            case SessionIdle(aborted=aborted) if self._begun:
+            case SessionIdle(aborted=aborted) if self._begun or aborted:
                 self._finish(event, aborted=bool(aborted))
 
     def _finish(self, event: Event | None, *, aborted: bool) -> None:

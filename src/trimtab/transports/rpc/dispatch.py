@@ -27,6 +27,7 @@ NAMESPACES = {
     "agents": "discovery",
     "connect": "connection",
     "instructions": "discovery",
+    "llmInference": "inference",
     "models": "models",
     "ping": "connection",
     "runtime": "connection",

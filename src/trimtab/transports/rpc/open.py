@@ -1,6 +1,6 @@
 """Opens sessions for clients: new ones, stored ones, and ones another client has open."""
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -9,6 +9,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionResume
 from trimtab.contracts.events.setup import SessionManagedSettingsResolved
 from trimtab.contracts.ids import timestamp
+from trimtab.providers.service import Service
 from trimtab.runtime.catalog import SessionCatalog
 from trimtab.runtime.options import SessionOptions
 from trimtab.transports.rpc.hosted import HostedSession
@@ -40,7 +41,7 @@ async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
         hosted = HostedSession(session_id, server.tell_updated)
         seat = hosted.join(peer, settings.offer())
         seat.hold()
-        options = equip(hosted, settings, options)
+        options = equip(server, hosted, settings, options)
         live = await server.runtime_for(settings.git_hub_token).create(options, hosted.client())
         hosted.id = live.id
         hosted.use(live)
@@ -82,7 +83,7 @@ async def _reopen(
     hosted = HostedSession(session_id, server.tell_updated)
     seat = hosted.join(peer, settings.offer())
     seat.hold()
-    options = equip(hosted, settings, options)
+    options = equip(server, hosted, settings, options)
     try:
         runtime = server.runtime_for(settings.git_hub_token)
         live = await runtime.resume(session_id, options, hosted.client())
@@ -152,6 +153,7 @@ def apply(hosted: HostedSession, settings: SessionSettings, server: Server) -> N
 
 
 def equip(
+    server: Server,
     hosted: HostedSession,
     settings: SessionSettings,
     options: SessionOptions,
@@ -169,7 +171,29 @@ def equip(
     if found is not None:
         provider, model = found
         options = msgspec.structs.replace(options, provider=provider, model=model)
+    if server.inference is not None:
+        service = _through_client(server, options)
+        options = msgspec.structs.replace(options, provider=service)
     return options
+
+
+def _through_client(server: Server, options: SessionOptions) -> Service:
+    """The same service, called by the client instead of by us."""
+    from trimtab.providers.endpoints import ProviderChoice, from_environment
+    from trimtab.providers.http import HttpClient
+    from trimtab.transports.rpc.inference import ClientHttp
+
+    assert server.inference is not None
+    if isinstance(options.provider, Service):
+        choice = options.provider.choice
+    else:
+        choice = from_environment(server.env) or ProviderChoice(
+            name="copilot",
+            base_url=server.env.get("COPILOT_API_URL") or "https://api.githubcopilot.com",
+            auth="none",
+        )
+    http = ClientHttp(server.inference, server.exchanges, options.session_id or "")
+    return Service(choice, cast(HttpClient, http))
 
 
 def describe(hosted: HostedSession) -> JsonObject:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from trimtab.runtime.archive import Archive
     from trimtab.runtime.runtime import Runtime
     from trimtab.transports.rpc.hosted import HostedSession
+    from trimtab.transports.rpc.inference import Exchange
 
 CLOSING = 4.0
 """Seconds the sessions get to end when the server stops."""
@@ -44,6 +45,8 @@ class Server:
         """Held while a session is opened or closed, so that no id is opened twice."""
         self.foreground: str | None = None
         self.inference: Peer | None = None
+        """The client that makes the model calls of new sessions, if one does."""
+        self.exchanges: dict[str, Exchange] = {}
         self.ended = asyncio.Event()
         self._token = token
         self._idle_timeout = idle_timeout
@@ -184,6 +187,8 @@ class Server:
         self.peers.discard(peer)
         if self.inference is peer:
             self.inference = None
+            for exchange in tuple(self.exchanges.values()):
+                exchange.end("it is gone")
         for hosted in self.sessions.values():
             before, commands = hosted.capabilities, hosted.commands
             if hosted.leave(peer):

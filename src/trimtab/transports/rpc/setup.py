@@ -8,7 +8,7 @@ import msgspec
 
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.prompts.customize import SectionChange, SystemMessageOptions
+from trimtab.prompts.customize import SectionChange, SystemMessageOptions, change_sections
 from trimtab.runtime.catalog import ModelSettings, ProviderSettings
 from trimtab.runtime.options import LimitOptions, PermissionOptions, SessionOptions
 from trimtab.transports.rpc.seats import Offer
@@ -115,6 +115,7 @@ def build_options(settings: SessionSettings, cwd: str, env: Mapping[str, str]) -
 def read_system_message(settings: SystemMessageSettings | None) -> SystemMessageOptions:
     if settings is None:
         return SystemMessageOptions()
+    change_sections({}, dict.fromkeys(settings.sections, SectionChange()))  # are there such?
     sections = {
         name: {"action": override.action, "content": override.content}
         for name, override in settings.sections.items()

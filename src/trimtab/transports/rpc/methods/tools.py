@@ -24,7 +24,7 @@ async def handle_pending(call: Call, params: HandlePending) -> JsonObject:
 
 @methods.on("session.tools.listPendingRequests")
 async def list_pending(call: Call, params: Nothing) -> JsonObject:
-    return {"requests": call.session.open_requests("external_tool.requested")}
+    return {"items": call.session.open_requests("external_tool.requested")}
 
 
 class SetTools(msgspec.Struct):

@@ -1,0 +1,35 @@
+"""`trimtab net`: every address that could be contacted, and why; none is contacted to say so."""
+
+import os
+import sys
+
+from trimtab.contracts.errors import UsageError
+
+HELP = "list every address that could be contacted, and why"
+
+
+def run(argv: list[str]) -> int:
+    if "--help" in argv or "-h" in argv:
+        print("Usage: trimtab net [--json] [--offline]")
+        return 0
+    if unknown := set(argv) - {"--json", "--offline"}:
+        raise UsageError(f"Unknown argument {unknown.pop()!r}; write trimtab net [--json].")
+    from trimtab.config.paths import find_home
+    from trimtab.runtime.sources import Destination, Sources
+
+    offline = "--offline" in argv or os.environ.get("COPILOT_OFFLINE", "").lower() in {"1", "true"}
+    destinations = Sources(os.environ, find_home(os.environ), offline=offline).destinations()
+    if "--json" in argv:
+        import msgspec
+
+        document = msgspec.json.encode({"offline": offline, "destinations": destinations})
+        sys.stdout.write(msgspec.json.format(document, indent=2).decode() + "\n")
+        return 0
+
+    def describe(one: Destination) -> str:
+        way = f" through {one.proxy}" if one.proxy else ""
+        return f"{one.address}{way}\n    {one.why}" + ("" if one.allowed else "; not while offline")
+
+    print("\n".join(map(describe, destinations)) or "Nothing is configured to be contacted.")
+    print("Tools reach other addresses only as a command you allow does. There is no telemetry.")
+    return 0

@@ -1,0 +1,142 @@
+"""`trimtab permissions`: what would be allowed and why, text made harmless, rules suggested."""
+
+import io
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from trimtab.contracts.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+HELP = "explain decisions about commands, suggest rules"
+
+
+def run(argv: list[str]) -> int:
+    try:
+        args = _parser().parse_args(argv)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 2
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogatepass")
+    return {"explain": _explain, "neutralise": _neutralise, "suggest": _suggest}[args.action](args)
+
+
+def _parser() -> "argparse.ArgumentParser":
+    import argparse
+
+    parser = argparse.ArgumentParser(prog="trimtab permissions", description=HELP.capitalize())
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+
+    explain = actions.add_parser("explain", help="say what would happen to a command, and why")
+    explain.add_argument("command", nargs="?", metavar="COMMAND")
+    explain.add_argument("--allow-tool", action="append", default=[], metavar="RULE")
+    explain.add_argument("--deny-tool", action="append", default=[], metavar="RULE")
+    explain.add_argument("--allow-all", "--yolo", action="store_true")
+    explain.add_argument("--allow-destructive", action="store_true")
+    explain.add_argument("--shell", default="bash", help="bash, sh, zsh or powershell")
+    explain.add_argument("--json", action="store_true", help="print one JSON document")
+    explain.add_argument("--jsonl", action="store_true", help="requests on stdin, one a line")
+
+    neutralise = actions.add_parser("neutralise", help="make foreign text safe to show")
+    neutralise.add_argument("--context", choices=("approval", "transcript"), default="transcript")
+    neutralise.add_argument("--jsonl", action="store_true", help='{"text"} in, {"text"} out')
+
+    suggest = actions.add_parser("suggest", help="rules that would have saved questions")
+    suggest.add_argument("--least", type=int, default=2, metavar="N", help="approvals needed")
+    suggest.add_argument("--json", action="store_true", help="print one JSON document")
+    return parser
+
+
+def _explain(args: "argparse.Namespace") -> int:
+    from trimtab.cli.permissions.explain import (
+        CommandRequest,
+        RuleSet,
+        explain_command,
+        explain_line,
+    )
+
+    if args.jsonl:
+        return _answer_lines(explain_line)
+    if args.command is None:
+        raise UsageError("There is no command to explain; give one, or requests with --jsonl.")
+    rules = RuleSet(
+        allow=args.allow_tool,
+        deny=args.deny_tool,
+        allow_all=args.allow_all,
+        allow_destructive=args.allow_destructive,
+    )
+    request = CommandRequest(command=args.command, shell=args.shell, rule_sets={"given": rules})
+    answer = explain_command(request)
+    if args.json:
+        _print_json(answer)
+    else:
+        _print_explanation(args.command, answer)
+    return 0
+
+
+def _print_explanation(command: str, answer: dict[str, Any]) -> None:
+    from trimtab.contracts.text import neutralise
+
+    def show(text: str) -> str:
+        return neutralise(text, "approval")
+
+    print(show(command))
+    for one in answer["commands"]:
+        print(
+            f"  {show(one['identifier'])}: {'only reads' if one['readOnly'] else 'may change things'}"
+        )
+    if answer["hasWriteFileRedirection"]:
+        print("  writes files by redirection")
+    print(f"{answer['decisions']['given']}: {show(answer['reasons']['given'])}")
+
+
+def _neutralise(args: "argparse.Namespace") -> int:
+    import msgspec
+
+    from trimtab.contracts.text import neutralise
+
+    def answer(line: bytes) -> dict[str, Any]:
+        try:
+            request = msgspec.json.decode(line, type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            return {"error": str(error)}
+        return {"text": neutralise(str(request.get("text", "")), args.context)}
+
+    if args.jsonl:
+        return _answer_lines(answer)
+    sys.stdout.write(neutralise(sys.stdin.read(), args.context))
+    return 0
+
+
+def _suggest(args: "argparse.Namespace") -> int:
+    from trimtab.cli.permissions.suggest import suggest
+
+    found = suggest(os.environ, least=args.least)
+    if args.json:
+        _print_json([{"rule": one.rule, "approvals": one.approvals} for one in found])
+    elif not found:
+        print("No question was answered with yes often enough to suggest a rule.")
+    for one in () if args.json else found:
+        print(f"--allow-tool '{one.rule}'  # approved {one.approvals} times")
+    return 0
+
+
+def _answer_lines(answer: Callable[[bytes], dict[str, Any]]) -> int:
+    """One answer for each line, written at once: whoever asks may wait for it."""
+    import msgspec
+
+    lines: Iterable[bytes] = sys.stdin.buffer
+    for line in lines:
+        if line.strip():
+            sys.stdout.buffer.write(msgspec.json.encode(answer(line)) + b"\n")
+            sys.stdout.buffer.flush()
+    return 0
+
+
+def _print_json(value: Any) -> None:
+    import msgspec
+
+    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

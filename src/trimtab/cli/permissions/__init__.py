@@ -1,0 +1,1 @@
+"""What `trimtab permissions` does: explain decisions, neutralise text, suggest rules."""

@@ -1,0 +1,153 @@
+"""Finds out by asking what a model can really do, whatever its service says about it."""
+
+import msgspec
+
+from trimtab.contracts.errors import AuthenticationError, ModelError
+from trimtab.contracts.messages import Image, Text, ToolCall, UserMessage
+from trimtab.contracts.provider import Provider, Reply, Request, ToolSpec
+
+LOCAL_DEFAULT = 4096
+EFFORTS = ("low", "medium", "high", "xhigh", "max")
+_SIZES = (6_000, 30_000)
+_WORD = "pelican "
+_RED_SQUARE = (
+    "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mP4z8BAEmIY1TCqYfhqAACQ+f8B8u7o"
+    "VwAAAABJRU5ErkJggg=="
+)
+_ADD = ToolSpec(
+    name="add",
+    description="Adds two whole numbers.",
+    parameters={
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
+        "required": ["a", "b"],
+    },
+)
+
+
+class Window(msgspec.Struct, frozen=True, kw_only=True):
+    """How many tokens a prompt really can have.
+
+    `limit` is known once a prompt was cut or refused; `accepted` is the largest read whole.
+    """
+
+    accepted: int = 0
+    limit: int | None = None
+    cut: bool = False
+    """Whether a longer prompt was silently cut rather than refused."""
+
+
+class Findings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What was found. None means that it could not be told."""
+
+    model: str
+    tools: bool | None
+    parallel_tools: bool | None
+    images: bool | None
+    efforts: tuple[str, ...]
+    window: Window
+    advice: tuple[str, ...]
+    calls: int
+
+
+class Probe:
+    """Asks one model small questions; costs at most `CALLS` calls."""
+
+    CALLS = 3 + len(EFFORTS) + len(_SIZES)
+
+    def __init__(self, provider: Provider, model: str) -> None:
+        self._provider = provider
+        self._model = model
+        self._calls = 0
+
+    async def run(self) -> Findings:
+        """Raises `ModelError` if the model cannot be asked at all."""
+        one = await self._call("What is 20 + 22? Use the tool.", tools=True)
+        two = await self._call(
+            "What are 1 + 2 and 3 + 4? Call the tool twice at once, in one answer.", tools=True
+        )
+        images = await self._sees()
+        efforts = [effort for effort in EFFORTS if await self._accepts(effort)]
+        window = await self._measure()
+        tools = bool(one and any(_is_sum(call) for call in one.message.tool_calls))
+        return Findings(
+            model=self._model,
+            tools=tools,
+            parallel_tools=bool(two and len(two.message.tool_calls) > 1) if tools else False,
+            images=images,
+            efforts=tuple(efforts),
+            window=window,
+            advice=tuple(_advise(tools, window)),
+            calls=self._calls,
+        )
+
+    async def _call(
+        self, text: str, *, tools: bool = False, image: bool = False, effort: str | None = None
+    ) -> Reply | None:
+        """The answer, or None if the service would not take such a request."""
+        picture = (Image(data=_RED_SQUARE, mime_type="image/png"),) if image else ()
+        request = Request(
+            model=self._model,
+            system="You answer in one word or with a tool call.",
+            messages=(UserMessage(parts=(Text(text=text), *picture)),),
+            tools=(_ADD,) if tools else (),
+            stream=False,
+            effort=effort,
+            max_output_tokens=None if tools else 64,
+        )
+        self._calls += 1
+        try:
+            async for item in self._provider.stream(request):
+                if isinstance(item, Reply):
+                    return item
+        except AuthenticationError:
+            raise
+        except ModelError as error:
+            if error.category in {"invalid", "too_large", "refused"}:
+                return None
+            raise
+        return None
+
+    async def _sees(self) -> bool:
+        reply = await self._call("Which colour has this square?", image=True)
+        return reply is not None and "red" in reply.message.text.lower()
+
+    async def _accepts(self, effort: str) -> bool:
+        return await self._call("Say yes.", effort=effort) is not None
+
+    async def _measure(self) -> Window:
+        """Longer and longer prompts of one-token words; the service's own count tells the rest."""
+        accepted = 0
+        for size in _SIZES:
+            reply = await self._call(f"Say yes. {_WORD * size}")
+            if reply is None:
+                return Window(accepted=accepted, limit=size)
+            counted = reply.usage.input_tokens
+            if counted is None:
+                return Window(accepted=accepted)
+            if counted < size * 0.9:
+                return Window(accepted=accepted, limit=counted, cut=True)
+            accepted = counted
+        return Window(accepted=accepted)
+
+
+def _is_sum(call: ToolCall) -> bool:
+    arguments = call.readable_arguments()
+    return call.name == "add" and isinstance(arguments, dict) and set(arguments) >= {"a", "b"}
+
+
+def _advise(tools: bool, window: Window) -> list[str]:
+    advice = []
+    if not tools:
+        advice.append(
+            "It did not call a tool, so it cannot work as an agent; choose another model."
+        )
+    if window.limit is not None and window.limit <= LOCAL_DEFAULT * 1.05:
+        advice.append(
+            f"Prompts end at about {window.limit:,} tokens, the default of local servers; start "
+            "the server with a larger context (Ollama: OLLAMA_CONTEXT_LENGTH=32768 ollama serve; "
+            "llama.cpp: llama-server -c 32768; LM Studio: context length of the loaded model)."
+        )
+    elif window.cut:
+        advice.append(f"Prompts longer than {window.limit:,} tokens are cut without a word.")
+    return advice

@@ -1,0 +1,134 @@
+"""Model calls that go through a client: it makes the HTTP request, we read the answer."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from trimtab.contracts.errors import ModelError
+from trimtab.contracts.ids import new_id
+from trimtab.transports.rpc.peer import Gone, Peer
+from trimtab.transports.rpc.protocol import RpcError
+
+
+class Head(msgspec.Struct, frozen=True):
+    """The beginning of an answer."""
+
+    status: int
+    headers: dict[str, str]
+
+
+class Exchange:
+    """One request a client makes for us, and as much of the answer as has come."""
+
+    def __init__(self) -> None:
+        self.head: asyncio.Future[Head] = asyncio.get_running_loop().create_future()
+        self._pieces: asyncio.Queue[bytes | ModelError] = asyncio.Queue()
+        self._over = False
+
+    def start(self, head: Head) -> None:
+        if not self.head.done():
+            self.head.set_result(head)
+
+    def add(self, data: bytes) -> None:
+        if data:
+            self._pieces.put_nowait(data)
+
+    def end(self, error: str | None = None) -> None:
+        """No more comes. An error after the head is an error of reading."""
+        failure = ModelError(
+            f"The client could not make the model call: {error}; check its handler.",
+            category="transport",
+        )
+        if not self.head.done():
+            self.head.set_exception(failure)
+        self._pieces.put_nowait(failure if error else b"")
+
+    async def receive(self) -> bytes:
+        if self._over:
+            return b""
+        piece = await self._pieces.get()
+        if isinstance(piece, ModelError):
+            raise piece
+        self._over = not piece
+        return piece
+
+
+class ClientResponse:
+    """An answer as the providers read one."""
+
+    def __init__(self, http: "ClientHttp", request_id: str, exchange: Exchange, head: Head) -> None:
+        self._http = http
+        self._request_id = request_id
+        self._exchange = exchange
+        self.status = head.status
+        self.headers = head.headers
+
+    async def receive(self) -> bytes:
+        return await self._exchange.receive()
+
+    async def read(self, limit: int = 256 * 1024 * 1024) -> bytes:
+        pieces = []
+        while limit > 0 and (data := await self.receive()):
+            pieces.append(data)
+            limit -= len(data)
+        return b"".join(pieces)
+
+    def close(self, *, expect_end: bool = False) -> None:
+        self._http.forget(self._request_id, cancel=not expect_end)
+
+
+class ClientHttp:
+    """Has the place of the HTTP client; every request goes to one SDK client."""
+
+    def __init__(self, peer: Peer, exchanges: dict[str, Exchange], session_id: str) -> None:
+        self._peer = peer
+        self._exchanges = exchanges
+        self._session_id = session_id
+
+    async def request(
+        self, method: str, url: str, headers: Mapping[str, str], body: Sequence[bytes] = ()
+    ) -> ClientResponse:
+        request_id = new_id()
+        exchange = self._exchanges[request_id] = Exchange()
+        try:
+            await self._peer.ask(
+                "llmInference.httpRequestStart",
+                {
+                    "requestId": request_id,
+                    "sessionId": self._session_id,
+                    "method": method,
+                    "url": url,
+                    "headers": {name: [value] for name, value in headers.items()},
+                    "transport": "http",
+                },
+            )
+            text = b"".join(body).decode("utf-8", "replace")
+            await self._send(request_id, {"data": text, "end": True})
+            return ClientResponse(self, request_id, exchange, await exchange.head)
+        except BaseException as error:
+            self.forget(request_id, cancel=isinstance(error, asyncio.CancelledError))
+            if isinstance(error, (Gone, RpcError)):
+                raise ModelError(
+                    f"The client that makes the model calls did not answer ({error}); try again.",
+                    category="transport",
+                ) from None
+            raise
+
+    async def aclose(self) -> None:
+        """Nothing is kept open between requests."""
+
+    def forget(self, request_id: str, *, cancel: bool) -> None:
+        """The answer is not wanted any more."""
+        if self._exchanges.pop(request_id, None) is not None and cancel:
+            params = {"requestId": request_id, "data": "", "cancel": True}
+            asyncio.ensure_future(self._tell(params))  # noqa: RUF006 - the peer's writes are kept
+
+    async def _send(self, request_id: str, part: dict[str, object]) -> None:
+        await self._peer.ask("llmInference.httpRequestChunk", {"requestId": request_id, **part})
+
+    async def _tell(self, params: dict[str, object]) -> None:
+        try:
+            await self._peer.ask("llmInference.httpRequestChunk", params)
+        except (Gone, RpcError):
+            return
