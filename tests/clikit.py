@@ -66,6 +66,7 @@ class Cli:
             "HOME": str(folder),
             "COPILOT_HOME": str(self.home),
             "TRIMTAB_RETRY_DELAY_SECONDS": "0.01",
+            "TRIMTAB_LOCAL_SERVERS": "off",
             "LANG": "C.UTF-8",
         }
 

@@ -63,6 +63,7 @@ class Sdk:
             "HOME": str(folder),
             "LANG": "C.UTF-8",
             "TRIMTAB_RETRY_DELAY_SECONDS": "0.01",
+            "TRIMTAB_LOCAL_SERVERS": "off",
             "TRIMTAB_DEBUG": "1",
         }
 

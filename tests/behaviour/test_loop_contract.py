@@ -138,7 +138,7 @@ def test_the_wiring_of_processors_is_one_visible_list(tmp_path: Any) -> None:
 
     place: Any = SimpleNamespace(folder=SimpleNamespace(path=str(tmp_path)))
     options = SessionOptions(cwd=str(tmp_path), limits=LimitOptions(max_turns=3))
-    chosen: Any = SimpleNamespace(fallbacks=())
+    chosen: Any = SimpleNamespace(model="m", fallbacks=())
     processors = build_processors(place, chosen, options, Client())
     names = [type(processor).__name__ for processor in processors]
     assert names == [
@@ -149,6 +149,7 @@ def test_the_wiring_of_processors_is_one_visible_list(tmp_path: Any) -> None:
         "Permissions",
         "Autopilot",
         "Progress",
+        "ContextUsage",
         "ImageRemoval",
         "Retry",
     ]

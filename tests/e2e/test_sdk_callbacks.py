@@ -212,6 +212,7 @@ async def test_plan_mode_holds_whatever_the_client_allows(sdk: Sdk) -> None:
         assert "Plan mode" in talk.tool_results()[0]
 
 
+@pytest.mark.proves("HOOK-03", "HOOK-04", "HOOK-18", "HOOK-19")
 async def test_hooks_are_asked_in_order_and_bracketed_by_events(sdk: Sdk) -> None:
     seen: list[str] = []
 
@@ -246,6 +247,7 @@ async def test_hooks_are_asked_in_order_and_bracketed_by_events(sdk: Sdk) -> Non
         assert "sessionStart" not in seen
 
 
+@pytest.mark.proves("HOOK-21")
 async def test_a_pre_tool_use_hook_sees_the_arguments(sdk: Sdk) -> None:
     given: list[Any] = []
     hooks = {"on_pre_tool_use": lambda data, _: given.append(data)}
@@ -260,6 +262,7 @@ async def test_a_pre_tool_use_hook_sees_the_arguments(sdk: Sdk) -> None:
 DENIALS = [("with a reason", "not here", "not here"), ("without", None, "No reason provided")]
 
 
+@pytest.mark.proves("HOOK-06", "HOOK-07")
 @pytest.mark.parametrize(("_", "reason", "shown"), DENIALS, ids=[row[0] for row in DENIALS])
 async def test_a_pre_tool_use_hook_can_deny(
     sdk: Sdk, _: str, reason: str | None, shown: str
@@ -275,6 +278,7 @@ async def test_a_pre_tool_use_hook_can_deny(
         assert "permission.requested" not in talk.heard.types
 
 
+@pytest.mark.proves("HOOK-08")
 async def test_a_pre_tool_use_hook_can_change_the_arguments(sdk: Sdk) -> None:
     output = {"modifiedArgs": {"command": "echo changed", "description": "x"}}
     hooks = {"on_pre_tool_use": lambda *_: output}
@@ -285,6 +289,7 @@ async def test_a_pre_tool_use_hook_can_change_the_arguments(sdk: Sdk) -> None:
         assert request.full_command_text == "echo changed"
 
 
+@pytest.mark.proves("HOOK-09")
 async def test_a_post_tool_use_hook_can_change_the_result(sdk: Sdk) -> None:
     output = {"modifiedResult": {"textResultForLlm": "other"}, "additionalContext": "mind this"}
     hooks = {"on_post_tool_use": lambda *_: output}
@@ -309,6 +314,7 @@ async def test_a_failed_tool_has_a_hook_of_its_own(sdk: Sdk) -> None:
         assert talk.prompt() == "try another"
 
 
+@pytest.mark.proves("HOOK-05")
 async def test_a_prompt_hook_can_change_the_prompt(sdk: Sdk) -> None:
     hooks = {"on_user_prompt_submitted": lambda *_: {"modifiedPrompt": "better words"}}
     async with talking(sdk, [DONE], hooks=hooks) as talk:
@@ -341,6 +347,7 @@ async def test_session_start_context_comes_before_the_prompt(sdk: Sdk) -> None:
         assert "words" in users[1]
 
 
+@pytest.mark.proves("HOOK-10")
 async def test_an_agent_stop_hook_sends_the_agent_back_to_work(sdk: Sdk) -> None:
     active: list[bool] = []
 
@@ -362,6 +369,7 @@ async def test_a_hook_that_always_blocks_is_stopped_after_eight(sdk: Sdk) -> Non
         assert talk.server.usage.requests == 9
 
 
+@pytest.mark.proves("HOOK-12")
 async def test_an_error_hook_hears_of_a_failed_call(sdk: Sdk) -> None:
     given: list[Any] = []
     hooks = {"on_error_occurred": lambda data, _: given.append(data)}

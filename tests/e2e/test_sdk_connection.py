@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from importlib.resources import files
 
 import pytest
 
@@ -9,7 +10,9 @@ from clikit import Cli, serving
 from rpckit import Raw, framed, read_frame, request, start_port
 
 
+@pytest.mark.proves("PKG-01")
 async def test_the_handshake_names_protocol_and_version(cli: Cli) -> None:
+    assert (files("trimtab") / "py.typed").is_file()
     server = await Raw.start(cli)
     reply = await server.call("connect", "a-string-id")
     assert reply == {

@@ -15,10 +15,14 @@ from typing import Any
 import msgspec
 
 from trimtab.transports.rpc.dispatch import NAMESPACES
-from trimtab.transports.rpc.framing import frame
+from trimtab.transports.rpc.framing import FrameParser, frame
 from trimtab.transports.rpc.server import Server
 
 EVERY = 250
+KEYS = (
+    *("sessionId", "requestId", "result", "kind", "name", "path", "content", "prompt", "mode"),
+    *("modelId", "tools", "message", "cursor", "eventId", "filter", "", "params"),
+)
 PATIENCE = 20.0
 
 
@@ -27,14 +31,20 @@ class Sink(asyncio.WriteTransport):
 
     def __init__(self) -> None:
         super().__init__()
+        self._parser = FrameParser(strict=True)
         self.bugs: list[str] = []
         self.replies: dict[Any, Any] = {}
+        self.came = asyncio.Event()
         self.events = 0
         self.count = 0
         self.results = 0
 
     def write(self, data: Any) -> None:
-        message = json.loads(bytes(data).split(b"\r\n\r\n", 1)[1])
+        for body in self._parser.feed(bytes(data)):
+            assert isinstance(body, bytes)
+            self._take(json.loads(body))
+
+    def _take(self, message: Any) -> None:
         if "method" in message:
             self.events += 1
             return
@@ -42,6 +52,7 @@ class Sink(asyncio.WriteTransport):
         self.results += "result" in message
         if isinstance(message.get("id"), str):
             self.replies[message["id"]] = message
+            self.came.set()
         error = message.get("error") or {}
         if "Internal error" in error.get("message", ""):
             self.bugs.append(error["message"])
@@ -83,10 +94,7 @@ class Fuzz:
         return {self.key(): self.value(depth + 1) for _ in range(self.random.randrange(5))}
 
     def key(self) -> str:
-        return self.random.choice(
-            ("sessionId", "requestId", "result", "kind", "name", "path", "content", "prompt")
-            + ("mode", "modelId", "tools", "message", "cursor", "eventId", "filter", "", "params")
-        )
+        return self.random.choice(KEYS)
 
     def params(self, method: str) -> Any:
         """Often of the right names and types, so that methods are reached and not only refused."""
@@ -105,7 +113,9 @@ class Fuzz:
 
     def fitting(self, kind: Any) -> Any:
         plain = {
-            str: self.random.choice(("", "a", "../b", self.session, "interactive", "reject", "x.y")),
+            str: self.random.choice(
+                ("", "a", "../b", self.session, "interactive", "reject", "x.y")
+            ),
             int: self.random.choice((0, 1, -1, 3, 10**6)),
             bool: self.random.random() < 0.5,
         }
@@ -132,7 +142,12 @@ class Fuzz:
             return frame(bytes(spoilt))
         if pick < 0.95:
             return self.random.choice(
-                (b"junk\r\n\r\n", b"Content-Length: x\r\n\r\n", b"\r\n\r\n", b"Content-Length: \n\n")
+                (
+                    b"junk\r\n\r\n",
+                    b"Content-Length: x\r\n\r\n",
+                    b"\r\n\r\n",
+                    b"Content-Length: \n\n",
+                )
             )
         return frame(body[: self.random.randrange(len(body))])
 
@@ -166,7 +181,13 @@ async def fuzz(count: int, seed: int) -> dict[str, Any]:
             await server.close_session(session_id)
         await server.close()
         loop.set_exception_handler(None)
-    return {"bugs": sink.bugs, "failures": failures, "hangs": hangs, "replies": sink.count, "results": sink.results}
+    return {
+        "bugs": sink.bugs,
+        "failures": failures,
+        "hangs": hangs,
+        "replies": sink.count,
+        "results": sink.results,
+    }
 
 
 async def open_session(peer: Any, sink: Sink, number: int) -> str:
@@ -189,7 +210,8 @@ async def ask(peer: Any, sink: Sink, request_id: str, method: str, params: Any) 
     peer.data_received(b"\r\n\r\n" + frame(json.dumps(message).encode()))
     async with asyncio.timeout(PATIENCE):
         while request_id not in sink.replies:
-            await asyncio.sleep(0)
+            sink.came.clear()
+            await sink.came.wait()
 
 
 def main() -> int:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -19,7 +20,20 @@ from trimtab.permissions.shell.analysis import Analysis, analyse
 
 STUBS = ("alpha", "beta", "gamma", "delta", "omega")
 REAL = (
-    *("bash", "sh", "env", "timeout", "nice", "nohup", "xargs", "find", "sed", "awk", "cat", "sort"),
+    *(
+        "bash",
+        "sh",
+        "env",
+        "timeout",
+        "nice",
+        "nohup",
+        "xargs",
+        "find",
+        "sed",
+        "awk",
+        "cat",
+        "sort",
+    ),
     *("head", "tail", "stdbuf", "setsid", "ionice", "tr", "uniq", "grep", "wc", "printf", "tee"),
 )
 STUB = '#!/bin/dash\necho "${0##*/}" >> "$STUB_LOG"\necho 1\n'
@@ -81,7 +95,9 @@ class Generator:
 
     def _word(self, depth: int) -> str:
         if depth <= 0 or self._random.random() < 0.5:
-            return self._pick("x", "-n", "'a b'", '"$x"', "*.txt", "a=b", "1", "{a,b}", "~", "#c", "a#b", "''")
+            return self._pick(
+                "x", "-n", "'a b'", '"$x"', "*.txt", "a=b", "1", "{a,b}", "~", "#c", "a#b", "''"
+            )
         inner = self._list(depth - 1)
         quoted = inner.replace("'", "'\\''")
         return self._pick(
@@ -98,14 +114,19 @@ class Generator:
             words.insert(0, self._pick("y=1", f"y=$({self._simple(0)})", "y='a b'", "y[0]=1"))
         if self._random.random() < 0.2:
             target = self._pick("out.txt", "/dev/null", "'o p'", "$PWD/o")
-            words.insert(self._random.randint(0, len(words)), self._pick(">", "2>", ">>", "&>", "2>&1 >") + target)
+            words.insert(
+                self._random.randint(0, len(words)),
+                self._pick(">", "2>", ">>", "&>", "2>&1 >") + target,
+            )
         return " ".join(words)
 
     def _list(self, depth: int) -> str:
         count = self._random.choice((1, 1, 1, 2, 3))
         text = self._statement(depth)
         for _ in range(count - 1):
-            text += self._pick(" ; ", " && ", " || ", " | ", "\n", " & ", ";", "&&", "|", " |& ") + self._statement(depth)
+            text += self._pick(
+                " ; ", " && ", " || ", " | ", "\n", " & ", ";", "&&", "|", " |& "
+            ) + self._statement(depth)
         return text
 
     def _statement(self, depth: int) -> str:
@@ -178,7 +199,7 @@ class Ground:
         self.folder = folder
         self.stubs = folder / "bin"
         self.work = folder / "work"
-        self.log = folder / "started"
+        self._runs = 0
         self.stubs.mkdir()
         self.work.mkdir()
         for name in STUBS:
@@ -191,11 +212,14 @@ class Ground:
 
     def run(self, command: str) -> set[str]:
         """The stubs that a command starts."""
-        self.log.write_text("")
+        # A file for each run: what one leaves behind must not be counted for the next.
+        self._runs += 1
+        log = self.folder / f"started-{self._runs}"
+        log.write_text("")
         env = {
             "PATH": str(self.stubs),
             "STUB_DIR": str(self.stubs),
-            "STUB_LOG": str(self.log),
+            "STUB_LOG": str(log),
             "HOME": str(self.folder),
             "LC_ALL": "C.UTF-8",
         }
@@ -209,18 +233,15 @@ class Ground:
             start_new_session=True,
         )
         try:
-            process.wait(3)
-        except subprocess.TimeoutExpired:
-            pass
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(3)
         finally:
-            try:
+            with suppress(ProcessLookupError):
                 os.killpg(process.pid, 9)
-            except ProcessLookupError:
-                pass
             process.wait()
         for left in self.work.iterdir():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
-        return set(self.log.read_text().split())
+        return set(log.read_text().split())
 
 
 def certain(analysis: Analysis) -> bool:

@@ -48,6 +48,24 @@ class Conversation(Protocol):
         ...
 
 
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens of the next prompt, by what they are for."""
+
+    system: int
+    tools: int
+    conversation: int
+
+
+class Meter(Protocol):
+    """Measures how full the context is, quickly and without waiting for anything."""
+
+    def measure(
+        self, conversation: Conversation, tools: tuple[ToolSpec, ...], counted: int | None
+    ) -> Measured:
+        """`counted` is the service's own count of the last prompt."""
+        ...
+
+
 class Inbox(Protocol):
     """Prompts waiting for the loop."""
 
@@ -99,6 +117,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     parallel_tools: bool = True
     max_output_tokens: int | None = None
     price: Price | None = None
+    prompt_limit: int | None = None
+    """How many tokens a prompt may have, where that is known."""
 
 
 class Run(msgspec.Struct, kw_only=True):

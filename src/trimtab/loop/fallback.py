@@ -19,6 +19,7 @@ class Fallback(msgspec.Struct, frozen=True, kw_only=True):
     provider: Provider
     model: str
     price: Price | None = None
+    prompt_limit: int | None = None
 
 
 class Fallbacks:
@@ -33,7 +34,9 @@ class Fallbacks:
             return False
         chosen, before = self._models.pop(0), run.options
         run.provider = chosen.provider
-        run.options = msgspec.structs.replace(before, model=chosen.model, price=chosen.price)
+        run.options = msgspec.structs.replace(
+            before, model=chosen.model, price=chosen.price, prompt_limit=chosen.prompt_limit
+        )
         run.session.emit(
             SessionWarning(
                 warning_type="model_fallback",

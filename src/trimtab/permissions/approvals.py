@@ -40,24 +40,19 @@ def generalise(access: Access, analysis: Analysis | None) -> JsonObject | None:
 
 def to_rules(approval: Any, source: str) -> tuple[Rule, ...]:
     """The rules that a kept approval stands for; none if it is not understood."""
-    if not isinstance(approval, dict):
-        return ()
+    rules: list[Rule] = []
     match approval:
         case {"kind": "commands", "commandIdentifiers": list(names)}:
-            return tuple(Rule("shell", name, source) for name in names if isinstance(name, str))
-        case {"kind": "write"}:
-            return (Rule("write", None, source),)
+            rules += [Rule("shell", name, source) for name in names if isinstance(name, str)]
+        case {"kind": "write" | "memory" as kind}:
+            rules.append(Rule(kind, None, source))
         case {"kind": "read", "path": str(path)}:
-            return (Rule("read", path, source),)
-        case {"kind": "memory"}:
-            return (Rule("memory", None, source),)
-        case {"kind": "mcp", "serverName": str(server)}:
-            tool = approval.get("toolName")
-            return (Rule(server, tool if isinstance(tool, str) else None, source),)
+            rules.append(Rule("read", path, source))
+        case {"kind": "mcp", "serverName": str(server), "toolName": (str() | None) as tool}:
+            rules.append(Rule(server, tool, source))
         case {"kind": "custom-tool", "toolName": str(name)}:
-            return (Rule("custom-tool", name, source),)
-        case _:
-            return ()
+            rules.append(Rule("custom-tool", name, source))
+    return tuple(rules)
 
 
 def describe_cover(rules: Sequence[Rule]) -> str:

@@ -83,29 +83,39 @@ def _decide_write(access: Access, policy: Policy) -> Decision:
     if refusal := refuse_special(path):
         return Decision(verdict="deny", reason=f"{refusal}; it is not written.")
     if is_in_home(path, policy.homes, policy.session_folder):
-        return Decision(
-            verdict="deny", reason=f"{path} is the agent's own; tools never write there."
-        )
+        reason = f"{path} is the agent's own; tools never write there."
+        return Decision(verdict="deny", reason=reason)
     if rule := _first(r for r in policy.ask if matches_path(r, "write", path, cwd, denies=True)):
         return _asked(rule)
-    deletes = access.detail.get("deletes") is True
-    inside = is_inside(path, policy.roots)
-    if deletes and not inside and not policy.allow_destructive:
+    return _decide_place(access, policy) or _decide_rule(path, policy)
+
+
+def _decide_place(access: Access, policy: Policy) -> Decision | None:
+    """What the place of a file says about writing it."""
+    path, inside = access.target, is_inside(access.target, policy.roots)
+    if access.detail.get("deletes") is True and not inside and not policy.allow_destructive:
         return Decision(verdict="ask", reason=f"It would delete {path}, outside the workspace.")
     if is_own_file(path, policy.session_folder):
         return Decision(verdict="allow", reason="It is a file of the session itself.")
-    if not policy.allow_all_paths:
-        if is_protected(path):
-            return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
-        absolute = [r for r in policy.allow if r.argument and r.argument[:1] in ("/", "~")]
-        named = _first(r for r in absolute if matches_path(r, "write", path, cwd))
-        if named:
-            return _allowed(named)
-        if not inside:
-            return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
+    if policy.allow_all_paths:
+        return None
+    if is_protected(path):
+        return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
+    return None if inside else _decide_outside(path, policy)
+
+
+def _decide_outside(path: str, policy: Policy) -> Decision:
+    """Outside the allowed directories only a rule that names the whole path allows."""
+    absolute = [r for r in policy.allow if r.argument and r.argument[:1] in ("/", "~")]
+    if rule := _first(r for r in absolute if matches_path(r, "write", path, policy.cwd)):
+        return _allowed(rule)
+    return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
+
+
+def _decide_rule(path: str, policy: Policy) -> Decision:
     if policy.allow_all_tools:
         return Decision(verdict="allow", reason="All tools are allowed.")
-    if rule := _first(r for r in policy.allow if matches_path(r, "write", path, cwd)):
+    if rule := _first(r for r in policy.allow if matches_path(r, "write", path, policy.cwd)):
         return _allowed(rule)
     return Decision(verdict="ask", reason=f"No rule allows writing {path}.")
 

@@ -48,16 +48,19 @@ def _find_match(rule: Rule, analysis: Analysis, cwd: str) -> str | None:
     for url in analysis.possible_urls:
         if matches_address(rule, url, denies=True):
             return url
-    written = [path for path in analysis.targets if path is not None]
-    if rule.argument is not None:
-        written += [*analysis.touched, *analysis.deleted]
+    return _find_path(rule, analysis, cwd)
+
+
+def _find_path(rule: Rule, analysis: Analysis, cwd: str) -> str | None:
+    if rule.argument is None:
+        return "writing files" if rule.kind == "write" and analysis.targets else None
+    targets = [path for path in analysis.targets if path is not None]
+    written = [*targets, *analysis.touched, *analysis.deleted]
     for path in written:
         if matches_path(rule, "write", path, cwd, denies=True):
             return f"writing {path}"
-    if rule.kind == "write" and rule.argument is None and analysis.targets:
-        return "writing files"
     for path in (*analysis.reads, *written):
-        if rule.argument is not None and matches_path(rule, "read", path, cwd, denies=True):
+        if matches_path(rule, "read", path, cwd, denies=True):
             return f"reading {path}"
     return None
 
@@ -153,19 +156,23 @@ def _judge_targets(analysis: Analysis, policy: Policy) -> Decision | None:
             return Decision(verdict="ask", reason="It writes a file whose name is not known yet.")
         if is_own_file(path, policy.session_folder):
             continue
-        if is_protected(path) and not policy.allow_all_paths:
-            return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
-        covering = [r for r in policy.allow if matches_path(r, "write", path, policy.cwd)]
-        if not covering:
-            return Decision(verdict="ask", reason=f"No rule allows writing {path}.")
-        named = any(rule.argument and rule.argument[:1] in ("/", "~") for rule in covering)
-        if not (named or policy.allow_all_paths or is_inside(path, policy.roots)):
-            return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
-    if policy.allow_all_paths:
-        return None
-    for path in analysis.touched:
+        if decision := _judge_target(path, policy):
+            return decision
+    for path in () if policy.allow_all_paths else analysis.touched:
         if is_protected(path) and not _belongs_to_git(analysis):
             return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
+    return None
+
+
+def _judge_target(path: str, policy: Policy) -> Decision | None:
+    if is_protected(path) and not policy.allow_all_paths:
+        return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
+    covering = [r for r in policy.allow if matches_path(r, "write", path, policy.cwd)]
+    if not covering:
+        return Decision(verdict="ask", reason=f"No rule allows writing {path}.")
+    named = any(rule.argument and rule.argument[:1] in ("/", "~") for rule in covering)
+    if not (named or policy.allow_all_paths or is_inside(path, policy.roots)):
+        return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
     return None
 
 

@@ -4,6 +4,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable
+from itertools import pairwise
 
 _FOLDED = sys.platform in ("darwin", "win32")
 _PROTECTED_NAMES = frozenset(
@@ -89,7 +90,7 @@ def _is_protected(path: str) -> bool:
     parts = [part.casefold().rstrip(". ") or part for part in path.split(os.sep) if part]
     if any(part in _PROTECTED_NAMES for part in parts):
         return True
-    return any(pair in _PROTECTED_TAILS for pair in zip(parts, parts[1:], strict=False))
+    return any(pair in _PROTECTED_TAILS for pair in pairwise(parts))
 
 
 def refuse_special(path: str) -> str | None:

@@ -1,7 +1,5 @@
 """Permission requests as they stand in events: the fields each kind must have."""
 
-from typing import Any
-
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Policy
 from trimtab.contracts.processor import PendingCall
@@ -48,40 +46,21 @@ def remembered(access: Access, approval: JsonObject | None) -> JsonObject | None
     return approval
 
 
-def _fields(access: Access, pending: PendingCall, analysis: Analysis | None) -> dict[str, Any]:
-    match access.kind:
-        case "shell":
-            assert analysis is not None
-            fields = {"fullCommandText": access.target, **analysis.describe()}
-            warnings = [*analysis.destructive, *analysis.hazards, *analysis.dynamic]
-            if analysis.problem:
-                warnings.append(analysis.problem)
-            return fields | ({"warning": "; ".join(warnings[:3])} if warnings else {})
-        case "write":
-            return {
-                "fileName": access.target,
-                "diff": "",
-                "canOfferSessionApproval": True,
-            }
-        case "read":
-            return {"path": access.target}
-        case "url":
-            return {"url": access.target}
-        case "memory":
-            return {"fact": access.target}
-        case "mcp":
-            name = access.target or pending.tool.spec.name
-            return {
-                "serverName": "",
-                "toolName": name,
-                "toolTitle": name,
-                "readOnly": not access.mutates,
-                "args": pending.args,
-            }
-        case _:
-            spec = pending.tool.spec
-            return {
-                "toolName": access.target or spec.name,
-                "toolDescription": spec.description,
-                "args": pending.args,
-            }
+def _fields(access: Access, pending: PendingCall, analysis: Analysis | None) -> JsonObject:
+    if analysis is not None:
+        warnings = [*analysis.destructive, *analysis.hazards, *analysis.dynamic]
+        warnings += [analysis.problem] if analysis.problem else []
+        warning: JsonObject = {"warning": "; ".join(warnings[:3])} if warnings else {}
+        return {"fullCommandText": access.target, **analysis.describe(), **warning}
+    if access.kind in _TARGETS:
+        return {_TARGETS[access.kind]: access.target, **_CONSTANTS.get(access.kind, {})}
+    name = access.target or pending.tool.spec.name
+    fields: JsonObject = {"toolName": name, "args": pending.args}
+    if access.kind == "mcp":
+        read_only = not access.mutates
+        return fields | {"serverName": "", "toolTitle": name, "readOnly": read_only}
+    return fields | {"toolDescription": pending.tool.spec.description}
+
+
+_TARGETS = {"write": "fileName", "read": "path", "url": "url", "memory": "fact"}
+_CONSTANTS: dict[str, JsonObject] = {"write": {"diff": "", "canOfferSessionApproval": True}}

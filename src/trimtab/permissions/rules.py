@@ -50,7 +50,7 @@ def _find_problem(kind: str, argument: str) -> str | None:
     if kind == "memory":
         return "memory takes no argument; write memory"
     if kind == "shell" and "*" in argument and argument != "*" and not argument.endswith(":*"):
-        return f"a command takes no pattern; write shell({argument.split('*')[0].strip()}:*)"
+        return f"a command takes no pattern; write shell({argument.partition('*')[0].strip()}:*)"
     if kind in ("write", "read") and re.search(r"[*?]", argument):
         return "a path takes no pattern; name one file, or write the kind alone"
     if kind == "url" and parse_pattern(argument) is None:

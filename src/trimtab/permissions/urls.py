@@ -64,9 +64,9 @@ def matches_url(pattern: str, url: str, *, denies: bool = False) -> bool:
         return denies and wanted.host.removeprefix("*.") in url.lower()
     if not _covers_host(wanted.host, given.host, denies=denies):
         return False
-    if not denies and wanted.scheme != "*":
-        if wanted.scheme != given.scheme or wanted.port != given.port:
-            return False
+    same_origin = (wanted.scheme, wanted.port) == (given.scheme, given.port)
+    if not (denies or same_origin or wanted.scheme == "*"):
+        return False
     return _covers_path(wanted.path, given.path)
 
 
@@ -84,8 +84,7 @@ def _covers_path(pattern: str, path: str) -> bool:
         return True
     if re.search(r"(^|/)(\.|%2e){2}(/|$|[?#])", path, re.IGNORECASE):
         return False
-    return (
-        path == pattern
-        or path.startswith(pattern if pattern.endswith("/") else pattern + "/")
-        or (path.startswith((pattern + "?", pattern + "#")))
+    beginning = pattern.rstrip("/")
+    return path in (pattern, beginning) or path.startswith(
+        (f"{beginning}/", f"{beginning}?", f"{beginning}#")
     )

@@ -10,6 +10,7 @@ from trimtab.contracts.processor import Processor
 from trimtab.contracts.run import Run, RunOptions
 from trimtab.loop.fallback import Fallback, Fallbacks
 from trimtab.loop.processors.autopilot import Autopilot
+from trimtab.loop.processors.context_usage import ContextUsage
 from trimtab.loop.processors.images import ImageRemoval
 from trimtab.loop.processors.limits import TurnLimit
 from trimtab.loop.processors.plan_mode import PlanMode
@@ -21,6 +22,8 @@ from trimtab.permissions.processor import Permissions
 from trimtab.permissions.rules import parse_rules
 from trimtab.prompts.assemble import read_text
 from trimtab.prompts.transform import UserContext
+from trimtab.providers.meter import ContextMeter
+from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.approvals import KeptApprovals, find_location
 from trimtab.runtime.client_hooks import ClientHooks, HookCaller, StartHooks, end_hook, stop_hook
 from trimtab.runtime.models import Chosen
@@ -82,7 +85,12 @@ def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Cli
         tools=tools,
         specs=tuple(tool.spec for tool in tools.values()),
         processors=build_processors(place, chosen, options, client),
-        options=RunOptions(model=chosen.model, stream=options.stream, effort=options.effort),
+        options=RunOptions(
+            model=chosen.model,
+            stream=options.stream,
+            effort=options.effort,
+            prompt_limit=chosen.prompt_limit,
+        ),
         tool_context=tool_context,
         read_arguments=read_arguments,
         mode=options.mode,
@@ -114,6 +122,7 @@ def build_processors(
     processors += [
         Autopilot(read_text("nudge"), limits.max_continues),
         Progress(limits.max_repeats),
+        ContextUsage(ContextMeter(chosen.model), DEFAULT),
         ImageRemoval(),
         Retry(limits.retries, limits.retry_delay, limits.max_retry_delay, build_fallbacks(chosen)),
     ]
@@ -124,7 +133,12 @@ def build_fallbacks(chosen: Chosen) -> Fallbacks:
     """The models a run may go on with."""
     return Fallbacks(
         [
-            Fallback(provider=one.provider, model=one.model, price=one.price)
+            Fallback(
+                provider=one.provider,
+                model=one.model,
+                price=one.price,
+                prompt_limit=one.prompt_limit,
+            )
             for one in chosen.fallbacks
         ]
     )

@@ -41,11 +41,13 @@ class SessionStore:
         git: Mapping[str, Any] | None = None,
     ) -> tuple[SessionFolder, EventLog]:
         """A new session with an empty log, held by this process."""
-        if session_id is not None and not is_uuid(session_id):
+        if session_id is not None and not _is_id(session_id):
             raise UsageError(
-                f"{session_id!r} is not a UUID: give one like {new_id()}, or none at all."
+                f"{session_id!r} cannot name a session: use letters, digits, '-', '_' and '.', or "
+                "give none at all."
             )
-        folder = self.folder(session_id.lower() if session_id else new_id())
+        chosen = session_id or new_id()
+        folder = self.folder(chosen.lower() if is_uuid(chosen) else chosen)
         self._make_folder(folder)
         now = timestamp()
         metadata = {
@@ -166,6 +168,12 @@ class SessionStore:
         return SessionNotFound(
             f"There is no session {text!r}.{hint} See `trimtab sessions list` for all of them."
         )
+
+
+def _is_id(text: str) -> bool:
+    """Whether programs may choose this as an id; what the SDKs make up themselves is a UUID."""
+    plain = text.isascii() and text.replace("-", "").replace("_", "").replace(".", "").isalnum()
+    return plain and text[0].isalnum() and len(text) <= 128
 
 
 def _remove_new_folder(folder: SessionFolder) -> None:

@@ -103,7 +103,7 @@ async def test_copilot_api_url_spares_the_question_to_github() -> None:
 
 async def test_an_unknown_model_is_refused_with_names_that_are_like_it() -> None:
     async with account({"replies": [], "models": ["gpt-4.1", "claude-sonnet-4.5"]}) as (copilot, _):
-        with pytest.raises(ModelError, match="did you mean gpt-4.1") as caught:
+        with pytest.raises(ModelError, match=r"did you mean gpt-4\.1") as caught:
             await ask(copilot, "gpt4.1")
         assert caught.value.error_type == "model_not_found"
 

@@ -101,7 +101,7 @@ def test_only_chat_models_that_are_enabled_or_previews_are_offered() -> None:
 
 
 def test_lists_of_other_services_are_read_as_far_as_they_say_something() -> None:
-    shown = [
+    shown: list[dict[str, Any]] = [
         {"id": "gpt-4.1", "owned_by": "openai"},
         {"id": "text-embedding-3-small"},
         {"id": "whisper-1"},

@@ -56,14 +56,14 @@ def test_a_session_is_private_whatever_the_umask(store: SessionStore) -> None:
         assert {mode(entry.path) for entry in os.scandir(folder.path)} == {0o600}
 
 
-def test_a_chosen_id_must_be_a_uuid_and_new(store: SessionStore) -> None:
+def test_a_chosen_id_must_be_a_plain_name_and_new(store: SessionStore) -> None:
     folder, log = store.create(SESSION.upper(), cwd="/", name="mine")
     log.close()
     assert folder.id == SESSION
     assert folder.read_metadata()["name"] == "mine"
     with pytest.raises(ConfigurationError, match=f"--resume={SESSION}"):
         store.create(SESSION, cwd="/")
-    for wrong in ("", "x", "../../etc", SESSION + "0"):
+    for wrong in ("-x", "../../etc", ".hidden", "a b", "é", "x" * 129):
         with pytest.raises(UsageError):
             store.create(wrong, cwd="/")
 

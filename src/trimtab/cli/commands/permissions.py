@@ -85,25 +85,24 @@ def _print_explanation(command: str, answer: dict[str, Any]) -> None:
 
     print(show(command))
     for one in answer["commands"]:
-        print(
-            f"  {show(one['identifier'])}: {'only reads' if one['readOnly'] else 'may change things'}"
-        )
+        effect = "only reads" if one["readOnly"] else "may change things"
+        print(f"  {show(one['identifier'])}: {effect}")
     if answer["hasWriteFileRedirection"]:
         print("  writes files by redirection")
     print(f"{answer['decisions']['given']}: {show(answer['reasons']['given'])}")
 
 
 def _neutralise(args: "argparse.Namespace") -> int:
-    import msgspec
+    import json
 
     from trimtab.contracts.text import neutralise
 
     def answer(line: bytes) -> dict[str, Any]:
         try:
-            request = msgspec.json.decode(line, type=dict[str, Any])
-        except msgspec.DecodeError as error:
-            return {"error": str(error)}
-        return {"text": neutralise(str(request.get("text", "")), args.context)}
+            text = str(json.loads(line)["text"])
+        except (ValueError, TypeError, KeyError) as error:
+            return {"error": f'A request is {{"text": …}}; this is none ({error}).'}
+        return {"text": neutralise(text, args.context)}
 
     if args.jsonl:
         return _answer_lines(answer)
@@ -126,12 +125,12 @@ def _suggest(args: "argparse.Namespace") -> int:
 
 def _answer_lines(answer: Callable[[bytes], dict[str, Any]]) -> int:
     """One answer for each line, written at once: whoever asks may wait for it."""
-    import msgspec
+    import json
 
     lines: Iterable[bytes] = sys.stdin.buffer
     for line in lines:
-        if line.strip():
-            sys.stdout.buffer.write(msgspec.json.encode(answer(line)) + b"\n")
+        if line.strip():  # in ASCII, so that half a surrogate pair is no problem either
+            sys.stdout.buffer.write(json.dumps(answer(line)).encode() + b"\n")
             sys.stdout.buffer.flush()
     return 0
 

@@ -52,14 +52,16 @@ class PathRequest(msgspec.Struct, kw_only=True):
 
 def explain_line(line: bytes) -> dict[str, Any]:
     """The answer to one request as a line of JSON; what is wrong with it is an answer, too."""
+    import json
+
     try:
-        request = msgspec.json.decode(line)
+        request = json.loads(line)
         if not isinstance(request, dict):
             return {"error": "A request is an object with `command`, or with `op` and `path`."}
         if "command" in request:
             return explain_command(msgspec.convert(request, CommandRequest))
         return explain_path(msgspec.convert(request, PathRequest))
-    except (msgspec.DecodeError, UsageError, ValueError) as error:
+    except (msgspec.ValidationError, UsageError, ValueError) as error:
         return {"error": str(error)}
 
 

@@ -11,6 +11,7 @@ from trimtab.loop.fallback import Fallbacks
 
 RETRYABLE = frozenset(("retryable", "overloaded", "rate_limit", "transport"))
 TICK = 5.0
+"""Seconds between two events of a countdown: often enough to see that it lives."""
 
 
 class Retry(Processor):
@@ -25,11 +26,13 @@ class Retry(Processor):
         base_delay: float = 1.0,
         max_delay: float = 60.0,
         fallbacks: Fallbacks | None = None,
+        tick: float = TICK,
     ) -> None:
         self._tries = tries
         self._base_delay = base_delay
         self._max_delay = max_delay
         self._fallbacks = fallbacks or Fallbacks()
+        self._tick = tick
         self._first = 0
 
     async def on_request_error(self, run: Run, error: ModelError, attempt: int) -> bool:
@@ -54,9 +57,9 @@ class Retry(Processor):
                 max_retries=self._tries,
             )
         )
-        while left > TICK:
-            await asyncio.sleep(TICK)
-            left -= TICK
+        while left > self._tick:
+            await asyncio.sleep(self._tick)
+            left -= self._tick
             run.session.emit(RetryWait(turn_id=str(run.turn), seconds_left=round(left, 3)))
         await asyncio.sleep(left)
 

@@ -10,7 +10,12 @@ from trimtab.contracts.events.envelope import JsonObject
 LONGEST = 100_000
 SECONDS = 0.5
 POWERSHELL = frozenset(("powershell", "pwsh", "ps1", "cmd"))
-_PLAIN_ZSH = re.compile(r"[\w ./:@%+,\-'\"|;&\n]*")
+_PLAIN_OTHER = re.compile(r"[\w ./:@%+,\-'\"|;&\n]*")
+_PLAIN_SH = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f]*", re.DOTALL)
+_OWN_SYNTAX = re.compile(
+    r"&>|>&[^\d\s-]|\|&|[<>]\(|<<<|\[\[|\(\(|\$['\"\[]|\{[^}\s]*(,|\.\.)|;;?&|\+=|=\(|\w\[[^\]]*\]="
+    r"|\$\{[^}]*[/^,@!]|[;&]\||&!|(^|[;&|\s])(-\s|function\s|select\s|coproc\s|time\s|let\s)"
+)
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,13 +116,17 @@ def analyse(text: str, cwd: str, home: str = "", shell: str = "bash") -> Analysi
     Judge(analysis, cwd, home).read(text[:LONGEST], seconds=SECONDS)
     if len(text) > LONGEST:
         analysis.problem = "it is too long"
-    if shell.lower() in ("zsh", "fish") and not is_plain_zsh(text):
-        analysis.problem = f"{shell} reads some of it in its own way"
+    if doubt := differs(text, shell):
+        analysis.problem = analysis.problem or doubt
     return analysis
 
 
-def is_plain_zsh(text: str) -> bool:
-    """Whether a text has only such syntax as zsh and bash read alike."""
-    return _PLAIN_ZSH.fullmatch(text) is not None and not re.search(
-        r"[;&]\||&!|(^|[;&|\s])-\s", text
-    )
+def differs(text: str, shell: str) -> str | None:
+    """Why a shell may read a text otherwise than bash does; such a text is not relied on."""
+    name = shell.lower()
+    if name in ("bash", "rbash"):
+        return None
+    plain = _PLAIN_SH if name in ("sh", "dash", "ash", "ksh", "mksh") else _PLAIN_OTHER
+    if plain.fullmatch(text) and not _OWN_SYNTAX.search(text):
+        return None
+    return f"{name} may read some of it in its own way"

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from trimtab.permissions.shell.analysis import differs
 from trimtab.permissions.shell.identify import Name
 from trimtab.permissions.shell.options import Program, find_carrier, read_leading
 from trimtab.permissions.shell.words import UNKNOWN, Argument
@@ -55,7 +57,7 @@ def find_launched(program: str, arguments: Sequence[Argument]) -> Sequence[Argum
 def carry(judge: "Judge", name: Name, rest: Sequence[Argument], stdin: str | None) -> bool:
     """Judge what a carrier starts; whether the carrier itself changes nothing."""
     if name.program in SHELLS:
-        return _carry_shell(judge, rest, stdin)
+        return _carry_shell(judge, name.program, rest, stdin)
     special = _SPECIAL.get(name.program)
     if special is not None:
         return special(judge, rest)
@@ -75,6 +77,9 @@ def _carry_words(judge: "Judge", name: Name, table: Program, rest: Sequence[Argu
     for option in table.strings.split():
         for value in reading.values.get(option.rstrip("="), ()):
             run_script(judge, value)
+        for word, following in pairwise(inner):  # `su USER -c SCRIPT`
+            if word.text == option.rstrip("="):
+                run_script(judge, following)
     if table.assigns:
         inner = _take_assignments(judge, inner)
     unsure = reading.strange or reading.uncertain or any(not a.known for a in inner[: table.skip])
@@ -83,9 +88,8 @@ def _carry_words(judge: "Judge", name: Name, table: Program, rest: Sequence[Argu
         judge.into.dynamic.append(f"what {name.base} starts is not known before it runs")
     if not inner:
         return table.transparent and not unsure
-    if reading.has("-s", "-i", "--shell", "--login") and name.program == "sudo":
-        _run_joined(judge, inner)
-    elif table.joined and not reading.has(*table.joined.split()):
+    starts_shell = name.program == "sudo" and reading.has("-s", "-i", "--shell", "--login")
+    if starts_shell or (table.joined and not reading.has(*table.joined.split())):
         _run_joined(judge, inner)
     else:
         judge.judge_words(_with_input(table, reading.values, inner))
@@ -113,24 +117,31 @@ def _take_assignments(judge: "Judge", words: list[Argument]) -> list[Argument]:
     return words
 
 
-def run_script(judge: "Judge", script: Argument | None) -> None:
+def run_script(judge: "Judge", script: Argument | None, shell: str = "sh") -> None:
     """Judge a string that a shell is to run."""
     if script is None:
         return
     if not script.known or script.many:
         judge.into.dynamic.append("a script is put together only when it runs")
         return
-    judge.read(script.text)
+    read_as(judge, script.text, shell)
 
 
-def _run_joined(judge: "Judge", words: Sequence[Argument]) -> None:
+def read_as(judge: "Judge", text: str, shell: str) -> None:
+    """Judge a script for a shell that may read it otherwise than bash does."""
+    if doubt := differs(text, shell):
+        judge.into.problem = judge.into.problem or doubt
+    judge.read(text)
+
+
+def _run_joined(judge: "Judge", words: Sequence[Argument], shell: str = "sh") -> None:
     if all(word.known and not word.many for word in words):
-        judge.read(" ".join(word.text for word in words))
+        read_as(judge, " ".join(word.text for word in words), shell)
     else:
         judge.into.dynamic.append("a script is put together only when it runs")
 
 
-def _carry_shell(judge: "Judge", rest: Sequence[Argument], stdin: str | None) -> bool:
+def _carry_shell(judge: "Judge", shell: str, rest: Sequence[Argument], stdin: str | None) -> bool:
     words = list(reversed(rest))
     is_script = False
     while words:
@@ -149,10 +160,10 @@ def _carry_shell(judge: "Judge", rest: Sequence[Argument], stdin: str | None) ->
             words[-1:] = []
         is_script = is_script or (text[1:2] != "-" and "c" in text[1:])
     if not words:
-        return _read_input(judge, stdin)
+        return _read_input(judge, shell, stdin)
     script = words[-1]
     if is_script:
-        run_script(judge, script)
+        run_script(judge, script, shell)
         return True
     if not script.known or _STANDARD_INPUT.fullmatch(script.text):
         judge.into.dynamic.append("what a shell runs is not known before it runs")
@@ -160,24 +171,24 @@ def _carry_shell(judge: "Judge", rest: Sequence[Argument], stdin: str | None) ->
     return False
 
 
-def _read_input(judge: "Judge", stdin: str | None) -> bool:
+def _read_input(judge: "Judge", shell: str, stdin: str | None) -> bool:
     if stdin is None or UNKNOWN in stdin:
         judge.into.dynamic.append("a shell runs what it reads")
         return False
-    judge.read(stdin)
+    read_as(judge, stdin, shell)
     return True
 
 
 def _carry_eval(judge: "Judge", rest: Sequence[Argument]) -> bool:
     words = rest[1:] if rest and rest[0].text == "--" else rest
-    _run_joined(judge, words)
+    _run_joined(judge, words, "bash")
     return True
 
 
 def _carry_trap(judge: "Judge", rest: Sequence[Argument]) -> bool:
     words = [word for word in rest if word.text not in ("--", "-p", "-l", "-P")]
     if len(words) > 1 and words[0].text not in ("-", ""):
-        run_script(judge, words[0])
+        run_script(judge, words[0], "bash")
     return True
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from trimtab.permissions.shell.identify import Name
-from trimtab.permissions.shell.options import Program, Reading, find_program, read_options
+from trimtab.permissions.shell.options import Program, find_program, read_options
 from trimtab.permissions.shell.words import Argument
 
 _RM = Program(

@@ -7,6 +7,10 @@ _SED_ADDRESS = re.compile(r"\d+(?:~\d+)?|\$")
 _SED_PLAIN = "=dDgGhHnNpPxzFlL"
 _AWK_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"', re.DOTALL)
 _AWK_REGEX = re.compile(r"/(?:\\.|\[(?:\\.|\]?[^\]\\\n]*)\]|[^/\\\n\[])*/")
+_AWK_COMMENT = re.compile(r"#[^\n]*")
+_AWK_ENDS = (";", "{", "}")
+_AWK_GOES_ON = (",", "&&", "||", "\\")
+_AWK_PRINTS = ("print", "printf")
 _AWK_TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\s+|\|\||&&|[<>=!~+*/%^-]=|\|&|.", re.DOTALL)
 
 
@@ -120,31 +124,28 @@ def awk_is_plain(program: str) -> bool:
         return False
     pos, before, depth, printing = 0, "", 0, False
     while pos < len(program):
-        character = program[pos]
-        if character == "#":
-            end = program.find("\n", pos)
-            pos = len(program) if end < 0 else end
-            continue
         match = _match_awk(program, pos, before)
         if match is None:
             return False
-        token = match[0]
+        found = match[0]
         pos = match.end()
-        if token.isspace() and "\n" not in token:
+        if found[0] == "#" or found.strip(" \t") == "":
             continue
-        if token == "|" or (token in (">", ">>") and printing and depth <= 0):
+        if found == "|" or (found == ">" and printing and depth <= 0):
             return False
-        depth += (token in "([") - (token in ")]")
-        if token in (";", "{", "}") or ("\n" in token and before not in (",", "&&", "||", "\\")):
+        depth += (found in "([") - (found in ")]")
+        if found in _AWK_ENDS or ("\n" in found and before not in _AWK_GOES_ON):
             printing, depth = False, 0
-        elif token in ("print", "printf"):
+        elif found in _AWK_PRINTS:
             printing = True
-        before = token
+        before = found
     return True
 
 
 def _match_awk(program: str, pos: int, before: str) -> "re.Match[str] | None":
     character = program[pos]
+    if character == "#":
+        return _AWK_COMMENT.match(program, pos)
     if character == '"':
         return _AWK_STRING.match(program, pos)
     if character == "/":

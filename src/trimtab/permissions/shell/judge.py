@@ -8,7 +8,8 @@ from trimtab.permissions.shell.carriers import carry, find_launched, is_carrier
 from trimtab.permissions.shell.destruction import find_destruction
 from trimtab.permissions.shell.identify import Name, identify
 from trimtab.permissions.shell.options import Program, Reading, find_program, read_options
-from trimtab.permissions.shell.parser import DECLARATIONS, parse
+from trimtab.permissions.shell.parser import parse
+from trimtab.permissions.shell.parts import DECLARATIONS
 from trimtab.permissions.shell.places import Places
 from trimtab.permissions.shell.reading import is_read_only
 from trimtab.permissions.shell.searchers import SEARCHERS, search_git
@@ -23,6 +24,7 @@ _EVALUATED = re.compile(r"[A-Za-z_]\w*\[[^\]]*(?:\$\(|`|\$\{|<\()")
 _URL = re.compile(r"(?:https?|ftp|wss?)://[^\s'\"<>|;)\]}\0]+", re.IGNORECASE)
 _WRITING = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 _NO_FILES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"))
+_DELETERS = frozenset(("rm", "unlink", "rmdir", "shred"))
 _BUILTIN_TESTS = frozenset(("test", "[", "[["))
 
 
@@ -163,12 +165,13 @@ class Judge:
             self.into.commands.insert(slot, found)
 
     def _judge_program(self, name: Name, arguments: Sequence[Argument], stdin: str | None) -> bool:
+        """Whether a program only reads; what it starts and touches is noted on the way."""
         program, rest = name.program, arguments[1:]
         is_plain = "/" not in arguments[0].text
         if program in self._functions:
             return True
         self.into.destructive += find_destruction(name, rest)
-        if program in ("rm", "unlink", "rmdir", "shred"):
+        if program in _DELETERS:
             self._note_deleted(rest)
         if program in SEARCHERS:
             return SEARCHERS[program](self, rest) and is_plain
@@ -179,22 +182,26 @@ class Judge:
         if program == "git":
             self.into.add_hazards(*name.hazards)
             search_git(self, name.subcommand, rest[name.skipped :])
+        return self._judge_by_table(name, rest) and is_plain
+
+    def _judge_by_table(self, name: Name, rest: Sequence[Argument]) -> bool:
         table = find_program(name.table)
         if table is None:
             self.note_places(rest[name.skipped :], reads=False)
             return False
         if table.informs and len(rest) == 1 and re.fullmatch(table.informs, rest[0].text):
-            return is_plain
-        reading = read_options(table, rest[name.skipped :])
+            return True
+        # Options of git itself stand before the subcommand and were read with its name.
+        reading = read_options(table, rest[name.skipped if name.program == "git" else 0 :])
         self.into.add_hazards(
             *(f"{name.base}: {hazard}" for hazard in reading.hazards), conceals=reading.runs
         )
         for target in reading.targets:
             self.add_target(target)
-        read_only = is_plain and is_read_only(name, table, reading, self.into)
+        read_only = is_read_only(name, table, reading, self.into)
         self._note_operands(table, reading, rest, name, reads=read_only)
-        if program in ("cd", "pushd", "popd"):
-            self.places.change(reading.operands, program)
+        if name.program in ("cd", "pushd", "popd"):
+            self.places.change(reading.operands, name.program)
             if self.places.unknown:
                 self.into.reads.append("/")
         return read_only

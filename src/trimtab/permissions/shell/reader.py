@@ -14,6 +14,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 _BRACED = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])")
 _KEYS = re.compile(r"!?[A-Za-z_][A-Za-z0-9_]*\[[@*]\]\}")
+_PROMPTED = re.compile(r"\[[^\]]*\]@P")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _ANSI = re.compile(
     r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})"
@@ -76,7 +77,7 @@ class Reader:
                 if character in "<>" and self.text[self.pos + 1 : self.pos + 2] == "(":
                     self.pos += 2
                     self.read_substitution()
-                    pieces.append(UNKNOWN)
+                    pieces += [Piece("quoted", "/dev/fd/"), UNKNOWN]
                     continue
                 if not pattern or character not in "()|<>" or (character == ")" and not opened):
                     break
@@ -288,7 +289,7 @@ class Reader:
     def _read_operation(self, name: str) -> None:
         """The rest of an expansion: subscript, operator and words, up to the closing brace."""
         rest = self.text[self.pos : self.pos + 2]
-        if rest == "@P" or re.match(r"\[[^\]]*\]@P", self.text[self.pos :]):
+        if rest == "@P" or _PROMPTED.match(self.text, self.pos):
             self.script.hazards.append("${…@P} runs commands found in a value")
         if rest[:1] == "=" or rest == ":=":
             self.script.assign(name, None)
@@ -296,25 +297,23 @@ class Reader:
             self._note_computed()
         depth = 1
         while depth:
-            if self.pos >= len(self.text):
-                raise Unparsable("an expansion is not closed")
-            character = self.text[self.pos]
+            character = self._take("an expansion is not closed")
+            depth += (character == "{") - (character == "}")
+            self._read_inside(character)
+
+    def _read_inside(self, character: str) -> None:
+        """One character of an expansion, with what it begins."""
+        if character == "\\":
             self.pos += 1
-            if character == "}":
-                depth -= 1
-            elif character == "{":
-                depth += 1
-            elif character == "\\":
-                self.pos += 1
-            elif character in "'\"":
-                self.doubt("an expansion contains quotes")
-            elif character == "`":
-                self._read_backticks(quoted=True)
-            elif character == "$":
-                self._read_dollar([], quoted=True)
-            elif character in "<>" and self.peek() == "(":
-                self.pos += 1
-                self.read_substitution()
+        elif character in "'\"":
+            self.doubt("an expansion contains quotes")
+        elif character == "`":
+            self._read_backticks(quoted=True)
+        elif character == "$":
+            self._read_dollar([], quoted=True)
+        elif character in "<>" and self.peek() == "(":
+            self.pos += 1
+            self.read_substitution()
 
     def _note_computed(self) -> None:
         """Subscripts and offsets are arithmetic."""

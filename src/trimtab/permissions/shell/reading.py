@@ -11,6 +11,7 @@ _LISTING = (
     *("--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged"),
     *("--points-at", "-n"),
 )
+_NO_FILES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "-"))
 _GETTING = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l")
 
 
@@ -24,18 +25,23 @@ def is_read_only(name: Name, table: Program, reading: Reading, into: Analysis) -
     if reading.uncertain and not table.free:
         return False
     operands = reading.operands
-    if 0 <= table.operands < len(operands) or (table.operands >= 0 and reading.uncertain):
+    if table.operands >= 0 and (reading.uncertain or len(operands) > table.operands):
         if table.operands == 1:
             into.add_hazards(f"{name.base} writes its second operand", conceals=False)
         return False
-    if table.words:
-        first = operands[0].text if operands else ""
-        return re.search(table.words, first) is not None
+    first = operands[0].text if operands else ""
+    return re.search(table.words, first) is not None and _operands_are_read(name, reading)
+
+
+def _operands_are_read(name: Name, reading: Reading) -> bool:
+    operands = reading.operands
     match name.table:
         case "git branch" | "git tag":
             return not operands or reading.has(*_LISTING)
         case "git remote":
             return not operands or operands[0].text == "get-url"
+        case "tee":
+            return all(operand.text in _NO_FILES for operand in operands)
         case _:
             return True
 

@@ -26,7 +26,7 @@ class OpenAIChat:
 
     def __init__(self, *, limit_field: str = "max_tokens") -> None:
         self._limit_field = limit_field
-        self._messages = EncodedMessages(lambda _, message: b"," + encode(_message(message)))
+        self._messages = EncodedMessages(lambda _, message: b"," + encode(chat_message(message)))
         self._system: tuple[str, bytes] = ("", b"")
         self._tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
 
@@ -35,7 +35,7 @@ class OpenAIChat:
             system = encode({"role": "system", "content": request.system})
             self._system = (request.system, system)
         if request.tools is not self._tools[0]:
-            tools = b',"tools":' + encode([_tool(spec) for spec in request.tools])
+            tools = b',"tools":' + encode([chat_tool(spec) for spec in request.tools])
             self._tools = (request.tools, tools)
         return [
             encode(self._options(request))[:-1] + b',"messages":[',
@@ -65,7 +65,8 @@ class OpenAIChat:
         return options
 
 
-def _message(message: Message) -> dict[str, Any]:
+def chat_message(message: Message) -> dict[str, Any]:
+    """A message as this wire writes it."""
     if isinstance(message, ToolMessage):
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
     if isinstance(message, AssistantMessage):
@@ -118,7 +119,8 @@ def _call(call: ToolCall) -> dict[str, Any]:
     return encoded | (call.extra or {})
 
 
-def _tool(spec: ToolSpec) -> dict[str, Any]:
+def chat_tool(spec: ToolSpec) -> dict[str, Any]:
+    """A tool as this wire writes it."""
     if spec.format is not None:
         custom = {
             "name": spec.name,

@@ -20,6 +20,8 @@ from trimtab.contracts.messages import (
 )
 
 NO_IMAGE = "[An image was here; it was removed because the request was too large.]"
+PICTURE = 3000
+"""As many characters as cost about what services charge for an image."""
 INTERRUPTED = "The execution of this tool, or a previous tool was interrupted."
 
 
@@ -91,6 +93,12 @@ class Conversation:
                 self.system = content
             case system.SystemNotification(content=content):
                 self._append_user(UserMessage.of(content))
+            case data:
+                self._rewrite(data)
+
+    def _rewrite(self, data: object) -> None:
+        """What changes messages that are there already."""
+        match data:
             case context.SessionCompactionStart():
                 # Never between a message and the results of its calls.
                 self._cut = len(self._messages) - bool(self._open)
@@ -100,11 +108,7 @@ class Conversation:
                 self._close_group()
                 self._messages = []
             case own.ImagesRemoved():
-                self._messages = [
-                    _without_images(message) if isinstance(message, UserMessage) else message
-                    for message in self._messages
-                ]
-                self._late = [_without_images(message) for message in self._late]
+                self._remove_images()
 
     def _add_user(self, message: user.UserMessage) -> None:
         text = (
@@ -172,6 +176,13 @@ class Conversation:
             self._messages += self._late
             self._late = []
 
+    def _remove_images(self) -> None:
+        self._messages = [
+            _without_images(message) if isinstance(message, UserMessage) else message
+            for message in self._messages
+        ]
+        self._late = [_without_images(message) for message in self._late]
+
     def _compact(self, done: context.SessionCompactionComplete) -> None:
         cut, self._cut = self._cut, None
         if not done.success or not done.summary_content or cut is None:
@@ -189,7 +200,7 @@ def _without_images(message: UserMessage) -> UserMessage:
 
 def _length(message: Message) -> int:
     if isinstance(message, UserMessage):
-        return sum(len(p.text if isinstance(p, Text) else p.data) for p in message.parts)
+        return sum(len(p.text) if isinstance(p, Text) else PICTURE for p in message.parts)
     if isinstance(message, AssistantMessage):
         return len(message.text) + sum(len(call.arguments) for call in message.tool_calls)
     return len(message.text)

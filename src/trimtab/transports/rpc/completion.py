@@ -35,6 +35,10 @@ class Completion:
         match event.data:
             case UserMessage(message_id=message_id) if message_id == self._message_id:
                 self._begun = True
+            case UserMessage(source=None, delivery=delivery) if (
+                self._begun and delivery != "steering"
+            ):
+                self._finish(None, aborted=False)  # another prompt's turn: ours is answered
             case SessionWarning(originating_message_id=message_id) if (
                 message_id is not None and message_id == self._message_id
             ):

@@ -55,6 +55,7 @@ NAMESPACES = {
     "session.ui": "ui",
     "session.usage": "metadata",
     "session.workspaces": "workspaces",
+    "sessionFs": "session_files",
     "sessions": "sessions",
     "skills": "discovery",
     "status": "connection",

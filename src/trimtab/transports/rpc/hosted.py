@@ -1,6 +1,7 @@
 """A session that clients share: who sits at it, who is asked what, who hears what."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -56,6 +57,7 @@ class HostedSession:
         self.on_title = on_title
         self.questions = Questions()
         self.seats: list[Seat] = []
+        self.last_event = time.monotonic()
         self.interests: dict[str, str] = {}
         self.settings: JsonObject = {}
         """What clients set and only they read: kept, reported, without effect here."""
@@ -196,6 +198,7 @@ class HostedSession:
         )
 
     def _on_event(self, event: Event, line: bytes) -> None:
+        self.last_event = time.monotonic()
         if event.type in _REQUESTS:
             self._requests[event.data.request_id] = (event, line)
         elif event.type in _ANSWERS:

@@ -47,6 +47,7 @@ class Peer(asyncio.Protocol):
         self._on_closed = on_closed
         self._parser = FrameParser()
         self._out: asyncio.WriteTransport | None = None
+        self._unsent: list[bytes] = []
         self._tasks: dict[str | float, asyncio.Task[None]] = {}
         self._asked: dict[float, asyncio.Future[msgspec.Raw]] = {}
         self._next_id = 0
@@ -85,6 +86,7 @@ class Peer(asyncio.Protocol):
 
     def close(self) -> None:
         """End the connection after what was written has been sent."""
+        self._flush()
         if self._out is not None:
             self._out.close()
         self._end()
@@ -134,8 +136,17 @@ class Peer(asyncio.Protocol):
         return self._out is not None and self._out.get_write_buffer_size() > BACKLOG
 
     def _write(self, body: bytes) -> None:
-        if self._out is not None and not self._out.is_closing():
-            self._out.write(frame(body))
+        """Frames of one turn of the loop go out together: a system call for each costs more."""
+        if self._out is None or self._out.is_closing():
+            return
+        if not self._unsent:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._unsent.append(frame(body))
+
+    def _flush(self) -> None:
+        unsent, self._unsent = self._unsent, []
+        if unsent and self._out is not None and not self._out.is_closing():
+            self._out.write(b"".join(unsent))
 
     def _refuse(self, request_id: str | float | None, error: RpcError) -> None:
         self._write(encode_error(request_id, error))

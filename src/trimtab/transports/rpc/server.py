@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import time
 from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -98,8 +99,7 @@ class Server:
 
     def add(self, hosted: "HostedSession") -> None:
         self.sessions[hosted.id] = hosted
-        hosted.live.subscribe(lambda *_: self._touch(hosted.id))
-        self._touch(hosted.id)
+        self._watch(hosted, self._idle_timeout or ABANDONED)
 
     def times(self, session_id: str) -> JsonObject:
         """When a session began and was last used, and what it is about."""
@@ -195,24 +195,20 @@ class Server:
                 with suppress(TrimtabError):
                     hosted.announce_changes(before, commands)
 
-    def _touch(self, session_id: str) -> None:
-        """Something happened at a session: count its idle time from now."""
-        if timer := self._timers.pop(session_id, None):
-            timer.cancel()
-        hosted = self.sessions.get(session_id)
-        if hosted is not None:
-            loop = asyncio.get_running_loop()
-            seconds = self._idle_timeout or ABANDONED
-            self._timers[session_id] = loop.call_later(seconds, self._expire, session_id)
+    def _watch(self, hosted: "HostedSession", seconds: float) -> None:
+        """Look at a session again after some time, and close it if it was idle all along."""
+        loop = asyncio.get_running_loop()
+        self._timers[hosted.id] = loop.call_later(seconds, self._expire, hosted)
 
-    def _expire(self, session_id: str) -> None:
-        hosted = self.sessions.get(session_id)
-        if hosted is None:
-            return
+    def _expire(self, hosted: "HostedSession") -> None:
+        allowed = self._idle_timeout or ABANDONED
+        left = hosted.last_event + allowed - time.monotonic()
         if hosted.live.busy or (self._idle_timeout is None and hosted.seats):
-            self._touch(session_id)
+            self._watch(hosted, allowed)
+        elif left > 0:
+            self._watch(hosted, left)
         else:
-            self.background(self._close_quietly(session_id))
+            self.background(self._close_quietly(hosted.id))
 
 
 def find_token(env: Mapping[str, str]) -> str | None:

@@ -1,0 +1,43 @@
+"""Width and height of an image in a data URL, from its first bytes."""
+
+import struct
+from base64 import b64decode
+
+_HEAD = 64 * 1024
+
+
+def image_size(url: str) -> tuple[int, int] | None:
+    """None for what is no data URL, no known format, or damaged."""
+    head, comma, text = url.partition(",")
+    if not comma or not head.endswith(";base64"):
+        return None
+    try:
+        data = b64decode(text[:_HEAD])
+        size = _size(data)
+    except (ValueError, struct.error, IndexError):
+        return None
+    return size if size and min(size) > 0 else None
+
+
+def _size(data: bytes) -> tuple[int, int] | None:
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        width, height = struct.unpack_from(">II", data, 16)
+        return width, height
+    if data[:6] in {b"GIF87a", b"GIF89a"}:
+        width, height = struct.unpack_from("<HH", data, 6)
+        return width, height
+    if data[:4] == b"RIFF" and data[8:16] == b"WEBPVP8X":
+        return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
+    return _jpeg_size(data) if data.startswith(b"\xff\xd8") else None
+
+
+def _jpeg_size(data: bytes) -> tuple[int, int] | None:
+    """Walk the segments to the frame header."""
+    at = 2
+    while data[at] == 0xFF:
+        kind, length = data[at + 1], struct.unpack_from(">H", data, at + 2)[0]
+        if 0xC0 <= kind <= 0xCF and kind not in {0xC4, 0xC8, 0xCC}:
+            height, width = struct.unpack_from(">HH", data, at + 5)
+            return width, height
+        at += 2 + length
+    return None

@@ -1,0 +1,101 @@
+"""The official npm client, and the examples of the guide."""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clikit import TRIMTAB, serving
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parents[1] / "examples"
+SCENARIOS = re.findall(r'^    "(.+?)": ', (HERE / "sdk_scenarios.mjs").read_text(), re.MULTILINE)
+WEATHER = [
+    {"tools": [{"name": "weather", "arguments": {"city": "Bonn"}}]},
+    {"text": "Sunny, says the tool."},
+]
+
+
+async def run(*args: str, cwd: Path, env: dict[str, str]) -> str:
+    process = await asyncio.create_subprocess_exec(
+        *args,
+        cwd=cwd,
+        env=env,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(110):
+        out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()[-2000:]
+    return out.decode()
+
+
+def environment(folder: Path, server: Any) -> dict[str, str]:
+    return {
+        "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
+        "HOME": str(folder),
+        "COPILOT_HOME": str(folder / "state"),
+        "COPILOT_PROVIDER_BASE_URL": server.base_url,
+        "COPILOT_MODEL": "scripted",
+        "TRIMTAB": TRIMTAB,
+    }
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the npm client in it."""
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed here")
+    folder = tmp_path_factory.mktemp("npm")
+    flags = ["--no-audit", "--no-fund", "--silent", "--omit=optional"]
+    asyncio.run(
+        run("npm", "install", *flags, "@github/copilot-sdk", cwd=folder, env=dict(os.environ))
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def outcomes(package: Path) -> dict[str, str | None]:
+    """What became of each scenario; all of them run in one process, one after another."""
+
+    async def play() -> str:
+        for name in ("project", "state"):
+            (package / name).mkdir()
+        shutil.copy(HERE / "sdk_scenarios.mjs", package)
+        async with serving([{"text": "unused"}]) as server:
+            env = environment(package, server) | {
+                "MODEL": server.url,
+                "PROJECT": str(package / "project"),
+                "STATE": str(package / "state"),
+            }
+            return await run("node", "sdk_scenarios.mjs", cwd=package, env=env)
+
+    lines = [json.loads(line) for line in asyncio.run(play()).splitlines()]
+    return {line["name"]: line["error"] for line in lines}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_with_the_npm_client(outcomes: dict[str, str | None], name: str) -> None:
+    assert outcomes[name] is None
+
+
+async def test_the_python_example_runs(tmp_path: Path) -> None:
+    async with serving(WEATHER) as server:
+        env = environment(tmp_path, server)
+        out = await run(sys.executable, str(EXAMPLES / "copilot_sdk.py"), cwd=tmp_path, env=env)
+        assert out == "Sunny, says the tool.\n"
+        assert "It is sunny in Bonn." in str(server.requests[-1].json)
+
+
+async def test_the_typescript_example_runs(package: Path, tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "copilot_sdk.ts", package / "example.mjs")  # its types are inferred
+    async with serving(WEATHER) as server:
+        out = await run("node", "example.mjs", cwd=package, env=environment(tmp_path, server))
+        assert out == "Sunny, says the tool.\n"

@@ -1,0 +1,177 @@
+"""What happens when a model call fails: waits that are seen, other models, smaller requests."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loopkit import EchoTool, call, drained, make_run
+from trimtab.contracts.errors import AuthenticationError, ModelError
+from trimtab.contracts.messages import Image, ToolCall, UserMessage
+from trimtab.contracts.processor import PendingCall
+from trimtab.contracts.provider import Price
+from trimtab.contracts.run import Prompt
+from trimtab.contracts.tool import ToolResult
+from trimtab.loop.fallback import Fallback, Fallbacks
+from trimtab.loop.processors.images import ImageRemoval
+from trimtab.loop.processors.progress import Progress
+from trimtab.loop.processors.retry import Retry
+from trimtab.providers.script import Script
+from trimtab.providers.scripted import ScriptedProvider
+
+PICTURE = {"type": "blob", "data": "aGk=", "mimeType": "image/png", "displayName": "a.png"}
+
+
+def other(replies: Any, model: str = "other") -> Fallback:
+    price = Price(input=1, output=1)
+    return Fallback(provider=ScriptedProvider(Script.of(replies)), model=model, price=price)
+
+
+async def test_a_wait_says_how_long_it_is_and_which_retry_it_leads_to() -> None:
+    run = make_run([{"error": 503}, "ok"], "go", processors=[Retry(3, 0.01)])
+    session = await drained(run)
+    (retry,) = session.of("assistant.turn_retry")
+    assert (retry.retry, retry.max_retries) == (1, 3)
+    assert 0 < retry.retry_in_seconds <= 0.01
+    assert "Retry 1 of 3" in retry.reason
+
+
+async def test_a_long_wait_is_counted_down_and_the_services_wish_is_kept() -> None:
+    failure = {"error": {"status": 429, "headers": {"retry-after-ms": "350"}}}
+    run = make_run([failure, "ok"], "go", processors=[Retry(3, 0.001, tick=0.1)])
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    session = await drained(run)
+    assert loop.time() - started >= 0.34
+    assert session.of("assistant.turn_retry")[0].retry_in_seconds == 0.35
+    assert [tick.seconds_left for tick in session.of("trimtab.retry_wait")] == [0.25, 0.15, 0.05]
+
+
+async def test_without_a_list_there_is_no_other_model() -> None:
+    run = make_run([{"error": 503, "repeat": "forever"}], "go", processors=[Retry(1, 0.0)])
+    with pytest.raises(ModelError):
+        await drained(run)
+
+
+async def test_a_model_that_cannot_answer_is_followed_by_the_next_one_named() -> None:
+    fallbacks = Fallbacks([other([{"error": 503, "repeat": "forever"}], "b"), other(["ok"], "c")])
+    run = make_run(
+        [{"error": 503, "repeat": "forever"}], "go", processors=[Retry(1, 0.0, fallbacks=fallbacks)]
+    )
+    session = await drained(run)
+    changes = [(c.previous_model, c.new_model, c.cause) for c in session.of("session.model_change")]
+    assert changes == [("scripted", "b", "fallback"), ("b", "c", "fallback")]
+    assert len(session.of("trimtab.model_call")) == 5, "each model has its tries"
+    assert session.of("assistant.message")[0].model == "c"
+    assert run.options.price == Price(input=1, output=1)
+    assert {w.warning_type for w in session.of("session.warning")} == {"model_fallback"}
+
+
+@pytest.mark.parametrize("status", [401, 400, 413])
+async def test_an_error_that_another_model_would_have_too_ends_the_run(status: int) -> None:
+    fallbacks = Fallbacks([other(["ok"])])
+    run = make_run([{"error": status}], "go", processors=[Retry(3, 0.0, fallbacks=fallbacks)])
+    with pytest.raises(ModelError) as caught:
+        await drained(run)
+    assert isinstance(caught.value, AuthenticationError) == (status == 401)
+    session: Any = run.session
+    assert len(session.of("trimtab.model_call")) == 1
+
+
+@pytest.mark.proves("LOOP-20")
+async def test_a_request_that_is_too_large_is_made_again_without_images() -> None:
+    prompt = Prompt(text="look", id="1", attachments=(PICTURE, PICTURE))
+    run = make_run([{"error": 413}, "ok"], prompt, processors=[ImageRemoval(), Retry()])
+    session = await drained(run)
+    provider: Any = run.provider
+    first, second = (request.messages[0] for request in provider.requests)
+    assert sum(isinstance(part, Image) for part in first.parts) == 2
+    assert isinstance(second, UserMessage)
+    assert not any(isinstance(part, Image) for part in second.parts)
+    assert "removed" in str(second.parts[-1])
+    (removed,) = session.of("trimtab.images_removed")
+    assert removed.count == 2
+
+
+@pytest.mark.proves("LOOP-20")
+async def test_a_request_that_is_too_large_without_images_ends_with_advice() -> None:
+    prompt = Prompt(text="look", id="1", attachments=(PICTURE,))
+    replies = [{"error": 413, "repeat": "forever"}]
+    run = make_run(replies, prompt, processors=[ImageRemoval(), Retry()])
+    with pytest.raises(ModelError, match="compact it or start a new session"):
+        await drained(run)
+    provider: Any = run.provider
+    assert len(provider.requests) == 2
+
+
+async def test_an_answer_from_another_model_is_told_once() -> None:
+    replies = [
+        {"model": "cheap-model", "tools": [call(text="a")]},
+        {"model": "cheap-model", "text": "ok"},
+    ]
+    session = await drained(make_run(replies, "go", tools=[EchoTool()]))
+    (warning,) = session.of("session.warning")
+    assert warning.warning_type == "model_substituted"
+    assert "cheap-model" in warning.message
+
+
+async def test_an_answer_from_the_model_under_its_dated_name_is_no_substitution() -> None:
+    session = await drained(make_run([{"model": "scripted-2026-01-01", "text": "ok"}], "go"))
+    assert not session.of("session.warning")
+
+
+async def test_the_same_call_with_the_same_result_ends_an_autopilot_run() -> None:
+    run = make_run(
+        {"replies": [], "otherwise": {"tools": [call(text="a")]}},
+        "go",
+        tools=[EchoTool()],
+        processors=[Progress()],
+        mode="autopilot",
+    )
+    session = await drained(run)
+    assert run.stop is not None
+    assert (run.stop.reason, run.stop.exit_code) == ("no_progress", 3)
+    assert len(session.of("tool.execution_start")) == 25
+    assert session.of("session.warning")[-1].warning_type == "no_progress"
+
+
+async def test_going_round_between_two_calls_is_no_progress_either() -> None:
+    replies = [{"tools": [call(text="a")]}, {"tools": [call(text="b")]}] * 50
+    run = make_run(replies, "go", tools=[EchoTool()], processors=[Progress(4)])
+    session = await drained(run)
+    assert run.stop is not None
+    assert run.stop.reason == "no_progress"
+    assert len(session.of("tool.execution_start")) == 7
+
+
+async def test_without_autopilot_or_the_flag_nobody_counts() -> None:
+    replies = [*[{"tools": [call(text="a")]}] * 40, "done"]
+    for processor in (Progress(), Progress(0)):
+        run = make_run(replies, "go", tools=[EchoTool()], processors=[processor])
+        await drained(run)
+        assert run.stop is not None
+        assert run.stop.exit_code == 0
+
+
+@given(st.integers(0, 9), st.integers(2, 10), st.booleans())
+def test_two_hundred_similar_edits_are_never_stopped(
+    checks: int, limit: int, same_result: bool
+) -> None:
+    """Each edit differs a little; between them the same check fails in the same way."""
+    progress, run = Progress(limit), make_run([], mode="autopilot")
+
+    async def happen(name: str, text: str, result: str) -> None:
+        asked = ToolCall(id="1", name=name, arguments=f'{{"text": "{text}"}}')
+        pending = PendingCall(call=asked, tool=EchoTool(name), args={"text": text})
+        await progress.after_tool(run, pending, ToolResult(text=result))
+
+    async def work() -> None:
+        for number in range(200):
+            await happen("edit", f"line {number}", "edited" if same_result else f"{number}")
+            for _ in range(min(checks, limit - 2)):
+                await happen("check", "all", "1 failed")
+
+    asyncio.run(work())
+    assert run.stop is None

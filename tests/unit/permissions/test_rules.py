@@ -1,0 +1,235 @@
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from permissionkit import POLICY, rules
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.permission import Policy
+from trimtab.contracts.tool import Access
+from trimtab.permissions.decide import decide
+from trimtab.permissions.rules import parse_rule
+from trimtab.permissions.urls import matches_url
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "argument"),
+    [
+        ("shell", "shell", None),
+        ("shell(*)", "shell", None),
+        ("shell(git push)", "shell", "git push"),
+        ("shell(git:*)", "shell", "git:*"),
+        (" write(src/a b.py) ", "write", "src/a b.py"),
+        ("read(/etc/hosts)", "read", "/etc/hosts"),
+        ("url(https://*.example.com)", "url", "https://*.example.com"),
+        ("memory", "memory", None),
+        ("github(create_issue)", "github", "create_issue"),
+        ("my_tool", "my_tool", None),
+    ],
+)
+def test_rules_are_read(text: str, kind: str, argument: str | None) -> None:
+    rule = parse_rule(text, "test")
+    assert (rule.kind, rule.argument, rule.source) == (kind, argument, "test")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "(x)", "shell(", "shell)", "shell()", "shell(git *)", "shell(g*t)", "write(*.py)"),
+        *("memory(x)", "url(a b)", "url(https://)", "shell(x) y", "-x", "read(a?)"),
+    ],
+)
+def test_a_wrong_rule_is_an_error_that_names_it(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_rule(text)
+    assert repr(text) in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("pattern", "url", "matches"),
+    [
+        ("example.com", "https://example.com/x", True),
+        ("example.com", "http://example.com/x", False),
+        ("http://example.com", "http://example.com", True),
+        ("example.com", "https://www.example.com", False),
+        ("*.example.com", "https://www.example.com", True),
+        ("*.example.com", "https://example.com", False),
+        ("*.example.com", "https://evilexample.com", False),
+        ("example.com", "https://example.com.evil.test", False),
+        ("example.com", "https://example.com@evil.test/", False),
+        ("example.com", "https://evil.test/example.com", False),
+        ("example.com", "https://evil.test\\@example.com", False),
+        ("example.com", "https://example.com:8443/", False),
+        ("https://example.com:8443", "https://example.com:8443/", True),
+        ("example.com", "HTTPS://EXAMPLE.COM./", True),
+        ("example.com/docs", "https://example.com/docs/a", True),
+        ("example.com/docs", "https://example.com/docs2", False),
+        ("example.com/docs", "https://example.com/docs/../x", False),
+        ("example.com/docs/*", "https://example.com/docs?x=1", True),
+        ("*", "http://anything.test", True),
+        ("https://*", "https://anything.test", True),
+        ("https://*", "http://anything.test", False),
+    ],
+)
+def test_address_patterns(pattern: str, url: str, matches: bool) -> None:
+    assert matches_url(pattern, url) is matches
+
+
+@pytest.mark.parametrize(
+    ("pattern", "url"),
+    [
+        ("evil.test", "http://evil.test:99/x"),
+        ("*.evil.test", "https://evil.test"),
+        ("evil.test", "https://a@evil.test/"),
+        ("evil.test", "https://x.test\\@evil.test"),
+    ],
+)
+def test_a_denied_address_is_denied_by_every_protocol_and_port(pattern: str, url: str) -> None:
+    policy = msgspec.structs.replace(POLICY, allow_all_urls=True, deny=rules(f"url({pattern})"))
+    assert decide(Access(kind="url", target=url), policy).verdict == "deny"
+
+
+def test_tools_are_allowed_by_server_and_name() -> None:
+    call = Access(kind="mcp", target="x", detail={"serverName": "hub", "toolName": "make"})
+    custom = Access(kind="custom-tool", target="deploy")
+    for access, allow, verdict in [
+        (call, (), "ask"),
+        (call, ("hub",), "allow"),
+        (call, ("hub(make)",), "allow"),
+        (call, ("hub(other)",), "ask"),
+        (custom, ("deploy",), "allow"),
+        (custom, ("deplo",), "ask"),
+        (Access(kind="memory", target="x"), ("memory",), "allow"),
+    ]:
+        policy = msgspec.structs.replace(POLICY, allow=rules(*allow))
+        assert decide(access, policy).verdict == verdict
+        denied = msgspec.structs.replace(policy, deny=rules(*allow), allow_all_tools=True)
+        assert decide(access, denied).verdict == (
+            "deny" if allow and verdict == "allow" else "allow"
+        )
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Policy:
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    for folder in (inside / "src", inside / ".git", outside):
+        folder.mkdir(parents=True)
+    (outside / "secret").write_text("x")
+    (inside / "a.py").write_text("x")
+    (inside / "link").symlink_to(outside)
+    (inside / "dangling").symlink_to(outside / "new")
+    (inside / "friend").symlink_to(inside / "a.py")
+    os.mkfifo(inside / "pipe")
+    return Policy(cwd=str(inside), roots=(str(inside),))
+
+
+@pytest.mark.parametrize(
+    ("path", "verdict"),
+    [
+        ("a.py", "allow"),
+        ("src/new/deep.py", "allow"),
+        ("friend", "allow"),
+        (".", "allow"),
+        ("../outside/secret", "ask"),
+        ("link/secret", "ask"),
+        ("link/new/file", "ask"),
+        ("dangling", "ask"),
+        ("src/../../outside/secret", "ask"),
+        ("../inside2", "ask"),
+        ("pipe", "deny"),
+        ("/proc/self/environ", "deny"),
+        ("/proc/self/root/etc/hosts", "deny"),
+        ("/dev/sda", "deny"),
+        ("/dev/null", "deny"),
+        ("/etc/hosts", "ask"),
+    ],
+)
+def test_reading_is_decided_by_where_a_path_leads(place: Policy, path: str, verdict: str) -> None:
+    access = Access(kind="read", target=os.path.join(place.cwd, path), mutates=False)
+    assert decide(access, place).verdict == verdict
+    everywhere = msgspec.structs.replace(place, allow_all_paths=True)
+    expected = "allow" if verdict == "ask" else verdict
+    assert decide(access, everywhere).verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "allow", "verdict"),
+    [
+        ("a.py", (), "ask"),
+        ("a.py", ("write",), "allow"),
+        ("a.py", ("write(a.py)",), "allow"),
+        ("src/b.py", ("write(src/b.py)",), "allow"),
+        ("src/b.py", ("write(b.py)",), "allow"),
+        ("src/b.py", ("write(rc/b.py)",), "ask"),
+        ("friend", ("write(friend)",), "ask"),
+        ("friend", ("write(a.py)",), "allow"),
+        ("link/secret", ("write",), "ask"),
+        ("link/secret", ("write(link/secret)",), "ask"),
+        ("dangling", ("write",), "ask"),
+        ("/etc/hosts", ("write",), "ask"),
+        ("/etc/hosts", ("write(hosts)",), "ask"),
+        ("/etc/hosts", ("write(/etc/hosts)",), "allow"),
+        (".git/config", ("write",), "ask"),
+        (".git/hooks/pre-commit", ("write(pre-commit)",), "ask"),
+        (".gitmodules", ("write",), "ask"),
+        (".vscode/tasks.json", ("write",), "ask"),
+        (".VSCode/tasks.json", ("write",), "ask"),
+        (".idea/x", ("write",), "ask"),
+        (".mcp.json", ("write",), "ask"),
+        (".bashrc", ("write",), "ask"),
+        (".github/hooks/x.json", ("write",), "ask"),
+        (".github/workflows/ci.yml", ("write",), "allow"),
+        (".claude/settings.json", ("write",), "ask"),
+        ("sub/.agents/x", ("write",), "ask"),
+        ("src/../.git/config", ("write",), "ask"),
+        ("pipe", ("write",), "deny"),
+        ("/dev/sda", ("write",), "deny"),
+    ],
+)
+def test_writing_is_decided_by_place_and_rule(
+    place: Policy, path: str, allow: tuple[str, ...], verdict: str
+) -> None:
+    access = Access(kind="write", target=os.path.join(place.cwd, path))
+    decision = decide(access, msgspec.structs.replace(place, allow=rules(*allow)))
+    assert decision.verdict == verdict, decision.reason
+
+
+def test_protected_paths_are_asked_about_unless_all_paths_are_allowed(place: Policy) -> None:
+    access = Access(kind="write", target=os.path.join(place.cwd, ".git/config"))
+    tools = msgspec.structs.replace(place, allow_all_tools=True)
+    assert decide(access, tools).verdict == "ask"
+    assert decide(access, msgspec.structs.replace(tools, allow_all_paths=True)).verdict == "allow"
+
+
+def test_the_agents_own_folder_is_never_written(place: Policy) -> None:
+    home = os.path.join(place.cwd, ".home")
+    session = os.path.join(home, "session-state", "1")
+    policy = msgspec.structs.replace(
+        place, homes=(home,), session_folder=session, allow_all_tools=True, allow_all_paths=True
+    )
+    for name, verdict in [
+        (os.path.join(home, "settings.json"), "deny"),
+        (os.path.join(session, "events.jsonl"), "deny"),
+        (os.path.join(session, "plan.md"), "allow"),
+        (os.path.join(session, "files", "x"), "allow"),
+        (os.path.join(session, "files", "..", "events.jsonl"), "deny"),
+    ]:
+        assert decide(Access(kind="write", target=name), policy).verdict == verdict
+
+
+def test_deleting_outside_is_asked_about_even_if_all_is_allowed(place: Policy) -> None:
+    policy = msgspec.structs.replace(place, allow_all_tools=True, allow_all_paths=True)
+    outside = Access(kind="write", target="/etc/hosts", detail={"deletes": True})
+    assert decide(outside, policy).verdict == "ask"
+    freely = msgspec.structs.replace(policy, allow_destructive=True)
+    assert decide(outside, freely).verdict == "allow"
+
+
+def test_deny_rules_cover_files_in_a_denied_folder_also_through_links(place: Policy) -> None:
+    policy = msgspec.structs.replace(
+        place, allow_all_tools=True, allow_all_paths=True, deny=rules("write(src)", "read(secret)")
+    )
+    for kind, path in [("write", "src/x"), ("write", "src"), ("read", "link/secret")]:
+        access = Access(kind=kind, target=os.path.join(place.cwd, path))  # type: ignore[arg-type]
+        assert decide(access, policy).verdict == "deny"

@@ -1,0 +1,10 @@
+"""The analysis against a real bash, at the size of a test run."""
+
+from properties.shell_fuzz import fuzz
+
+
+def test_bash_starts_nothing_that_the_analysis_does_not_name() -> None:
+    figures = fuzz(300, "suite")
+    assert figures.misses == []
+    assert figures.certain >= 60
+    assert figures.started >= 60
