@@ -41,7 +41,7 @@ async def main(host: str, port: str, kind: str, path: str) -> None:
             messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
 
 
-async def read_reply(reader: asyncio.StreamReader) -> list[dict[str, object]]:
+async def read_reply(reader: "asyncio.StreamReader") -> list[dict[str, object]]:
     head = await reader.readuntil(b"\r\n\r\n")
     chunks = []
     if b"chunked" in head.lower():

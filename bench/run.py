@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from connect import bare_ms, connect_ms
 from measure import Spent, TimedServer, install, installed_mb, spawn, turns
 
 FLOOR = Path(__file__).with_name("floor.py")
@@ -161,6 +162,8 @@ async def main() -> None:
     report = Report()
     bench = Bench(venv, server)
     await measure_start(bench, report)
+    ours, floor = connect_ms(bench.trimtab), bare_ms(bench.python)
+    report.row("spawn to connect reply, ms", ours, floor, limit=150)
     await measure_turns(bench, report, long="--quick" not in sys.argv)
     await server.stop()
     report.row("installed, MB", installed_mb(venv), limit=80)

@@ -1,11 +1,11 @@
 """Trimtab: the open agent runtime.
 
-    from trimtab import Runtime, SessionOptions
+from trimtab import Runtime, SessionOptions
 
-    runtime = Runtime()
-    live = await runtime.create(SessionOptions(cwd="."))
-    stop = await live.ask("What does this repository do?")
-    await live.close()
+runtime = Runtime()
+live = await runtime.create(SessionOptions(cwd="."))
+stop = await live.ask("What does this repository do?")
+await live.close()
 """
 
 from importlib import import_module

@@ -136,7 +136,10 @@ def test_the_wiring_of_processors_is_one_visible_list(tmp_path: Any) -> None:
     from trimtab.runtime.build import build_processors
     from trimtab.runtime.options import Client, LimitOptions, SessionOptions
 
-    place: Any = SimpleNamespace(folder=SimpleNamespace(path=str(tmp_path)))
+    workspace = SimpleNamespace(resolve=lambda path: path)
+    place: Any = SimpleNamespace(
+        folder=SimpleNamespace(path=str(tmp_path)), home=None, workspace=workspace
+    )
     options = SessionOptions(cwd=str(tmp_path), limits=LimitOptions(max_turns=3))
     chosen: Any = SimpleNamespace(model="m", fallbacks=())
     processors = build_processors(place, chosen, options, Client())

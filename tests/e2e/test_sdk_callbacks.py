@@ -345,6 +345,7 @@ async def test_session_start_context_comes_before_the_prompt(sdk: Sdk) -> None:
         users = [one["content"] for one in talk.shown() if one["role"] == "user"]
         assert users[0] == "the house rules"
         assert "words" in users[1]
+        assert talk.heard.of("session.title_changed")[0].title == "words"
 
 
 @pytest.mark.proves("HOOK-10")

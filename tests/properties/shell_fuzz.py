@@ -37,7 +37,7 @@ REAL = (
     *("head", "tail", "stdbuf", "setsid", "ionice", "tr", "uniq", "grep", "wc", "printf", "tee"),
 )
 STUB = '#!/bin/dash\necho "${0##*/}" >> "$STUB_LOG"\necho 1\n'
-NOISE = ["'", '"', "\\", "\n", "$(", ")", "`", ";", ";;", "#", "\r", "{", "}", "&", "|", "<", ">", " ", "$", "((", "\\\n", "!", "[["]  # fmt: skip
+NOISE = ["$\\\n", "'", '"', "\\", "\n", "$(", ")", "`", ";", ";;", "#", "\r", "{", "}", "&", "|", "<", ">", " ", "$", "((", "\\\n", "!", "[["]  # fmt: skip
 
 
 class Miss(msgspec.Struct, frozen=True):
@@ -174,7 +174,7 @@ class Generator:
             f"set -x; PS4='$({s})'; :", f"alias q={s}; q", f"shopt -s expand_aliases; alias q={s}\nq",
             f"hash -p $STUB_DIR/{s} cat; cat", f"PATH=$STUB_DIR:$PATH {s}", f"z=$(echo 'a[$({s})]'); echo $((z))",
             f"readonly z=$({s})", f"echo $[ $({s}) ]", f"local z=$({s})", f"z[$({s})]+=2", f"echo ${{z[$({s})]:-1}}",
-            f"compgen -W '$({s})'", f"trap {s} DEBUG; :", f"echo {{a,$({s})}}", f": ${{z:=$({s})}}", f"(( $({s}) ))",
+            f"compgen -W '$({s})'", f'echo "$\\\n({s})"', f"echo $\\\n({s})", f'echo "${{x:-$\\\n({s})}}"', f"cat <\\\n({s})", f"z='$({s})'; echo ${{z\\\n@P}}", f"true &\\\n& {s}", f"trap {s} DEBUG; :", f"echo {{a,$({s})}}", f": ${{z:=$({s})}}", f"(( $({s}) ))",
             f"for z in $({s}); do :; done", f"case $({s}) in 1) :;; esac", f"case 1 in $({s})) :;; esac", f"'' || {s}",
             f": && {s}", f"echo a; #{s}\n{s}", f"{s} ;; {s}", f"true &>/dev/null {s}", f"if :\nthen {s}\nfi", f"ls;{s}",
             f">o {s}", f"2>&1 {s}", f"<o {s} || {s}", f"!\\\n {s}", f"time\\\n {s}", f"{{\\\n {s}; }}", f"i\\\nf :; then {s}; fi",
@@ -189,6 +189,7 @@ class Generator:
             f"cat <<EOF\n  EOF\n$({s})\nEOF\n{s}", f"cat <<EOF | bash\n{s}\nEOF\n", f"cat <<< $({a})", f"cat <<< '$({s})'",
             f"$(cat <<EOF\n{s}\nEOF\n)", f"cat <<EOF\n\\$({s})\nEOF\n", f'cat <<EOF\n"$({s})"\nEOF\n',
             f"cat <<EOF\n'$({s})'\nEOF\n", f"cat <<EOF && {s}\ntext\nEOF\n",
+            f"cat <<EOF\n$\\\n({s})\nEOF\n", f"cat <<EOF\nEO\\\nF\n{s}\nEOF\n", f"cat <<EOF\nx\\\nEOF\n{s}\nEOF\n",
         )  # fmt: skip
 
 

@@ -51,7 +51,7 @@ class Sampling:
         self._reasoning_id = new_id()
         self._started = perf_counter()
         self._first_token: float | None = None
-        self._text_started = False
+        self._text: list[str] = []
 
     async def finish(self) -> Reply:
         run = self._run
@@ -141,9 +141,9 @@ class Sampling:
 
     def _publish_text(self, text: str) -> None:
         session = self._run.session
-        if not self._text_started:
-            self._text_started = True
+        if not self._text:
             session.emit(AssistantMessageStart(message_id=self._message_id))
+        self._text.append(text)
         session.emit(AssistantMessageDelta(message_id=self._message_id, delta_content=text))
 
     def _record(self, reply: Reply) -> None:
@@ -213,6 +213,7 @@ class Sampling:
                 cache_read_tokens=usage.cache_read_tokens if usage else None,
                 cache_write_tokens=usage.cache_write_tokens if usage else None,
                 reasoning_tokens=usage.reasoning_tokens if usage else None,
+                partial_content=None if reply else "".join(self._text) or None,
                 cost_usd=run.options.price.of(usage) if usage and run.options.price else None,
             )
         )

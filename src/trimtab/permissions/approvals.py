@@ -1,12 +1,14 @@
 """What an answer approves beyond the one call: rules, and the form in which they are kept."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Rule
 from trimtab.contracts.tool import Access
-from trimtab.permissions.shell.analysis import Analysis
+
+if TYPE_CHECKING:
+    from trimtab.permissions.shell.analysis import Analysis
 
 
 class ApprovalKeeper(Protocol):
@@ -18,7 +20,7 @@ class ApprovalKeeper(Protocol):
     def keep(self, approval: JsonObject, *, always: bool) -> None: ...
 
 
-def generalise(access: Access, analysis: Analysis | None) -> JsonObject | None:
+def generalise(access: Access, analysis: "Analysis | None") -> JsonObject | None:
     """The approval that a request offers for more than once; None if it offers none."""
     match access.kind:
         case "shell":

@@ -1,4 +1,7 @@
-"""Permissions at work: every tool call is judged before it runs."""
+"""Permissions at work: every tool call is judged before it runs.
+
+What judges is imported with the first call: a run that needs no tool starts without it.
+"""
 
 import msgspec
 
@@ -10,10 +13,6 @@ from trimtab.contracts.processor import PendingCall, Processor
 from trimtab.contracts.run import Run
 from trimtab.contracts.tool import Access, ToolResult
 from trimtab.permissions.approvals import ApprovalKeeper, generalise, to_rules
-from trimtab.permissions.decide import decide
-from trimtab.permissions.effects import may_change
-from trimtab.permissions.requests import build_request, digest, remembered
-from trimtab.permissions.shell.analysis import analyse
 
 UNAVAILABLE = "Permission denied and could not request permission from user"
 _OUTCOMES = {
@@ -44,6 +43,8 @@ class Permissions(Processor):
 
     def may_change(self, access: Access) -> bool:
         """Whether an access may change anything but the session's own files."""
+        from trimtab.permissions.effects import may_change
+
         return may_change(access, self._policy)
 
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
@@ -61,6 +62,8 @@ class Permissions(Processor):
         return pending
 
     def _decide(self, access: Access, tool: str) -> Decision:
+        from trimtab.permissions.decide import decide
+
         named = Access(kind="custom-tool", target=tool, mutates=access.mutates)
         for rule in self._policy.deny:
             if rule.kind == tool and rule.argument is None:
@@ -70,9 +73,7 @@ class Permissions(Processor):
     def _deny(
         self, run: Run, pending: PendingCall, access: Access, decision: Decision
     ) -> ToolResult:
-        request_id = new_id()
-        request = build_request(access, pending, self._policy)
-        run.session.emit(PermissionRequested(request_id=request_id, permission_request=request))
+        request_id, _ = self._announce(run, pending, access)
         rules = [_describe(decision.rule)] if decision.rule else []
         run.session.emit(
             PermissionCompleted(
@@ -84,12 +85,18 @@ class Permissions(Processor):
         )
         return ToolResult(text=f"Permission denied: {decision.reason}", kind="denied")
 
-    async def _question(
-        self, run: Run, pending: PendingCall, access: Access, decision: Decision
-    ) -> ToolResult | None:
+    def _announce(self, run: Run, pending: PendingCall, access: Access) -> tuple[str, JsonObject]:
+        from trimtab.permissions.requests import build_request
+
         request_id = new_id()
         request = build_request(access, pending, self._policy)
         run.session.emit(PermissionRequested(request_id=request_id, permission_request=request))
+        return request_id, request
+
+    async def _question(
+        self, run: Run, pending: PendingCall, access: Access, decision: Decision
+    ) -> ToolResult | None:
+        request_id, request = self._announce(run, pending, access)
         if self._ask is None:
             answer = Answer(kind="user-not-available")
         else:
@@ -117,12 +124,16 @@ class Permissions(Processor):
 
     def _check_unchanged(self, request: JsonObject, pending: PendingCall) -> ToolResult | None:
         """An approval is for exactly one call; what is approved is what runs."""
+        from trimtab.permissions.requests import digest
+
         if digest(pending) == request["digest"]:
             return None
         return ToolResult(text="The call was changed after it was approved.", kind="denied")
 
     def _approve(self, access: Access, answer: Answer) -> JsonObject:
         """Remember what an answer approves for longer, and give the outcome for the event."""
+        from trimtab.permissions.requests import remembered
+
         approval = answer.approval or self._offer(access)
         scope = answer.kind.removeprefix("approve-")
         rules = to_rules(remembered(access, approval), scope) if scope != "once" else ()
@@ -141,6 +152,8 @@ class Permissions(Processor):
         return {"kind": "approved-for-session", "approval": kept}
 
     def _offer(self, access: Access) -> JsonObject | None:
+        from trimtab.permissions.shell.analysis import analyse
+
         analysis = None
         if access.kind == "shell":
             analysis = analyse(access.target, self._policy.cwd, self._policy.home)

@@ -5,7 +5,7 @@ import os
 import msgspec
 
 from trimtab.config.paths import Home
-from trimtab.contracts.permission import Policy
+from trimtab.contracts.permission import Policy, Rule
 from trimtab.contracts.processor import Processor
 from trimtab.contracts.run import Run, RunOptions
 from trimtab.loop.fallback import Fallback, Fallbacks
@@ -19,7 +19,6 @@ from trimtab.loop.processors.retry import Retry
 from trimtab.loop.processors.steering import Steering
 from trimtab.loop.processors.stop_gate import StopGate
 from trimtab.permissions.processor import Permissions
-from trimtab.permissions.rules import parse_rules
 from trimtab.prompts.assemble import read_text
 from trimtab.prompts.transform import UserContext
 from trimtab.providers.meter import ContextMeter
@@ -159,6 +158,14 @@ def build_permissions(place: Place, options: SessionOptions, client: Client) -> 
     return Permissions(policy, client.ask, kept)
 
 
+def read_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
+    if not texts:
+        return ()
+    from trimtab.permissions.rules import parse_rules
+
+    return parse_rules(texts)
+
+
 def build_policy(place: Place, options: SessionOptions) -> Policy:
     """What is allowed without asking, and in which directories."""
     chosen = options.permissions
@@ -176,6 +183,6 @@ def build_policy(place: Place, options: SessionOptions) -> Policy:
         allow_all_paths=chosen.allow_all_paths,
         allow_all_urls=chosen.allow_all_urls,
         allow_destructive=chosen.allow_destructive,
-        allow=parse_rules(chosen.allow),
-        deny=parse_rules(chosen.deny),
+        allow=read_rules(chosen.allow),
+        deny=read_rules(chosen.deny),
     )

@@ -41,8 +41,6 @@ class Controls:
         self._offered: Collection[str] = ()
         self._told_model = False
         self._stale = True
-        self.removed_tools: list[str] = []
-        """Tools that vanished since the model was last told which there are."""
 
     @property
     def tools(self) -> Collection[Tool]:
@@ -118,7 +116,6 @@ class Controls:
     def _choose_tools(self) -> None:
         run = self._run
         tools = choose_tools(self.options, self._client, run.mode, self._external, self._offered)
-        self.removed_tools += [name for name in run.tools if name not in tools]
         run.tools = tools
         run.specs = tuple(tool.spec for tool in tools.values())
         self._stale = True

@@ -99,7 +99,7 @@ def _add_log(summary: SessionSummary, folder: SessionFolder) -> None:
             continue
         if record.type == "session.start":
             _add_start(summary, data)
-        elif record.type == "user.message" and record.agent_id is None:
+        elif record.type == "user.message" and record.agent_id is None and not data.get("source"):
             content = data.get("content")
             summary.title = summary.title or (title_of(content) if isinstance(content, str) else "")
             return

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,3 +43,19 @@ def test_nothing_that_acts_on_a_terminal_ever_remains(text: str) -> None:
     )
     shown.encode()
     assert neutralise(shown) == shown
+
+
+@given(st.text(st.characters(), max_size=60))
+def test_in_an_approval_nothing_is_hidden_and_nothing_is_lost(text: str) -> None:
+    shown = neutralise(text, "approval")
+    hidden = re.compile(r"⟨U\+([0-9A-F]{4,6})⟩")
+    assert hidden.sub(lambda token: chr(int(token[1], 16)), shown) == text
+    assert all(
+        character.isprintable() or character in "\n\t" or ord(character) > 0xFF
+        for character in shown
+    )
+    shown.encode()
+
+
+def test_in_an_approval_escape_sequences_and_look_alike_blanks_are_seen() -> None:
+    assert neutralise("a\x1b[1mb\r\nc\u00a0d", "approval") == "a⟨U+001B⟩[1mb⟨U+000D⟩\nc⟨U+00A0⟩d"

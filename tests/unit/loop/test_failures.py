@@ -175,3 +175,13 @@ def test_two_hundred_similar_edits_are_never_stopped(
 
     asyncio.run(work())
     assert run.stop is None
+
+
+async def test_what_had_arrived_of_a_broken_answer_is_kept_in_the_log_and_not_shown_again() -> None:
+    broken = {"text": "half an answer", "chunk": 4, "break": {"how": "close", "after": 2}}
+    run = make_run([broken, "whole"], "go", processors=[Retry(3, 0.0)])
+    session = await drained(run)
+    calls = [(call.status, call.partial_content) for call in session.of("trimtab.model_call")]
+    assert calls == [("error", "half an "), ("success", None)]
+    provider: Any = run.provider
+    assert len(provider.requests[1].messages) == 1, "the model does not see the half answer"

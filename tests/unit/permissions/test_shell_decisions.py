@@ -43,7 +43,7 @@ PROGRAMS = (
         "chroot",
     ),
     *("flock", "su", "script", "strace", "caffeinate", "taskset", "unshare", "hash", "alias"),
-    *("shopt", "mapfile", "compgen"),
+    *("shopt", "mapfile", "compgen", "enable"),
 )
 GENEROUS = msgspec.structs.replace(POLICY, allow=rules(*(f"shell({name})" for name in PROGRAMS)))
 WITH_RM = msgspec.structs.replace(GENEROUS, allow=(*GENEROUS.allow, *rules("shell(rm)")))
@@ -242,6 +242,17 @@ def test_with_a_deny_rule_what_is_not_known_is_asked_about_even_if_all_is_allowe
         ("find / -name x", [], "ask"),
         ("git -C .. log", [], "ask"),
         ("cat < /etc/passwd", [], "ask"),
+        ("env -C /etc cat passwd", [], "ask"),
+        ("env --chdir=.. cat x", [], "ask"),
+        ("echo /etc/passwd | xargs cat", [], "ask"),
+        ("xargs cat <<< /etc/passwd", [], "ask"),
+        ("cat $(echo /etc/passwd)", [], "ask"),
+        ("echo $(< /etc/passwd)", [], "ask"),
+        ("date -f /etc/shadow", [], "ask"),
+        ("awk '{while ((getline l < \"/etc/passwd\") > 0) print l}' x", [], "ask"),
+        ("sed 'r /etc/passwd' x", [], "ask"),
+        ("git diff --no-index /etc/passwd x", [], "ask"),
+        ("echo x > /dev/tty", [], "ask"),
         ("cat /etc/passwd", ["shell(cat)"], "allow"),
         ("ls --unknown-option", [], "ask"),
         ("cat --show-al x", [], "allow"),

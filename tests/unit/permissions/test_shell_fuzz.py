@@ -1,5 +1,6 @@
 """The analysis against a real bash, at the size of a test run."""
 
+from properties.reading_fuzz import fuzz as fuzz_reading
 from properties.shell_fuzz import fuzz
 
 
@@ -8,3 +9,9 @@ def test_bash_starts_nothing_that_the_analysis_does_not_name() -> None:
     assert figures.misses == []
     assert figures.certain >= 60
     assert figures.started >= 60
+
+
+def test_what_is_called_read_only_changes_no_file() -> None:
+    figures = fuzz_reading(400, "suite")
+    assert figures.changed == []
+    assert figures.run >= 40

@@ -39,6 +39,7 @@ scripts = st.lists(replies, min_size=1, max_size=5).map(
 
 
 def answers(projections: Projections) -> list[dict[str, Any]]:
+    _ = projections.conversation.characters  # kept once asked for, so both are asked
     return [vars(projection) for projection in projections.all()]
 
 

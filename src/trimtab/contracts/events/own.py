@@ -8,6 +8,7 @@ class ModelCall(EventData, type="trimtab.model_call"):
 
     `purpose` is main, subagent, compaction or title; `status` success, error or aborted. Numbers
     the service did not give are absent, never 0. `cost_usd` is absent when no price is known.
+    `partial_content` is the text that had arrived when a call failed or was aborted.
     """
 
     purpose: str
@@ -24,6 +25,7 @@ class ModelCall(EventData, type="trimtab.model_call"):
     reasoning_tokens: int | None = None
     cost_usd: float | None = None
     status_code: int | None = None
+    partial_content: str | None = None
 
 
 class PromptQueued(EventData, type="trimtab.prompt_queued"):

@@ -80,6 +80,8 @@ def _carry_words(judge: "Judge", name: Name, table: Program, rest: Sequence[Argu
         for word, following in pairwise(inner):  # `su USER -c SCRIPT`
             if word.text == option.rstrip("="):
                 run_script(judge, following)
+    given = [value for values in reading.values.values() for value in values if value is not None]
+    judge.note_places(given, reads=True)
     if table.assigns:
         inner = _take_assignments(judge, inner)
     unsure = reading.strange or reading.uncertain or any(not a.known for a in inner[: table.skip])

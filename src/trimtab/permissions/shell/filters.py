@@ -1,4 +1,4 @@
-"""Scripts of `sed` and `awk`: do they only transform text, or do they write and run?"""
+"""Scripts of `sed` and `awk`: whether they only transform text, or write and run."""
 
 import re
 
@@ -15,7 +15,7 @@ _AWK_TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\s+|\|\||&&|[<>=!~+*/%^-]=|\|&|.
 
 
 def sed_is_plain(script: str) -> bool:
-    """Whether a `sed` script has no command that runs a program or writes a file."""
+    """Whether a `sed` script has no command that runs a program, writes or reads a file."""
     reader = _Sed(script)
     try:
         return reader.read()
@@ -86,7 +86,7 @@ class _Sed:
         if command in "qQ":
             self._skip("0123456789 \t")
             return self._ends()
-        if command in "aicrR#:btT":
+        if command in "aic#:btT":
             return self._read_line(command)
         if command in "sy":
             return self._read_substitution(command)
@@ -119,8 +119,8 @@ class _Sed:
 
 
 def awk_is_plain(program: str) -> bool:
-    """Whether an `awk` program starts nothing and writes only to its output."""
-    if re.search(r"\bsystem\b|@|\|&|\bextension\b|/inet|\x00", program):
+    """Whether an `awk` program starts nothing, writes only to its output and opens no file."""
+    if re.search(r"\bsystem\b|\bgetline\b|@|\|&|\bextension\b|\x00", program):
         return False
     pos, before, depth, printing = 0, "", 0, False
     while pos < len(program):

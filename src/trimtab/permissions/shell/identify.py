@@ -59,7 +59,7 @@ def _identify_git(word: str, arguments: Sequence[Argument]) -> Name:
     subcommand = first.text if first.known else ""
     suffix = f" {subcommand}" if subcommand else ""
     return Name(
-        identifier=word + suffix,
+        identifier=word if "/" in word else word + suffix,
         base="git" + suffix,
         program="git",
         table="git" + suffix,
@@ -91,7 +91,7 @@ def _with_words(word: str, program: str, arguments: Sequence[Argument], count: i
         index += 1
     suffix = "".join(f" {text}" for text in found)
     return Name(
-        identifier=word + suffix,
+        identifier=word if "/" in word else word + suffix,
         base=program + suffix,
         program=program,
         table=program,

@@ -21,9 +21,10 @@ DEEPEST = 8
 _SETTERS = frozenset(("read", "mapfile", "readarray", "getopts", "unset", "let", "printf", "wait"))
 _SETTING = re.compile(r"([A-Za-z_]\w*)(?:\[.*\])?(?:(\+?=)(.*))?", re.DOTALL)
 _EVALUATED = re.compile(r"[A-Za-z_]\w*\[[^\]]*(?:\$\(|`|\$\{|<\()")
+_FAR = re.compile(r"(?:/|~|\.\./)\S*$")
 _URL = re.compile(r"(?:https?|ftp|wss?)://[^\s'\"<>|;)\]}\0]+", re.IGNORECASE)
 _WRITING = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
-_NO_FILES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"))
+_NO_FILES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 _DELETERS = frozenset(("rm", "unlink", "rmdir", "shred"))
 _BUILTIN_TESTS = frozenset(("test", "[", "[["))
 
@@ -218,6 +219,9 @@ class Judge:
         """Which arguments may be paths: neither text nor the pattern of a search."""
         if name.program == "git":
             self.note_places(rest[: max(name.skipped - 1, 0)], reads=reads)
+        if table.text:
+            # What is printed may become another program's argument.
+            self.note_places([a for a in rest if _FAR.match(a.text)], reads=reads)
         if table.text or table.first >= 999:
             return
         given = reading.has("-e", "-f", "--regexp", "--file", "--files", "--from-file")
@@ -242,6 +246,8 @@ class Judge:
                 self.into.add_hazards(f"{argument.text} must not be removed", conceals=False)
 
     def _judge_redirect(self, operator: str, target: Sequence[Argument]) -> None:
+        if operator == "<<<":
+            self.note_places([a for a in target if _FAR.match(a.text)], reads=True)
         if operator in ("<<", "<<-", "<<<"):
             return
         for argument in target:

@@ -173,6 +173,9 @@ class Reader:
 
     def _read_dollar(self, pieces: list[Piece], *, quoted: bool) -> None:
         """What follows a dollar sign."""
+        while self._joins_lines():
+            self.doubt("a line is continued inside an expansion")
+            self.pos += 2
         following = self.peek()
         if following == "'" and not quoted:
             pieces.append(self._read_ansi())
@@ -304,6 +307,8 @@ class Reader:
     def _read_inside(self, character: str) -> None:
         """One character of an expansion, with what it begins."""
         if character == "\\":
+            if self.peek() == "\n":
+                self.doubt("a line is continued inside an expansion")
             self.pos += 1
         elif character in "'\"":
             self.doubt("an expansion contains quotes")
@@ -336,6 +341,8 @@ class Reader:
                 end = len(self.text) if end < 0 else end
                 line = self.text[self.pos : end]
                 self.pos = end + 1
+                if expands and line.endswith("\\"):
+                    self.doubt("a line is continued in a heredoc")
                 line = line.lstrip("\t") if strips else line
                 if line == delimiter:
                     break

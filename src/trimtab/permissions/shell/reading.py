@@ -1,4 +1,4 @@
-"""Read-only: is a call of a known program one that changes nothing?"""
+"""Read-only: whether a call of a known program changes nothing."""
 
 import re
 from collections.abc import Sequence

@@ -154,7 +154,7 @@ def search_fd(judge: "Judge", rest: Sequence[Argument]) -> bool:
                 and not before.uncertain
             )
     reading = read_options(_FD, rest)
-    judge.note_places(reading.operands[1:], reads=True)
+    judge.note_places([word for word in rest if word not in reading.operands[:1]], reads=True)
     return not reading.strange and not reading.uncertain
 
 

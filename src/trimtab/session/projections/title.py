@@ -19,7 +19,8 @@ class Title:
     def apply(self, event: Event) -> None:
         if self.text or event.agent_id is not None or not isinstance(event.data, UserMessage):
             return
-        self.text = title_of(event.data.content)
+        if event.data.source is None:  # what a hook or a tool adds is nobody's request
+            self.text = title_of(event.data.content)
 
 
 def title_of(prompt: str) -> str:

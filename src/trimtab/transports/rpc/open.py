@@ -6,7 +6,7 @@ import msgspec
 
 from trimtab.contracts.errors import ConfigurationError, SessionNotFound
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.events.session import SessionResume
+from trimtab.contracts.events.session import SessionResume, SessionWarning
 from trimtab.contracts.events.setup import SessionManagedSettingsResolved
 from trimtab.contracts.ids import timestamp
 from trimtab.providers.service import Service
@@ -91,6 +91,9 @@ async def _reopen(
         raise RpcError(FAILED, f"Session not found: {session_id} ({error.message})") from None
     hosted.use(live)
     server.add(hosted)
+    if settings.continue_pending_work and live.projections.conversation.open_calls:
+        message = "Tool calls that were open when the session was closed count as interrupted."
+        live.emit(SessionWarning(warning_type="pending_work_interrupted", message=message))
     return hosted, seat
 
 

@@ -44,7 +44,6 @@ class Server:
         self.sessions: dict[str, HostedSession] = {}
         self.opening = asyncio.Lock()
         """Held while a session is opened or closed, so that no id is opened twice."""
-        self.foreground: str | None = None
         self.inference: Peer | None = None
         """The client that makes the model calls of new sessions, if one does."""
         self.exchanges: dict[str, Exchange] = {}

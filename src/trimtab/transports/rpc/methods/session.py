@@ -147,7 +147,7 @@ async def shut_down(call: Call, params: Shutdown) -> None:
 
 @methods.on("session.suspend")
 async def suspend(call: Call, params: Nothing) -> None:
-    """Closes the session with its work pending: a resume goes on with it."""
+    """Closes the session; tool calls that are open then read as interrupted."""
     await call.server.close_session(call.session.id)
 
 
@@ -187,8 +187,8 @@ async def get_last_id(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.getForeground")
 async def get_foreground(call: Call, params: Nothing) -> JsonObject:
-    foreground = call.server.foreground
-    return {"sessionId": foreground} if foreground in call.server.sessions else {}
+    """There is no terminal interface here that could show a session."""
+    return {}
 
 
 @methods.on("session.setForeground")
