@@ -187,3 +187,33 @@ async def test_no_progress_ends_with_exit_code_3(cli: Cli) -> None:
     assert outcome.code == 3
     assert outcome.result["status"]
     assert outcome.of("session.warning")[-1]["warningType"] == "no_progress"
+
+
+async def test_a_registered_model_is_used_as_its_entry_says(cli: Cli) -> None:
+    async with serving([{"text": "hi", "model": "acme/big-v2"}]) as server:
+        entry = {
+            "providers": [
+                {"name": "work", "baseUrl": server.base_url, "apiKeyCommand": "echo k-9"}
+            ],
+            "models": [
+                {
+                    "id": "big",
+                    "provider": "work",
+                    "wireModel": "acme/big-v2",
+                    "efforts": ["low", "high", "xhigh"],
+                    "maxOutputTokens": 777,
+                    "price": {"input": 1_000_000, "output": 0},
+                }
+            ],
+        }
+        (cli.home / "providers.json").write_text(json.dumps(entry))
+        outcome = await cli.ask("hi", "--model", "work/big", "--effort", "max")
+        request = server.requests[0]
+    assert outcome.code == 0, outcome.notes
+    assert request.json["model"] == "acme/big-v2"
+    assert request.json["reasoning_effort"] == "xhigh"
+    assert request.json["max_tokens"] == 777
+    assert request.headers["authorization"] == "Bearer k-9"
+    assert not outcome.of("session.warning")
+    (call,) = outcome.of("trimtab.model_call")
+    assert call["costUsd"] == call["inputTokens"]

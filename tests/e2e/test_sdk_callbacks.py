@@ -193,6 +193,23 @@ async def test_without_a_handler_a_request_waits_for_the_pending_call(sdk: Sdk) 
         assert "hi" in talk.tool_results()[0]
 
 
+async def test_what_is_approved_for_the_session_is_not_asked_again(sdk: Sdk) -> None:
+    asked: list[Any] = []
+
+    def judge(request: Any, _: Any) -> Any:
+        asked.append(request)
+        return PermissionDecisionApproveForSession()
+
+    replies = [
+        use("create", path="a.txt", file_text="x"),
+        use("create", path="b.txt", file_text="x"),
+    ]
+    async with talking(sdk, [*replies, DONE], on_permission_request=judge) as talk:
+        assert await talk.say("go") == "Done."
+        assert (sdk.cwd / "b.txt").exists()
+        assert len(asked) == 1
+
+
 async def test_approve_all_asks_no_more(sdk: Sdk) -> None:
     from copilot.generated.rpc import PermissionsSetApproveAllRequest
 

@@ -1,6 +1,6 @@
 """What can be changed about a session while it lives: mode, model, tools, permissions."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
@@ -15,14 +15,18 @@ from trimtab.contracts.events.setup import (
     SessionToolsUpdated,
 )
 from trimtab.contracts.events.system import SystemMessage
-from trimtab.contracts.provider import Provider
+from trimtab.contracts.provider import Price, Provider
 from trimtab.contracts.run import Mode, Run
 from trimtab.contracts.tool import Tool
 from trimtab.permissions.processor import Permissions
 from trimtab.runtime.build import Place, build_permissions
+from trimtab.runtime.limits import check_limits
 from trimtab.runtime.options import Client, PermissionOptions, SessionOptions
 from trimtab.runtime.system_prompt import build_prompt
 from trimtab.runtime.toolset import choose_tools
+
+Describe = Callable[[str], tuple[Price | None, int | None]]
+"""Given a model, gives its price and how many tokens its prompts may have."""
 
 
 class Controls:
@@ -32,11 +36,19 @@ class Controls:
     the tools is announced before the next prompt.
     """
 
-    def __init__(self, place: Place, run: Run, options: SessionOptions, client: Client) -> None:
+    def __init__(
+        self,
+        place: Place,
+        run: Run,
+        options: SessionOptions,
+        client: Client,
+        describe: Describe,
+    ) -> None:
         self.place = place
         self.options = options
         self._run = run
         self._client = client
+        self._describe = describe
         self._external: Sequence[Tool] = ()
         self._offered: Collection[str] = ()
         self._told_model = False
@@ -62,7 +74,15 @@ class Controls:
         self, model: str, *, effort: str | None = None, provider: Provider | None = None
     ) -> None:
         run, before = self._run, self._run.options
-        run.options = msgspec.structs.replace(before, model=model, effort=effort or before.effort)
+        price, prompt_limit = self._describe(model)
+        check_limits(model, self.options.limits, price)
+        run.options = msgspec.structs.replace(
+            before,
+            model=model,
+            effort=effort or before.effort,
+            price=price,
+            prompt_limit=prompt_limit,
+        )
         if provider is not None:
             run.provider = provider
         self._told_model = True

@@ -107,6 +107,20 @@ class ModelChooser:
             names = registry.fallback
         return [await self.choose(msgspec.structs.replace(options, model=name)) for name in names]
 
+    def describe(self, model: str) -> tuple[Price | None, int | None]:
+        """Price and prompt limit of a model by its name, without connecting to anything."""
+        from trimtab.providers.windows import window_of
+
+        registry = self.registry
+        found = registry.find(model) if registry is not None else None
+        if found is None or found[2] is None:
+            return price_of(model, self._env), window_of(model)
+        from trimtab.runtime.registry import registered_price
+
+        entry = found[2]
+        limit = entry.max_prompt_tokens or entry.max_context_window_tokens
+        return registered_price(entry) or price_of(model, self._env), limit or window_of(model)
+
     async def find_service(self) -> ProviderChoice:
         """The service of a session for which nothing is chosen."""
         if (choice := from_environment(self._env)) is not None:

@@ -51,10 +51,13 @@ class Registry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return next((one for one in self.providers if one.name == name), None)
 
     def find(self, wanted: str) -> tuple[RegisteredProvider, str, RegisteredModel | None] | None:
-        """The service and model a name means: `provider/model`, or the id of a registered model.
+        """The service and model a name means: `provider/model`, a model's id, or a provider alone.
 
         Raises `ConfigurationError` for a model that a provider with a list of models does not have.
         """
+        alone = self.provider(wanted)
+        if alone is not None and alone.default_model:
+            wanted = f"{wanted}/{alone.default_model}"
         name, slash, model_id = wanted.partition("/")
         provider = self.provider(name) if slash else None
         if provider is None:

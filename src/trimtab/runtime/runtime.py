@@ -147,7 +147,7 @@ class Runtime:
             if options.provider is not None or self._provider is None:
                 await chosen.aclose()
 
-        controls = Controls(place, run, options, client)
+        controls = Controls(place, run, options, client, self.models.describe)
         live = LiveSession(place.folder, place.session, run, controls, release)
         if options.limits.deadline is not None:
             live.stop_after(options.limits.deadline)

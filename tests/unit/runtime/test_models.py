@@ -24,7 +24,12 @@ FILE = {
             "apiKeyEnv": "WORK_KEY",
             "headers": {"X-Team": "blue"},
         },
-        {"name": "home", "baseUrl": "http://127.0.0.1:8/v1", "type": "anthropic"},
+        {
+            "name": "home",
+            "baseUrl": "http://127.0.0.1:8/v1",
+            "type": "anthropic",
+            "defaultModel": "claude-x",
+        },
     ],
     "models": [
         {
@@ -110,6 +115,11 @@ async def test_the_byok_variables_win_over_the_files_default(desk: Desk) -> None
     chosen = await desk.choose(env)
     assert (chosen.model, service(chosen).choice.base_url) == ("a/b", "http://127.0.0.1:7/v1")
     assert (await desk.choose(env, model="work/big")).model == "work/big"
+
+
+async def test_a_provider_alone_means_its_default_model(desk: Desk) -> None:
+    desk.write(FILE)
+    assert service(await desk.choose(KEYS, model="home")).choice.wire_model == "claude-x"
 
 
 async def test_fallbacks_are_those_named_and_none_otherwise(desk: Desk) -> None:

@@ -27,6 +27,7 @@ KINDS = frozenset(
 class Verdict(msgspec.Struct):
     kind: str
     feedback: str | None = None
+    approval: JsonObject | None = None
 
 
 class HandlePending(msgspec.Struct, rename="camel"):
@@ -40,7 +41,8 @@ async def handle_pending(call: Call, params: HandlePending) -> JsonObject:
     kind = params.result.kind
     if kind not in KINDS:
         raise UsageError(f"{kind!r} is no decision; use one of {', '.join(sorted(KINDS))}.")
-    answer = Answer(kind=kind, feedback=params.result.feedback)
+    given = params.result
+    answer = Answer(kind=kind, feedback=given.feedback, approval=given.approval)
     return {"success": call.session.questions.answer(params.request_id, answer)}
 
 
