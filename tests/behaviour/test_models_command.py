@@ -189,6 +189,7 @@ async def test_no_progress_ends_with_exit_code_3(cli: Cli) -> None:
     assert outcome.of("session.warning")[-1]["warningType"] == "no_progress"
 
 
+@pytest.mark.proves("MODEL-10", "MODEL-11")
 async def test_a_registered_model_is_used_as_its_entry_says(cli: Cli) -> None:
     async with serving([{"text": "hi", "model": "acme/big-v2"}]) as server:
         entry = {
@@ -208,12 +209,18 @@ async def test_a_registered_model_is_used_as_its_entry_says(cli: Cli) -> None:
         }
         (cli.home / "providers.json").write_text(json.dumps(entry))
         outcome = await cli.ask("hi", "--model", "work/big", "--effort", "max")
+        listed = json.loads((await cli.run("models", "--json")).out)
         request = server.requests[0]
     assert outcome.code == 0, outcome.notes
+    (offer,) = listed["sources"][0]["models"]
+    assert offer["choice"] == "work/big"
+    choices = offer["configuration"]["properties"]["reasoningEffort"]["enum"]
+    assert choices == ["low", "high", "xhigh"]
     assert request.json["model"] == "acme/big-v2"
     assert request.json["reasoning_effort"] == "xhigh"
     assert request.json["max_tokens"] == 777
     assert request.headers["authorization"] == "Bearer k-9"
     assert not outcome.of("session.warning")
-    (call,) = outcome.of("trimtab.model_call")
+    events = [json.loads(line) for line in cli.logs()[0].read_text().splitlines()]
+    (call,) = [event["data"] for event in events if event["type"] == "trimtab.model_call"]
     assert call["costUsd"] == call["inputTokens"]

@@ -1,6 +1,7 @@
 """How hard a model should think, in the words the model has for it."""
 
 from collections.abc import Sequence
+from typing import Any
 
 LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -17,7 +18,7 @@ def map_effort(effort: str | None, levels: Sequence[str]) -> str | None:
     return known[-1] if known else effort
 
 
-def effort_schema(levels: Sequence[str]) -> dict[str, object] | None:
+def effort_schema(levels: Sequence[str]) -> dict[str, Any] | None:
     """The configuration schema of a model's effort, or None where it cannot be chosen."""
     if not levels:
         return None

@@ -7,10 +7,12 @@ import msgspec
 
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import ConfigurationError, ModelError
+from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.provider import Price
 from trimtab.providers.addresses import parse_url, proxy_for
 from trimtab.providers.auth import Key
 from trimtab.providers.copilot import Copilot, find_token, github_api
+from trimtab.providers.effort import effort_schema
 from trimtab.providers.endpoints import PREFIX, ProviderChoice, environment_choices
 from trimtab.providers.http import HttpClient
 from trimtab.providers.listing import ModelInfo, chat_models, discover
@@ -33,6 +35,8 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     efforts: tuple[str, ...] = ()
     billing_multiplier: float | None = None
     price: Price | None = None
+    configuration: JsonObject | None = None
+    """The schema of what can be chosen about it."""
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -169,6 +173,7 @@ class Sources:
             tools=model.tools,
             vision=model.vision,
             efforts=model.efforts,
+            configuration=effort_schema(model.efforts),
             billing_multiplier=model.billing_multiplier,
             price=price_of(model.id, self._env),
         )
@@ -214,6 +219,7 @@ class Sources:
                 window=model.max_context_window_tokens or window_of(model.id),
                 max_output=model.max_output_tokens,
                 efforts=model.efforts,
+                configuration=effort_schema(model.efforts),
                 price=registered_price(model) or price_of(model.id, self._env),
             )
             for model in own
