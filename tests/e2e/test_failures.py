@@ -97,7 +97,7 @@ FAILURES = {
     "a command that fails": Failure(code=0, replies=[{"tools": [bash("exit 3")]}, DONE]),
     "a command that is none": Failure(code=0, replies=[{"tools": [bash("no-such-command-here")]}, DONE]),
     "a denied write": Failure(code=4, args=(), replies=tool("create", path="x", file_text="x")),
-    "a denied command": Failure(code=4, args=(), replies=[{"tools": [bash("true")]}, DONE]),
+    "a denied command": Failure(code=4, args=(), replies=[{"tools": [bash("touch x")]}, DONE]),
     "too many turns": Failure(code=6, args=("--allow-all", "--max-turns", "2"), replies={"replies": [], "otherwise": {"tools": [bash("true")]}}),
     "out of time in a command": Failure(code=6, args=("--allow-all", "--deadline", "1s"), replies=[{"tools": [bash("sleep 30")]}, DONE]),
     "never complete": Failure(code=3, args=("--autopilot", "--max-autopilot-continues", "2"), replies={"replies": [], "otherwise": DONE}),

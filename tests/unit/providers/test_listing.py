@@ -76,7 +76,7 @@ async def test_the_list_is_asked_for_with_the_bearer_token() -> None:
     assert "authorization: Bearer tok-1\r\n" in server.heads[0]
 
 
-@pytest.mark.proves("MODEL-03", "MODEL-04", "MODEL-10")
+@pytest.mark.proves("MODEL-10")
 def test_a_model_of_githubs_service_is_read_with_its_abilities_and_limits() -> None:
     model = read_model(copilot_model("m"))
     assert (model.id, model.name, model.vendor) == ("m", "M", "Acme")
@@ -86,7 +86,7 @@ def test_a_model_of_githubs_service_is_read_with_its_abilities_and_limits() -> N
     assert model.endpoints == ("/responses",)
 
 
-@pytest.mark.proves("MODEL-05", "MODEL-06", "MODEL-13")
+@pytest.mark.proves("MODEL-05", "MODEL-13")
 def test_only_chat_models_that_are_enabled_or_previews_are_offered() -> None:
     raw = [
         copilot_model("plain"),

@@ -79,7 +79,6 @@ def service(chosen: Chosen) -> Service:
     return chosen.provider
 
 
-@pytest.mark.proves("MODEL-12")
 async def test_the_flag_comes_before_the_variable_and_that_before_the_default(desk: Desk) -> None:
     env = {"OPENAI_API_KEY": "sk-0123456789"}
     assert (await desk.choose(env)).model == "gpt-4.1"
