@@ -8,9 +8,7 @@ stop = await live.ask("What does this repository do?")
 await live.close()
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # type checkers take it for typing's, which would cost 10 ms to import
 if TYPE_CHECKING:
     from trimtab.contracts import errors as errors
     from trimtab.contracts.events.envelope import Event as Event
@@ -44,7 +42,9 @@ __all__ = [  # noqa: PLE0604 - the names are the keys of the table above
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
     module = _PUBLIC.get(name)
     if module is None:
         raise AttributeError(f"module 'trimtab' has no attribute {name!r}")
