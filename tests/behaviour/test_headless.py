@@ -116,7 +116,8 @@ async def test_messages_and_tool_events_carry_their_fields(cli: Cli) -> None:
     start = outcome.of("tool.execution_start")[0]
     assert start["toolName"] == "bash"
     assert start["arguments"]["command"] == "echo one"
-    complete = outcome.of("tool.execution_complete")[0]
+    done = {complete["toolCallId"]: complete for complete in outcome.of("tool.execution_complete")}
+    complete = done[start["toolCallId"]]
     assert complete["success"] is True
     assert complete["result"]["content"].startswith("one")
     assert complete["result"].keys() >= {"content", "detailedContent"}
