@@ -2,6 +2,7 @@
 
 import re
 import time
+from abc import ABC, abstractmethod
 
 from trimtab.permissions.shell.syntax import Piece, Redirect, Script, Unparsable, Word
 
@@ -28,7 +29,7 @@ NUMERIC = frozenset(("((", "wc", "date", "nproc", "stat", "id", "getconf", "tput
 """Commands whose output is a number: what they print may be computed with."""
 
 
-class Reader:
+class Reader(ABC):
     """A text and a place in it. What is found goes into `script`, also from nested texts."""
 
     def __init__(self, text: str, script: Script, *, depth: int, deadline: float) -> None:
@@ -58,13 +59,13 @@ class Reader:
         """A reader of the same kind for a text inside this one."""
         return type(self)(text, self.script, depth=self.depth + 1, deadline=self.deadline)
 
+    @abstractmethod
     def read_substitution(self) -> None:
         """Read commands up to the parenthesis that closes them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read_script(self) -> None:
         """Read commands up to the end of the text."""
-        raise NotImplementedError
 
     def read_word(self, *, pattern: bool = False) -> Word:
         """The word that starts here; in a `pattern` parentheses and bars belong to the word."""
