@@ -5,14 +5,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from killkit import well_formed
 from trimtab.contracts.events.assistant import AssistantMessage
 from trimtab.contracts.events.context import SessionCompactionComplete, SessionCompactionStart
 from trimtab.contracts.events.envelope import Event, EventData
 from trimtab.contracts.events.system import SystemMessage
 from trimtab.contracts.events.tool import ToolExecutionComplete
 from trimtab.contracts.events.user import UserMessage
-from trimtab.contracts.messages import AssistantMessage as Said
-from trimtab.contracts.messages import Image, Message, Text, ToolMessage
+from trimtab.contracts.messages import Image, Text, ToolMessage
 from trimtab.contracts.messages import UserMessage as Asked
 from trimtab.session.projections.conversation import INTERRUPTED, Conversation
 
@@ -131,20 +131,6 @@ def test_events_of_another_agent_are_another_conversation() -> None:
     theirs = Conversation("x")
     theirs.apply(event)
     assert len(theirs.messages) == 1
-
-
-def well_formed(messages: list[Message]) -> bool:
-    """Every call is followed by its result, and no result stands alone."""
-    waiting: list[str] = []
-    for message in messages:
-        if isinstance(message, ToolMessage):
-            if not waiting or message.call_id != waiting.pop(0):
-                return False
-        elif waiting:
-            return False
-        elif isinstance(message, Said):
-            waiting = [call.id for call in message.tool_calls]
-    return not waiting
 
 
 ids = st.sampled_from("abcdef")
