@@ -49,7 +49,7 @@ async def attempt(number: int) -> bool:
     env["COPILOT_HOME"] = str(folder / ".home")
     began = time.monotonic()
     process = await asyncio.create_subprocess_exec(
-        program, "-p", prompt, "-s", "--allow-all-tools", "--deadline", "5m", cwd=folder, env=env,
+        program, "-p", prompt, "-s", "--allow-all-tools", "--deadline", "2m", cwd=folder, env=env,
         stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     await process.wait()

@@ -55,7 +55,7 @@ NO_MATCH = (WROTE, "No match found", True)
         ((FAILS,), {"write"}),
         ((FAILS, CHANGED), {"bash"}),
         ((FAILS, CHANGED, FAILS), {"write"}),
-        ((FAILS, NO_MATCH), {"view", "write", "bash"}),
+        ((FAILS, NO_MATCH), {"view", "write"}),
         ((FAILS, CHANGED, PASSES), {"answer"}),
         ((FAILS, CHANGED) * 8, {"answer"}),
     ],

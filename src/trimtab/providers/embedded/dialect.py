@@ -19,6 +19,10 @@ STILL_WRONG = (
     "\nThe check still fails, so what you wrote is not right yet. Compare the expected value with "
     "what the code computes, and change the operator, number or name that is wrong."
 )
+NOTHING_CHANGED = (
+    "That is the file as it was, so nothing changed. Which operator, number or word in it is "
+    "wrong? Write the file with that one changed."
+)
 LONGEST_RESULT = 1500
 MOST_CALLS = 14
 _CHANGE = re.compile(
@@ -102,6 +106,7 @@ class Story:
                 text += STILL_WRONG
         if message.failed:
             self.misses += 1
+            text = NOTHING_CHANGED if self.last == "write" and "No changes" in text else text
         shown = text if len(text) <= LONGEST_RESULT else "…" + text[-LONGEST_RESULT:]
         self.turns.append({"role": "user", "content": f"Result of {self.last}:\n{shown}"})
 
@@ -112,8 +117,8 @@ class Story:
             names = ["answer"]
         elif not changing:
             names = ["answer"] if self.misses or self.calls > 3 else ["view", "bash", "answer"]
-        elif self.last == "write" and not self.failed:
-            names = ["bash"]
+        elif self.last == "write":
+            names = ["view", "write"] if self.failed else ["bash"]
         elif self.last == "bash" and not self.passed and self.files:
             names = ["write"]
         elif self.calls == 0 and self.files:
