@@ -8,7 +8,7 @@ from trimtab.permissions.rules import parse_rules
 
 DATA = Path(__file__).parent / "unit" / "permissions" / "data"
 MARKS = {"⏎": "\n", "␍": "\r", "␁": "\x01", "␀": "\0"}
-WORKSPACE = "/work/project"
+WORKSPACE = "/srv/project"
 POLICY = Policy(cwd=WORKSPACE, roots=(WORKSPACE, "/tmp"), home="/home/someone")
 
 

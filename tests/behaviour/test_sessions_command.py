@@ -16,7 +16,7 @@ OLD = "0b0e8a5e-9a7d-4a4c-9b1c-0123456789ab"
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     store_session(
-        tmp_path, short_log(), workspace_yaml="id: x\ncwd: /work/here\nname: naïve question\n"
+        tmp_path, short_log(), workspace_yaml="id: x\ncwd: /srv/here\nname: naïve question\n"
     )
     return tmp_path
 
@@ -46,7 +46,7 @@ def test_the_list_is_aligned_and_newest_first(home: Path) -> None:
 
 def test_show_prints_the_last_turn(home: Path) -> None:
     text = sessions(home, "show", SESSION[:8]).stdout
-    assert text.startswith(f"{SESSION}  naïve question\n/work/here, last used 2025-11-15 20:00, ")
+    assert text.startswith(f"{SESSION}  naïve question\n/srv/here, last used 2025-11-15 20:00, ")
     assert '> Was heißt "naïve"?\n> \tTab\n* bash: {' in text
     assert "ok {}" in text
     assert "Einfältig 🙂" in text

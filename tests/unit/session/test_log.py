@@ -207,9 +207,9 @@ def test_killing_a_writer_loses_nothing_that_was_reported_as_synced(path: Path) 
         child.stdout.close()
         log = EventLog.open(str(path))
         log.close()
-        # Linux may cut a write at a page when its process is killed: then the record that was being
-        # written, which nobody was told about, is set aside.
-        assert len(log.findings) <= 1
+        # A killed process may leave the record it was writing cut off (seen on a loaded machine).
+        # Nobody was told about that record; any other damage is a bug.
+        assert [finding.kind for finding in log.findings] in ([], ["torn"])
         assert not reported or log.count > int(reported[-1])
     numbers = [record.line.split(b'"n":')[1].split(b",")[0] for record in read_records(str(path))]
     assert numbers == [b"%d" % number for number in range(len(numbers))]
