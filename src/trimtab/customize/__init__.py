@@ -1,1 +1,1 @@
-"""Finds what people put on disk for agents: instructions, skills, commands, agents, servers, hooks."""
+"""Finds what people put on disk for agents: instructions, skills, agents, servers, hooks."""
