@@ -1,7 +1,7 @@
 """What the loop is given: prompts, the session as it sees it, and the parts it works with."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
@@ -10,6 +10,9 @@ from trimtab.contracts.messages import Message
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.provider import Price, Provider, ToolSpec
 from trimtab.contracts.tool import Tool, ToolContext, ToolResult
+
+if TYPE_CHECKING:
+    from asyncio import Task
 
 Mode = Literal["interactive", "plan", "autopilot"]
 
@@ -55,6 +58,10 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     tools: int
     conversation: int
 
+    @property
+    def total(self) -> int:
+        return self.system + self.tools + self.conversation
+
 
 class Meter(Protocol):
     """Measures how full the context is, quickly and without waiting for anything."""
@@ -63,6 +70,14 @@ class Meter(Protocol):
         self, conversation: Conversation, tools: tuple[ToolSpec, ...], counted: int | None
     ) -> Measured:
         """`counted` is the service's own count of the last prompt."""
+        ...
+
+
+class Purse(Protocol):
+    """What is left of a budget, for calls beside those of the loop."""
+
+    def reserve_call(self, purpose: str, prompt: int, output: int, price: Price | None) -> bool:
+        """Hold back what a call of so many tokens may cost; False if that is not left."""
         ...
 
 
@@ -149,5 +164,11 @@ class Run(msgspec.Struct, kw_only=True):
     """Set by a processor: the next call is the last, and no tools are offered in it."""
     remarks: set[str] = msgspec.field(default_factory=set)
     """What need not be said to the person a second time."""
+    context: Measured | None = None
+    """How full the window was before the last call."""
+    purse: Purse | None = None
+    """Where a limit on spending is set."""
+    background: "set[Task[None]]" = msgspec.field(default_factory=set)
+    """What goes on beside the loop and ends with the session."""
     before_idle: Callable[[Stop], Awaitable[None]] | None = None
     """Called when nothing is left to answer, before the session is said to be idle."""

@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from trimtab.contracts.provider import Price, Usage
+
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
     """What has been paid for so far. `calls` counts recorded calls by agent."""
@@ -18,6 +20,12 @@ class Estimate(msgspec.Struct, frozen=True, kw_only=True):
 
     tokens: int
     usd: float = 0.0
+
+
+def estimate_call(price: Price | None, prompt: int, output: int) -> Estimate:
+    usage = Usage(input_tokens=prompt, output_tokens=output)
+    usd = price.of(usage) if price else None
+    return Estimate(tokens=prompt + output, usd=usd or 0.0)
 
 
 class Allowance(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +69,14 @@ class Ledger:
         """Hold back what one agent's next call may cost."""
         calls = self._spending().calls.get(agent, 0)
         self._reserved[agent] = _Reservation(estimate=estimate, calls_before=calls)
+
+    def reserve_call(self, purpose: str, prompt: int, output: int, price: Price | None) -> bool:
+        """Hold back what a call beside the loop may cost, if it fits."""
+        estimate = estimate_call(price, prompt, output)
+        if not self.fits(estimate):
+            return False
+        self.reserve(purpose, estimate)
+        return True
 
     def describe(self) -> str:
         """What is spent of what, for a person."""

@@ -1,6 +1,7 @@
 """Puts the parts of an agent together. The order of processors is policy, and it stands here."""
 
 import os
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -10,6 +11,7 @@ from trimtab.contracts.processor import Processor
 from trimtab.contracts.run import Run, RunOptions
 from trimtab.loop.fallback import Fallback, Fallbacks
 from trimtab.loop.processors.autopilot import Autopilot
+from trimtab.loop.processors.compaction import Compaction
 from trimtab.loop.processors.context_usage import ContextUsage
 from trimtab.loop.processors.images import ImageRemoval
 from trimtab.loop.processors.limits import TurnLimit
@@ -34,6 +36,11 @@ from trimtab.session.inbox import Inbox
 from trimtab.session.session import Session
 from trimtab.tools.arguments import read_arguments
 from trimtab.workspace.local import LocalWorkspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trimtab.loop.compact import Keeper
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,10 +129,30 @@ def build_processors(
         Autopilot(read_text("nudge"), limits.max_continues),
         Progress(limits.max_repeats),
         ContextUsage(ContextMeter(chosen.model), DEFAULT),
+        Compaction(build_keeper(place, chosen), DEFAULT, options.compaction),
         ImageRemoval(),
         Retry(limits.retries, limits.retry_delay, limits.max_retry_delay, build_fallbacks(chosen)),
     ]
     return processors
+
+
+def build_keeper(place: Place, chosen: Chosen) -> "Callable[[], Keeper]":
+    """Makes, when the first compaction needs it, what knows what must survive one."""
+
+    def build() -> "Keeper":
+        from trimtab.loop.compact import Summarizer
+        from trimtab.runtime.keeper import SessionKeeper
+
+        async def find_summarizer() -> Summarizer | None:
+            one = await chosen.roles.get("compaction") if chosen.roles else None
+            if one is None:
+                return None
+            return Summarizer(provider=one.provider, model=one.model, price=one.price)
+
+        changes = place.session.projections.changes
+        return SessionKeeper(place.folder, changes, read_text("compaction"), find_summarizer)
+
+    return build
 
 
 def build_fallbacks(chosen: Chosen) -> Fallbacks:

@@ -26,7 +26,9 @@ def apply_limits(run: Run, session: Session, limits: LimitOptions, price: Price 
     run.options = msgspec.structs.replace(run.options, price=price)
     if limits.max_tokens is None and limits.max_usd is None:
         return
-    run.processors = [Budget(build_ledger(session, limits)), *run.processors]
+    ledger = build_ledger(session, limits)
+    run.purse = ledger
+    run.processors = [Budget(ledger), *run.processors]
 
 
 def build_ledger(session: Session, limits: LimitOptions) -> Ledger:

@@ -4,10 +4,11 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from trimtab.contracts.errors import ModelError, TrimtabError
+from trimtab.contracts.errors import ModelError, TrimtabError, UsageError
 from trimtab.contracts.events.assistant import Abort, AssistantIdle
 from trimtab.contracts.events.envelope import Event, EventData, JsonObject
 from trimtab.contracts.events.session import (
@@ -26,6 +27,9 @@ from trimtab.session.folder import SessionFolder
 from trimtab.session.inbox import Inbox
 from trimtab.session.records import read_records
 from trimtab.session.session import Projections, Session, Subscriber
+
+if TYPE_CHECKING:
+    from trimtab.loop.compact import Outcome
 
 ABORTED = Stop(reason="aborted", exit_code=130, message="The run was aborted.")
 
@@ -118,6 +122,15 @@ class LiveSession:
         self.controls.refresh()
         return removed
 
+    async def compact(self, instructions: str = "") -> "Outcome":
+        """Summarise the conversation now. Only while nothing runs."""
+        from trimtab.loop.processors.compaction import Compaction
+
+        if self.busy:
+            raise UsageError("The agent is working; abort it before you compact the history.")
+        compaction = next(one for one in self._run.processors if isinstance(one, Compaction))
+        return await compaction.compact(self._run, "manual", instructions)
+
     def model_metrics(self) -> JsonObject:
         """What was spent, by model."""
         return {
@@ -180,6 +193,10 @@ class LiveSession:
         await self.abort()
         if self._timer is not None:
             self._timer.cancel()
+        for task in (background := set(self._run.background)):
+            task.cancel()
+        if background:
+            await asyncio.wait(background)
         try:
             await self._release()
             self._session.emit(self._shutdown(error))

@@ -42,6 +42,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     price: Price | None = None
     prompt_limit: int | None = None
     fallbacks: tuple["Chosen", ...] = ()
+    roles: "RoleModels | None" = None
 
     def with_headers(self, headers: Mapping[str, str]) -> "Chosen":
         """The same, with these headers in every request."""
@@ -56,6 +57,30 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     async def aclose(self) -> None:
         for one in (self, *self.fallbacks):
             await one.provider.aclose()
+        if self.roles is not None:
+            await self.roles.aclose()
+
+
+class RoleModels:
+    """The models a person chose for work beside the conversation, connected when first needed."""
+
+    def __init__(self, chooser: "ModelChooser", options: SessionOptions) -> None:
+        self._chooser = chooser
+        self._options = options
+        self._chosen: dict[str, Chosen] = {}
+
+    async def get(self, role: str) -> Chosen | None:
+        """The model for a role, if one was chosen for it."""
+        registry = self._chooser.registry
+        if registry is None or role not in registry.roles:
+            return None
+        if role not in self._chosen:
+            self._chosen[role] = await self._chooser.choose(self._options, role)
+        return self._chosen[role]
+
+    async def aclose(self) -> None:
+        for one in self._chosen.values():
+            await one.aclose()
 
 
 class ModelChooser:

@@ -8,6 +8,7 @@ import msgspec
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Ask
 from trimtab.contracts.run import Mode
+from trimtab.loop.processors.compaction import Thresholds
 from trimtab.prompts.customize import SystemMessageOptions
 from trimtab.session.session import Subscriber
 
@@ -103,5 +104,7 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Models to go on with, in order, when the chosen one cannot answer."""
     provider: "Provider | None" = None
     """The model service of this session, where it is not the runtime's choice."""
+    compaction: Thresholds | None = Thresholds()
+    """When old messages are summarised; None: only when it must be, or somebody asks."""
     permissions: PermissionOptions = PermissionOptions()
     limits: LimitOptions = LimitOptions()

@@ -18,7 +18,7 @@ from trimtab.runtime.build import Place, build_run
 from trimtab.runtime.controls import Controls
 from trimtab.runtime.limits import apply_limits, check_limits
 from trimtab.runtime.live import LiveSession
-from trimtab.runtime.models import LOCAL, Chosen, ModelChooser
+from trimtab.runtime.models import LOCAL, Chosen, ModelChooser, RoleModels
 from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.surroundings import look_around
 from trimtab.session.folder import SessionFolder
@@ -125,7 +125,9 @@ class Runtime:
         fallbacks = await self.models.choose_fallbacks(options)
         for one in (chosen, *fallbacks):
             check_limits(one.model, options.limits, one.price)
-        chosen = msgspec.structs.replace(chosen, fallbacks=tuple(fallbacks))
+        chosen = msgspec.structs.replace(
+            chosen, fallbacks=tuple(fallbacks), roles=RoleModels(self.models, options)
+        )
         if options.client_name:
             return chosen.with_headers(
                 {"user-agent": f"{options.client_name} trimtab/{__version__}"}

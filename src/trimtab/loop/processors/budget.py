@@ -3,9 +3,8 @@
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.processor import Processor, Stop
-from trimtab.contracts.provider import Price, Usage
 from trimtab.contracts.run import Run
-from trimtab.loop.ledger import Estimate, Ledger
+from trimtab.loop.ledger import Estimate, Ledger, estimate_call
 
 ANSWER = 1024
 """Output tokens to expect of a call whose service was given no limit."""
@@ -30,11 +29,11 @@ class Budget(Processor):
     async def before_request(self, run: Run) -> Stop | None:
         prompt = self._estimate_prompt(run)
         price = run.options.price
-        call = _cost(price, prompt, run.options.max_output_tokens or ANSWER)
-        if self._ledger.fits(call, _cost(price, call.tokens, FAREWELL)):
+        call = estimate_call(price, prompt, run.options.max_output_tokens or ANSWER)
+        if self._ledger.fits(call, estimate_call(price, call.tokens, FAREWELL)):
             self._ledger.reserve(self._agent, call)
             return None
-        return self._wind_down(run, _cost(price, prompt, FAREWELL))
+        return self._wind_down(run, estimate_call(price, prompt, FAREWELL))
 
     def _wind_down(self, run: Run, farewell: Estimate) -> Stop | None:
         spent = self._ledger.describe()
@@ -68,9 +67,3 @@ class Budget(Processor):
             return counted + (characters - sent) // 4
         tools = sum(len(spec.description) + len(str(spec.parameters)) for spec in run.specs)
         return (characters + len(session.conversation.system) + tools) // 4
-
-
-def _cost(price: Price | None, prompt: int, output: int) -> Estimate:
-    usage = Usage(input_tokens=prompt, output_tokens=output)
-    usd = price.of(usage) if price else None
-    return Estimate(tokens=prompt + output, usd=usd or 0.0)

@@ -41,6 +41,10 @@ _COUNTS = (
 )
 
 
+BESIDE = frozenset(("compaction", "title"))
+"""Purposes of calls that are not part of an agent's conversation."""
+
+
 class UsageLedger:
     """What has been spent, sub-agents, retries and compaction included."""
 
@@ -54,6 +58,7 @@ class UsageLedger:
         self.last_input_tokens: int | None = None
         self.last_output_tokens: int | None = None
         self.calls: dict[str | None, int] = {}
+        """Recorded calls by agent; those beside a conversation by what they were for."""
 
     def apply(self, event: Event) -> None:
         call = event.data
@@ -61,8 +66,12 @@ class UsageLedger:
             return
         self.total.add(call)
         self.models.setdefault(call.model, ModelUsage()).add(call)
-        self.calls[event.agent_id] = self.calls.get(event.agent_id, 0) + 1
+        beside = call.purpose in BESIDE
+        caller = call.purpose if beside else event.agent_id
+        self.calls[caller] = self.calls.get(caller, 0) + 1
         self.api_duration_ms += call.duration_ms or 0
+        if beside:
+            return
         self.last_model = call.model
         if call.input_tokens is not None and event.agent_id is None:
             self.last_input_tokens = call.input_tokens

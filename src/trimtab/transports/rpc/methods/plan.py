@@ -8,6 +8,7 @@ import msgspec
 from trimtab.config.files import replace_file
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionPlanChanged
+from trimtab.session.todos import read_table
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
@@ -42,13 +43,16 @@ async def delete(call: Call, params: Nothing) -> None:
 
 @methods.on("session.plan.readSqlTodos")
 async def read_todos(call: Call, params: Nothing) -> JsonObject:
-    return {"rows": _rows(call.session.live.folder.database, "todos")}
+    return {"rows": read_table(call.session.live.folder.database, "todos")}
 
 
 @methods.on("session.plan.readSqlTodosWithDependencies")
 async def read_todos_with_dependencies(call: Call, params: Nothing) -> JsonObject:
     database = call.session.live.folder.database
-    return {"rows": _rows(database, "todos"), "dependencies": _rows(database, "todo_deps")}
+    return {
+        "rows": read_table(database, "todos"),
+        "dependencies": read_table(database, "todo_deps"),
+    }
 
 
 def _content(path: str) -> str | None:
@@ -57,21 +61,3 @@ def _content(path: str) -> str | None:
             return file.read()
     except FileNotFoundError:
         return None
-
-
-def _rows(path: str, table: str) -> list[JsonObject]:
-    """All rows of a table; none if there is no such database or table yet."""
-    if not os.path.isfile(path):
-        return []
-    import sqlite3
-    from contextlib import closing
-    from urllib.parse import quote
-
-    with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, timeout=1)) as database:
-        database.row_factory = sqlite3.Row
-        try:
-            # The table's name is one of two constants of this module.
-            found = database.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608
-        except sqlite3.Error:
-            return []
-        return [dict(row) for row in found]

@@ -1,0 +1,319 @@
+"""One compaction: a summary by a model, and beside it what must not be lost."""
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import aclosing
+from time import perf_counter
+from typing import Protocol
+
+import msgspec
+
+from trimtab.contracts.errors import ModelError
+from trimtab.contracts.events.context import SessionCompactionComplete, SessionCompactionStart
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.own import ModelCall
+from trimtab.contracts.events.session import SessionWarning
+from trimtab.contracts.ids import new_id
+from trimtab.contracts.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from trimtab.contracts.provider import Price, Provider, Reply, Request, Usage
+from trimtab.contracts.run import Measured, Run
+
+CANCELLED = "It was cancelled before the summary was written."
+PURPOSE = "compaction"
+TRIES = 2
+ANSWER = 2048
+"""Output tokens to expect of a summary."""
+SHORT = 600
+"""Characters kept of a message when only the machine is left to shorten it."""
+RECENT = 12
+"""How many of the last messages are kept so."""
+TOO_LONG = 2000
+"""Characters of a tool result in a conversation that is too large to be sent once more."""
+
+
+class Summarizer(msgspec.Struct, frozen=True, kw_only=True):
+    """Who writes the summary."""
+
+    provider: Provider
+    model: str
+    price: Price | None = None
+
+
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a summary was put on disk."""
+
+    number: int
+    path: str
+
+
+class Keeper(Protocol):
+    """Knows what must survive a compaction whatever a model writes, and files summaries."""
+
+    instruction: str
+
+    async def carry(self, budget: int) -> str:
+        """The person's words, the plan, the todos, the changed files, in so many characters."""
+        ...
+
+    def summarizer(self) -> Awaitable[Summarizer | None]:
+        """Who writes the summary, where that is not the model of the run."""
+        ...
+
+    def file(self, summary: str) -> Checkpoint | None:
+        """Keep a summary where people and other programs look for it."""
+        ...
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    success: bool
+    messages_removed: int = 0
+    tokens_removed: int = 0
+    error: str | None = None
+
+
+class Job:
+    """From the event that marks the cut to the one that carries the summary.
+
+    What is said meanwhile is not part of it and stays as it is.
+    """
+
+    def __init__(
+        self, run: Run, keeper: Keeper, *, trigger: str, limit: int, instructions: str = ""
+    ) -> None:
+        self._run = run
+        self._keeper = keeper
+        self._trigger = trigger
+        self._limit = limit
+        self._instructions = instructions
+        self._id = new_id()
+        self._messages = tuple(run.session.conversation.messages)
+        self._before = run.context or Measured(system=0, tools=0, conversation=0)
+        self._error: str | None = None
+        self._summary = ""
+        self._carried = ""
+        self._usage: Reply | None = None
+        run.session.emit(
+            SessionCompactionStart(
+                system_tokens=self._before.system,
+                conversation_tokens=self._before.conversation,
+                tool_definitions_tokens=self._before.tools,
+                current_tokens=self._before.total,
+                token_limit=limit,
+                trigger=trigger,
+                compaction_attempt_id=self._id,
+            )
+        )
+        self._task = asyncio.get_running_loop().create_task(self._work())
+        run.background.add(self._task)
+        self._task.add_done_callback(run.background.discard)
+
+    @property
+    def done(self) -> bool:
+        return self._task.done()
+
+    def cancel(self) -> None:
+        self._task.cancel()
+
+    async def wait(self) -> None:
+        await asyncio.wait((self._task,))
+
+    def finish(self, *, must: bool) -> Outcome:
+        """Record what came of it. With `must` the conversation gets shorter in any case."""
+        if self._task.cancelled():
+            return Outcome(success=False, error=CANCELLED)
+        if bug := self._task.exception():
+            raise bug
+        if self._summary:
+            return self._record(success=True, summary=f"{self._summary}\n\n{self._carried}")
+        error = self._error or "The model wrote no summary."
+        if not must:
+            return self._record(success=False, error=error, summary=None)
+        self._run.session.emit(
+            SessionWarning(
+                warning_type="compaction_without_summary",
+                message=f"The conversation was shortened without a summary ({error}) Your words, "
+                "the plan, the todos and the list of changed files were kept; the whole "
+                "conversation is still in the session's log.",
+            )
+        )
+        kept = f"{self._carried}\n\n{_recent(self._messages)}"
+        return self._record(success=True, error=error, summary=kept)
+
+    async def _work(self) -> None:
+        try:
+            await self._summarise()
+        except asyncio.CancelledError:
+            self._record(success=False, summary=None, error=CANCELLED)
+            raise
+
+    async def _summarise(self) -> None:
+        keeper = self._keeper
+        self._carried = await keeper.carry(max(2000, self._limit))
+        writer = await keeper.summarizer()
+        if writer is None:
+            run = self._run
+            writer = Summarizer(
+                provider=run.provider, model=run.options.model, price=run.options.price
+            )
+        shorten = self._trigger == "context_limit_retry"
+        for attempt in range(TRIES):
+            try:
+                self._summary = await self._ask(writer, attempt, shorten=shorten)
+            except ModelError as error:
+                self._error = error.message
+                shorten = shorten or error.category == "too_large"
+                if error.category in ("auth", "quota", "budget"):
+                    return
+            if self._summary:
+                return
+
+    async def _ask(self, writer: Summarizer, attempt: int, *, shorten: bool) -> str:
+        run = self._run
+        messages = _shortened(self._messages) if shorten else self._messages
+        instruction = self._keeper.instruction
+        if self._instructions:
+            instruction += f"\n\nThe person adds: {self._instructions}"
+        self._reserve(writer)
+        request = Request(
+            model=writer.model,
+            system=run.session.conversation.system,
+            messages=(*messages, UserMessage.of(instruction)),
+            tools=run.specs,
+            stream=run.options.stream,
+            headers={"x-initiator": "agent", "x-interaction-id": run.interaction_id},
+            cache_key=run.session.id,
+        )
+        started, status, reply = perf_counter(), "aborted", None
+        try:
+            async with aclosing(writer.provider.stream(request)) as stream:
+                async for item in stream:
+                    if isinstance(item, Reply):
+                        reply = item
+                        break
+            status = "success" if reply else "error"
+        except ModelError:
+            status = "error"
+            raise
+        finally:
+            self._record_call(writer, status, attempt, reply, started)
+        self._usage = reply
+        return reply.message.text.strip() if reply else ""
+
+    def _reserve(self, writer: Summarizer) -> None:
+        purse = self._run.purse
+        if purse is None or purse.reserve_call(PURPOSE, self._before.total, ANSWER, writer.price):
+            return
+        raise ModelError("The budget leaves no room for a summary.", category="budget")
+
+    def _record_call(
+        self, writer: Summarizer, status: str, attempt: int, reply: Reply | None, started: float
+    ) -> None:
+        usage = reply.usage if reply else None
+        self._run.session.emit(
+            ModelCall(
+                purpose=PURPOSE,
+                model=(reply and reply.model) or writer.model,
+                requested_model=writer.model,
+                status=status,
+                attempt=attempt,
+                duration_ms=int((perf_counter() - started) * 1000),
+                input_tokens=usage.input_tokens if usage else None,
+                output_tokens=usage.output_tokens if usage else None,
+                cache_read_tokens=usage.cache_read_tokens if usage else None,
+                cache_write_tokens=usage.cache_write_tokens if usage else None,
+                reasoning_tokens=usage.reasoning_tokens if usage else None,
+                cost_usd=writer.price.of(usage) if usage and writer.price else None,
+            )
+        )
+
+    def _record(self, *, success: bool, summary: str | None, error: str | None = None) -> Outcome:
+        run, before = self._run, self._before
+        count = len(run.session.conversation.messages)
+        checkpoint = self._keeper.file(summary) if summary else None
+        removed = len(self._messages) - 1 if success else 0
+        after = _guess(summary or "") + sum(
+            map(_weigh, run.session.conversation.messages[len(self._messages) :])
+        )
+        tokens = max(0, before.conversation - after) if success else 0
+        usage = self._usage.usage if self._usage else None
+        run.session.emit(
+            SessionCompactionComplete(
+                success=success,
+                error=error,
+                outcome=None if success == (error is None) else "mechanical",
+                pre_compaction_tokens=before.total,
+                post_compaction_tokens=before.total - tokens,
+                pre_compaction_messages_length=count,
+                messages_removed=removed,
+                tokens_removed=tokens,
+                summary_content=summary,
+                checkpoint_number=checkpoint.number if checkpoint else None,
+                checkpoint_path=checkpoint.path if checkpoint else None,
+                compaction_tokens_used=_tokens_used(usage) if usage else None,
+                system_tokens=before.system,
+                conversation_tokens=before.conversation - tokens,
+                tool_definitions_tokens=before.tools,
+                compaction_attempt_id=self._id,
+                custom_instructions=self._instructions or None,
+                token_limit=self._limit,
+                trigger=self._trigger,
+            )
+        )
+        return Outcome(
+            success=success, messages_removed=removed, tokens_removed=tokens, error=error
+        )
+
+
+def _tokens_used(usage: Usage) -> JsonObject:
+    return {
+        "inputTokens": usage.input_tokens,
+        "outputTokens": usage.output_tokens,
+        "cacheReadTokens": usage.cache_read_tokens,
+        "cacheWriteTokens": usage.cache_write_tokens,
+    }
+
+
+def _shortened(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The same conversation with long tool results cut, so that it can be sent at all."""
+    return tuple(
+        msgspec.structs.replace(message, text=_cut(message.text, TOO_LONG))
+        if isinstance(message, ToolMessage)
+        else message
+        for message in messages
+    )
+
+
+def _recent(messages: tuple[Message, ...]) -> str:
+    """The last messages, each in a few lines."""
+    lines = [f"{_role(m)}: {_cut(text, SHORT)}" for m in messages[-RECENT:] if (text := _text(m))]
+    return "\n".join(("<recent_messages>", *lines, "</recent_messages>"))
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[{len(text) - limit} characters left out]\n{text[-half:]}"
+
+
+def _role(message: Message) -> str:
+    if isinstance(message, UserMessage):
+        return "user"
+    return "assistant" if isinstance(message, AssistantMessage) else "tool"
+
+
+def _text(message: Message) -> str:
+    if isinstance(message, UserMessage):
+        return "\n".join(getattr(part, "text", "[image]") for part in message.parts)
+    if isinstance(message, AssistantMessage) and message.tool_calls:
+        calls = ", ".join(f"{call.name}({call.arguments})" for call in message.tool_calls)
+        return f"{message.text}\n[calls {calls}]"
+    return message.text
+
+
+def _weigh(message: Message) -> int:
+    return _guess(_text(message))
+
+
+def _guess(text: str) -> int:
+    return len(text) // 4

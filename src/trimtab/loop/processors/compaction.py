@@ -1,0 +1,122 @@
+"""Keeps a conversation within the model's window: the old part becomes a summary."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trimtab.contracts.errors import ModelError
+from trimtab.contracts.messages import Image, UserMessage
+from trimtab.contracts.processor import Processor, Stop
+from trimtab.contracts.run import Prompt, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trimtab.loop.compact import Job, Keeper, Outcome
+
+FORCED = 2
+"""How often one prompt may be saved from a request that was too large."""
+
+
+class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
+    """Shares of the window. Summarising begins at `background`; at `exhausted` the run waits."""
+
+    background: float = 0.80
+    exhausted: float = 0.95
+    fewest: int = 4
+    """Below so many messages there is nothing worth summarising."""
+
+
+class Compaction(Processor):
+    """One summary is made at a time, while the run goes on; it takes effect between two turns.
+
+    `limit` is the window of a model of unknown size. Without thresholds nothing is summarised
+    unless a person asks, or a service refuses a request as too large.
+    """
+
+    def __init__(
+        self, make_keeper: "Callable[[], Keeper]", limit: int, thresholds: Thresholds | None
+    ) -> None:
+        self._make_keeper = make_keeper
+        self._limit = limit
+        self._thresholds = thresholds
+        self._job: Job | None = None
+        self._forced = 0
+        self._failed_at = 0.0
+
+    async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt:
+        self._forced = 0
+        return prompt
+
+    async def before_request(self, run: Run) -> Stop | None:
+        if self._job is not None and self._job.done:
+            self._apply(run)
+        thresholds = self._thresholds
+        full = self._fullness(run)
+        if thresholds is None or full < max(thresholds.background, self._failed_at):
+            return None
+        if len(run.session.conversation.messages) < thresholds.fewest:
+            return None
+        job = self._job or self._start(run, "threshold")
+        if full >= thresholds.exhausted:
+            await job.wait()
+            self._apply(run, must=True)
+        return None
+
+    async def on_request_error(self, run: Run, error: ModelError, attempt: int) -> bool:
+        if error.category != "too_large" or _has_images(run) or self._forced >= FORCED:
+            return False
+        if len(run.session.conversation.messages) < Thresholds().fewest:
+            return False
+        self._forced += 1
+        await self.compact(run, "context_limit_retry")
+        return True
+
+    async def compact(self, run: Run, trigger: str, instructions: str = "") -> "Outcome":
+        """Summarise everything so far, now. If no summary can be had, what must not be lost is
+        kept without one."""
+        if self._job is not None:
+            await self._job.wait()
+            self._apply(run)
+        job = self._start(run, trigger, instructions)
+        try:
+            await job.wait()
+        except asyncio.CancelledError:
+            job.cancel()
+            self._job = None
+            raise
+        return self._apply(run, must=True)
+
+    def _start(self, run: Run, trigger: str, instructions: str = "") -> "Job":
+        from trimtab.loop.compact import Job
+
+        limit = run.options.prompt_limit or self._limit
+        self._job = Job(
+            run, self._make_keeper(), trigger=trigger, limit=limit, instructions=instructions
+        )
+        return self._job
+
+    def _apply(self, run: Run, *, must: bool = False) -> "Outcome":
+        """Let a summary take effect. A background one that failed is tried again when it must."""
+        job, self._job = self._job, None
+        assert job is not None
+        outcome = job.finish(must=must)
+        thresholds = self._thresholds or Thresholds()
+        self._failed_at = 0.0 if outcome.success else thresholds.exhausted
+        return outcome
+
+    def _fullness(self, run: Run) -> float:
+        if run.context is None:
+            return 0.0
+        return run.context.total / (run.options.prompt_limit or self._limit)
+
+
+def _has_images(run: Run) -> bool:
+    """Images go first: without them the request may fit."""
+    return any(
+        isinstance(part, Image)
+        for message in run.session.conversation.messages
+        if isinstance(message, UserMessage)
+        for part in message.parts
+    )
