@@ -22,6 +22,8 @@ class Bench:
     def __init__(self, root: Path, **options: Any) -> None:
         self.session_id = str(uuid4())
         self.call_id = "call_1"
+        self.output_limit = 20 * 1024
+        self.hard_limit = 256 * 1024
         self.root = root / "work"
         self.root.mkdir()
         self.files = str(root / "files")

@@ -406,3 +406,24 @@ async def test_a_closed_stdout_ends_quietly(cli: Cli) -> None:
     os.close(write_end)
     assert outcome.notes == ""
     assert outcome.code == 141
+
+
+@pytest.mark.proves("RES-04", "VSC-18")
+async def test_tokens_by_model_are_in_the_stored_shutdown_and_our_own_in_the_result(
+    cli: Cli,
+) -> None:
+    """The result has what Copilot's has not: tokens and cost. Where Copilot keeps them, so do we."""
+    usage = {"input": 1200, "output": 30, "cached": 1000}
+    async with serving([{"text": "done", "usage": usage}]) as server:
+        cli.use(server)
+        outcome = await cli.ask("hi")
+    last = json.loads(cli.logs()[0].read_text().splitlines()[-1])
+    assert last["type"] == "session.shutdown"
+    metrics = last["data"]["modelMetrics"]["scripted"]
+    assert metrics["requests"]["count"] == 1
+    assert metrics["usage"]["inputTokens"] == 1200
+    assert metrics["usage"]["cacheReadTokens"] == 1000
+    given = outcome.result["usage"]
+    assert given["tokens"]["input"] == 1200
+    assert given["costUsd"] is None, "no price is known, and unknown is not zero"
+    assert outcome.result["status"] == "success"

@@ -447,3 +447,51 @@ async def test_a_github_token_reaches_githubs_model_service(sdk: Sdk) -> None:
             assert (await own.send_and_wait("hi")) is not None
         tokens = [request.headers["authorization"] for request in server.requests]
     assert tokens == ["Bearer gho_client", "Bearer gho_session"]
+
+
+async def test_infinite_sessions_summarise_at_the_threshold_a_client_sets(sdk: Sdk) -> None:
+    replies = [
+        {"when": {"last": "about to be replaced by a summary"}, "text": "SUMMARY"},
+        {"text": "a " * 900, "usage": {"input": 2000, "output": 900}, "repeat": "forever"},
+    ]
+    thresholds = {"background_compaction_threshold": 0.001, "buffer_exhaustion_threshold": 0.002}
+    async with talking(sdk, replies, infinite_sessions=thresholds) as talk:
+        for number in range(4):
+            await talk.say(f"wish {number}")
+        assert "session.compaction_complete" in talk.heard.types
+        assert "wish 0" in str(talk.shown())
+        assert len(talk.shown()) < 8
+
+
+async def test_infinite_sessions_can_be_switched_off(sdk: Sdk) -> None:
+    reply = {"text": "a", "usage": {"input": 200_000, "output": 9}, "repeat": "forever"}
+    async with talking(sdk, [reply], infinite_sessions={"enabled": False}) as talk:
+        for number in range(4):
+            await talk.say(f"wish {number}")
+        assert "session.compaction_start" not in talk.heard.types
+
+
+async def test_large_output_goes_where_a_client_says(sdk: Sdk) -> None:
+    folder = sdk.cwd / "outputs"
+    folder.mkdir()
+    large = {"max_size_bytes": 100, "output_directory": str(folder)}
+    tool = make_tool("shout", "loud " * 200)
+    replies = [use("shout", key="x"), DONE]
+    async with talking(sdk, replies, tools=[tool], large_output=large) as talk:
+        await talk.say("hi")
+        assert "Output too large" in str(talk.shown()[-1])
+        (saved,) = folder.iterdir()
+        assert saved.read_text() == "loud " * 200
+
+
+async def test_a_limit_in_ai_credits_ends_the_work(sdk: Sdk) -> None:
+    usage = {"input": 100_000, "output": 1}
+    call = {"tools": [{"name": "glob", "arguments": {"pattern": "*"}}], "usage": usage}
+    limits = {"max_ai_credits": 30.0}
+    async with talking(
+        sdk, [{**call, "repeat": "forever"}], model="gpt-4.1", session_limits=limits
+    ) as talk:
+        await talk.say("go")
+        spent = talk.heard.of("assistant.usage")
+        assert len(spent) <= 2, "20 credits a call"
+        assert "budget" in [one.warning_type for one in talk.heard.of("session.warning")]

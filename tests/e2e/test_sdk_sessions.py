@@ -1,7 +1,9 @@
 """Sessions, driven by the official Python client."""
 
 import asyncio
+import json
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from copilot.client import RuntimeConnection, SessionListFilter
@@ -346,10 +348,21 @@ async def test_history_can_be_cut_back(sdk: Sdk) -> None:
         assert "second" not in said
 
 
-async def test_compaction_says_that_it_is_not_there(sdk: Sdk) -> None:
-    async with talking(sdk, [TEXT]) as talk:
-        with pytest.raises(Exception, match="Compaction is not available"):
-            await talk.session.rpc.history.compact()
+async def test_the_history_can_be_compacted_on_request(sdk: Sdk) -> None:
+    from copilot.generated.rpc import SessionHistoryCompactRequest
+
+    async with talking(sdk, [TEXT, TEXT, {"text": "SUMMARY"}, TEXT]) as talk:
+        await talk.say("first wish")
+        await talk.say("second wish")
+        request = SessionHistoryCompactRequest(custom_instructions="mind the wishes")
+        result = await talk.session.rpc.history.compact(request)
+        assert result.success
+        assert result.messages_removed == 3
+        await talk.say("third")
+        _, summary, _ = talk.shown()
+        assert "SUMMARY" in summary["content"]
+        assert "second wish" in summary["content"]
+        assert talk.heard.types.count("session.compaction_complete") == 1
 
 
 async def test_log_lines_become_events(sdk: Sdk) -> None:
@@ -383,3 +396,45 @@ async def test_both_transports_serve_a_whole_turn(sdk: Sdk, transport: str) -> N
     async with talking(sdk, [use("view", path="a.txt"), TEXT], connection=connection) as talk:
         assert await talk.say("read a.txt") == "Hello."
         assert talk.tool_results() == ["1. content\n2. "] or "content" in talk.tool_results()[0]
+
+
+AGENT = {"agentDisplayName": "Explore", "agentDescription": "Looks around"}
+HOST_EVENTS: list[tuple[str, dict[str, Any]]] = [
+    (
+        "permission.requested",
+        {"requestId": "1", "permissionRequest": {"kind": "read", "path": "a", "intention": "x"}},
+    ),
+    ("user_input.requested", {"requestId": "2", "question": "Which?"}),
+    ("session.title_changed", {"title": "A title"}),
+    ("subagent.started", {"toolCallId": "c", "agentName": "explore", **AGENT}),
+    ("subagent.completed", {"toolCallId": "c", "agentName": "explore", "agentDisplayName": "E"}),
+    (
+        "subagent.failed",
+        {"toolCallId": "d", "agentName": "task", "agentDisplayName": "T", "error": "gave up"},
+    ),
+    ("hook.start", {"hookInvocationId": "h", "hookType": "preToolUse", "input": {}}),
+    ("hook.end", {"hookInvocationId": "h", "hookType": "preToolUse", "success": True}),
+]
+
+
+@pytest.mark.proves("EVT-19")
+async def test_a_host_is_given_every_kind_of_event_it_handles(sdk: Sdk) -> None:
+    """Those a run makes come live; those of a log another program wrote come with its history."""
+    replies = [{"tools": [{"name": "glob", "arguments": {"pattern": "*"}}]}, TEXT]
+    async with talking(sdk, replies, streaming=True) as talk:
+        await talk.say("look around")
+        live = set(talk.heard.types)
+        assert {"assistant.message_delta", "tool.execution_start"} <= live
+        assert "tool.execution_complete" in live
+        session_id = talk.session.session_id
+        await talk.session.disconnect()
+        (log,) = sdk.home.glob(f"**/{session_id}/events.jsonl")
+        with log.open("a") as file:
+            for wire_name, data in HOST_EVENTS:
+                event = {"type": wire_name, "data": data, "id": str(uuid4()), "parentId": None}
+                file.write(json.dumps({**event, "timestamp": "2026-01-01T00:00:00.000Z"}) + "\n")
+        again = await talk.client.resume_session(
+            session_id, on_permission_request=PermissionHandler.approve_all
+        )
+        stored = {event.type.value for event in await again.get_events()}
+    assert {wire_name for wire_name, _ in HOST_EVENTS} <= stored

@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from trimtab.cli.refused_flags import REFUSED
+
 Kind = Literal["switch", "value", "optional", "list", "number", "money", "duration"]
 
 
@@ -31,31 +33,6 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True):
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 LEVELS = ("none", "error", "warning", "info", "debug", "all", "default")
-LATER = "it is not part of this version yet; leave it out"
-
-_REFUSED: tuple[tuple[str, Kind, str], ...] = (
-    ("--share-gist", "switch", "gists need GitHub's service; use --share=FILE"),
-    ("--connect", "optional", "remote sessions need GitHub's service; use --resume"),
-    ("--remote", "switch", "remote steering needs GitHub's service; leave it out"),
-    ("--acp", "switch", LATER),
-    ("--agent", "value", LATER),
-    ("--secret-env-vars", "list", LATER),
-    ("--plugin-dir", "list", LATER),
-    ("--additional-mcp-config", "list", LATER),
-    ("--disable-mcp-server", "list", LATER),
-    ("--add-github-mcp-tool", "list", LATER),
-    ("--add-github-mcp-toolset", "list", LATER),
-    ("--enable-all-github-mcp-tools", "switch", LATER),
-    ("--attachment", "list", LATER),
-    ("--worktree", "optional", LATER),
-    ("--sandbox", "switch", LATER),
-    ("--max-ai-credits", "value", LATER),
-    ("--banner", "switch", "there is no banner; leave it out"),
-    ("--screen-reader", "switch", "output is plain text already; leave it out"),
-    ("--mouse", "optional", "there is no full-screen interface; leave it out"),
-    ("--bash-env", "optional", LATER),
-)
-
 FLAGS: tuple[Flag, ...] = (
     Flag(
         names=("-p", "--prompt"),
@@ -183,6 +160,13 @@ FLAGS: tuple[Flag, ...] = (
         help="Spend at most this much, by the price table (exit code 5).",
     ),
     Flag(
+        names=("--max-ai-credits",),
+        group="limits",
+        kind="money",
+        metavar="N",
+        help="Spend at most N AI credits, each worth 0.01 USD (exit code 5).",
+    ),
+    Flag(
         names=("--deadline",),
         group="limits",
         kind="duration",
@@ -284,6 +268,18 @@ FLAGS: tuple[Flag, ...] = (
         help="Do not allow paths in the temp directory.",
     ),
     Flag(
+        names=("--trust-folder",),
+        group="permission",
+        help="Use the hooks, servers, skills and settings of this folder in this run.",
+    ),
+    Flag(
+        names=("--secret-env-vars",),
+        group="permission",
+        kind="list",
+        metavar="NAMES",
+        help="Keep these variables from commands, and their values out of all output.",
+    ),
+    Flag(
         names=("--available-tools",),
         group="permission",
         kind="list",
@@ -296,6 +292,20 @@ FLAGS: tuple[Flag, ...] = (
         kind="list",
         metavar="NAMES",
         help="Do not offer these tools (comma-separated or repeated).",
+    ),
+    Flag(
+        names=("--agent",),
+        group="customization",
+        kind="value",
+        metavar="NAME",
+        help="Work as this custom agent: its prompt, its tools, its model (see trimtab agents).",
+    ),
+    Flag(
+        names=("--additional-mcp-config",),
+        group="customization",
+        kind="list",
+        metavar="JSON",
+        help="More MCP servers, as JSON or @FILE; they win over all others. May be repeated.",
     ),
     Flag(
         names=("--no-custom-instructions",),
@@ -379,6 +389,6 @@ FLAGS: tuple[Flag, ...] = (
     ),
     *(
         Flag(names=(name,), group="other", kind=kind, hidden=True, help="", refused=reason)
-        for name, kind, reason in _REFUSED
+        for name, kind, reason in REFUSED
     ),
 )

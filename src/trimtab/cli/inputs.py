@@ -7,7 +7,13 @@ from trimtab.cli.parse import Values
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.ids import is_uuid
 from trimtab.contracts.run import Mode
-from trimtab.runtime.options import LimitOptions, PermissionOptions, SessionOptions
+from trimtab.runtime.options import (
+    CustomizationOptions,
+    LimitOptions,
+    PermissionOptions,
+    SessionOptions,
+    smallest_budget,
+)
 
 _CONFLICTS = (
     ("prompt", "interactive"),
@@ -44,9 +50,20 @@ def build_options(values: Values) -> SessionOptions:
         available_tools=split(values["available_tools"]) if "available_tools" in values else None,
         excluded_tools=split(values.get("excluded_tools", [])),
         instructions="skip" if "no_custom_instructions" in values else "load",
+        customize=find_customizations(values, cwd),
         permissions=find_permissions(values, cwd),
+        trust_folder="trust_folder" in values or os.environ.get("COPILOT_ALLOW_ALL") == "true",
+        secrets=split(values.get("secret_env_vars", [])),
         limits=find_limits(values),
     )
+
+
+def find_customizations(values: Values, cwd: str) -> CustomizationOptions:
+    texts = tuple(values.get("additional_mcp_config", []))
+    for text in texts:
+        if text.startswith("@") and not os.path.isfile(os.path.join(cwd, text[1:])):
+            raise UsageError(f"--additional-mcp-config {text} names no file; give one that exists.")
+    return CustomizationOptions(agent=values.get("agent"), mcp_config=texts)
 
 
 def find_cwd(values: Values) -> str:
@@ -117,7 +134,7 @@ def find_limits(values: Values) -> LimitOptions:
     return LimitOptions(
         max_turns=values.get("max_turns"),
         max_tokens=values.get("max_tokens"),
-        max_usd=values.get("max_budget_usd"),
+        max_usd=smallest_budget(values.get("max_budget_usd"), values.get("max_ai_credits")),
         deadline=values.get("deadline"),
         max_continues=values.get("max_autopilot_continues", 5),
         max_repeats=values.get("max_repeats"),

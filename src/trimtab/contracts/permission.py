@@ -60,8 +60,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody said to a permission question, in the protocol's words.
 
-    `kind` is approve-once, approve-for-session, approve-for-location, approve-permanently, reject
-    or user-not-available; `feedback` are a person's words for the model. `approval` narrows or
+    `kind` is approve-once, approve-for-session, approve-for-location, approve-permanently, reject,
+    deny-by-hook or user-not-available; `feedback` are a person's words for the model. `approval` narrows or
     widens what is remembered (`{"kind": "commands", "commandIdentifiers": […]}` and the like);
     without it the request decides.
     """

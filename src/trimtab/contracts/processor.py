@@ -1,6 +1,6 @@
 """The six stages at which code may step into the loop."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -30,6 +30,8 @@ class PendingCall(msgspec.Struct, frozen=True, kw_only=True):
     call: ToolCall
     tool: Tool
     args: dict[str, Any]
+    hook_verdict: Literal["allow", "ask"] | None = None
+    """What a hook said about it: `allow` is worth as much as --allow-all for this one call."""
 
 
 class Processor:

@@ -70,6 +70,16 @@ class ToolContext(Protocol):
         """Folder for artifacts of this session, such as output too large for the model."""
         ...
 
+    @property
+    def output_limit(self) -> int:
+        """Bytes of text a result may have; longer ones go to a file."""
+        ...
+
+    @property
+    def hard_limit(self) -> int:
+        """Bytes no result may exceed, even when asked for: half of what a prompt may have."""
+        ...
+
     def progress(self, text: str) -> None:
         """Show output while the call runs."""
         ...

@@ -75,6 +75,8 @@ class CommandState(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None
     saved_to: str | None = None
     terminal: bool = False
+    no_terminal: str = ""
+    """Why the command runs on pipes although a terminal was asked for."""
     awaits: str = ""
     flooded: bool = False
     lost: int = 0

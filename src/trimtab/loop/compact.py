@@ -69,6 +69,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     messages_removed: int = 0
     tokens_removed: int = 0
     error: str | None = None
+    summary: str | None = None
 
 
 class Job:
@@ -92,6 +93,7 @@ class Job:
         self._summary = ""
         self._carried = ""
         self._usage: Reply | None = None
+        self._outcome: Outcome | None = None
         run.session.emit(
             SessionCompactionStart(
                 system_tokens=self._before.system,
@@ -118,7 +120,12 @@ class Job:
         await asyncio.wait((self._task,))
 
     def finish(self, *, must: bool) -> Outcome:
-        """Record what came of it. With `must` the conversation gets shorter in any case."""
+        """Record what came of it, once. With `must` the conversation gets shorter in any case."""
+        if self._outcome is None:
+            self._outcome = self._finish(must=must)
+        return self._outcome
+
+    def _finish(self, *, must: bool) -> Outcome:
         if self._task.cancelled():
             return Outcome(success=False, error=CANCELLED)
         if bug := self._task.exception():
@@ -259,8 +266,15 @@ class Job:
                 trigger=self._trigger,
             )
         )
+        run.context = Measured(
+            system=before.system, tools=before.tools, conversation=before.conversation - tokens
+        )
         return Outcome(
-            success=success, messages_removed=removed, tokens_removed=tokens, error=error
+            success=success,
+            messages_removed=removed,
+            tokens_removed=tokens,
+            error=error,
+            summary=summary,
         )
 
 

@@ -78,6 +78,16 @@ class Ledger:
         self.reserve(purpose, estimate)
         return True
 
+    def share(self) -> float:
+        """How much of the nearest limit is spent, from 0 on."""
+        spent, limit = self._spending(), self.allowance
+        shares = [
+            used / allowed if allowed else 1.0
+            for used, allowed in ((spent.tokens, limit.tokens), (spent.usd, limit.usd))
+            if allowed is not None
+        ]
+        return max(shares, default=0.0)
+
     def describe(self) -> str:
         """What is spent of what, for a person."""
         spent, limit = self._spending(), self.allowance

@@ -3,6 +3,8 @@
 What judges is imported with the first call: a run that needs no tool starts without it.
 """
 
+from collections.abc import Awaitable, Callable
+
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
@@ -15,11 +17,19 @@ from trimtab.contracts.tool import Access, ToolResult
 from trimtab.permissions.approvals import ApprovalKeeper, generalise, to_rules
 
 UNAVAILABLE = "Permission denied and could not request permission from user"
+HOOK_DENIED = "deny-by-hook"
+AskHook = Callable[[PendingCall, JsonObject], Awaitable[Answer | None]]
+"""Given a call and the request about it, gives an answer; None leaves it to a person."""
 _OUTCOMES = {
+    HOOK_DENIED: "denied-by-permission-request-hook",
     "reject": "denied-interactively-by-user",
     "user-not-available": "denied-no-approval-rule-and-could-not-request-from-user",
 }
-_SOURCES = {"reject": "human_response", "user-not-available": "unattended_fallback"}
+_SOURCES = {
+    HOOK_DENIED: "host_policy",
+    "reject": "human_response",
+    "user-not-available": "unattended_fallback",
+}
 
 
 class Permissions(Processor):
@@ -30,11 +40,16 @@ class Permissions(Processor):
     """
 
     def __init__(
-        self, policy: Policy, ask: Ask | None = None, keeper: ApprovalKeeper | None = None
+        self,
+        policy: Policy,
+        ask: Ask | None = None,
+        keeper: ApprovalKeeper | None = None,
+        hook: AskHook | None = None,
     ) -> None:
         self._policy = policy
         self._ask = ask
         self._keeper = keeper
+        self._hook = hook
 
     @property
     def policy(self) -> Policy:
@@ -50,7 +65,7 @@ class Permissions(Processor):
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
         ctx = run.tool_context(pending.call.id)
         for access in pending.tool.access(pending.args, ctx):
-            decision = self._decide(access, pending.tool.spec.name)
+            decision = self._heed(pending, self._decide(access, pending.tool.spec.name), access)
             if decision.verdict == "ask":
                 refusal = await self._question(run, pending, access, decision)
             elif decision.verdict == "deny":
@@ -60,6 +75,23 @@ class Permissions(Processor):
             if refusal is not None:
                 return refusal
         return pending
+
+    def _heed(self, pending: PendingCall, decision: Decision, access: Access) -> Decision:
+        """What a preToolUse hook said counts, but for rules that deny or ask and for ruin."""
+        if pending.hook_verdict == "ask" and decision.verdict == "allow":
+            return Decision(verdict="ask", reason="A preToolUse hook wants to be asked about it.")
+        if pending.hook_verdict != "allow" or decision.verdict != "ask":
+            return decision
+        from trimtab.permissions.decide import decide
+
+        generous = msgspec.structs.replace(
+            self._policy,
+            allow_all_tools=True,
+            allow_all_paths=True,
+            allow_all_urls=True,
+            client_judges=False,
+        )
+        return decide(access, generous)
 
     def _decide(self, access: Access, tool: str) -> Decision:
         from trimtab.permissions.decide import decide
@@ -97,10 +129,7 @@ class Permissions(Processor):
         self, run: Run, pending: PendingCall, access: Access, decision: Decision
     ) -> ToolResult | None:
         request_id, request = self._announce(run, pending, access)
-        if self._ask is None:
-            answer = Answer(kind="user-not-available")
-        else:
-            answer = await self._ask(request_id, request)
+        answer = await self._find_answer(request_id, request, pending)
         approved = answer.kind.startswith("approve")
         result = self._approve(access, answer) if approved else {"kind": _OUTCOMES[answer.kind]}
         if answer.feedback:
@@ -118,9 +147,23 @@ class Permissions(Processor):
         if answer.kind == "reject":
             said = f" They said: {answer.feedback}" if answer.feedback else ""
             return ToolResult(text=f"The user rejected this tool call.{said}", kind="rejected")
+        if answer.kind == HOOK_DENIED:
+            text = f"Denied by permissionRequest hook: {answer.feedback}"
+            return ToolResult(text=text, kind="denied")
         return ToolResult(
             text=f"{UNAVAILABLE} ({decision.reason})", summary=UNAVAILABLE, kind="denied"
         )
+
+    async def _find_answer(
+        self, request_id: str, request: JsonObject, pending: PendingCall
+    ) -> Answer:
+        """A hook answers if it wants to, else whoever can be asked."""
+        answer = await self._hook(pending, request) if self._hook else None
+        if answer is not None:
+            return answer
+        if self._ask is None:
+            return Answer(kind="user-not-available")
+        return await self._ask(request_id, request)
 
     def _check_unchanged(self, request: JsonObject, pending: PendingCall) -> ToolResult | None:
         """An approval is for exactly one call; what is approved is what runs."""

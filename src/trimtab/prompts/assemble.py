@@ -1,6 +1,7 @@
 """The system prompt, assembled from sections: one Markdown file each, shown when its rule holds."""
 
 import os
+import re
 from collections.abc import Callable
 
 import msgspec
@@ -22,6 +23,8 @@ class PromptFacts(msgspec.Struct, frozen=True, kw_only=True):
     git_root: str | None = None
     branch: str | None = None
     instructions: tuple[str, ...] = ()
+    skills: str = ""
+    agent: str = ""
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -37,6 +40,7 @@ class Section(msgspec.Struct, frozen=True):
 
 SECTIONS: tuple[Section, ...] = (
     Section("identity"),
+    Section("agent", lambda facts: bool(facts.agent), "identity"),
     Section("tone"),
     Section("tool_efficiency"),
     Section("environment_context"),
@@ -44,6 +48,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("guidelines"),
     Section("safety"),
     Section("tool_instructions", lambda facts: "bash" in facts.tools),
+    Section("skills", lambda facts: bool(facts.skills), "tool_instructions"),
     Section("custom_instructions", lambda facts: bool(facts.instructions)),
     Section("plan_mode", lambda facts: facts.mode == "plan", "runtime_instructions"),
     Section("task_completion", lambda facts: facts.mode == "autopilot", "runtime_instructions"),
@@ -68,6 +73,8 @@ def read_sections(facts: PromptFacts) -> list[tuple[str, str]]:
         if facts.git_root
         else "No git.",
         "instructions": "\n\n".join(facts.instructions),
+        "skills": facts.skills,
+        "agent": facts.agent,
     }
     return [
         (section.public or section.name, _fill(_read(section.name), values))
@@ -87,6 +94,5 @@ def _read(name: str) -> str:
 
 
 def _fill(text: str, values: dict[str, str]) -> str:
-    for name, value in values.items():
-        text = text.replace("{{" + name + "}}", value)
-    return text
+    """In one pass: what is filled in may itself hold such marks, and they mean nothing."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda mark: values.get(mark[1], mark[0]), text)

@@ -1,18 +1,23 @@
 """Puts the parts of an agent together. The order of processors is policy, and it stands here."""
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from trimtab.config.paths import Home
+from trimtab.contracts.customization import Skill
+from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Policy, Rule
 from trimtab.contracts.processor import Processor
 from trimtab.contracts.run import Run, RunOptions
+from trimtab.contracts.tool import ToolResult
 from trimtab.loop.fallback import Fallback, Fallbacks
 from trimtab.loop.processors.autopilot import Autopilot
 from trimtab.loop.processors.compaction import Compaction
 from trimtab.loop.processors.context_usage import ContextUsage
+from trimtab.loop.processors.discovered import DiscoveredInstructions
 from trimtab.loop.processors.images import ImageRemoval
 from trimtab.loop.processors.limits import TurnLimit
 from trimtab.loop.processors.plan_mode import PlanMode
@@ -26,9 +31,11 @@ from trimtab.prompts.transform import UserContext
 from trimtab.providers.meter import ContextMeter
 from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.approvals import KeptApprovals, find_location
-from trimtab.runtime.client_hooks import ClientHooks, HookCaller, StartHooks, end_hook, stop_hook
+from trimtab.runtime.customizations import Customizations
 from trimtab.runtime.models import Chosen
-from trimtab.runtime.options import Client, SessionOptions
+from trimtab.runtime.options import Client, LargeOutput, SessionOptions
+from trimtab.runtime.recorded import RecordedWorkspace
+from trimtab.runtime.recorder import Recorder
 from trimtab.runtime.surroundings import Surroundings, temp_folder
 from trimtab.runtime.toolset import choose_tools
 from trimtab.session.folder import SessionFolder
@@ -40,7 +47,14 @@ from trimtab.workspace.local import LocalWorkspace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from trimtab.hooks.caller import HookCaller
     from trimtab.loop.compact import Keeper
+    from trimtab.runtime.folder_trust import FolderTrust
+
+
+OUTPUT_LIMIT = 20 * 1024
+HALF_A_PROMPT = 2
+"""Bytes of output for each token a prompt may have: four bytes a token, half of the tokens."""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +65,15 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     workspace: LocalWorkspace
     surroundings: Surroundings
     home: Home | None = None
+    customizations: Customizations | None = None
     resumed: bool = False
+    trust: "FolderTrust | None" = None
+    hooks: "HookCaller | None" = None
+
+    @property
+    def skills(self) -> dict[str, Skill]:
+        """Skills the model may load."""
+        return self.customizations.offered_skills if self.customizations else {}
 
 
 class CallContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,8 +82,10 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     session: Session
     session_id: str
     call_id: str
-    workspace: LocalWorkspace
+    workspace: RecordedWorkspace
     files: str
+    output_limit: int
+    hard_limit: int
 
     def progress(self, text: str) -> None:
         from trimtab.contracts.events.tool import ToolExecutionPartialResult
@@ -73,15 +97,21 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
 
 def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Client) -> Run:
     """The run of a session's main agent."""
-    tools = choose_tools(options, client, mode=options.mode)
+    tools = choose_tools(options, client, mode=options.mode, skills=place.skills)
+    processors = build_processors(place, chosen, options, client)
+    recorder = next(one for one in processors if isinstance(one, Recorder))
+    longest = find_output_limit(options.large_output)
 
     def tool_context(call_id: str) -> CallContext:
+        half = (run.options.prompt_limit or DEFAULT) * HALF_A_PROMPT
         return CallContext(
             session=place.session,
             session_id=place.session.id,
             call_id=call_id,
-            workspace=place.workspace,
-            files=place.folder.files,
+            workspace=RecordedWorkspace(place.workspace, recorder, call_id),
+            files=options.large_output.folder or place.folder.files,
+            output_limit=min(longest, half),
+            hard_limit=half,
         )
 
     run = Run(
@@ -90,7 +120,7 @@ def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Cli
         provider=chosen.provider,
         tools=tools,
         specs=tuple(tool.spec for tool in tools.values()),
-        processors=build_processors(place, chosen, options, client),
+        processors=processors,
         options=RunOptions(
             model=chosen.model,
             stream=options.stream,
@@ -101,8 +131,10 @@ def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Cli
         read_arguments=read_arguments,
         mode=options.mode,
     )
-    if client.hooks is not None:
-        run.before_idle = end_hook(HookCaller(client.hooks, options.cwd), run)
+    if place.hooks is not None:
+        from trimtab.hooks.processor import end_hook
+
+        run.before_idle = end_hook(place.hooks, run)
     return run
 
 
@@ -115,17 +147,13 @@ def build_processors(
     if limits.max_turns is not None:
         processors.append(TurnLimit(limits.max_turns))
     processors.append(Steering())
-    hooks = HookCaller(client.hooks, options.cwd) if client.hooks else None
-    if hooks is not None:
-        processors.append(ClientHooks(hooks))
-    processors.append(UserContext())
-    if hooks is not None:
-        processors.append(StartHooks(hooks, source="resume" if place.resumed else "new"))
+    before, after, gate = build_hooks(place)
+    processors += [*before, *build_customized(place, options), UserContext(), *after]
     permissions = build_permissions(place, options, client)
-    processors += [PlanMode(permissions.may_change), permissions]
-    if hooks is not None:
-        processors.append(StopGate(stop_hook(hooks)))
+    recorder = Recorder(place.session, place.workspace, place.folder.blobs, permissions.may_change)
+    processors += [PlanMode(permissions.may_change), permissions, recorder]
     processors += [
+        *gate,
         Autopilot(read_text("nudge"), limits.max_continues),
         Progress(limits.max_repeats),
         ContextUsage(ContextMeter(chosen.model), DEFAULT),
@@ -134,6 +162,40 @@ def build_processors(
         Retry(limits.retries, limits.retry_delay, limits.max_retry_delay, build_fallbacks(chosen)),
     ]
     return processors
+
+
+def build_customized(place: Place, options: SessionOptions) -> list[Processor]:
+    """Who brings in what people wrote for the agent while it works."""
+    custom = place.customizations
+    if custom is None:
+        return []
+    processors: list[Processor] = []
+    if custom.skills.skills:
+        from trimtab.customize.skills import read_body
+        from trimtab.loop.processors.skills import Skills
+
+        processors.append(Skills(custom.find_skill, read_body))
+    if options.instructions == "load":
+        processors.append(DiscoveredInstructions(custom.touch, custom.render))
+    return processors
+
+
+def build_hooks(place: Place) -> tuple[list[Processor], list[Processor], list[Processor]]:
+    """Hooks before and after a prompt gets its context, and the gate a run passes to stop."""
+    if place.hooks is None:
+        return [], [], []
+    from trimtab.hooks.processor import Hooks, StartHooks, stop_hook
+    from trimtab.runtime.external_tools import Outcome, read_outcome
+
+    def read_result(result: JsonObject) -> ToolResult:
+        return read_outcome("", {}, Outcome(result=result))
+
+    source = "resume" if place.resumed else "new"
+    return (
+        [Hooks(place.hooks, read_result)],
+        [StartHooks(place.hooks, source=source)],
+        [StopGate(stop_hook(place.hooks, place.folder.events))],
+    )
 
 
 def build_keeper(place: Place, chosen: Chosen) -> "Callable[[], Keeper]":
@@ -173,8 +235,13 @@ def build_fallbacks(chosen: Chosen) -> Fallbacks:
 def build_permissions(place: Place, options: SessionOptions, client: Client) -> Permissions:
     """Who says whether a call may happen."""
     policy = msgspec.structs.replace(build_policy(place, options), client_judges=client.judges)
+    hook = None
+    if place.hooks is not None:
+        from trimtab.hooks.processor import permission_hook
+
+        hook = permission_hook(place.hooks)
     if place.home is None:
-        return Permissions(policy, client.ask)
+        return Permissions(policy, client.ask, hook=hook)
     kept = KeptApprovals(place.home.permissions, find_location(options.cwd, place.surroundings))
     granted = kept.load()
     policy = msgspec.structs.replace(
@@ -182,7 +249,17 @@ def build_permissions(place: Place, options: SessionOptions, client: Client) -> 
         allow=(*policy.allow, *granted.rules),
         roots=(*policy.roots, *granted.directories),
     )
-    return Permissions(policy, client.ask, kept)
+    return Permissions(policy, client.ask, kept, hook)
+
+
+def find_output_limit(wanted: LargeOutput) -> int:
+    """The size in bytes from which output goes to a file."""
+    if not wanted.enabled:
+        return sys.maxsize
+    if wanted.limit is not None:
+        return max(1, wanted.limit)
+    text = os.environ.get("COPILOT_LARGE_OUTPUT_THRESHOLD_BYTES", "")
+    return int(text) if text.isdigit() and int(text) > 0 else OUTPUT_LIMIT
 
 
 def read_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:

@@ -135,7 +135,14 @@ class Controls:
 
     def _choose_tools(self) -> None:
         run = self._run
-        tools = choose_tools(self.options, self._client, run.mode, self._external, self._offered)
+        tools = choose_tools(
+            self.options,
+            self._client,
+            run.mode,
+            self._external,
+            self._offered,
+            self.place.skills,
+        )
         run.tools = tools
         run.specs = tuple(tool.spec for tool in tools.values())
         self._stale = True
@@ -150,7 +157,11 @@ class Controls:
             self._told_model = True
             session.emit(SessionModelChange(new_model=run.options.model, cause="initial"))
         session.emit(SessionMcpServersLoaded(servers=[]))
-        session.emit(SessionSkillsLoaded(skills=[]))
+        if self.place.customizations is None:
+            session.emit(SessionSkillsLoaded(skills=[]))
+        else:
+            for told in self.place.customizations.announcements():
+                session.emit(told)
         prompt = await build_prompt(run, self.place, self.options, self._client)
         if prompt != session.conversation.system:
             session.emit(SystemMessage(role="system", content=prompt))

@@ -12,6 +12,7 @@ from trimtab.contracts.messages import Image
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.runtime.questions import Questions
+from trimtab.tools.output import limit_output
 
 _KINDS = {
     "success": "success",
@@ -96,7 +97,9 @@ class ExternalTool:
             outcome: Outcome = await self._questions.wait(request_id)
         finally:
             self._emit(ExternalToolCompleted(request_id=request_id))
-        return read_outcome(self.spec.name, args, outcome)
+        result = read_outcome(self.spec.name, args, outcome)
+        text = await limit_output(result.text, ctx)
+        return result if text is result.text else msgspec.structs.replace(result, text=text)
 
 
 def read_outcome(name: str, args: Args, outcome: Outcome) -> ToolResult:

@@ -7,6 +7,7 @@ from trimtab.contracts.provider import Price
 from trimtab.contracts.run import Run
 from trimtab.loop.ledger import Allowance, Ledger, Spending
 from trimtab.loop.processors.budget import Budget
+from trimtab.loop.processors.compaction import Compaction
 from trimtab.providers.prices import VARIABLE
 from trimtab.runtime.options import LimitOptions
 from trimtab.session.session import Session
@@ -28,7 +29,9 @@ def apply_limits(run: Run, session: Session, limits: LimitOptions, price: Price 
         return
     ledger = build_ledger(session, limits)
     run.purse = ledger
-    run.processors = [Budget(ledger), *run.processors]
+    # Behind the compaction: what is about to be sent is what has to be paid for.
+    place = 1 + max(i for i, one in enumerate(run.processors) if isinstance(one, Compaction))
+    run.processors = [*run.processors[:place], Budget(ledger), *run.processors[place:]]
 
 
 def build_ledger(session: Session, limits: LimitOptions) -> Ledger:

@@ -1,13 +1,14 @@
 """What a person or program may choose about a session."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.hooks import HookPort
 from trimtab.contracts.permission import Ask
 from trimtab.contracts.run import Mode
+from trimtab.contracts.trust import AskTrust
 from trimtab.loop.processors.compaction import Thresholds
 from trimtab.prompts.customize import SystemMessageOptions
 from trimtab.session.session import Subscriber
@@ -21,23 +22,6 @@ Transform = Callable[[Mapping[str, str]], Awaitable[Mapping[str, str]]]
 """Given sections of the system message by name, gives their new texts."""
 
 
-class HookFailed(Exception):
-    """A hook could not be run, or did not answer."""
-
-
-class HookPort(Protocol):
-    """Somebody outside who wants to be asked at fixed points."""
-
-    @property
-    def wanted(self) -> bool:
-        """Whether anybody listens now."""
-        ...
-
-    async def call(self, hook: str, given: JsonObject) -> JsonObject | None:
-        """Run a hook; its output, if it has one. Raises `HookFailed`."""
-        ...
-
-
 class PermissionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What is allowed without asking."""
 
@@ -49,6 +33,25 @@ class PermissionOptions(msgspec.Struct, frozen=True, kw_only=True):
     deny: tuple[str, ...] = ()
     add_dirs: tuple[str, ...] = ()
     temp_dir: bool = True
+
+
+class LargeOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """When a result is too long for a model, and which folder gets it then."""
+
+    limit: int | None = None
+    """In bytes; None: what COPILOT_LARGE_OUTPUT_THRESHOLD_BYTES says, else 20 KiB."""
+    enabled: bool = True
+    folder: str | None = None
+
+
+CREDIT_USD = 0.01
+"""What one AI credit of GitHub costs."""
+
+
+def smallest_budget(usd: float | None, ai_credits: float | None) -> float | None:
+    """The lower of a limit in money and one in AI credits, in USD."""
+    limits = [usd, None if ai_credits is None else ai_credits * CREDIT_USD]
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 class LimitOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +69,20 @@ class LimitOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How often the same call may have the same result; None: 25 in autopilot, else any number."""
 
 
+class CustomizationOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Which customizations a session loads besides those it finds. `discover` finds them."""
+
+    discover: bool = True
+    agent: str | None = None
+    """The custom agent whose prompt, tools and model the session has."""
+    skill_directories: tuple[str, ...] = ()
+    disabled_skills: tuple[str, ...] = ()
+    instruction_directories: tuple[str, ...] = ()
+    organization_instructions: str = ""
+    mcp_config: tuple[str, ...] = ()
+    """JSON, or `@` and the path of a file."""
+
+
 class Client(msgspec.Struct, frozen=True, kw_only=True):
     """Who is on the other side of a session from its first event on.
 
@@ -78,6 +95,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     judges: bool = False
     """Whether everything no rule decides is put to `ask`, reads in the workspace included."""
     hooks: HookPort | None = None
+    ask_trust: AskTrust | None = None
     transform: Transform | None = None
     ask_person: "AskPerson | None" = None
     ask_approval: "AskApproval | None" = None
@@ -97,6 +115,7 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     available_tools: tuple[str, ...] | None = None
     excluded_tools: tuple[str, ...] = ()
     instructions: Literal["load", "skip"] = "load"
+    customize: CustomizationOptions = CustomizationOptions()
     system_message: SystemMessageOptions = SystemMessageOptions()
     offline: bool = False
     """Whether only this machine may be contacted."""
@@ -104,6 +123,11 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Models to go on with, in order, when the chosen one cannot answer."""
     provider: "Provider | None" = None
     """The model service of this session, where it is not the runtime's choice."""
+    secrets: tuple[str, ...] = ()
+    """Names of variables that no command gets, and whose values are shown nowhere."""
+    trust_folder: bool = False
+    """Whether this run may use the configuration of its folder, whatever it holds."""
+    large_output: LargeOutput = LargeOutput()
     compaction: Thresholds | None = Thresholds()
     """When old messages are summarised; None: only when it must be, or somebody asks."""
     permissions: PermissionOptions = PermissionOptions()

@@ -14,8 +14,12 @@ from trimtab.contracts.events.session import (
 )
 from trimtab.contracts.ids import timestamp
 from trimtab.contracts.provider import Provider
+from trimtab.contracts.run import Prompt
 from trimtab.runtime.build import Place, build_run
 from trimtab.runtime.controls import Controls
+from trimtab.runtime.customizations import Customizations
+from trimtab.runtime.folder_trust import FolderTrust, judge_folder
+from trimtab.runtime.hook_setup import set_up_hooks
 from trimtab.runtime.limits import apply_limits, check_limits
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.models import LOCAL, Chosen, ModelChooser, RoleModels
@@ -48,8 +52,12 @@ class Runtime:
 
     async def create(self, options: SessionOptions, client: Client = NOBODY) -> LiveSession:
         """Start a new session."""
-        chosen = await self._choose(options)
         around = look_around(options.cwd)
+        custom = Customizations(self.home, self.env, around, options)
+        trust = await self._judge(options, client)
+        custom.trusted = trust.trusted
+        options = custom.adopt_agent(options)
+        chosen = await self._choose(options)
         folder, log = self.store.create(
             options.session_id,
             cwd=options.cwd,
@@ -77,13 +85,20 @@ class Runtime:
             workspace=self._workspace(folder, options),
             surroundings=around,
             home=self.home,
+            customizations=custom,
+            trust=trust,
         )
-        return self._open(place, chosen, options, client)
+        return await self._equip(place, chosen, options, client)
 
     async def resume(
         self, session_id: str, options: SessionOptions, client: Client = NOBODY
     ) -> LiveSession:
         """Go on with a session, whatever state its log is in."""
+        around = look_around(options.cwd)
+        custom = Customizations(self.home, self.env, around, options)
+        trust = await self._judge(options, client)
+        custom.trusted = trust.trusted
+        options = custom.adopt_agent(options)
         chosen = await self._choose(options)
         folder, log = self.store.open(session_id)
         try:
@@ -93,7 +108,6 @@ class Runtime:
             raise
         if client.on_event:
             session.subscribe(client.on_event)
-        around = look_around(options.cwd)
         session.emit(
             SessionResume(
                 resume_time=timestamp(),
@@ -115,9 +129,11 @@ class Runtime:
             workspace=self._workspace(folder, options),
             surroundings=around,
             home=self.home,
+            customizations=custom,
+            trust=trust,
             resumed=True,
         )
-        return self._open(place, chosen, options, client)
+        return await self._equip(place, chosen, options, client)
 
     async def _choose(self, options: SessionOptions) -> Chosen:
         """The model of a session, and those it may go on with; limits must hold for all of them."""
@@ -133,6 +149,29 @@ class Runtime:
                 {"user-agent": f"{options.client_name} trimtab/{__version__}"}
             )
         return chosen
+
+    async def _judge(self, options: SessionOptions, client: Client) -> FolderTrust:
+        """Whether the folder of a session may configure it."""
+        return await judge_folder(
+            self.home,
+            options.cwd,
+            self.env,
+            trusted=options.trust_folder,
+            ask=client.ask_trust,
+        )
+
+    async def _equip(
+        self, place: Place, chosen: Chosen, options: SessionOptions, client: Client
+    ) -> LiveSession:
+        """Find the hooks of a session and say what was left out, then open it."""
+        if place.trust is not None:
+            place.trust.report(place.session)
+        hooks, prompts = await set_up_hooks(place, options, client, self.env)
+        place = msgspec.structs.replace(place, hooks=hooks)
+        live = self._open(place, chosen, options, client)
+        for prompt in () if place.resumed else prompts:
+            live.inbox.put(Prompt(text=prompt, source="hook"))
+        return live
 
     def _open(
         self, place: Place, chosen: Chosen, options: SessionOptions, client: Client
@@ -163,5 +202,9 @@ class Runtime:
 
     def _workspace(self, folder: SessionFolder, options: SessionOptions) -> LocalWorkspace:
         return LocalWorkspace(
-            root=options.cwd, session_id=folder.id, files=folder.files, env=self.env
+            root=options.cwd,
+            session_id=folder.id,
+            files=folder.files,
+            env=self.env,
+            secrets=options.secrets,
         )

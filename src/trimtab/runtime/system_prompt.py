@@ -14,7 +14,7 @@ async def build_prompt(run: Run, place: Place, options: SessionOptions, client: 
     wanted = options.system_message
     if wanted.mode == "replace":
         return wanted.content
-    around = place.surroundings
+    around, custom = place.surroundings, place.customizations
     facts = PromptFacts(
         version=__version__,
         cwd=around.cwd,
@@ -24,6 +24,9 @@ async def build_prompt(run: Run, place: Place, options: SessionOptions, client: 
         mode=run.mode,
         git_root=around.git_root,
         branch=around.branch,
+        instructions=custom.prompt_instructions() if custom else (),
+        skills=custom.prompt_skills() if custom and "skill" in run.tools else "",
+        agent=custom.agent_prompt() if custom else "",
     )
     sections: dict[str, str] = {}
     for name, text in read_sections(facts):

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+from trimtab.contracts.customization import Skill
 from trimtab.contracts.run import Mode
 from trimtab.contracts.tool import Tool
 from trimtab.runtime.options import Client, SessionOptions
@@ -16,6 +17,7 @@ def choose_tools(
     mode: Mode,
     external: Sequence[Tool] = (),
     offered: Collection[str] = (),
+    skills: Mapping[str, Skill] = {},
 ) -> dict[str, Tool]:
     """The tools of a session. `offered` names those that need a client and have one now."""
     tools = {
@@ -31,6 +33,10 @@ def choose_tools(
         from trimtab.tools.exit_plan_mode.tool import ExitPlanMode
 
         tools["exit_plan_mode"] = ExitPlanMode(client.ask_approval)
+    if skills:
+        from trimtab.tools.skill.tool import SkillTool
+
+        tools["skill"] = SkillTool(skills)
     return filter_tools(tools, {tool.spec.name: tool for tool in external}, options)
 
 

@@ -4,18 +4,11 @@ import os
 
 from trimtab.contracts.tool import ToolContext
 
-DEFAULT_THRESHOLD = 20 * 1024
 PREVIEW = 500
 HINT = (
     "Consider using tools like grep (for searching), head/tail (for viewing start/end), view with "
     "view_range (for specific sections), or jq (for JSON) to examine portions of the output."
 )
-
-
-def threshold() -> int:
-    """The size in bytes from which output goes to a file."""
-    wanted = os.environ.get("COPILOT_LARGE_OUTPUT_THRESHOLD_BYTES", "")
-    return int(wanted) if wanted.isdigit() and int(wanted) > 0 else DEFAULT_THRESHOLD
 
 
 def kilobytes(size: int) -> str:
@@ -32,7 +25,7 @@ def too_large(size: int, path: str, beginning: str) -> str:
 
 async def limit_output(text: str, ctx: ToolContext) -> str:
     """The text itself, or where it was saved and how it begins."""
-    if len(text) * 4 <= (limit := threshold()):
+    if len(text) * 4 <= (limit := ctx.output_limit):
         return text
     data = text.encode("utf-8", "replace")
     if len(data) <= limit:

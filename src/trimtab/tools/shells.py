@@ -53,6 +53,8 @@ def output_text(state: CommandState) -> str:
 
 def remarks(state: CommandState) -> Sequence[str]:
     notes = []
+    if state.no_terminal:
+        notes.append(f"<no pseudo-terminal ({state.no_terminal}): the command runs on pipes>")
     if state.flooded:
         notes.append("<stopped: the command printed without end>")
     if state.lost:

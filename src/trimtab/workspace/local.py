@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from trimtab.contracts import hooks
 from trimtab.contracts.workspace import (
     FileContent,
     FoundLines,
@@ -42,9 +43,8 @@ class LocalWorkspace:
     ) -> None:
         given = os.environ if env is None else env
         self.root = os.path.abspath(root)
-        self.shells = LocalShells(
-            self.root, files, child_environment(given, session_id, secrets), on_exit
-        )
+        self.child_env = child_environment(given, session_id, secrets)
+        self.shells = LocalShells(self.root, files, self.child_env, on_exit)
         self._home = given.get("HOME", "")
         self._env = {"PATH": given.get("PATH", os.defpath), "HOME": self._home, "LC_ALL": "C.UTF-8"}
         self._ripgrep = find_ripgrep(given)
@@ -118,6 +118,13 @@ class LocalWorkspace:
 
         ended = await Program(take).run(argv, cwd=self.root, env=self._env, seconds=seconds)
         return -1 if ended.exit_code is None else ended.exit_code, bytes(output)
+
+    async def feed(self, program: hooks.Program) -> hooks.Ended:
+        """Run a program of the person's that reads its input. Raises `OSError`."""
+        from trimtab.workspace.fed_program import FedProgram
+
+        self.shells.guard()
+        return await FedProgram(program).finish()
 
     async def aclose(self) -> None:
         await self.shells.aclose()

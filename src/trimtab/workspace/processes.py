@@ -83,6 +83,12 @@ class LocalShells:
             self._guarded = False
             await guardian.release()
 
+    def guard(self) -> None:
+        """Have what is started from now on killed should this process die. Raises `OSError`."""
+        if not self._guarded:
+            guardian.acquire()
+            self._guarded = True
+
     def _start(self, command: Command) -> Shell:
         shell_id = command.shell_id or self._next_id()
         known = self._shells.get(shell_id)
@@ -97,9 +103,7 @@ class LocalShells:
         shell = Shell(shell_id, command, saved, self._ended)
         env = {**self._env, "TERM": "xterm"} if command.terminal else self._env
         try:
-            if not self._guarded:
-                guardian.acquire()
-                self._guarded = True
+            self.guard()
             shell.start(self._root, env)
         except ValueError:
             raise ShellError("The command contains a character that none can have (NUL).") from None

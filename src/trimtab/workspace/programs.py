@@ -54,24 +54,27 @@ class Program:
         return Finished(exit_code=self._code, errors=bytes(self._errors), timed_out=timed_out)
 
     def _start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> None:
-        null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        stdin = self._open_input()
         out, child_out = os.pipe()
         err, child_err = os.pipe()
         self._readers = {out: self._sink, err: self._note}
         self._tag = custody.new_tag()
         try:
-            streams = (null, child_out, child_err)
+            streams = (stdin, child_out, child_err)
             self._pid = custody.spawn(argv, cwd=cwd, env=env, streams=streams, tag=self._tag)
         except BaseException:
             self._close()
             raise
         finally:
-            for fd in (null, child_out, child_err):
+            for fd in (stdin, child_out, child_err):
                 os.close(fd)
         loop = asyncio.get_running_loop()
         for fd in (out, err):
             os.set_blocking(fd, False)
             loop.add_reader(fd, self._readable, fd)
+
+    def _open_input(self) -> int:
+        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def _readable(self, fd: int) -> None:
         try:

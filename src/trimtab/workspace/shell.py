@@ -51,7 +51,12 @@ class Shell:
     """A running or finished command. Made by `start`."""
 
     def __init__(
-        self, shell_id: str, command: Command, saved: str, on_end: Callable[["Shell"], None]
+        self,
+        shell_id: str,
+        command: Command,
+        saved: str,
+        on_end: Callable[["Shell"], None],
+        open_terminal: Callable[[], tuple[int, int]] = os.openpty,
     ) -> None:
         self.id = shell_id
         self.command = command
@@ -66,12 +71,19 @@ class Shell:
         self.foreground = False
         self._saved = saved
         self._on_end = on_end
+        self._open_terminal = open_terminal
+        self._no_terminal = ""
         self._tag: int | None = None
         self._started = self._heard = time.monotonic()
         self._out = self._in = self._pidfd = -1
         self._streams: tuple[str, str] | None = None
         self._widened = False
         self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def terminal(self) -> bool:
+        """Whether the command has a terminal, not only asked for one."""
+        return self.command.terminal and not self._no_terminal
 
     def start(self, cwd: str, env: Mapping[str, str]) -> None:
         """Start the command. Raises `OSError`."""
@@ -104,26 +116,33 @@ class Shell:
             opened.append(log)
             return argv, (null, log, log)
         if self.command.terminal:
-            self._out, slave = os.openpty()
-            opened.append(slave)
-            os.set_blocking(self._out, False)
-            termios.tcsetwinsize(self._out, (24, 120))
-            self._in, name = self._out, os.ttyname(slave)
-            self._streams = name, name
-            # A session's first terminal is the one that its leader opens: hence the extra shell.
-            opener = 'exec <>"$0" >&0 2>&0; exec "$@"'
-            return ["/bin/sh", "-c", opener, name, *argv], (slave, slave, slave)
+            try:
+                self._out, slave = self._open_terminal()
+            except OSError as error:  # a container without them: the command can still run
+                self._no_terminal = error.strerror or str(error)
+            else:
+                opened.append(slave)
+                return self._on_terminal(argv, slave), (slave, slave, slave)
         self._out, out = os.pipe()
         opened.append(out)
         os.set_blocking(self._out, False)
         self._streams = "", pipe_link(out)
         stdin = null
-        if self.command.background:
+        if self.command.background or self._no_terminal:
             stdin, self._in = os.pipe()
             opened.append(stdin)
             os.set_blocking(self._in, False)
             self._streams = pipe_link(stdin), pipe_link(out)
         return argv, (stdin, out, out)
+
+    def _on_terminal(self, argv: Sequence[str], slave: int) -> Sequence[str]:
+        os.set_blocking(self._out, False)
+        termios.tcsetwinsize(self._out, (24, 120))
+        self._in, name = self._out, os.ttyname(slave)
+        self._streams = name, name
+        # A session's first terminal is the one that its leader opens: hence the extra shell.
+        opener = 'exec <>"$0" >&0 2>&0; exec "$@"'
+        return ["/bin/sh", "-c", opener, name, *argv]
 
     def _script(self) -> str:
         """A command longer than an argument may be goes to a file."""
@@ -162,7 +181,7 @@ class Shell:
     def _take(self, chunk: bytes) -> None:
         self._heard = time.monotonic()
         assert isinstance(self.output, Capture)
-        if len(chunk) == READ_SIZE and not self._widened and not self.command.terminal:
+        if len(chunk) == READ_SIZE and not self._widened and not self.terminal:
             self._widened = True
             with suppress(OSError):
                 fcntl.fcntl(self._out, F_SETPIPE_SZ, READ_SIZE * READS_AT_ONCE)
@@ -240,7 +259,7 @@ class Shell:
         from trimtab.workspace.waiting import Streams, awaited
 
         stdin, output = self._streams
-        terminal = self._in if self.command.terminal and self._in >= 0 else None
+        terminal = self._in if self.terminal and self._in >= 0 else None
         streams = Streams(stdin=stdin, output=output, terminal=terminal)
         return awaited(custody.carriers(self._tag, self.pid), streams, self.output.last_line())
 
@@ -254,12 +273,12 @@ class Shell:
                 )
             if isinstance(key, bytes):
                 await self._send(key)
-            elif not self.command.terminal and key == "ctrl-c":
+            elif not self.terminal and key == "ctrl-c":
                 custody.send(-self.pid, signal.SIGINT)
-            elif not self.command.terminal and key == "ctrl-d":
+            elif not self.terminal and key == "ctrl-d":
                 self._close_input()
             else:
-                await self._send(b"\r" if key == "enter" and self.command.terminal else KEYS[key])
+                await self._send(b"\r" if key == "enter" and self.terminal else KEYS[key])
 
     async def _send(self, data: bytes) -> None:
         rest = memoryview(data)
@@ -302,7 +321,8 @@ class Shell:
             size=size,
             exit_code=self.exit_code,
             saved_to=saved,
-            terminal=self.command.terminal,
+            terminal=self.terminal,
+            no_terminal=self._no_terminal,
             awaits=self.awaits if self.exit_code is None else "",
             flooded=self.flooded,
             lost=self.output.lost,

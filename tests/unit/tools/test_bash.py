@@ -139,10 +139,10 @@ async def test_large_output_goes_to_a_file(bench: Bench) -> None:
     assert "\n\nPreview (first 500 chars):\n1\n2\n3\n" in text
 
 
-async def test_the_threshold_is_a_setting(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COPILOT_LARGE_OUTPUT_THRESHOLD_BYTES", "100")
+async def test_the_threshold_is_a_setting(bench: Bench) -> None:
+    bench.output_limit = 100
     assert (await bench.bash("seq 1 100")).startswith("Output too large")
-    monkeypatch.setenv("COPILOT_LARGE_OUTPUT_THRESHOLD_BYTES", "1000000")
+    bench.output_limit = 1000000
     assert not (await bench.bash("seq 1 100000")).startswith("Output too large")
 
 

@@ -149,6 +149,12 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "trimtab.retry_wait",
         "trimtab.images_removed",
     ),
+    "changes": (
+        "trimtab.workspace_changed",
+        "trimtab.snapshot_limited",
+        "trimtab.checkpoint",
+        "trimtab.worktree",
+    ),
 }
 """Module name → the wire names of the events it defines."""
 

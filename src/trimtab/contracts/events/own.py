@@ -60,3 +60,12 @@ class ImagesRemoved(EventData, type="trimtab.images_removed"):
 
     count: int
     reason: str | None = None
+
+
+class LeftOut(EventData, type="trimtab.left_out"):
+    """Configuration of a folder that was not loaded; `reason` is untrusted or changed."""
+
+    folder: str
+    reason: str
+    items: list[JsonObject]
+    message: str

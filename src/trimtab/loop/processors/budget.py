@@ -1,6 +1,6 @@
 """The budget: no model call is made that could go past the limit a person set."""
 
-from trimtab.contracts.events.session import SessionWarning
+from trimtab.contracts.events.session import SessionInfo, SessionWarning
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.run import Run
@@ -10,6 +10,8 @@ ANSWER = 1024
 """Output tokens to expect of a call whose service was given no limit."""
 FAREWELL = 256
 """Output tokens kept back for the last answer."""
+
+LEVELS = (0.5, 0.75, 0.9)
 
 LAST = (
     "<session_limits_status>\nThe budget of this session is nearly spent: {spent}. This is your "
@@ -24,10 +26,11 @@ class Budget(Processor):
     def __init__(self, ledger: Ledger, agent: str | None = None) -> None:
         self._ledger = ledger
         self._agent = agent
-        self._sent: int | None = None
+        self._told = 0.0
 
     async def before_request(self, run: Run) -> Stop | None:
-        prompt = self._estimate_prompt(run)
+        self._tell(run)
+        prompt = estimate_prompt(run)
         price = run.options.price
         call = estimate_call(price, prompt, run.options.max_output_tokens or ANSWER)
         if self._ledger.fits(call, estimate_call(price, call.tokens, FAREWELL)):
@@ -58,12 +61,19 @@ class Budget(Processor):
         run.stop, run.closing = stop, True
         return None
 
-    def _estimate_prompt(self, run: Run) -> int:
-        """Tokens of the next prompt: what the service counted last, and a guess for what is new."""
-        session = run.session
-        characters = session.conversation.characters
-        counted, sent, self._sent = session.prompt_tokens, self._sent, characters
-        if counted is not None and sent is not None:
-            return counted + (characters - sent) // 4
-        tools = sum(len(spec.description) + len(str(spec.parameters)) for spec in run.specs)
-        return (characters + len(session.conversation.system) + tools) // 4
+    def _tell(self, run: Run) -> None:
+        """A remark when half, three quarters, nine tenths of a limit are spent."""
+        share = self._ledger.share()
+        level = max((level for level in LEVELS if share >= level), default=0.0)
+        if level > self._told:
+            self._told = level
+            message = f"{level:.0%} of the budget is spent: {self._ledger.describe()}."
+            run.session.emit(SessionInfo(info_type="budget", message=message))
+
+
+def estimate_prompt(run: Run) -> int:
+    """Tokens of the next prompt, as measured if it was measured."""
+    if run.context is not None:
+        return run.context.total
+    conversation = run.session.conversation
+    return (conversation.characters + len(conversation.system)) // 4

@@ -51,7 +51,7 @@ class Compaction(Processor):
 
     async def before_request(self, run: Run) -> Stop | None:
         if self._job is not None and self._job.done:
-            self._apply(run)
+            self._apply(self._job)
         thresholds = self._thresholds
         full = self._fullness(run)
         if thresholds is None or full < max(thresholds.background, self._failed_at):
@@ -61,7 +61,7 @@ class Compaction(Processor):
         job = self._job or self._start(run, "threshold")
         if full >= thresholds.exhausted:
             await job.wait()
-            self._apply(run, must=True)
+            self._apply(job, must=True)
         return None
 
     async def on_request_error(self, run: Run, error: ModelError, attempt: int) -> bool:
@@ -76,9 +76,9 @@ class Compaction(Processor):
     async def compact(self, run: Run, trigger: str, instructions: str = "") -> "Outcome":
         """Summarise everything so far, now. If no summary can be had, what must not be lost is
         kept without one."""
-        if self._job is not None:
-            await self._job.wait()
-            self._apply(run)
+        while (earlier := self._job) is not None:
+            await earlier.wait()
+            self._apply(earlier)
         job = self._start(run, trigger, instructions)
         try:
             await job.wait()
@@ -86,7 +86,7 @@ class Compaction(Processor):
             job.cancel()
             self._job = None
             raise
-        return self._apply(run, must=True)
+        return self._apply(job, must=True)
 
     def _start(self, run: Run, trigger: str, instructions: str = "") -> "Job":
         from trimtab.loop.compact import Job
@@ -97,10 +97,10 @@ class Compaction(Processor):
         )
         return self._job
 
-    def _apply(self, run: Run, *, must: bool = False) -> "Outcome":
+    def _apply(self, job: "Job", *, must: bool = False) -> "Outcome":
         """Let a summary take effect. A background one that failed is tried again when it must."""
-        job, self._job = self._job, None
-        assert job is not None
+        if self._job is job:
+            self._job = None
         outcome = job.finish(must=must)
         thresholds = self._thresholds or Thresholds()
         self._failed_at = 0.0 if outcome.success else thresholds.exhausted

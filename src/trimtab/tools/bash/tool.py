@@ -7,7 +7,6 @@ from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.contracts.workspace import Command, ShellError
 from trimtab.tools.description import describe
-from trimtab.tools.output import threshold
 from trimtab.tools.shells import refuse_shell, render, seconds
 
 INITIAL_WAIT = 30
@@ -53,7 +52,7 @@ class Bash:
         wait = seconds(args.get("initial_wait", INITIAL_WAIT))
         try:
             state = await ctx.workspace.shells.execute(
-                command, wait=wait, limit=threshold(), listener=stream_to(ctx.progress)
+                command, wait=wait, limit=ctx.output_limit, listener=stream_to(ctx.progress)
             )
         except ShellError as error:
             return refuse_shell(error, "run the command in", ctx)

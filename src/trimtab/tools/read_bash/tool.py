@@ -6,7 +6,6 @@ from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.contracts.workspace import ShellError
 from trimtab.tools.description import describe
-from trimtab.tools.output import threshold
 from trimtab.tools.shells import refuse_shell, render, seconds
 
 DELAY = 10
@@ -32,7 +31,7 @@ class ReadBash:
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
         name, wait = args["shellId"], seconds(args.get("delay", DELAY))
         try:
-            state = await ctx.workspace.shells.read(name, wait=wait, limit=threshold())
+            state = await ctx.workspace.shells.read(name, wait=wait, limit=ctx.output_limit)
         except ShellError as error:
             return refuse_shell(error, "read output from", ctx)
         ended = f"<command with id: {name} exited with exit code {state.exit_code}>"

@@ -6,7 +6,7 @@ from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.tools.description import describe
 from trimtab.tools.files import fail, missing, refuse_path, system_failure
-from trimtab.tools.output import kilobytes, threshold
+from trimtab.tools.output import kilobytes
 from trimtab.tools.text import BOMS, first_view
 from trimtab.tools.view.image import image_result
 
@@ -65,6 +65,10 @@ class View:
         return view_content(args, path, data, ctx)
 
 
+def find_limit(forced: bool, ctx: ToolContext) -> int:
+    return min(FORCED, ctx.hard_limit) if forced else max(ctx.output_limit, 1024)
+
+
 def view_directory(name: str, path: str, ctx: ToolContext) -> ToolResult:
     listing = ctx.workspace.list(path, ENTRIES)
     if not listing.names:
@@ -81,7 +85,7 @@ def view_content(args: Args, path: str, data: bytes, ctx: ToolContext) -> ToolRe
         return image
     if is_binary(data):
         return refuse_binary(name, len(data))
-    if view_range is None and len(data) > (FORCED if forced else threshold()):
+    if view_range is None and len(data) > find_limit(forced, ctx):
         return refuse_large(len(data), forced)
     ctx.workspace.remember(path, data)
     lines = first_view(data).shown().split("\n")
@@ -95,7 +99,7 @@ def view_content(args: Args, path: str, data: bytes, ctx: ToolContext) -> ToolRe
             "Invalid view_range",
         )
     chosen = lines[first - 1 : last]
-    return ToolResult(text=cut(chosen, first, FORCED if forced else max(threshold(), 1024)))
+    return ToolResult(text=cut(chosen, first, find_limit(forced, ctx)))
 
 
 async def view_part(args: Args, path: str, size: int, ctx: ToolContext) -> ToolResult:
@@ -107,7 +111,7 @@ async def view_part(args: Args, path: str, size: int, ctx: ToolContext) -> ToolR
     first, last = view_range
     if first < 1 or (last != -1 and last < first):
         return fail(f"view_range {view_range} is invalid: give [first, last] from 1 on.")
-    limit = FORCED if forced else max(threshold(), 1024)
+    limit = find_limit(forced, ctx)
     part = await ctx.workspace.read_lines(path, first, None if last == -1 else last, 4 * limit)
     if is_binary(part.data) or part.data.startswith(tuple(bom for bom, _ in BOMS[1:])):
         return refuse_binary(name, size)

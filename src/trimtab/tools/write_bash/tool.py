@@ -7,7 +7,6 @@ from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.contracts.workspace import ShellError
 from trimtab.tools.description import describe
-from trimtab.tools.output import threshold
 from trimtab.tools.shells import refuse_shell, render, seconds
 
 DELAY = 10
@@ -41,7 +40,7 @@ class WriteBash:
         name, wait = args["shellId"], seconds(args.get("delay", DELAY))
         try:
             await ctx.workspace.shells.write(name, parse_keys(args["input"]))
-            state = await ctx.workspace.shells.read(name, wait=wait, limit=threshold())
+            state = await ctx.workspace.shells.read(name, wait=wait, limit=ctx.output_limit)
         except ShellError as error:
             return refuse_shell(error, "write to", ctx)
         ended = f"<command with id: {name} exited with exit code {state.exit_code}>"

@@ -43,6 +43,7 @@ class TextOutput:
         self._streamed: set[str] = set()
         self._at_line_start = True
         self._progress_shown = False
+        self._told_error = False
 
     def on_event(self, event: Event, line: bytes) -> None:
         if event.agent_id is not None:
@@ -73,13 +74,14 @@ class TextOutput:
             case SessionWarning(message=message) | SessionInfo(message=message):
                 self._note(style.dim(f"! {_first_line(message)}"))
             case SessionError(message=message):
+                self._told_error = True
                 self._note(style.red(f"Error: {_first_line(message)}"), always=True)
 
     def on_result(self, result: JsonObject) -> None:
         self._end_line()
         self._clear_progress()
         message = (result.get("error") or {}).get("message")
-        if message and result["stopReason"] != "error":
+        if message and not (self._told_error and result["stopReason"] == "error"):
             self._note(self._style.red(f"{message}"), always=True)
         self._note(self._style.dim(describe_result(result)))
 

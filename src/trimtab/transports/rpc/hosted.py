@@ -17,13 +17,14 @@ from trimtab.contracts.events.question import (
 )
 from trimtab.contracts.events.session import SessionTitleChanged
 from trimtab.contracts.events.setup import CapabilitiesChanged, CommandsChanged
+from trimtab.contracts.hooks import HookFailed
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.tool import Tool
 from trimtab.runtime.catalog import SessionCatalog
 from trimtab.runtime.external_tools import ExternalTool, ToolDefinition
 from trimtab.runtime.live import LiveSession
-from trimtab.runtime.options import Client, HookFailed
+from trimtab.runtime.options import Client
 from trimtab.runtime.questions import Questions
 from trimtab.tools.ask_user.tool import Question, Response
 from trimtab.tools.exit_plan_mode.tool import PlanReady, PlanVerdict

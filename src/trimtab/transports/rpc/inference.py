@@ -120,7 +120,13 @@ class ClientHttp:
 
     def forget(self, request_id: str, *, cancel: bool) -> None:
         """The answer is not wanted any more."""
-        if self._exchanges.pop(request_id, None) is not None and cancel:
+        exchange = self._exchanges.pop(request_id, None)
+        if exchange is None:
+            return
+        if exchange.head.done() and not exchange.head.cancelled():
+            exchange.head.exception()  # looked at, so that nobody is told it was not
+        exchange.head.cancel()
+        if cancel:
             params = {"requestId": request_id, "data": "", "cancel": True}
             asyncio.ensure_future(self._tell(params))  # noqa: RUF006 - the peer's writes are kept
 

@@ -8,9 +8,16 @@ import msgspec
 
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.loop.processors.compaction import Thresholds
 from trimtab.prompts.customize import SectionChange, SystemMessageOptions, change_sections
 from trimtab.runtime.catalog import ModelSettings, ProviderSettings
-from trimtab.runtime.options import LimitOptions, PermissionOptions, SessionOptions
+from trimtab.runtime.options import (
+    LargeOutput,
+    LimitOptions,
+    PermissionOptions,
+    SessionOptions,
+    smallest_budget,
+)
 from trimtab.transports.rpc.seats import Offer
 
 
@@ -23,6 +30,22 @@ class SystemMessageSettings(msgspec.Struct, frozen=True):
     mode: str = "append"
     content: str = ""
     sections: dict[str, SectionOverride | None] = {}
+
+
+class LimitSettings(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    max_ai_credits: float | None = None
+
+
+class LargeOutputSettings(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    enabled: bool = True
+    max_size_bytes: int | None = None
+    output_dir: str | None = None
+
+
+class InfiniteSettings(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    enabled: bool = True
+    background_compaction_threshold: float | None = None
+    buffer_exhaustion_threshold: float | None = None
 
 
 class SessionSettings(Offer, frozen=True, kw_only=True, rename="camel"):
@@ -53,9 +76,9 @@ class SessionSettings(Offer, frozen=True, kw_only=True, rename="camel"):
     disabled_skills: tuple[str, ...] | None = None
     instruction_directories: tuple[str, ...] | None = None
     mcp_servers: JsonObject | None = None
-    session_limits: JsonObject | None = None
-    large_output: JsonObject | None = None
-    infinite_sessions: JsonObject | None = None
+    session_limits: LimitSettings | None = None
+    large_output: LargeOutputSettings | None = None
+    infinite_sessions: InfiniteSettings | None = None
     memory: JsonObject | None = None
     context_tier: str | None = None
     feature_flags: JsonObject | None = None
@@ -108,8 +131,39 @@ def build_options(settings: SessionSettings, cwd: str, env: Mapping[str, str]) -
         excluded_tools=settings.excluded_tools,
         system_message=read_system_message(settings.system_message),
         permissions=PermissionOptions(add_dirs=settings.additional_directories),
-        limits=LimitOptions(retry_delay=_seconds(env, "TRIMTAB_RETRY_DELAY_SECONDS", 1.0)),
+        large_output=read_large_output(settings.large_output),
+        compaction=read_thresholds(settings.infinite_sessions),
+        limits=LimitOptions(
+            max_usd=read_budget(settings.session_limits),
+            retry_delay=_seconds(env, "TRIMTAB_RETRY_DELAY_SECONDS", 1.0),
+        ),
     )
+
+
+def read_large_output(settings: LargeOutputSettings | None) -> LargeOutput:
+    if settings is None:
+        return LargeOutput()
+    return LargeOutput(
+        enabled=settings.enabled, limit=settings.max_size_bytes, folder=settings.output_dir
+    )
+
+
+def read_thresholds(settings: InfiniteSettings | None) -> Thresholds | None:
+    if settings is None:
+        return Thresholds()
+    if not settings.enabled:
+        return None
+    usual = Thresholds()
+    background = settings.background_compaction_threshold
+    exhausted = settings.buffer_exhaustion_threshold
+    return Thresholds(
+        background=usual.background if background is None else background,
+        exhausted=usual.exhausted if exhausted is None else exhausted,
+    )
+
+
+def read_budget(settings: LimitSettings | None) -> float | None:
+    return smallest_budget(None, settings.max_ai_credits) if settings else None
 
 
 def read_system_message(settings: SystemMessageSettings | None) -> SystemMessageOptions:

@@ -1,4 +1,4 @@
-"""The history of a session: cut back, or (not in this version) compacted."""
+"""The history of a session: cut back, or compacted."""
 
 import msgspec
 
@@ -8,7 +8,6 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionSnapshotRewind
 from trimtab.contracts.events.user import UserMessage
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
-from trimtab.transports.rpc.protocol import NotAvailable
 
 methods = Methods()
 
@@ -52,9 +51,22 @@ async def list_rewind_points(call: Call, params: Nothing) -> JsonObject:
     return {"fileChangeTrackingEnabled": False, "points": points}
 
 
-@methods.on("session.history.compact")
-async def compact(call: Call, params: Nothing) -> None:
-    raise NotAvailable("Compaction is not available in this version; start a new session.")
+class Compact(msgspec.Struct, rename="camel"):
+    custom_instructions: str | None = None
+
+
+@methods.on("session.history.compact", Compact)
+async def compact(call: Call, params: Compact) -> JsonObject:
+    """Replaces the conversation by a summary and what must not be lost."""
+    outcome = await call.session.live.compact(params.custom_instructions or "")
+    reply: JsonObject = {
+        "success": outcome.success,
+        "messagesRemoved": outcome.messages_removed,
+        "tokensRemoved": outcome.tokens_removed,
+    }
+    if outcome.summary:
+        reply["summaryContent"] = outcome.summary
+    return reply
 
 
 @methods.on("session.history.cancelBackgroundCompaction")

@@ -1,0 +1,238 @@
+"""Settings of the person, the repository and this checkout, merged; later levels win.
+
+Read at most once per `Settings`, when the first setting is asked for. A file that cannot be parsed
+is replaced by its last good copy, and the problem names the line.
+"""
+
+import os
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from trimtab.config.files import make_private_dir, replace_file
+from trimtab.config.jsonc import JsonProblem, read_jsonc
+from trimtab.config.paths import Home
+from trimtab.contracts.customization import Problem
+from trimtab.contracts.errors import TrimtabError
+
+Level = Literal["user", "repository", "local"]
+T = TypeVar("T")
+
+LARGEST = 1024 * 1024
+_FOLDER = os.path.join(".github", "copilot")
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """One value as one file gives it. `overridden_by` is the level that wins over it, if any."""
+
+    key: str
+    value: Any
+    level: Level
+    file: str
+    overridden_by: Level | None = None
+
+
+class Settings:
+    """What people set. `repository` is read only when it is given: the caller checks trust.
+
+    Objects are merged key by key; everything else is replaced by the later level. A repository
+    cannot set what would widen permissions or reach other places: such keys are reported.
+    """
+
+    def __init__(self, home: Home, repository: str | None = None) -> None:
+        self._home = home
+        self._files: list[tuple[Level, str]] = [("user", home.settings)]
+        if repository is not None:
+            folder = os.path.join(repository, _FOLDER)
+            self._files += [
+                ("repository", os.path.join(folder, "settings.json")),
+                ("local", os.path.join(folder, "settings.local.json")),
+            ]
+        self._levels: list[tuple[Level, str, dict[str, Any]]] | None = None
+        self._problems: list[Problem] = []
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Everything that is set, merged."""
+        merged: dict[str, Any] = {}
+        for _, _, values in self._read():
+            _merge(merged, values)
+        return merged
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        self._read()
+        return tuple(self._problems)
+
+    @property
+    def entries(self) -> list[Setting]:
+        """Every top-level setting of every file, and which of them a later level overrides."""
+        entries: list[Setting] = []
+        levels = self._read()
+        for index, (level, file, values) in enumerate(levels):
+            for key, value in values.items():
+                winner = next((one for one, _, later in levels[index + 1 :] if key in later), None)
+                if isinstance(value, dict):
+                    winner = None  # merged, not replaced
+                entries.append(
+                    Setting(key=key, value=value, level=level, file=file, overridden_by=winner)
+                )
+        return entries
+
+    def get(self, key: str, kind: type[T], default: T) -> T:
+        """The value of a dotted key; one of another type counts as absent, and is a problem."""
+        for level, file, values in reversed(self._read()):
+            found, value = _find(values, key)
+            if not found:
+                continue
+            if kind is dict:
+                found, value = _find(self.values, key)
+            try:
+                return msgspec.convert(value, kind)
+            except msgspec.ValidationError as error:
+                message = f"the {level} setting {key} is ignored: {error}"
+                self._note(Problem(message=message, file=file))
+        return default
+
+    def _note(self, problem: Problem) -> None:
+        if problem not in self._problems:
+            self._problems.append(problem)
+
+    def _read(self) -> list[tuple[Level, str, dict[str, Any]]]:
+        if self._levels is None:
+            self._levels = []
+            for level, file in self._files:
+                values = self._load(file)
+                if values:
+                    self._levels.append((level, file, self._check(level, file, values)))
+        return self._levels
+
+    def _load(self, file: str) -> dict[str, Any] | None:
+        try:
+            with open(file, "rb") as stream:
+                data = stream.read(LARGEST + 1)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._note(Problem(message=f"it cannot be read ({error.strerror})", file=file))
+            return None
+        try:
+            values = _parse(data)
+        except JsonProblem as error:
+            return self._recover(file, error)
+        self._keep_copy(file, data)
+        return values
+
+    def _recover(self, file: str, error: JsonProblem) -> dict[str, Any] | None:
+        copy = self._copy_of(file)
+        values = None
+        try:
+            with open(copy, "rb") as stream:
+                values = _parse(stream.read(LARGEST + 1))
+            used = "its last good copy is used"
+        except (OSError, JsonProblem):
+            used = "it is left out"
+        self._note(
+            Problem(message=f"{error}; {used} until you correct it", file=file, line=error.line)
+        )
+        return values
+
+    def _copy_of(self, file: str) -> str:
+        import hashlib
+
+        name = hashlib.sha256(os.path.realpath(file).encode("utf-8", "surrogateescape")).hexdigest()
+        return os.path.join(self._home.state, "last-good", name[:16] + ".json")
+
+    def _keep_copy(self, file: str, data: bytes) -> None:
+        """For the day somebody saves half a file. Not being able to keep one is no problem yet."""
+        copy = self._copy_of(file)
+        try:
+            with open(copy, "rb") as stream:
+                if stream.read(LARGEST + 1) == data:
+                    return
+        except OSError:
+            pass
+        try:
+            make_private_dir(os.path.dirname(copy))
+            replace_file(copy, data)
+        except TrimtabError:
+            return
+
+    def _check(self, level: Level, file: str, values: dict[str, Any]) -> dict[str, Any]:
+        """Without the settings a level may not have; what is not known is kept and reported."""
+        anywhere, user = _known()
+        kept = {}
+        for key, value in values.items():
+            if key in user and level != "user":
+                message = f"{key} has no effect here: set it in {self._home.settings}"
+                self._note(Problem(message=message, file=file))
+                continue
+            kept[key] = value
+            if key.startswith("$"):  # `$schema` is for editors
+                continue
+            known = {**anywhere, **user}
+            if key not in known and not any(name.startswith(key + ".") for name in known):
+                self._note(Problem(message=f"the setting {key} is not known", file=file, note=True))
+            elif not _fits(known.get(key, "object"), value):
+                wanted = known.get(key, "object")
+                self._note(
+                    Problem(
+                        message=f"{key} is ignored: it needs a value of type {wanted}", file=file
+                    )
+                )
+                del kept[key]
+        return kept
+
+
+def _parse(data: bytes) -> dict[str, Any]:
+    if len(data) > LARGEST:
+        raise JsonProblem(f"it is larger than {LARGEST // 1024} KB", 0)
+    if not data.strip():
+        return {}
+    values = read_jsonc(data)
+    if not isinstance(values, dict):
+        raise JsonProblem("it is no JSON object", 1)
+    return values
+
+
+def _merge(into: dict[str, Any], values: dict[str, Any]) -> None:
+    for key, value in values.items():
+        mine = into.get(key)
+        if isinstance(mine, dict) and isinstance(value, dict):
+            merged = dict(mine)
+            _merge(merged, value)
+            into[key] = merged
+        else:
+            into[key] = value
+
+
+def _find(values: dict[str, Any], key: str) -> tuple[bool, Any]:
+    """The value of a key, written flat (`a.b`) or nested; whether there is one."""
+    if key in values:
+        return True, values[key]
+    first, _, rest = key.partition(".")
+    inner = values.get(first)
+    return _find(inner, rest) if rest and isinstance(inner, dict) else (False, None)
+
+
+def _known() -> tuple[dict[str, str], dict[str, str]]:
+    path = os.path.join(os.path.dirname(__file__), "known_settings.json")
+    with open(path, "rb") as file:
+        groups = msgspec.json.decode(file.read(), type=dict[str, dict[str, str]])
+    return groups["anywhere"], groups["user"]
+
+
+def _fits(wanted: str, value: Any) -> bool:
+    match wanted:
+        case "boolean":
+            return isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "string":
+            return isinstance(value, str)
+        case "strings":
+            return isinstance(value, list) and all(isinstance(one, str) for one in value)
+        case "object":
+            return isinstance(value, dict)
+        case _:
+            return True

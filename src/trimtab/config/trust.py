@@ -1,0 +1,210 @@
+"""Which folders a person trusts, and which of their hooks and servers they trusted as they are.
+
+Folders stand in `config.json` as Copilot CLI keeps them (`trusted_folders`). What was found in a
+trusted folder is remembered by its digest in `trusted-content.json`: what changes is asked about
+again. A file that cannot be read trusts nothing.
+"""
+
+import os
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import msgspec
+
+from trimtab.config.files import make_private_dir, update_file
+from trimtab.config.jsonc import JsonProblem, read_jsonc
+from trimtab.config.paths import Home
+from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.trust import Loadable
+
+FOLDERS = "trusted_folders"
+LOADABLE = (
+    ("hooks", ".github/hooks"),
+    ("settings", ".github/copilot/settings.json"),
+    ("settings", ".github/copilot/settings.local.json"),
+    ("hooks", ".claude/settings.json"),
+    ("hooks", ".claude/settings.local.json"),
+    ("mcp", ".mcp.json"),
+    ("mcp", ".github/mcp.json"),
+    ("mcp", ".vscode/mcp.json"),
+    ("mcp", ".copilot/mcp-config.json"),
+    ("skills", ".github/skills"),
+    ("skills", ".agents/skills"),
+    ("skills", ".claude/skills"),
+    ("commands", ".github/prompts"),
+    ("commands", ".claude/commands"),
+    ("agents", ".github/agents"),
+    ("agents", ".claude/agents"),
+    ("extensions", ".github/extensions"),
+    ("lsp", ".github/lsp.json"),
+)
+"""What a folder can have that needs trust, by kind."""
+
+
+class Trust:
+    """What the person who owns `home` trusts. Reads its files when asked, and only then."""
+
+    def __init__(self, home: Home) -> None:
+        self._folders = os.path.join(home.config, "config.json")
+        self._content = os.path.join(home.config, "trusted-content.json")
+        self._settings = home.settings
+
+    @classmethod
+    def of(cls, home: Home) -> "Trust":
+        return cls(home)
+
+    def is_trusted(self, folder: str) -> bool:
+        """Whether a folder, one above it, or the repository it is a worktree of is trusted."""
+        trusted = {os.path.realpath(one) for one in self._listed()}
+        return bool(trusted) and any(
+            place in trusted for one in _identities(folder) for place in _ancestors(one)
+        )
+
+    def trust(self, folder: str) -> None:
+        """Trust a folder, or the repository it is in, from now on."""
+        key = trust_key(folder)
+
+        def add(content: dict[str, Any]) -> None:
+            listed = _strings(content.get(FOLDERS))
+            content[FOLDERS] = [*listed, key] if key not in listed else listed
+
+        self._update(self._folders, add)
+
+    def accepts(self, folder: str, kind: str, name: str, digest: str) -> bool:
+        """Whether an entry is as it was trusted; a kind that was never looked at is."""
+        known = self._known(folder, kind)
+        return known is None or known.get(name) == digest or digest in known.values()
+
+    def accept(self, folder: str, kind: str, entries: Iterable[tuple[str, str]]) -> None:
+        """Remember entries (name, digest) as they are now."""
+        key, found = trust_key(folder), dict(entries)
+
+        def add(content: dict[str, Any]) -> None:
+            kinds = _object(_object(content, "folders"), key)
+            kinds[kind] = {**_object(kinds, kind), **found}
+
+        self._update(self._content, add)
+
+    def has_seen(self, folder: str, kind: str) -> bool:
+        """Whether entries of a kind were accepted in a folder before."""
+        return self._known(folder, kind) is not None
+
+    def _known(self, folder: str, kind: str) -> dict[str, Any] | None:
+        folders = _read(self._content).get("folders")
+        kinds = folders.get(trust_key(folder)) if isinstance(folders, dict) else None
+        known = kinds.get(kind) if isinstance(kinds, dict) else None
+        return known if isinstance(known, dict) else None
+
+    def _listed(self) -> Collection[str]:
+        settings = _read(self._settings).get("trustedFolders")
+        config = _read(self._folders)
+        listed = [*_strings(config.get(FOLDERS)), *_strings(config.get("trustedFolders"))]
+        return [one for one in (*listed, *_strings(settings)) if os.path.isabs(one)]
+
+    def _update(self, path: str, change: Any) -> None:
+        def rewrite(before: bytes | None) -> bytes:
+            content: dict[str, Any] = {}
+            if before and before.strip():
+                try:
+                    read = read_jsonc(before)
+                except JsonProblem as error:
+                    raise ConfigurationError(
+                        f"{path}:{error.line} is no JSON ({error}): correct it, or move it away."
+                    ) from error
+                content = read if isinstance(read, dict) else {}
+            change(content)
+            return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+
+        make_private_dir(os.path.dirname(path))
+        update_file(path, rewrite)
+
+
+def find_loadable(root: str) -> tuple[Loadable, ...]:
+    """What a folder has that needs trust; names only, nothing is read."""
+    found = []
+    for kind, name in LOADABLE:
+        path = os.path.join(root, name)
+        if os.path.isfile(path) or _has_entries(path):
+            found.append(Loadable(kind, name))
+    return tuple(found)
+
+
+def find_root(folder: str) -> str:
+    """The repository around a folder, or the folder itself."""
+    place = os.path.abspath(folder)
+    for one in _ancestors(place):
+        if os.path.lexists(os.path.join(one, ".git")):
+            return one
+    return place
+
+
+def trust_key(folder: str) -> str:
+    """By what a folder is known: its repository; a worktree goes by the one it belongs to."""
+    root = find_root(os.path.realpath(folder))
+    return _main_repository(root) or root
+
+
+def _identities(folder: str) -> tuple[str, ...]:
+    return os.path.realpath(folder), trust_key(folder)
+
+
+def _main_repository(root: str) -> str | None:
+    """Where a worktree belongs, if that repository says the same.
+
+    Without the look back, any folder with a `.git` file could pass for a trusted repository's.
+    """
+    marker = os.path.join(root, ".git")
+    target = _first_line(marker).removeprefix("gitdir:").strip()
+    if not target:
+        return None
+    private = os.path.realpath(os.path.join(root, target))
+    folder, name = os.path.split(os.path.dirname(private))
+    if name != "worktrees" or os.path.basename(folder) != ".git":
+        return None
+    known = _first_line(os.path.join(private, "gitdir"))
+    same = os.path.realpath(os.path.join(private, known)) == os.path.realpath(marker)
+    return os.path.dirname(folder) if known and same else None
+
+
+def _first_line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.readline(4096).strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def _ancestors(folder: str) -> Iterable[str]:
+    while True:
+        yield folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return
+        folder = parent
+
+
+def _has_entries(path: str) -> bool:
+    try:
+        with os.scandir(path) as entries:
+            return next(entries, None) is not None
+    except OSError:
+        return False
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:
+            content = read_jsonc(file.read())
+    except (OSError, JsonProblem):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _strings(value: Any) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+def _object(content: dict[str, Any], key: str) -> dict[str, Any]:
+    inner = content.get(key)
+    content[key] = inner = dict(inner) if isinstance(inner, dict) else {}
+    return inner

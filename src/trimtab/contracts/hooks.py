@@ -1,0 +1,120 @@
+"""Hooks: code of other people at fixed points of a session, and how it is reached."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Literal, Protocol
+
+import msgspec
+
+from trimtab.contracts.customization import Problem
+from trimtab.contracts.events.envelope import JsonObject
+
+EVENTS = (
+    "sessionStart",
+    "sessionEnd",
+    "userPromptSubmitted",
+    "userPromptTransformed",
+    "preToolUse",
+    "permissionRequest",
+    "postToolUse",
+    "postToolUseFailure",
+    "agentStop",
+    "subagentStart",
+    "subagentStop",
+    "preCompact",
+    "notification",
+    "errorOccurred",
+    "preMcpToolCall",
+)
+GUARDS = frozenset(("preToolUse", "permissionRequest"))
+"""Hooks that say whether something may happen: one that fails has not said so."""
+
+Origin = Literal["policy", "user", "repository", "plugin"]
+
+
+class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One hook of a file.
+
+    `claude` says that its event was named in PascalCase: it is spoken to as Claude Code would.
+    `command` is for a shell, `argv` for no shell; `folder` is where it runs, if not in the
+    session's directory. `plugin` is the folder of the plugin it came with.
+    """
+
+    event: str
+    type: Literal["command", "http", "prompt"]
+    origin: Origin
+    file: str
+    line: int = 0
+    claude: bool = False
+    matcher: str = ""
+    command: str = ""
+    powershell: str = ""
+    argv: tuple[str, ...] = ()
+    folder: str = ""
+    env: Mapping[str, str] = {}
+    seconds: float = 30
+    url: str = ""
+    headers: Mapping[str, str] = {}
+    allowed_env: tuple[str, ...] = ()
+    prompt: str = ""
+    plugin: str = ""
+
+    @property
+    def does(self) -> str:
+        """What it runs, sends to or says, for a person."""
+        said = self.command or " ".join(self.argv) or self.powershell
+        return self.url or self.prompt or said
+
+    @property
+    def name(self) -> str:
+        return f"{self.event} {self.does}"
+
+
+class FoundHooks(msgspec.Struct, frozen=True, kw_only=True):
+    """The hooks of some files in the order in which they run, and what was wrong there."""
+
+    entries: tuple[HookEntry, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+class HookFailed(Exception):
+    """A hook could not be run, or did not answer."""
+
+
+class HookPort(Protocol):
+    """A client that wants to be asked at fixed points."""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody listens now."""
+        ...
+
+    async def call(self, hook: str, given: JsonObject) -> JsonObject | None:
+        """Run a hook; its output, if it has one. Raises `HookFailed`."""
+        ...
+
+
+class Program(msgspec.Struct, frozen=True, kw_only=True):
+    """A program to run once: its input, and how much time and output it gets."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    env: Mapping[str, str]
+    input: bytes
+    seconds: float
+    limit: int
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """How a program ended. `exit_code` is None when it was killed, by the clock or for flooding."""
+
+    exit_code: int | None
+    output: bytes = b""
+    errors: bytes = b""
+    timed_out: bool = False
+
+
+RunProgram = Callable[[Program], Awaitable[Ended]]
+"""Runs a program; nothing it started outlives it. Raises `OSError` if it cannot be started."""
+
+Post = Callable[[str, Mapping[str, str], bytes], Awaitable[tuple[int, bytes]]]
+"""Posts a body to an address; gives status and answer. Raises `TrimtabError` if there is none."""

@@ -1,0 +1,92 @@
+"""Reads fields of front matter by the names of every vendor, and notes what has no effect."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from trimtab.contracts.customization import Problem
+
+
+class Fields:
+    """The fields of one file. What is of the wrong type or never asked for becomes a problem."""
+
+    def __init__(self, values: Mapping[str, Any], path: str, head: str = "") -> None:
+        """`head` is the text the values were read from, for the lines of problems."""
+        self._values = values
+        self._path = path
+        self._head = head
+        self._asked: set[str] = set()
+        self.problems: list[Problem] = []
+
+    def text(self, *names: str) -> str:
+        value = self._take(names)
+        if value is None or isinstance(value, str):
+            return (value or "").strip()
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return str(value)
+        self._wrong(names[0], "text")
+        return ""
+
+    def flag(self, *names: str, default: bool) -> bool:
+        value = self._take(names)
+        if value is None:
+            return default
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, str) and value.lower() in ("true", "false"):
+            return value.lower() == "true"
+        self._wrong(names[0], "true or false")
+        return default
+
+    def names(self, *names: str) -> tuple[str, ...] | None:
+        """A list, or one text with commas between the names; commas in parentheses do not count."""
+        value = self._take(names)
+        if value is None:
+            return None
+        if isinstance(value, str):
+            parts = re.split(r",(?![^(]*\))", value)
+            return tuple(part.strip() for part in parts if part.strip())
+        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+            return tuple(value)
+        self._wrong(names[0], "a list of names")
+        return None
+
+    def object(self, *names: str) -> Mapping[str, Any]:
+        value = self._take(names)
+        if value is None:
+            return {}
+        if isinstance(value, dict):
+            return {str(key): item for key, item in value.items()}
+        self._wrong(names[0], "an object")
+        return {}
+
+    def ignore(self, reasons: Mapping[str, str]) -> None:
+        """Fields that are known and have no effect here, each with the reason."""
+        for name, reason in reasons.items():
+            if name in self._values:
+                self._asked.add(name)
+                self.note(f"{name} has no effect: {reason}", name)
+
+    def finish(self) -> tuple[Problem, ...]:
+        """Every problem, fields nobody knows among them."""
+        for name in self._values:
+            if name not in self._asked:
+                self.note(f"the field {name} is not known and has no effect", name)
+        return tuple(self.problems)
+
+    def _take(self, names: tuple[str, ...]) -> Any:
+        self._asked.update(names)
+        return next(
+            (self._values[name] for name in names if self._values.get(name) is not None), None
+        )
+
+    def _wrong(self, name: str, wanted: str) -> None:
+        self.note(f"{name} is ignored: it needs {wanted}", name)
+
+    def note(self, message: str, name: str = "") -> None:
+        """Add a problem, on the line of a field if one is named."""
+        line = 0
+        if name:
+            lines = self._head.split("\n")
+            line = next((n for n, text in enumerate(lines, 2) if text.startswith(name + ":")), 0)
+        self.problems.append(Problem(message=message, file=self._path, line=line, note=True))

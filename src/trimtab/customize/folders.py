@@ -1,0 +1,152 @@
+"""The files and folders every convention uses, as tables; looking at them parses nothing."""
+
+import os
+from collections.abc import Sequence
+
+import msgspec
+
+from trimtab.contracts.customization import Source
+from trimtab.customize.places import Places
+
+INSTRUCTION_FILES: tuple[tuple[str, Source], ...] = (
+    (".github/copilot-instructions.md", "repository"),
+    ("AGENTS.override.md", "codex"),
+    ("AGENTS.md", "repository"),
+    ("CLAUDE.md", "claude"),
+    (".claude/CLAUDE.md", "claude"),
+    ("CLAUDE.local.md", "claude"),
+    ("GEMINI.md", "gemini"),
+    (".cursorrules", "cursor"),
+)
+"""Instruction files of a folder, in the order they are merged."""
+USER_INSTRUCTIONS: tuple[tuple[str, Source], ...] = (
+    (".codex/AGENTS.md", "codex"),
+    (".claude/CLAUDE.md", "claude"),
+    (".gemini/GEMINI.md", "gemini"),
+)
+"""Instruction files of the home directory, besides our own."""
+RULES: tuple[tuple[str, str, Source], ...] = (
+    (".github/instructions", ".instructions.md", "repository"),
+    (".claude/rules", ".md", "claude"),
+    (".cursor/rules", ".mdc", "cursor"),
+)
+"""Folders of instruction files that may be limited to some paths."""
+PROJECT_SKILLS: tuple[tuple[str, Source], ...] = (
+    (".github/skills", "repository"),
+    (".agents/skills", "repository"),
+    (".claude/skills", "claude"),
+)
+PROJECT_AGENTS: tuple[tuple[str, Source], ...] = (
+    (".github/agents", "repository"),
+    (".claude/agents", "claude"),
+)
+INSTRUCTIONS_VARIABLE = "COPILOT_CUSTOM_INSTRUCTIONS_DIRS"
+SKILLS_VARIABLE = "COPILOT_SKILLS_DIRS"
+
+
+class SkillFolder(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder of skills or commands. `origin` is where it stands, in Copilot's words."""
+
+    path: str
+    source: Source
+    origin: str
+    commands: bool = False
+    plugin: str = ""
+
+
+class AgentFolder(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder of agents."""
+
+    path: str
+    source: Source
+    origin: str
+    plugin: str = ""
+
+
+def has_instructions(places: Places, children: bool) -> bool:
+    """Whether there may be an instruction file anywhere it would be read from the start."""
+    if children or INSTRUCTIONS_VARIABLE in places.env:
+        return True
+    config = places.home.config
+    candidates = [
+        os.path.join(config, "copilot-instructions.md"),
+        os.path.join(config, "instructions"),
+        os.path.join(places.user, ".claude", "rules"),
+        *(os.path.join(places.user, name) for name, _ in USER_INSTRUCTIONS),
+    ]
+    for folder in places.chain:
+        candidates += [os.path.join(folder, name) for name, _ in INSTRUCTION_FILES]
+        candidates += [os.path.join(folder, name) for name, _, _ in RULES]
+    return any(map(os.path.lexists, candidates))
+
+
+def skill_folders(places: Places) -> list[SkillFolder]:
+    """Where skills are looked for; what is found first wins."""
+    folders: list[SkillFolder] = []
+    if places.trusted:
+        for folder in places.chain:
+            origin = "project" if folder in (places.cwd, places.root) else "inherited"
+            folders += [
+                SkillFolder(path=os.path.join(folder, name), source=source, origin=origin)
+                for name, source in PROJECT_SKILLS
+            ]
+    personal: tuple[tuple[str, str, Source, str], ...] = (
+        (places.home.config, "skills", "user", "personal-copilot"),
+        (places.user, ".agents/skills", "user", "personal-agents"),
+        (places.user, ".claude/skills", "claude", "custom"),
+    )
+    folders += [
+        SkillFolder(path=os.path.join(base, name), source=source, origin=origin)
+        for base, name, source, origin in personal
+    ]
+    return folders
+
+
+def named_folders(
+    places: Places, names: Sequence[str], source: Source = "environment"
+) -> list[SkillFolder]:
+    """Folders of skills that a variable, a setting or a client names."""
+    return [
+        SkillFolder(
+            path=os.path.join(places.cwd, places.expand(name)), source=source, origin="custom"
+        )
+        for name in names
+    ]
+
+
+def command_folders(places: Places) -> list[SkillFolder]:
+    """Commands exist in Claude's folders only."""
+    project = dict.fromkeys((places.cwd, places.root)) if places.trusted else {}
+    return [
+        SkillFolder(
+            path=os.path.join(folder, ".claude", "commands"),
+            source="claude",
+            origin="project" if folder in project else "custom",
+            commands=True,
+        )
+        for folder in dict.fromkeys((*project, places.user))
+    ]
+
+
+def agent_folders(places: Places) -> list[AgentFolder]:
+    """Where agents are looked for; what is found first wins."""
+    folders: list[AgentFolder] = []
+    if places.trusted:
+        for folder in places.chain:
+            origin = "project" if folder in (places.cwd, places.root) else "inherited"
+            folders += [
+                AgentFolder(path=os.path.join(folder, name), source=source, origin=origin)
+                for name, source in PROJECT_AGENTS
+            ]
+    personal: tuple[tuple[str, str, Source], ...] = (
+        (places.home.config, "agents", "user"),
+        (places.user, ".github/agents", "user"),
+        (places.user, ".claude/agents", "claude"),
+    )
+    return [
+        *folders,
+        *(
+            AgentFolder(path=os.path.join(base, name), source=source, origin="user")
+            for base, name, source in personal
+        ),
+    ]

@@ -1,0 +1,377 @@
+"""Finds hooks in files: of the machine's policy, the person, the repository and plugins."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from trimtab.config.jsonc import blank_out
+from trimtab.config.paths import Home
+from trimtab.contracts.customization import Problem
+from trimtab.contracts.hooks import EVENTS, FoundHooks, HookEntry, Origin
+from trimtab.customize.reading import Listing, Walk, read_text
+
+POLICY = "/etc/github-copilot/policy.d"
+REPOSITORY = ".github/hooks"
+REPOSITORY_SETTINGS = (
+    ".github/copilot/settings.json",
+    ".github/copilot/settings.local.json",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+)
+PLUGIN_FILES = ("hooks.json", "hooks/hooks.json")
+MANIFESTS = (
+    ".plugin/plugin.json",
+    "plugin.json",
+    ".github/plugin/plugin.json",
+    ".claude-plugin/plugin.json",
+)
+_NAMES = {
+    **{name: name for name in EVENTS},
+    **{name[:1].upper() + name[1:]: name for name in EVENTS},
+    "Stop": "agentStop",
+    "UserPromptSubmit": "userPromptSubmitted",
+}
+_FIELDS = frozenset(
+    (
+        *("type", "matcher", "hooks", "description", "comment", "statusMessage"),
+        *("command", "bash", "powershell", "exec", "args", "cwd", "env", "timeoutSec", "timeout"),
+        *("url", "headers", "allowedEnvVars", "prompt"),
+    )
+)
+MILLISECONDS = 1000
+"""From here on a `timeout` must be meant in milliseconds: no hook may take that many seconds."""
+
+
+class _Object(dict[str, Any]):
+    """An object of a file, and the line it begins on."""
+
+    line = 0
+
+
+class _Source(msgspec.Struct, frozen=True):
+    """Where a file belongs. `base` is what relative folders are below; empty: the session's."""
+
+    origin: Origin
+    base: str = ""
+    plugin: str = ""
+
+
+def find_hooks(
+    home: Home,
+    repository: str | None,
+    *,
+    plugins: Sequence[str] = (),
+    policy: str = POLICY,
+) -> FoundHooks:
+    """All hooks in the order in which they run. Give `repository` only if it is trusted.
+
+    `disableAllHooks` in the person's settings turns off all but the policy's; in the repository's
+    it turns off the repository's own: no repository can switch off what guards the person.
+    """
+    reader = _Reader()
+    reader.read_folder(policy, _Source("policy"))
+    if reader.is_disabled(home.settings):
+        return reader.found()
+    for file in Walk(os.path.join(home.config, "hooks"), ".json").files:
+        reader.read(file, _Source("user"))
+    reader.read(home.settings, _Source("user"), is_settings=True)
+    if repository is not None:
+        _find_in_repository(reader, repository)
+    for plugin in plugins:
+        _find_in_plugin(reader, plugin)
+    return reader.found()
+
+
+def _find_in_repository(reader: "_Reader", root: str) -> None:
+    files = [os.path.join(root, name) for name in REPOSITORY_SETTINGS]
+    if any(reader.is_disabled(file) for file in files):
+        return
+    source = _Source("repository", root)
+    reader.read_folder(os.path.join(root, REPOSITORY), source)
+    for file in files:
+        reader.read(file, source, is_settings=True)
+
+
+def _find_in_plugin(reader: "_Reader", root: str) -> None:
+    source = _Source("plugin", root, root)
+    for name in PLUGIN_FILES:
+        reader.read(os.path.join(root, name), source)
+    for name in MANIFESTS:
+        manifest = os.path.join(root, name)
+        content = reader.load(manifest)
+        if content is None:
+            continue
+        hooks = content.get("hooks")
+        if isinstance(hooks, dict):
+            reader.read(manifest, source, is_settings=True)
+            return
+        for path in [hooks] if isinstance(hooks, str) else hooks or ():
+            _read_named(reader, manifest, str(path), source)
+        return
+
+
+def _read_named(reader: "_Reader", manifest: str, path: str, source: _Source) -> None:
+    root = os.path.realpath(source.base)
+    file = os.path.realpath(os.path.join(root, path))
+    if os.path.commonpath((root, file)) != root:
+        message = f"hooks names {path}, which is outside the plugin; it is left out"
+        reader.problems.append(Problem(message=message, file=manifest))
+    elif file not in {os.path.join(root, name) for name in PLUGIN_FILES}:
+        reader.read(file, source)
+
+
+def fingerprint(entry: HookEntry, root: str) -> str:
+    """What a hook does, as a digest: the entry, and the scripts of the repository it names."""
+    import hashlib
+
+    described = msgspec.structs.replace(entry, file="", line=0)
+    digest = hashlib.sha256(msgspec.json.encode(described, order="sorted"))
+    for script in _scripts(entry, root):
+        with open(script, "rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _scripts(entry: HookEntry, root: str) -> Iterable[str]:
+    """Programs in the repository that a command names. What it only writes to is not one."""
+    import re
+
+    text = " ".join((entry.command, entry.powershell, *entry.argv))
+    folder, real_root = os.path.join(root, entry.folder), os.path.realpath(root)
+    for word in dict.fromkeys(re.split(r"[\s\"'`;&|<>(){}=]+", text)):
+        for base in (folder, root):
+            path = os.path.realpath(os.path.join(base, word.replace("$CLAUDE_PROJECT_DIR", root)))
+            below = path.startswith(real_root + os.sep)
+            if word and below and os.path.isfile(path) and _is_program(path):
+                yield path
+                break
+
+
+def _is_program(path: str) -> bool:
+    suffixes = (".sh", ".bash", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".ps1", ".php")
+    return path.endswith(suffixes) or os.access(path, os.X_OK)
+
+
+class _Reader:
+    """Reads files one after another; a problem in one never stops the rest."""
+
+    def __init__(self) -> None:
+        self.entries: list[HookEntry] = []
+        self.problems: list[Problem] = []
+        self._loaded: dict[str, _Object | None] = {}
+
+    def found(self) -> FoundHooks:
+        return FoundHooks(entries=tuple(self.entries), problems=tuple(self.problems))
+
+    def is_disabled(self, settings: str) -> bool:
+        content = self.load(settings)
+        return content is not None and content.get("disableAllHooks") is True
+
+    def read_folder(self, folder: str, source: _Source) -> None:
+        for name in Listing(folder).names:
+            if name.endswith(".json"):
+                self.read(os.path.join(folder, name), source)
+
+    def read(self, file: str, source: _Source, *, is_settings: bool = False) -> None:
+        content = self.load(file)
+        if content is None or content.get("disableAllHooks") is True:
+            return
+        if not is_settings and content.get("version", 1) != 1:
+            self._note(f"version {content['version']!r} is not known; it is left out", file)
+            return
+        hooks = content.get("hooks")
+        if hooks is None and is_settings:
+            return
+        if not isinstance(hooks, _Object):
+            self._note("there is no object hooks in it", file, content.line)
+            return
+        for event, items in hooks.items():
+            self._read_event(event, items, file, source, hooks.line)
+
+    def load(self, file: str) -> _Object | None:
+        """The object in a file, None if there is no file or nothing usable in it."""
+        if file not in self._loaded:
+            self._loaded[file] = self._load(file) if os.path.lexists(file) else None
+        return self._loaded[file]
+
+    def _load(self, file: str) -> _Object | None:
+        text, problems = read_text(file)
+        self.problems.extend(problems)
+        if not text.strip():
+            return None
+        try:
+            content = _parse(text)
+        except ValueError as error:
+            line = getattr(error, "lineno", 1)
+            self._note(f"it is not JSON ({getattr(error, 'msg', error)})", file, line)
+            return None
+        except RecursionError:
+            self._note("it is nested too deeply", file, 1)
+            return None
+        if isinstance(content, _Object):
+            return content
+        self._note("it is no JSON object", file, 1)
+        return None
+
+    def _read_event(self, name: str, items: Any, file: str, source: _Source, line: int) -> None:
+        event = _NAMES.get(name)
+        if event is None:
+            self._note(f"there is no hook event {name}; it is left out", file, line)
+            return
+        for item in items if isinstance(items, list) else [items]:
+            if not isinstance(item, _Object):
+                self._note(f"an entry of {name} is no object; it is left out", file, line)
+                continue
+            group = item.get("hooks")
+            inner = group if isinstance(group, list) else [item]
+            for one in inner:
+                if isinstance(one, _Object):
+                    fields = one if one is item else _within(one, item)
+                    entry = _Entry(self, fields, file, event).build(source, name[:1].isupper())
+                    self.entries += [entry] if entry else []
+                else:
+                    self._note(f"an entry of {name} is no object; it is left out", file, item.line)
+
+    def _note(self, message: str, file: str, line: int = 0) -> None:
+        self.problems.append(Problem(message=message, file=file, line=line))
+
+
+def _within(inner: _Object, group: _Object) -> _Object:
+    """An entry of a group has the group's matcher."""
+    fields = _Object({"matcher": group.get("matcher"), **inner})
+    fields.line = inner.line
+    return fields
+
+
+class _Entry:
+    """One entry being read."""
+
+    def __init__(self, reader: _Reader, fields: _Object, file: str, event: str) -> None:
+        self._reader = reader
+        self._fields = fields
+        self._file = file
+        self._event = event
+
+    def build(self, source: _Source, claude: bool) -> HookEntry | None:
+        for name in self._fields:
+            if name not in _FIELDS:
+                self._note(f"the field {name} is not known and has no effect")
+        kind = self._text("type") or self._guess()
+        if problem := self._find_problem(kind):
+            self._note(f"{problem}; the hook is left out")
+            return None
+        return HookEntry(
+            event=self._event,
+            type=kind,  # type: ignore[arg-type]
+            origin=source.origin,
+            file=self._file,
+            line=self._fields.line,
+            claude=claude,
+            matcher=self._matcher(),
+            folder=self._folder(source),
+            env=self._texts("env"),
+            seconds=self._seconds(60 if claude else 30),
+            url=self._text("url"),
+            headers=self._texts("headers"),
+            allowed_env=self._names("allowedEnvVars"),
+            prompt=self._text("prompt") if kind == "prompt" else "",
+            plugin=source.plugin,
+            **self._program(),
+        )
+
+    def _guess(self) -> str:
+        return next((kind for kind, field in (("http", "url"), ("prompt", "prompt"))
+                     if field in self._fields), "command")  # fmt: skip
+
+    def _find_problem(self, kind: str) -> str:
+        match kind:
+            case "command":
+                given = any(self._text(name) for name in ("bash", "command", "powershell", "exec"))
+                return "" if given else "it names no command"
+            case "http":
+                return "" if self._text("url") else "it names no url"
+            case "prompt" if self._event != "sessionStart":
+                return "a prompt can only be given at sessionStart"
+            case "prompt":
+                return "" if self._text("prompt") else "it has no prompt"
+            case _:
+                return f"the type {kind!r} is not known"
+
+    def _program(self) -> dict[str, Any]:
+        arguments = self._names("args")
+        program = self._text("exec") or (self._text("command") if "args" in self._fields else "")
+        if program:
+            return {"argv": (program, *arguments)}
+        command = self._text("bash") or self._text("command")
+        return {"command": command, "powershell": self._text("powershell")}
+
+    def _matcher(self) -> str:
+        import re
+
+        matcher = self._text("matcher")
+        try:
+            re.compile(matcher if matcher != "*" else "")
+        except re.error as error:
+            self._note(f"the matcher {matcher!r} is no regular expression ({error})")
+        return matcher
+
+    def _folder(self, source: _Source) -> str:
+        return os.path.join(source.base, os.path.expanduser(self._text("cwd")))
+
+    def _seconds(self, default: float) -> float:
+        for name in ("timeoutSec", "timeout"):
+            value = self._fields.get(name)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+                self._note(f"{name} must be a number greater than 0; {default:g} seconds are used")
+                return default
+            return value / 1000 if name == "timeout" and value >= MILLISECONDS else float(value)
+        return default
+
+    def _text(self, name: str) -> str:
+        value = self._fields.get(name)
+        if value is None or isinstance(value, str):
+            return value or ""
+        self._note(f"{name} must be text")
+        return ""
+
+    def _names(self, name: str) -> tuple[str, ...]:
+        value = self._fields.get(name, [])
+        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+            return tuple(value)
+        self._note(f"{name} must be a list of texts")
+        return ()
+
+    def _texts(self, name: str) -> Mapping[str, str]:
+        value = self._fields.get(name, {})
+        if isinstance(value, dict) and all(isinstance(one, str) for one in value.values()):
+            return dict(value)
+        self._note(f"{name} must be an object of texts")
+        return {}
+
+    def _note(self, message: str) -> None:
+        problem = Problem(message=message, file=self._file, line=self._fields.line)
+        if problem not in self._reader.problems:
+            self._reader.problems.append(problem)
+
+
+def _parse(text: str) -> Any:
+    """A value whose objects know their lines. Raises `ValueError`."""
+    from json.decoder import JSONDecoder, JSONObject  # type: ignore[attr-defined]
+    from json.scanner import py_make_scanner  # type: ignore[attr-defined]
+
+    text = blank_out(text)
+
+    def parse_object(place: tuple[str, int], *rest: Any) -> tuple[_Object, int]:
+        found, end = JSONObject(place, *rest)
+        lined = _Object(found)
+        lined.line = text.count("\n", 0, place[1]) + 1
+        return lined, end
+
+    decoder = JSONDecoder()
+    decoder.parse_object = parse_object  # type: ignore[attr-defined]
+    decoder.scan_once = py_make_scanner(decoder)  # type: ignore[attr-defined]
+    return decoder.decode(text)

@@ -1,0 +1,286 @@
+"""Finds instruction files of every convention, in the order in which they are merged."""
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trimtab.contracts.customization import (
+    FoundInstructions,
+    Instruction,
+    Location,
+    Problem,
+    Source,
+)
+from trimtab.customize.folders import (
+    INSTRUCTION_FILES,
+    INSTRUCTIONS_VARIABLE,
+    RULES,
+    USER_INSTRUCTIONS,
+)
+from trimtab.customize.places import Boundary, Places
+from trimtab.customize.reading import Listing, Walk, read_text
+
+if TYPE_CHECKING:
+    from trimtab.customize.front_matter import Document
+
+IGNORED = frozenset(
+    ("node_modules", ".git", "vendor", "dist", "build", ".next", ".nuxt", "out", "coverage")
+)
+CHILD_DEPTH = 2
+MOST_CHILD_FOLDERS = 2000
+
+
+def find_instructions(
+    places: Places, *, children: bool = False, extra: Sequence[str] = ()
+) -> FoundInstructions:
+    """Everything that applies from the start, and what is limited to some files.
+
+    `children` also looks two levels below the working directory; `extra` names more folders.
+    """
+    search = _Search(places)
+    search.read_user()
+    search.read_folder(places.root, "repository")
+    search.read_rules(places.root, "repository")
+    search.walk(os.path.join(places.home.config, "instructions"), ".instructions.md", "user")
+    search.walk(os.path.join(places.user, ".claude", "rules"), ".md", "claude", "user")
+    for folder in reversed(places.chain[:-1]):
+        search.read_folder(folder, "working-directory")
+        search.read_rules(folder, "working-directory")
+    if children:
+        for folder in child_folders(places.cwd):
+            search.read_folder(folder, "directory")
+    for folder in (*places.directories(INSTRUCTIONS_VARIABLE), *extra):
+        search.read_extra(folder)
+    return FoundInstructions(tuple(merge(search.found)), tuple(search.problems))
+
+
+class Touched:
+    """Instructions that apply once something is touched: those of its folders, those it matches.
+
+    Each is given once.
+    """
+
+    def __init__(self, places: Places, found: FoundInstructions) -> None:
+        self._places = places
+        self._scoped = [one for one in found.instructions if one.globs]
+        self._folders = set(places.chain)
+        self._known = {one.text for one in found.always}
+        self._paths = {os.path.realpath(path) for one in found.always for path in one.paths}
+
+    def touch(self, path: str) -> list[Instruction]:
+        """What applies to a file or folder and has not been given yet."""
+        root = self._places.root
+        if not path.startswith(root.rstrip(os.sep) + os.sep):
+            return []
+        given = [*self._of_folders(path), *self._of_patterns(os.path.relpath(path, root))]
+        fresh = [one for one in merge(given) if one.text not in self._known]
+        self._known.update(one.text for one in fresh)
+        return fresh
+
+    def _of_folders(self, path: str) -> list[Instruction]:
+        folder = path if os.path.isdir(path) else os.path.dirname(path)
+        root, missing = self._places.root, []
+        while folder not in self._folders and folder.startswith(root + os.sep):
+            self._folders.add(folder)
+            missing.append(folder)
+            folder = os.path.dirname(folder)
+        search = _Search(self._places)
+        for one in reversed(missing):
+            if not IGNORED.intersection(os.path.relpath(one, root).split(os.sep)):
+                search.read_folder(one, "directory")
+        return search.found
+
+    def _of_patterns(self, relative: str) -> list[Instruction]:
+        if not self._scoped:
+            return []
+        from trimtab.customize.globs import matches
+
+        chosen = [one for one in self._scoped if matches(relative, one.globs)]
+        self._scoped = [one for one in self._scoped if one not in chosen]
+        return chosen
+
+
+def merge(found: Iterable[Instruction]) -> list[Instruction]:
+    """The same list without repetitions: one file under several names, or files that say the same,
+    are one instruction that names them all. The first stays where it was.
+    """
+    merged: dict[tuple[str, tuple[str, ...]], Instruction] = {}
+    for one in found:
+        key = (one.text, one.globs)
+        same = merged.get(key)
+        if same is None:
+            merged[key] = one
+        else:
+            paths = tuple(dict.fromkeys((*same.paths, *one.paths)))
+            merged[key] = msgspec.structs.replace(same, paths=paths)
+    return list(merged.values())
+
+
+def child_folders(folder: str) -> list[str]:
+    """The folders below one, nearest first, without those that hold no source of the project."""
+    from trimtab.customize.globs import Ignored
+
+    ignored = Ignored(folder)
+    found: list[str] = []
+    level = [folder]
+    for _ in range(CHILD_DEPTH):
+        below = []
+        for parent in level:
+            for name in Listing(parent).names:
+                path = os.path.join(parent, name)
+                if name in IGNORED or os.path.islink(path) or not os.path.isdir(path):
+                    continue
+                if not ignored.covers(os.path.relpath(path, folder)):
+                    below.append(path)
+                if len(found) + len(below) >= MOST_CHILD_FOLDERS:
+                    return found + below
+        found += below
+        level = below
+    return found
+
+
+class _Search:
+    """Collects instructions from files, and what is wrong with them."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self.found: list[Instruction] = []
+        self.problems: list[Problem] = []
+        root = os.path.realpath(places.root)
+        home = tuple(
+            os.path.realpath(os.path.join(base, name))
+            for base, name in ((places.home.config, ""), (places.user, ".claude"))
+        )
+        self._inside = Boundary((root, *home) if places.trusted else (root,), places.user)
+        self._own = Boundary((os.path.realpath(places.user), *home), places.user)
+
+    def read_user(self) -> None:
+        own = os.path.join(self._places.home.config, "copilot-instructions.md")
+        self._add(own, "user", "user")
+        for name, source in USER_INSTRUCTIONS:
+            self._add(os.path.join(self._places.user, name), source, "user")
+
+    def read_folder(self, folder: str, location: Location) -> None:
+        for name, source in INSTRUCTION_FILES:
+            if name != "AGENTS.md" or not self._is_overridden(folder):
+                self._add(os.path.join(folder, name), source, location)
+
+    def _is_overridden(self, folder: str) -> bool:
+        """Whether Codex's file for one person takes the place of everybody's."""
+        path = os.path.join(folder, "AGENTS.md")
+        if not os.path.exists(os.path.join(folder, "AGENTS.override.md")):
+            return False
+        if os.path.exists(path):
+            message = "it is left out: AGENTS.override.md takes its place"
+            self.problems.append(Problem(message=message, file=path))
+        return True
+
+    def read_rules(self, folder: str, location: Location) -> None:
+        for name, suffix, source in RULES:
+            self.walk(os.path.join(folder, name), suffix, source, location)
+
+    def read_extra(self, folder: str) -> None:
+        """A folder a variable names: the same files, and loose `.instructions.md` ones."""
+        if not os.path.isdir(folder):
+            message = f"{INSTRUCTIONS_VARIABLE} names {folder}, which is no folder"
+            self.problems.append(Problem(message=message))
+            return
+        before = len(self.found)
+        for name, _ in INSTRUCTION_FILES:
+            self._add(os.path.join(folder, name), "environment", "user")
+        self._add(os.path.join(folder, "copilot-instructions.md"), "environment", "user")
+        self.read_rules(folder, "user")
+        for name in Listing(folder).names:
+            if name.endswith(".instructions.md"):
+                self._add(os.path.join(folder, name), "environment", "user")
+        self.found[before:] = [
+            msgspec.structs.replace(one, source="environment") for one in self.found[before:]
+        ]
+
+    def walk(self, folder: str, suffix: str, source: Source, location: Location = "user") -> None:
+        if not os.path.isdir(folder):
+            return
+        walk = Walk(folder, suffix)
+        self.problems += walk.problems
+        for path in sorted(walk.files):
+            self._add(path, source, location)
+
+    def _add(self, path: str, source: Source, location: Location) -> None:
+        if not os.path.lexists(path) or os.path.isdir(path):
+            return
+        boundary = self._own if location == "user" else self._inside
+        if location != "user" and not self._places.trusted and not boundary.allows(path):
+            message = "it points outside this repository, which is not trusted, and is left out"
+            self.problems.append(Problem(message=message, file=path))
+            return
+        text, problems = read_text(path)
+        self.problems += problems
+        body, scope = self._split(text, path, source)
+        if not body or scope.manual:
+            return
+        imported: tuple[str, ...] = ()
+        if "@" in body:
+            from trimtab.customize.imports import resolve_imports
+
+            whole = resolve_imports(body, path, boundary)
+            self.problems += whole.problems
+            body, imported = whole.text, whole.files
+        instruction = Instruction(
+            text=body,
+            paths=(path,),
+            source=source,
+            location=location,
+            globs=scope.globs,
+            description=scope.description,
+            imports=imported,
+        )
+        self.found.append(instruction)
+
+    def _split(self, text: str, path: str, source: Source) -> "tuple[str, _Scope]":
+        """The text without its fields, and what they say."""
+        if not text.startswith("---"):
+            return text.strip(), _Scope()
+        from trimtab.customize.front_matter import split_document
+
+        document = split_document(text, path)
+        self.problems += document.problems
+        scope = _read_scope(document, path, source)
+        self.problems += scope.problems
+        return document.body.strip(), scope
+
+
+class _Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """To what an instruction is limited. A manual one is only used when a person asks for it."""
+
+    globs: tuple[str, ...] = ()
+    description: str = ""
+    manual: bool = False
+    problems: tuple[Problem, ...] = ()
+
+
+def _read_scope(document: "Document", path: str, source: Source) -> _Scope:
+    if not document.fields:
+        return _Scope()
+    from trimtab.customize.fields import Fields
+    from trimtab.customize.globs import means_everything
+
+    fields = Fields(document.fields, path, document.head)
+    globs = fields.names("applyTo", "paths", "globs") or ()
+    description = fields.text("description")
+    manual = False
+    if source == "cursor":
+        always = fields.flag("alwaysApply", default=False)
+        manual = not always and not globs
+        globs = () if always else globs
+        if manual:
+            fields.note("the rule is left out: it has neither alwaysApply nor globs")
+    fields.text("name")
+    fields.ignore({"excludeAgent": "there is no other agent here to exclude"})
+    return _Scope(
+        globs=() if means_everything(globs) else globs,
+        description=description,
+        manual=manual,
+        problems=fields.finish(),
+    )

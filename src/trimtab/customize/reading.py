@@ -1,0 +1,117 @@
+"""Reads the files people write: bounded, whatever is in them; a problem never stops the rest."""
+
+import os
+import stat
+from collections.abc import Iterator
+
+from trimtab.contracts.customization import Problem
+
+LARGEST = 256 * 1024
+"""Bytes of one file that are read. Larger ones are cut, and that is a problem to report."""
+MOST_ENTRIES = 20_000
+"""Entries of one folder that are looked at."""
+
+
+def read_text(path: str, largest: int = LARGEST) -> tuple[str, tuple[Problem, ...]]:
+    """The text of a file, and what was wrong with it; an empty text if it cannot be used."""
+    try:
+        data = _read(path, largest + 1)
+    except OSError as error:
+        return "", (Problem(message=f"it cannot be read ({error.strerror})", file=path),)
+    if b"\0" in data[:8192] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "", (Problem(message="it is a binary file and is left out", file=path),)
+    problems: list[Problem] = []
+    if len(data) > largest:
+        data = data[:largest]
+        message = f"it is longer than {largest // 1024} KB and was cut there"
+        problems.append(Problem(message=message, file=path))
+    try:
+        text = data.decode("utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        text = data.decode("utf-8", "replace")
+        if not (problems and error.start >= len(data) - 3):
+            line = data.count(b"\n", 0, error.start) + 1
+            problems.append(Problem(message="it is not UTF-8 text", file=path, line=line))
+    return text.replace("\r\n", "\n"), tuple(problems)
+
+
+def _read(path: str, most: int) -> bytes:
+    # A FIFO would wait for a writer for ever, a device could never end.
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(0, "it is no regular file")
+        chunks: list[bytes] = []
+        while most > 0 and (chunk := os.read(fd, most)):
+            chunks.append(chunk)
+            most -= len(chunk)
+        return b"".join(chunks)
+    finally:
+        os.close(fd)
+
+
+class Listing:
+    """The entries of a folder, sorted by name; `problem` says why it is not all of them."""
+
+    def __init__(self, folder: str) -> None:
+        self.problem: Problem | None = None
+        self.names: list[str] = []
+        try:
+            with os.scandir(folder) as entries:
+                self.names = sorted(self._take(folder, entries))
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        except OSError as error:
+            message = f"the folder cannot be read ({error.strerror})"
+            self.problem = Problem(message=message, file=folder)
+
+    def _take(self, folder: str, entries: "Iterator[os.DirEntry[str]]") -> Iterator[str]:
+        for count, entry in enumerate(entries):
+            if count == MOST_ENTRIES:
+                message = f"only {MOST_ENTRIES} entries of this folder are looked at"
+                self.problem = Problem(message=message, file=folder)
+                return
+            yield entry.name
+
+
+class Walk:
+    """Files below a folder whose names end in `suffix`, nearest first; bounded and loop-free."""
+
+    def __init__(self, folder: str, suffix: str, *, depth: int = 8, entries: int = 5000) -> None:
+        self._suffix = suffix
+        self._entries = entries
+        self._seen: set[tuple[int, int]] = set()
+        self.problems: list[Problem] = []
+        self.files: list[str] = []
+        level = [folder]
+        for _ in range(depth):
+            level = [below for one in level for below in self._look_into(one)]
+        if level:
+            message = f"folders more than {depth} levels down are not looked at"
+            self.problems.append(Problem(message=message, file=level[0]))
+
+    def _look_into(self, folder: str) -> list[str]:
+        """Collects the files of one folder; returns the folders in it."""
+        try:
+            info = os.stat(folder)
+        except OSError:
+            return []
+        if (info.st_dev, info.st_ino) in self._seen or self._entries <= 0:
+            return []  # a symbolic link back up
+        self._seen.add((info.st_dev, info.st_ino))
+        listing = Listing(folder)
+        if listing.problem:
+            self.problems.append(listing.problem)
+        folders = []
+        for name in listing.names:
+            self._entries -= 1
+            if self._entries < 0:
+                message = "there are too many files here; the rest is not looked at"
+                self.problems.append(Problem(message=message, file=folder))
+                return []
+            path = os.path.join(folder, name)
+            if name.endswith(self._suffix) and not os.path.isdir(path):
+                self.files.append(path)
+            elif os.path.isdir(path):
+                folders.append(path)
+        return folders

@@ -1,0 +1,145 @@
+"""Finds skills and commands: prompts with a name, in the folders of every convention."""
+
+import os
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from trimtab.contracts.customization import FoundSkills, Problem, Shadowed, Skill
+from trimtab.customize.fields import Fields
+from trimtab.customize.folders import SkillFolder
+from trimtab.customize.front_matter import Document, split_document
+from trimtab.customize.reading import Listing, read_text
+
+FILE = "SKILL.md"
+LONGEST_NAME = 64
+LONGEST_DESCRIPTION = 1024
+HEAD = 16 * 1024
+"""Bytes of a file that are read to list it."""
+_NO_EFFECT = {
+    "license": "it is for people who share the skill",
+    "compatibility": "it is for people who share the skill",
+    "metadata": "it is for people who share the skill",
+    "version": "it is for people who share the skill",
+    "model": "a skill runs in the session that uses it, with that session's model",
+    "effort": "a skill runs in the session that uses it",
+    "context": "a skill runs in the session that uses it",
+    "agent": "a skill runs in the session that uses it",
+    "hooks": "hooks are read from hook files and plugins only",
+    "paths": "a skill is offered for all files",
+    "shell": "commands inside a skill are not run",
+    "mode": "a skill runs in the session that uses it",
+}
+
+
+def find_skills(folders: Sequence[SkillFolder], disabled: Collection[str] = ()) -> FoundSkills:
+    """The skills and commands in some folders, in their order. Bodies are not read to the end."""
+    skills: dict[str, Skill] = {}
+    shadowed: list[Shadowed] = []
+    problems: list[Problem] = []
+    seen: set[str] = set()
+    for folder in folders:
+        for path, name in _files(folder, problems):
+            real = os.path.realpath(path)
+            if real in seen:
+                continue
+            seen.add(real)
+            skill = _read_skill(path, name, folder, problems)
+            if skill is None:
+                continue
+            key = skill.name
+            if key in skills and skill.plugin:
+                key = f"{skill.plugin}/{skill.name}"
+                skill = msgspec.structs.replace(skill, name=key)
+            if (winner := skills.get(key)) is not None:
+                why = _why(skill, winner)
+                shadowed.append(Shadowed(key, path, skill.source, winner.path, why))
+                continue
+            if key in disabled or skill.path in disabled:
+                skill = msgspec.structs.replace(skill, enabled=False)
+            skills[key] = skill
+    return FoundSkills(skills, tuple(shadowed), tuple(problems))
+
+
+def read_body(skill: Skill) -> str:
+    """What a skill says, without its fields."""
+    text, _ = read_text(skill.path)
+    return split_document(text, skill.path).body.strip()
+
+
+def _why(skill: Skill, winner: Skill) -> str:
+    if skill.is_command and not winner.is_command:
+        return "a skill wins over a command of the same name"
+    return "the folder that is looked at first wins"
+
+
+def _files(folder: SkillFolder, problems: list[Problem]) -> list[tuple[str, str]]:
+    """The files of a folder that hold a skill, each with the name it has without fields."""
+    listing = Listing(folder.path)
+    if listing.problem:
+        problems.append(listing.problem)
+    if folder.commands:
+        return [
+            (os.path.join(folder.path, name), name.removesuffix(".md"))
+            for name in listing.names
+            if name.endswith(".md")
+        ]
+    if FILE in listing.names:
+        alone = os.path.basename(folder.path.rstrip(os.sep))
+        return [(os.path.join(folder.path, FILE), alone)]
+    candidates = ((os.path.join(folder.path, name, FILE), name) for name in listing.names)
+    return [(path, name) for path, name in candidates if os.path.lexists(path)]
+
+
+def _read_skill(path: str, name: str, folder: SkillFolder, problems: list[Problem]) -> Skill | None:
+    text, wrong = read_text(path, HEAD)
+    if not text and wrong:
+        problems += wrong
+        return None
+    document = split_document(text, path)
+    problems += document.problems
+    fields = Fields(document.fields, path, document.head)
+    fields.ignore(_NO_EFFECT)
+    given = fields.text("name")
+    if given and not _is_name(given):
+        fields.note(f"the name {given[:80]!r} cannot be used, {name} is used instead", "name")
+        given = ""
+    description = fields.text("description") or _first_lines(document)
+    when = fields.text("when_to_use", "when-to-use")
+    description = f"{description} {when}".strip()
+    if len(description) > LONGEST_DESCRIPTION:
+        fields.note(f"the description is cut at {LONGEST_DESCRIPTION} characters", "description")
+    skill = Skill(
+        name=given or name,
+        path=path,
+        description=" ".join(description[:LONGEST_DESCRIPTION].split()),
+        source=folder.source,
+        origin=folder.origin,
+        allowed_tools=fields.names("allowed-tools", "allowedTools"),
+        argument_hint=_hint(fields),
+        user_invocable=fields.flag("user-invocable", "userInvocable", default=True),
+        model_invocable=not fields.flag(
+            "disable-model-invocation", "disableModelInvocation", default=False
+        ),
+        is_command=folder.commands,
+        plugin=folder.plugin,
+    )
+    problems += fields.finish()
+    return skill
+
+
+def _hint(fields: Fields) -> str:
+    """`[a] [b]` without quotes is a list in YAML: people mean the text."""
+    fields.names("arguments")
+    names = fields.names("argument-hint", "argumentHint")
+    return " ".join(names or ())
+
+
+def _is_name(name: str) -> bool:
+    plain = name.translate(str.maketrans("", "", "-_.:"))
+    return len(name) <= LONGEST_NAME and plain.isalnum()
+
+
+def _first_lines(document: Document) -> str:
+    lines = [line.strip().lstrip("# ") for line in document.body.split("\n") if line.strip()]
+    return " ".join(lines[:3])

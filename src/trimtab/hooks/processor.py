@@ -1,0 +1,256 @@
+"""The places in the loop at which hooks are called, and what their answers do there."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from trimtab.contracts.errors import ModelError
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.own import PromptWithdrawn
+from trimtab.contracts.events.session import SessionInfo, SessionWarning
+from trimtab.contracts.events.user import UserMessage
+from trimtab.contracts.messages import AssistantMessage
+from trimtab.contracts.permission import Answer
+from trimtab.contracts.processor import PendingCall, Processor, Stop
+from trimtab.contracts.run import Prompt, Run
+from trimtab.contracts.tool import ToolResult
+from trimtab.hooks.caller import HookCaller
+
+ReadResult = Callable[[JsonObject], ToolResult]
+"""Makes a tool's result of one in a hook's words."""
+
+_RECOVERABLE = ("retryable", "overloaded", "rate_limit", "transport")
+
+
+class Hooks(Processor):
+    """Prompts, tools and errors are shown to hooks, which may change or refuse them."""
+
+    def __init__(self, caller: HookCaller, read_result: ReadResult) -> None:
+        self._caller = caller
+        self._read_result = read_result
+        self._retries = 0
+
+    async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt | None:
+        self._retries = 0
+        if prompt.source != "user":
+            return prompt
+        output = await self._caller.call("userPromptSubmitted", prompt=prompt.text)
+        remark(run, output)
+        if output.get("decision") == "block" or output.get("continue") is False:
+            _withdraw(run, prompt, output)
+            return None
+        if isinstance(modified := output.get("modifiedPrompt"), str):
+            prompt = msgspec.structs.replace(prompt, text=modified)
+        if isinstance(context := output.get("additionalContext"), str) and context:
+            prompt = msgspec.structs.replace(
+                prompt,
+                text=f"{prompt.text}\n\n<system_reminder>\n{context}\n</system_reminder>",
+                display=prompt.display or prompt.text,
+            )
+        return prompt
+
+    async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
+        output = await self._caller.call(
+            "preToolUse",
+            toolName=pending.call.name,
+            toolArgs=pending.args,
+            toolCallId=pending.call.id,
+        )
+        remark(run, output)
+        decision = output.get("permissionDecision")
+        if decision == "deny":
+            reason = str(output.get("permissionDecisionReason") or "No reason provided")
+            return ToolResult(text=f"Denied by preToolUse hook: {reason}", kind="denied")
+        modified = output.get("modifiedArgs")
+        if isinstance(modified, dict):
+            written = msgspec.json.encode(modified).decode()
+            args = run.read_arguments(pending.tool.spec, written)
+            if isinstance(args, ToolResult):
+                return args
+            pending = msgspec.structs.replace(pending, args=args)
+        if decision in ("allow", "ask"):
+            pending = msgspec.structs.replace(pending, hook_verdict=decision)
+        _tell_model(run, output)
+        return pending
+
+    async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
+        given = {
+            "toolName": pending.call.name,
+            "toolArgs": pending.args,
+            "toolCallId": pending.call.id,
+        }
+        if result.kind == "failure":
+            error = result.summary or result.text
+            output = await self._caller.call("postToolUseFailure", **given, error=error)
+        else:
+            shown = _shown(result)
+            output = await self._caller.call("postToolUse", **given, toolResult=shown)
+            result = self._modified(result, output)
+        remark(run, output)
+        _tell_model(run, output)
+        return result
+
+    async def on_request_error(self, run: Run, error: ModelError, attempt: int) -> bool:
+        output = await self._caller.call(
+            "errorOccurred",
+            error={"message": error.message, "name": type(error).__name__},
+            errorContext="model_call",
+            recoverable=error.category in _RECOVERABLE,
+        )
+        if output.get("errorHandling") == "abort":
+            raise error
+        wanted = output.get("retryCount", 1) if output.get("errorHandling") == "retry" else 0
+        if not isinstance(wanted, int) or self._retries >= wanted:
+            return False
+        self._retries += 1
+        return True
+
+    def _modified(self, result: ToolResult, output: JsonObject) -> ToolResult:
+        change = output.get("modifiedResult")
+        if not isinstance(change, dict):
+            if output.get("decision") == "block" and output.get("reason"):
+                output.setdefault("additionalContext", str(output["reason"]))
+            return result
+        other = self._read_result(change)
+        if change.get("sessionLog") == result.detail and other.text != result.text:
+            other = msgspec.structs.replace(other, detail=None)
+        return msgspec.structs.replace(other, changes=result.changes)
+
+
+class StartHooks(Processor):
+    """What the model is about to read is shown once more; the first prompt starts the session."""
+
+    def __init__(self, caller: HookCaller, *, source: str) -> None:
+        self._caller = caller
+        self._source = source
+        self._started = False
+
+    async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt:
+        if prompt.source != "user":
+            return prompt
+        output = await self._caller.call(
+            "userPromptTransformed",
+            prompt=prompt.text,
+            transformedPrompt=prompt.transformed or prompt.text,
+        )
+        if isinstance(modified := output.get("modifiedTransformedPrompt"), str):
+            prompt = msgspec.structs.replace(prompt, transformed=modified)
+        if not self._started:
+            self._started = True
+            output = await self._caller.call(
+                "sessionStart", source=self._source, initialPrompt=prompt.text
+            )
+            remark(run, output)
+            _tell_model(run, output)
+        return prompt
+
+
+def stop_hook(caller: HookCaller, transcript: str) -> Callable[[Run, bool], Awaitable[str | None]]:
+    """Asks `agentStop`; a block's reason sends the agent back to work."""
+
+    async def ask(run: Run, active: bool) -> str | None:
+        output = await caller.call(
+            "agentStop",
+            transcriptPath=transcript,
+            stopReason="end_turn",
+            stop_hook_active=active,
+        )
+        remark(run, output)
+        if output.get("decision") != "block":
+            return None
+        return str(output.get("reason") or "An agentStop hook sent you back to work.")
+
+    return ask
+
+
+def end_hook(caller: HookCaller, run: Run) -> Callable[[Stop], Awaitable[None]]:
+    """Tells `sessionEnd` that a drain is over, and why. It gets a few seconds, no more."""
+
+    async def tell(stop: Stop) -> None:
+        reason = {"aborted": "abort", "error": "error", "deadline": "timeout"}.get(stop.reason)
+        given: JsonObject = {"reason": reason or "complete"}
+        if reason == "error":
+            given["error"] = {"message": stop.message, "name": "Error"}
+        messages = run.session.conversation.messages
+        last = messages[-1] if messages else None
+        if isinstance(last, AssistantMessage) and last.text:
+            given["finalMessage"] = last.text
+        with suppress(TimeoutError):
+            async with asyncio.timeout(5):
+                await caller.call("sessionEnd", **given)
+
+    return tell
+
+
+def permission_hook(
+    caller: HookCaller,
+) -> Callable[[PendingCall, JsonObject], Awaitable[Answer | None]]:
+    """Asks `permissionRequest` before a person is; None leaves it to the person."""
+
+    async def ask(pending: PendingCall, request: JsonObject) -> Answer | None:
+        output = await caller.call(
+            "permissionRequest",
+            toolName=pending.call.name,
+            toolInput=pending.args,
+            permissionSuggestions=request.get("suggestedRules", []),
+        )
+        if output.get("behavior") == "allow":
+            return Answer(kind="approve-once")
+        if output.get("behavior") == "deny":
+            message = str(output.get("message") or "No reason provided")
+            kind = "reject" if output.get("interrupt") is True else "deny-by-hook"
+            return Answer(kind=kind, feedback=message)
+        return None
+
+    return ask
+
+
+def remark(run: Run, output: JsonObject) -> None:
+    """Show a person what a hook wants them to know; end the run if it says so."""
+    if isinstance(message := output.get("systemMessage"), str) and message:
+        run.session.emit(SessionInfo(info_type="hook", message=message))
+    if output.get("continue") is False:
+        reason = str(output.get("stopReason") or "A hook stopped the agent.")
+        run.stop = Stop(reason="blocked", exit_code=3, message=reason)
+
+
+def _withdraw(run: Run, prompt: Prompt, output: JsonObject) -> None:
+    said = output.get("reason") or output.get("stopReason")
+    reason = str(said or "A userPromptSubmitted hook blocked the prompt.")
+    run.session.emit(
+        SessionWarning(
+            warning_type="policy_blocked",
+            message=reason,
+            originating_message_id=prompt.id or None,
+        )
+    )
+    run.session.emit(PromptWithdrawn(message_id=prompt.id, reason=reason))
+
+
+def _tell_model(run: Run, output: JsonObject) -> None:
+    """Context of a hook for the model; it stands after the results of the calls that are open."""
+    if isinstance(context := output.get("additionalContext"), str) and context:
+        run.session.emit(UserMessage(content=context, source="hook"))
+
+
+def _shown(result: ToolResult) -> JsonObject:
+    shown: JsonObject = {"textResultForLlm": result.text, "resultType": result.kind}
+    if result.detail is not None:
+        shown["sessionLog"] = result.detail
+    if result.telemetry:
+        shown["toolTelemetry"] = result.telemetry
+    if result.images:
+        shown["binaryResultsForLlm"] = [_image(image) for image in result.images]
+    return shown
+
+
+def _image(image: Any) -> JsonObject:
+    return {
+        "type": "image",
+        "data": image.data,
+        "mimeType": image.mime_type,
+        "description": image.name,
+    }

@@ -1,0 +1,40 @@
+"""Instructions that apply to what a tool touches reach the model when it first touches it."""
+
+from collections.abc import Callable, Sequence
+
+from trimtab.contracts.customization import Instruction
+from trimtab.contracts.events.system import SystemNotification
+from trimtab.contracts.processor import PendingCall, Processor
+from trimtab.contracts.run import Run
+from trimtab.contracts.tool import ToolResult
+
+Touch = Callable[[str], Sequence[Instruction]]
+"""Given a path, gives the instructions for it that have not been given yet."""
+
+
+class DiscoveredInstructions(Processor):
+    """Announces each with `system.notification`, after the results of the calls."""
+
+    def __init__(self, touch: Touch, render: Callable[[Instruction], str]) -> None:
+        self._touch = touch
+        self._render = render
+
+    async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
+        ctx = run.tool_context(pending.call.id)
+        for access in pending.tool.access(pending.args, ctx):
+            if access.kind in ("read", "write") and access.target:
+                for instruction in self._touch(access.target):
+                    self._announce(run, pending.call.name, access.target, instruction)
+        return result
+
+    def _announce(self, run: Run, tool: str, path: str, instruction: Instruction) -> None:
+        content = f"<system_notification>\n{self._render(instruction)}\n</system_notification>"
+        kind = {
+            "type": "instruction_discovered",
+            "sourcePath": instruction.paths[0],
+            "triggerFile": path,
+            "triggerTool": tool,
+        }
+        if instruction.description:
+            kind["description"] = instruction.description
+        run.session.emit(SystemNotification(content=content, kind=kind))

@@ -1,0 +1,265 @@
+"""What a session loads from disk: found when it is first asked for, and then kept."""
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trimtab.config.paths import Home
+from trimtab.contracts.customization import (
+    AgentDefinition,
+    FoundAgents,
+    FoundInstructions,
+    FoundSkills,
+    Instruction,
+    Problem,
+    Skill,
+)
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.events.envelope import EventData
+from trimtab.contracts.events.session import SessionWarning
+from trimtab.contracts.events.setup import SessionCustomAgentsUpdated, SessionSkillsLoaded
+from trimtab.customize.folders import (
+    SKILLS_VARIABLE,
+    agent_folders,
+    command_folders,
+    has_instructions,
+    named_folders,
+    skill_folders,
+)
+from trimtab.customize.places import Places, find_places
+from trimtab.runtime.options import SessionOptions
+from trimtab.runtime.surroundings import Surroundings
+
+if TYPE_CHECKING:
+    from trimtab.config.settings import Settings
+    from trimtab.customize.instructions import Touched
+
+ALWAYS_OFFERED = ("task_complete", "ask_user", "exit_plan_mode")
+"""Tools an agent has whatever its file says: without them it could not end or ask."""
+
+
+class Customizations:
+    """The customizations of one session. Modules that parse are imported when there is a file."""
+
+    def __init__(
+        self, home: Home, env: Mapping[str, str], around: Surroundings, options: SessionOptions
+    ) -> None:
+        self._home = home
+        self._env = env
+        self._around = around
+        self._options = options
+        self.agent: AgentDefinition | None = None
+        self._warned: set[str] = set()
+
+    @cached_property
+    def trusted(self) -> bool:
+        """Whether what the folder configures may be used."""
+        if self._env.get("COPILOT_ALLOW_ALL") == "true":
+            return True
+        from trimtab.config.trust import Trust
+
+        return Trust.of(self._home).is_trusted(self._around.cwd)
+
+    @cached_property
+    def places(self) -> Places:
+        return find_places(
+            self._around.cwd,
+            self._home,
+            self._env,
+            repository=self._around.git_root,
+            trusted=self.trusted,
+        )
+
+    @cached_property
+    def settings(self) -> "Settings":
+        from trimtab.config.settings import Settings
+
+        return Settings(self._home, self.places.root if self.trusted else None)
+
+    @cached_property
+    def instructions(self) -> FoundInstructions:
+        if self._options.instructions == "skip":
+            return FoundInstructions()
+        children = self.settings.get("enableChildInstructions", bool, False)
+        extra = self._options.customize.instruction_directories
+        if not extra and not has_instructions(self.places, children):
+            return FoundInstructions()
+        from trimtab.customize.instructions import find_instructions
+
+        return find_instructions(self.places, children=children, extra=extra)
+
+    @cached_property
+    def skills(self) -> FoundSkills:
+        """Skills and commands, without the text of any."""
+        places, wanted, settings = self.places, self._options.customize, self.settings
+        folders = named_folders(places, wanted.skill_directories, "sdk")
+        if wanted.discover:
+            more = settings.get("skillDirectories", list[str], [])
+            folders += skill_folders(places)
+            folders += named_folders(places, (*places.directories(SKILLS_VARIABLE), *more))
+            folders += command_folders(places)
+        ignored = settings.get("ignoredSkillsLocations", list[str], [])
+        folders = [
+            one
+            for one in folders
+            if places.shorten(one.path) not in ignored and os.path.isdir(one.path)
+        ]
+        if not folders:
+            return FoundSkills()
+        from trimtab.customize.skills import find_skills
+
+        disabled = settings.get("disabledSkills", list[str], [])
+        return find_skills(folders, {*disabled, *wanted.disabled_skills})
+
+    @cached_property
+    def agents(self) -> FoundAgents:
+        """Those on disk and those that come with the program; parses all of them."""
+        from trimtab.customize.agents import find_agents
+
+        return find_agents(agent_folders(self.places))
+
+    def find_skill(self, name: str) -> Skill | None:
+        skill = self.skills.skills.get(name)
+        return skill if skill is not None and skill.enabled else None
+
+    @property
+    def offered_skills(self) -> dict[str, Skill]:
+        """Those a model may load by itself."""
+        return {skill.name: skill for skill in self.skills.active if skill.model_invocable}
+
+    def adopt_agent(self, options: SessionOptions) -> SessionOptions:
+        """The choices of a session whose main agent was named: the agent's, where none was made."""
+        name = options.customize.agent
+        if name is None:
+            return options
+        agent = self.agents.find(name)
+        if agent is None or not agent.user_invocable:
+            reason = "is for other agents only" if agent else "does not exist"
+            names = ", ".join(key for key, one in self.agents.agents.items() if one.user_invocable)
+            raise UsageError(f"The agent {name!r} {reason}; choose one of {names}.")
+        self.agent = agent
+        tools = options.available_tools
+        if agent.tools is not None and tools is None:
+            tools = (*agent.tools, *ALWAYS_OFFERED, *(("skill",) if agent.skills else ()))
+        model, *others = (options.model,) if options.model else agent.models or (None,)
+        return msgspec.structs.replace(
+            options,
+            model=model,
+            fallback=(*(other for other in others if other), *options.fallback),
+            effort=options.effort or agent.effort,
+            available_tools=tools,
+        )
+
+    def agent_prompt(self) -> str:
+        """What the main agent's file says, and the skills it wants from the start."""
+        if self.agent is None:
+            return ""
+        from trimtab.customize.agents import fill_prompt
+        from trimtab.customize.skills import read_body
+        from trimtab.loop.processors.skills import wrap
+
+        wanted = [skill for name in self.agent.skills if (skill := self.find_skill(name))]
+        parts = (wrap(skill, read_body(skill)) for skill in wanted)
+        return "\n\n".join((fill_prompt(self.agent, self._around.cwd), *parts))
+
+    def render(self, instruction: Instruction) -> str:
+        """An instruction as the model sees it."""
+        from trimtab.prompts.instructions import render_instruction
+
+        names = [self.places.shorten(path) for path in instruction.paths]
+        return render_instruction(instruction.text, names)
+
+    def prompt_instructions(self) -> tuple[str, ...]:
+        """The texts of all instructions that always apply."""
+        texts = [self.render(one) for one in self.instructions.always]
+        if organization := self._options.customize.organization_instructions:
+            from trimtab.prompts.instructions import render_instruction
+
+            texts.append(render_instruction(organization, ["your organization"]))
+        return tuple(texts)
+
+    def prompt_skills(self) -> str:
+        """The list of skills a model may load."""
+        offered = self.offered_skills.values()
+        if not offered:
+            return ""
+        from trimtab.prompts.instructions import list_skills
+
+        return list_skills([(skill.name, skill.description) for skill in offered])
+
+    def announcements(self) -> list[EventData]:
+        """What the session has, in events; problems are told once."""
+        events: list[EventData] = [
+            SessionSkillsLoaded(skills=[describe_skill(one) for one in self.skills.skills.values()])
+        ]
+        if self.agent is not None or self._has_agent_files():
+            events.append(
+                SessionCustomAgentsUpdated(
+                    agents=[describe_agent(one) for one in self.agents.agents.values()],
+                    warnings=[one.sentence for one in self.agents.problems if one.note],
+                    errors=[one.sentence for one in self.agents.problems if not one.note],
+                )
+            )
+        problems = (*self.settings.problems, *self.instructions.problems, *self.skills.problems)
+        if warning := self._warn(problems):
+            events.append(warning)
+        return events
+
+    def touch(self, path: str) -> Sequence[Instruction]:
+        """What applies to a path once it is touched, each instruction once."""
+        return self._touched.touch(path)
+
+    @cached_property
+    def _touched(self) -> "Touched":
+        from trimtab.customize.instructions import Touched
+
+        return Touched(self.places, self.instructions)
+
+    def _has_agent_files(self) -> bool:
+        return any(os.path.isdir(folder.path) for folder in agent_folders(self.places))
+
+    def _warn(self, problems: tuple[Problem, ...]) -> SessionWarning | None:
+        new = [one.sentence for one in problems if not one.note]
+        new = [one for one in new if one not in self._warned]
+        if not new:
+            return None
+        self._warned.update(new)
+        more = f" (and {len(new) - 1} more problems)" if len(new) > 1 else ""
+        message = f"{new[0]}{more}; see `trimtab customizations`."
+        return SessionWarning(warning_type="customization", message=message)
+
+
+def describe_skill(skill: Skill) -> dict[str, object]:
+    """A skill as `session.skills_loaded` and the SDK describe it."""
+    described: dict[str, object] = {
+        "name": skill.name,
+        "description": skill.description,
+        "source": skill.origin,
+        "userInvocable": skill.user_invocable,
+        "enabled": skill.enabled,
+        "path": skill.path,
+    }
+    if skill.argument_hint:
+        described["argumentHint"] = skill.argument_hint
+    return described
+
+
+def describe_agent(agent: AgentDefinition) -> dict[str, object]:
+    """An agent as `session.custom_agents_updated` and the SDK describe it."""
+    described: dict[str, object] = {
+        "id": agent.name,
+        "name": agent.alias or agent.name,
+        "displayName": agent.display_name,
+        "description": agent.description,
+        "source": agent.origin,
+        "tools": None if agent.tools is None else list(agent.tools),
+        "userInvocable": agent.user_invocable,
+        "disableModelInvocation": not agent.model_invocable,
+    }
+    if agent.models:
+        described |= {"model": agent.models[0], "models": list(agent.models)}
+        described["modelPolicy"] = agent.model_policy
+    return described

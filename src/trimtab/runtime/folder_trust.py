@@ -1,0 +1,111 @@
+"""Whether the configuration of a session's folder may be used, and what was left out."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from trimtab.config.paths import Home
+from trimtab.config.trust import Trust, find_loadable, find_root
+from trimtab.contracts.events.own import LeftOut
+from trimtab.contracts.run import SessionPort
+from trimtab.contracts.trust import AskTrust, Loadable, TrustQuestion
+
+SWITCHES = {
+    "hooks": "GITHUB_COPILOT_PROMPT_MODE_REPO_HOOKS",
+    "mcp": "GITHUB_COPILOT_PROMPT_MODE_WORKSPACE_MCP",
+    "extensions": "GITHUB_COPILOT_PROMPT_MODE_EXTENSIONS",
+}
+"""Variables that let one kind of thing load where nobody can be asked."""
+
+
+class FolderTrust(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict about a folder: `root` is its repository, `items` what it would load.
+
+    `switched` names the kinds that load although it is not trusted; `for_now` says that this run
+    trusts it, whatever it holds.
+    """
+
+    root: str
+    trusted: bool
+    items: tuple[Loadable, ...] = ()
+    switched: tuple[str, ...] = ()
+    for_now: bool = False
+    home: Home
+    ask: AskTrust | None = None
+
+    def allows(self, kind: str) -> bool:
+        return self.trusted or kind in self.switched
+
+    def report(self, session: SessionPort) -> None:
+        """Say in an event what is not loaded, if there is anything."""
+        left = [item for item in self.items if not self.allows(item.kind)]
+        if left:
+            message = (
+                f"{self.root} is not trusted, so nothing of it was loaded: {_join(left)}. "
+                "Start with --trust-folder to use it."
+            )
+            _emit(session, self.root, "untrusted", left, message)
+
+    async def admit(
+        self, session: SessionPort, kind: str, entries: Sequence[tuple[Loadable, str]]
+    ) -> list[bool]:
+        """Which entries (with their digests) of an allowed kind are as they were trusted.
+
+        What changed since is asked about; where nobody can be asked it is left out, with an event.
+        """
+        if not entries or self.for_now or not self.trusted:
+            return [True] * len(entries)
+        trust = Trust.of(self.home)
+        known = [trust.accepts(self.root, kind, item.path, digest) for item, digest in entries]
+        changed = [item for (item, _), same in zip(entries, known, strict=True) if not same]
+        if changed:
+            question = TrustQuestion(folder=self.root, items=tuple(changed), changed=True)
+            answer = await self.ask(question) if self.ask else "no"
+            if answer == "no":
+                message = (
+                    f"{self.root} was trusted before this was changed or added, so it was not "
+                    f"loaded: {_join(changed)}. Start with --trust-folder to use it."
+                )
+                _emit(session, self.root, "changed", changed, message)
+                return known
+            if answer == "once":
+                return [True] * len(entries)
+        if changed or not trust.has_seen(self.root, kind):
+            trust.accept(self.root, kind, [(item.path, digest) for item, digest in entries])
+        return [True] * len(entries)
+
+
+async def judge_folder(
+    home: Home, cwd: str, env: Mapping[str, str], *, trusted: bool, ask: AskTrust | None
+) -> FolderTrust:
+    """Decide about the folder of a session, asking a person if there is one and a reason to."""
+    root = find_root(cwd)
+    items = find_loadable(root)
+    verdict = FolderTrust(
+        root=root, trusted=trusted, for_now=trusted, items=items, home=home, ask=ask
+    )
+    if trusted:
+        return verdict
+    trust = Trust.of(home)
+    if trust.is_trusted(root):
+        return msgspec.structs.replace(verdict, trusted=True)
+    if items and ask is not None:
+        answer = await ask(TrustQuestion(folder=root, items=items))
+        if answer == "always":
+            trust.trust(root)
+        return msgspec.structs.replace(verdict, trusted=answer != "no", for_now=answer == "once")
+    switched = [kind for kind, name in SWITCHES.items() if env.get(name, "") in ("1", "true")]
+    return msgspec.structs.replace(verdict, switched=tuple(switched))
+
+
+def _emit(
+    session: SessionPort, root: str, reason: str, left: Sequence[Loadable], message: str
+) -> None:
+    items = [{"kind": item.kind, "path": item.path} for item in left]
+    session.emit(LeftOut(folder=root, reason=reason, items=items, message=message))
+
+
+def _join(items: Sequence[Loadable]) -> str:
+    named = [f"{item.path} ({item.kind})" for item in items[:10]]
+    more = [f"{len(items) - 10} more"] if len(items) > 10 else []
+    return ", ".join(named + more)

@@ -1,0 +1,104 @@
+"""Gathers the hooks of a session: of files that may be used, and of its client."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from trimtab.contracts.events.session import SessionWarning
+from trimtab.contracts.hooks import FoundHooks, HookEntry
+from trimtab.contracts.trust import Loadable
+
+if TYPE_CHECKING:
+    from trimtab.config.paths import Home
+    from trimtab.hooks.caller import HookCaller
+    from trimtab.hooks.runners import Surroundings
+    from trimtab.runtime.build import Place
+    from trimtab.runtime.folder_trust import FolderTrust
+    from trimtab.runtime.options import Client, SessionOptions
+    from trimtab.workspace.local import LocalWorkspace
+
+POLICY = "/etc/github-copilot/policy.d"
+
+
+async def set_up_hooks(
+    place: "Place", options: "SessionOptions", client: "Client", env: Mapping[str, str]
+) -> tuple["HookCaller | None", tuple[str, ...]]:
+    """Who calls the hooks of a session, None if it has none; and the prompts that start it."""
+    entries: Sequence[HookEntry] = ()
+    if place.home is not None and place.trust is not None and _may_have(place.home, place.trust):
+        found = await find_session_hooks(place.home, place.trust, place)
+        entries = found.entries
+        for problem in found.problems:
+            warning = SessionWarning(warning_type="hook_configuration", message=problem.sentence)
+            place.session.emit(warning)
+    if not entries and client.hooks is None:
+        return None, ()
+    from trimtab.hooks.caller import ClientHook, FileHook, Hook, HookCaller
+
+    root = place.trust.root if place.trust else options.cwd
+    around = surround(place.workspace, options, root, env)
+    hooks: list[Hook] = [FileHook(entry, around) for entry in entries]
+    if client.hooks is not None:
+        hooks.append(ClientHook(client.hooks))
+    prompts = tuple(entry.prompt for entry in entries if entry.type == "prompt")
+    return HookCaller(place.session, options.cwd, hooks), prompts
+
+
+def _may_have(home: "Home", trust: "FolderTrust") -> bool:
+    """Whether hook files can exist at all; most sessions learn here that they have none."""
+    if os.path.isdir(POLICY) or os.path.isdir(os.path.join(home.config, "hooks")):
+        return True
+    if any(item.kind in ("hooks", "settings") for item in trust.items):
+        return True
+    try:
+        with open(home.settings, "rb") as file:
+            return b'"hooks"' in file.read()
+    except OSError:
+        return False
+
+
+async def find_session_hooks(home: "Home", trust: "FolderTrust", place: "Place") -> FoundHooks:
+    """The hooks that may run; those of the folder only as far as it is trusted."""
+    from trimtab.customize.hook_files import find_hooks, fingerprint
+
+    found = find_hooks(home, trust.root if trust.allows("hooks") else None, policy=POLICY)
+    mine = [entry for entry in found.entries if entry.origin == "repository"]
+    digests = [(_name(entry, trust.root), fingerprint(entry, trust.root)) for entry in mine]
+    admitted = await trust.admit(place.session, "hooks", digests)
+    refused = {id(entry) for entry, good in zip(mine, admitted, strict=True) if not good}
+    kept = tuple(entry for entry in found.entries if id(entry) not in refused)
+    return FoundHooks(entries=kept, problems=found.problems)
+
+
+def _name(entry: HookEntry, root: str) -> Loadable:
+    file = os.path.relpath(entry.file, root)
+    return Loadable("hooks", f"{file}:{entry.line} {entry.name}")
+
+
+def surround(
+    workspace: "LocalWorkspace", options: "SessionOptions", root: str, env: Mapping[str, str]
+) -> "Surroundings":
+    """What hooks of files get to run with."""
+    from trimtab.hooks.runners import LARGEST_OUTPUT, Surroundings
+
+    async def post(url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
+        from trimtab.providers.http import HttpClient
+
+        http = HttpClient(env, offline=options.offline)
+        try:
+            response = await http.request("POST", url, headers, [body])
+            try:
+                return response.status, await response.read(LARGEST_OUTPUT)
+            finally:
+                response.close()
+        finally:
+            await http.aclose()
+
+    return Surroundings(
+        cwd=options.cwd,
+        project=root,
+        env=workspace.child_env,
+        outside=env,
+        run=workspace.feed,
+        post=post,
+    )

@@ -1,0 +1,64 @@
+"""Opens a session that nobody runs, to go back in it: undo, redo, rewind."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from trimtab.config.paths import find_home
+from trimtab.contracts.changes import Change
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.events.changes import WorkspaceChanged
+from trimtab.runtime.rewind import Mode, Point, Rewound, find_point, list_points, rewind
+from trimtab.runtime.undo import FileHistory, Plan, Wish
+from trimtab.session.changes import build_event
+from trimtab.session.folder import SessionFolder
+from trimtab.session.index import write_index
+from trimtab.session.session import Projections, Session
+from trimtab.session.store import SessionStore
+from trimtab.workspace.blobs import BlobStore
+
+__all__ = ["Mode", "Past", "Plan", "Point", "Rewound", "Wish", "find_session", "open_past"]
+
+
+class Past:
+    """One session, held by this process, with all it did."""
+
+    def __init__(self, folder: SessionFolder, session: Session) -> None:
+        self.folder = folder
+        self._session = session
+        self._store = BlobStore(folder.blobs)
+        self.history = FileHistory(folder.events, self._store, self._record)
+
+    def points(self) -> list[Point]:
+        return list_points(self.folder.events)
+
+    def rewind(self, turn: int, mode: Mode) -> Rewound:
+        point = find_point(self.folder.events, turn)
+        return rewind(self._session, self.history, self._record, (point, mode))
+
+    def write_index(self) -> None:
+        write_index(self.folder, self._store)
+
+    def _record(self, said: WorkspaceChanged, changes: Sequence[Change]) -> None:
+        self._session.emit(build_event(said, changes, self._store))
+
+
+@contextmanager
+def open_past(env: Mapping[str, str], session_id: str) -> Iterator[Past]:
+    """Hold a session while its past is looked at or changed. Raises `SessionInUse`."""
+    folder, log = SessionStore(find_home(env)).open(session_id)
+    session = Session(folder.id, log, Projections())
+    try:
+        yield Past(folder, session)
+    finally:
+        session.close()
+
+
+def find_session(env: Mapping[str, str], text: str | None, cwd: str | None) -> str:
+    """The session that is meant: named, or the last one used in this folder."""
+    store = SessionStore(find_home(env))
+    if text is not None:
+        return store.find(text, cwd=cwd)
+    latest = store.latest(cwd)
+    if latest is None:
+        raise UsageError("There is no session yet; start one with trimtab -p TEXT.")
+    return latest

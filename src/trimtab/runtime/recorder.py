@@ -1,0 +1,248 @@
+"""Records every change to the workspace with its reason, so that it can be taken back."""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trimtab.contracts.changes import ABSENT, Change, FileState
+from trimtab.contracts.processor import PendingCall, Processor
+from trimtab.contracts.run import Prompt, Run
+from trimtab.contracts.tool import Access, ToolResult
+from trimtab.contracts.workspace import ShellInfo
+from trimtab.session.session import Session
+from trimtab.workspace.local import LocalWorkspace, uninterrupted
+
+if TYPE_CHECKING:
+    from trimtab.contracts.events.changes import WorkspaceChanged
+    from trimtab.workspace.blobs import BlobStore
+    from trimtab.workspace.snapshots import Coverage, Snapshot
+
+
+class Reason:
+    """Why something changes: the call, and what a person would call it."""
+
+    def __init__(self, kind: str, call_id: str | None = None, detail: str | None = None) -> None:
+        self.kind, self.call_id, self.detail = kind, call_id, detail
+
+
+PERSON = Reason("person")
+
+
+class Recorder(Processor):
+    """What one session does to files. Nothing is read or kept before something may change.
+
+    Around a command whose effects are not known the whole workspace is looked at: what changed
+    before it began was somebody else's doing, what changed until it ended was its own.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        workspace: LocalWorkspace,
+        blobs: str,
+        may_change: Callable[[Access], bool],
+    ) -> None:
+        self.may_change = may_change
+        self._session = session
+        self._workspace = workspace
+        self._blobs = blobs
+        self._turn = asyncio.Lock()
+        self._open: dict[str, Reason] = {}
+        self._background: dict[str, Reason] = {}
+        self._last: dict[str, FileState] = {}
+        self._store: BlobStore | None = None
+        self._snapshot: Snapshot | None = None
+        self._said: Coverage | None = None
+
+    @property
+    def store(self) -> "BlobStore":
+        if self._store is None:
+            from trimtab.workspace.blobs import BlobStore
+
+            self._store = BlobStore(self._blobs)
+        return self._store
+
+    async def begin(self, reason: Reason) -> None:
+        """Something of unknown effect is about to start."""
+        await self._look(PERSON)
+        self._open[reason.call_id or ""] = reason
+
+    async def end(self, reason: Reason) -> None:
+        """It has ended: what has changed since is its doing."""
+        looking = asyncio.ensure_future(self._look(reason))
+        try:
+            await asyncio.shield(looking)
+        except asyncio.CancelledError:
+            await asyncio.wait((looking,))
+            raise
+        finally:
+            self._open.pop(reason.call_id or "", None)
+
+    async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt | None:
+        self._open.clear()  # what was interrupted will not report its end
+        return prompt
+
+    async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
+        if is_foreign(run, pending):
+            await self.begin(Reason("custom-tool", pending.call.id, pending.tool.spec.name))
+        return pending
+
+    async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
+        if is_foreign(run, pending):
+            await self.end(Reason("custom-tool", pending.call.id, pending.tool.spec.name))
+        return result
+
+    def write_begins(self, path: str, reason: Reason) -> Callable[[], None]:
+        """A tool is about to write a file; gives what is to be called when it has done so."""
+        target = os.path.realpath(path)
+        made = missing_folders(target)
+        before = self.store.keep(target)
+        return lambda: self._written(target, before, made, reason)
+
+    def _written(self, path: str, before: FileState, made: Sequence[str], reason: Reason) -> None:
+        known = self._last.get(path)
+        if known is None and self._snapshot is not None:
+            known = self._snapshot.state(path)
+        if known is not None and known != before:
+            self._emit([Change.at(path, known, before)], PERSON)
+        after = self.store.keep(path)
+        changes = [Change.at(folder, ABSENT, self.store.keep(folder)) for folder in made]
+        changes.append(Change.at(path, before, after))
+        for change in changes:
+            self._note(change.place, change.after)
+        if changed := [change for change in changes if change.before != change.after]:
+            self._emit(changed, reason)
+
+    def started(self, shell_id: str, reason: Reason) -> None:
+        """A command goes on in the background."""
+        self._background[shell_id] = reason
+
+    def record(self, said: "WorkspaceChanged", changes: Sequence[Change]) -> None:
+        """Something was restored, by an undo or redo."""
+        from trimtab.session.changes import build_event
+
+        for change in changes:
+            self._note(change.place, change.after)
+        self._session.emit(build_event(said, changes, self.store))
+
+    def _note(self, path: str, state: FileState) -> None:
+        self._last[path] = state
+        if self._snapshot is not None and not self._turn.locked():
+            self._snapshot.note(path, state)
+
+    async def _look(self, reason: Reason) -> None:
+        if self._snapshot is None:
+            self._snapshot = self._first_snapshot()
+        snapshot, changes = self._snapshot, list[Change]()
+        async with self._turn:
+            try:
+                await uninterrupted(lambda: changes.extend(snapshot.refresh()))
+            finally:
+                self._say_coverage(snapshot.coverage)
+                self._report(changes, reason)
+
+    def _first_snapshot(self) -> "Snapshot":
+        from trimtab.workspace.snapshots import Snapshot
+
+        home = os.path.realpath(self._workspace.resolve("~"))
+        forbidden = (home, *parents(home))
+        sessions = os.path.dirname(os.path.dirname(os.path.realpath(self._blobs)))
+        logs = os.path.join(os.path.dirname(sessions), "logs")
+        top = find_top(self._workspace.root, forbidden)
+        return Snapshot(top, self.store, forbidden=forbidden, skipped=(sessions, logs))
+
+    def _report(self, changes: Sequence[Change], reason: Reason) -> None:
+        # A tool may have written, and reported, while the tree was looked at.
+        news = [change for change in changes if self._last.get(change.place) != change.after]
+        for change in news:
+            if change.place in self._last:
+                self._last[change.place] = change.after
+        if news:
+            self._emit(news, self._blame(reason))
+        self._forget_ended()
+
+    def _blame(self, reason: Reason) -> Reason:
+        """Who changed what nobody reported: a call that runs, a background command, a person."""
+        if reason.kind != "person":
+            return reason
+        if self._open:
+            return next(reversed(self._open.values()))
+        if self._background:
+            running = next(reversed(self._background.values()))
+            return Reason("background", running.call_id, running.detail)
+        return reason
+
+    def _forget_ended(self) -> None:
+        shells: Sequence[ShellInfo] = self._workspace.shells.list() if self._background else ()
+        running = {shell.shell_id for shell in shells if shell.exit_code is None}
+        for shell_id in [name for name in self._background if name not in running]:
+            del self._background[shell_id]
+
+    def _say_coverage(self, coverage: "Coverage") -> None:
+        if coverage.reason and (self._said is None or self._said.reason != coverage.reason):
+            from trimtab.contracts.events.changes import SnapshotLimited
+
+            self._session.emit(
+                SnapshotLimited(
+                    root=self._workspace.root,
+                    reason=coverage.reason,
+                    files=coverage.files,
+                    uncovered=coverage.uncovered,
+                )
+            )
+        self._said = coverage
+
+    def _emit(self, changes: Sequence[Change], reason: Reason) -> None:
+        from trimtab.contracts.events.changes import WorkspaceChanged
+        from trimtab.session.changes import build_event
+
+        said = WorkspaceChanged(
+            reason=reason.kind,
+            count=len(changes),
+            tool_call_id=reason.call_id,
+            detail=reason.detail,
+        )
+        try:
+            event = build_event(said, changes, self.store)
+        except OSError:  # a full disk: what changed is said in full, in the log itself
+            event = msgspec.structs.replace(said, changes=list(changes))
+        self._session.emit(event)
+
+
+def is_foreign(run: Run, pending: PendingCall) -> bool:
+    """Whether a call is of a tool whose effects are not known."""
+    ctx = run.tool_context(pending.call.id)
+    return any(
+        access.kind in ("custom-tool", "mcp") and access.mutates
+        for access in pending.tool.access(pending.args, ctx)
+    )
+
+
+def parents(path: str) -> list[str]:
+    found: list[str] = []
+    while (above := os.path.dirname(path)) != path:
+        found.append(above)
+        path = above
+    return found
+
+
+def find_top(root: str, forbidden: Sequence[str]) -> str:
+    """The repository around a folder, since git changes all of it; without one the folder."""
+    root = os.path.realpath(root)
+    for folder in (root, *parents(root)):
+        if folder not in forbidden and os.path.lexists(os.path.join(folder, ".git")):
+            return folder
+    return root
+
+
+def missing_folders(target: str) -> list[str]:
+    """The directories that writing a file will make, the topmost first."""
+    missing: list[str] = []
+    folder = os.path.dirname(target)
+    while not os.path.lexists(folder):
+        missing.insert(0, folder)
+        folder = os.path.dirname(folder)
+    return missing

@@ -1,0 +1,87 @@
+"""Goes back to before a turn: in the conversation, in the files, or in both."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from trimtab.contracts.changes import Change
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.events.changes import WorkspaceChanged
+from trimtab.contracts.events.codec import decode
+from trimtab.contracts.events.own import PromptWithdrawn
+from trimtab.contracts.events.session import SessionSnapshotRewind
+from trimtab.contracts.events.user import UserMessage
+from trimtab.runtime.undo import FileHistory, Plan, Record, Wish
+from trimtab.session.cut import cut
+from trimtab.session.records import Record as LogRecord
+from trimtab.session.records import read_records
+from trimtab.session.session import Session
+from trimtab.session.turns import begins_turn
+
+Mode = Literal["conversation", "files", "both"]
+
+
+class Point(msgspec.Struct, frozen=True):
+    """The beginning of a turn, to which one can go back."""
+
+    turn: int
+    event_id: str
+    message_id: str
+    timestamp: str
+    text: str
+
+
+class Rewound(msgspec.Struct, frozen=True):
+    """What going back did."""
+
+    events_removed: int
+    plan: Plan | None
+
+
+def list_points(log: str) -> list[Point]:
+    """Every turn of a session."""
+    starts: list[LogRecord] = [record for record in read_records(log) if begins_turn(record)]
+    return [_point(turn, record) for turn, record in enumerate(starts, 1)]
+
+
+def find_point(log: str, turn: int) -> Point:
+    points = list_points(log)
+    if not 1 <= turn <= len(points):
+        raise UsageError(f"The session has {len(points)} turns; choose one of them.")
+    return points[turn - 1]
+
+
+def rewind(
+    session: Session, history: FileHistory, record: Record, wish: tuple[Point, Mode]
+) -> Rewound:
+    """Go back to before a turn. Files with a conflict stay as they are, and the plan says so.
+
+    What the removed turns did to files stays recorded, so that it can still be undone or redone.
+    """
+    point, mode = wish
+    done: list[tuple[WorkspaceChanged, Sequence[Change]]] = []
+    plan: Plan | None = None
+    if mode != "conversation":
+        keep = FileHistory(session.log.path, history.store, lambda *said: done.append(said))
+        plan = keep.apply(keep.plan_undo(Wish(turn=point.turn, since=True)))
+    removed = 0
+    if mode != "files":
+        kept = [one for one in history.recorded() if one.turn >= point.turn]
+        if mode == "conversation":
+            done = [(one.said, one.changes) for one in kept]
+        removed = cut(session, point.event_id)
+        session.emit(SessionSnapshotRewind(up_to_event_id=point.event_id, events_removed=removed))
+        if point.message_id:
+            session.emit(PromptWithdrawn(message_id=point.message_id, reason="rewind"))
+    for said, changes in done:
+        record(said, changes)
+    return Rewound(removed, plan)
+
+
+def _point(turn: int, record: LogRecord) -> Point:
+    data = decode(record.line).data
+    text, message_id = "", ""
+    if isinstance(data, UserMessage):
+        text, message_id = data.content, data.message_id or ""
+    return Point(turn, record.id, message_id, record.timestamp, text)

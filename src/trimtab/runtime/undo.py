@@ -1,0 +1,256 @@
+"""Undo, redo and the files' part of rewind: planned first, then done, and recorded as events."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+from trimtab.contracts.changes import Change, FileState
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.events.changes import WorkspaceChanged
+from trimtab.session.changes import Recorded, read_changes
+from trimtab.session.records import read_records
+from trimtab.workspace.blobs import BlobStore
+from trimtab.workspace.gitstate import is_git_state
+from trimtab.workspace.merge import apply_hunk
+from trimtab.workspace.restore import finish, restore
+from trimtab.workspace.reversal import Conflict, reverse
+
+OURS = ("tool", "shell", "custom-tool")
+UNDONE = ("undo", "rewind")
+
+Record = Callable[[WorkspaceChanged, Sequence[Change]], None]
+"""Puts what an undo did into the log."""
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be taken back: a turn (the last one with changes unless given), or all since it.
+
+    `files` narrows it to some paths, `hunk` (from 1, with one file) to one stretch of lines.
+    """
+
+    turn: int | None = None
+    since: bool = False
+    files: tuple[str, ...] = ()
+    hunk: int | None = None
+
+
+class FilePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What would be done to one path. With a `problem` nothing is."""
+
+    path: str
+    current: FileState
+    target: FileState
+    problem: str = ""
+
+    @property
+    def is_needed(self) -> bool:
+        return not self.problem and self.current != self.target
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What an undo or redo would do. `left` are paths that only naming them would take back."""
+
+    action: Literal["undo", "redo", "rewind"]
+    turn: int
+    events: tuple[str, ...]
+    files: tuple[FilePlan, ...]
+    left: tuple[str, ...] = ()
+    partial: bool = False
+
+    @property
+    def problems(self) -> tuple[FilePlan, ...]:
+        return tuple(one for one in self.files if one.problem)
+
+
+class FileHistory:
+    """What one session did to files, and how to take it back. `record` is told what is done."""
+
+    def __init__(self, log: str, store: BlobStore, record: Record) -> None:
+        self.store = store
+        self._record = record
+        self._log = log
+
+    def recorded(self) -> list[Recorded]:
+        """Every change of the session, in order."""
+        return list(read_changes(read_records(self._log), self.store))
+
+    def plan_undo(self, wish: Wish) -> Plan:
+        """What taking back a turn would do. Raises `UsageError` when there is nothing to undo."""
+        recorded = self.recorded()
+        pending = list(_pending(recorded, named=bool(wish.files)))
+        if wish.turn is None and not wish.since:
+            wish = msgspec.structs.replace(wish, turn=max((one.turn for one in pending), default=0))
+        first = wish.turn or 0
+        chosen = [one for one in pending if one.turn == first or (wish.since and one.turn > first)]
+        if not chosen and not wish.since:
+            raise UsageError(_nothing_to_undo(wish))
+        left = () if wish.files else _background(recorded, chosen)
+        return self._plan("rewind" if wish.since else "undo", chosen, wish, left)
+
+    def plan_redo(self, wish: Wish) -> Plan:
+        """What taking back the last undo would do. Raises `UsageError` when there is none."""
+        recorded = self.recorded()
+        redone = {undone for one in recorded for undone in one.said.undoes or () if _is_redo(one)}
+        undos = [one for one in recorded if one.said.reason in UNDONE]
+        undos = [one for one in undos if one.event_id not in redone]
+        if wish.turn is not None:
+            undos = [one for one in undos if one.turn == wish.turn]
+        if not undos:
+            raise UsageError("There is no undo that could be taken back; see `trimtab undo`.")
+        return self._plan("redo", undos[-1:], wish, ())
+
+    def apply(self, plan: Plan) -> Plan:
+        """Do it. Gives the plan as it went: what failed has a problem now."""
+        done = {one.path: self._checked(one) for one in plan.files}
+        for step in _steps(done.values()):
+            for one in step:
+                if not done[one.path].problem:
+                    done[one.path] = self._restored(one)
+        for one in sorted(done.values(), key=lambda one: one.path, reverse=True):
+            if one.target.kind == "directory" and one.is_needed:
+                finish(one.path, one.target)
+        files = tuple(done.values())
+        changes = [Change.at(one.path, one.current, one.target) for one in files if not one.problem]
+        if changes:
+            said = WorkspaceChanged(
+                reason=plan.action, count=0, undoes=list(plan.events), partial=plan.partial
+            )
+            self._record(said, changes)
+        return msgspec.structs.replace(plan, files=files)
+
+    def _plan(
+        self,
+        action: Literal["undo", "redo", "rewind"],
+        chosen: Sequence[Recorded],
+        wish: Wish,
+        left: tuple[str, ...],
+    ) -> Plan:
+        by_path: dict[str, list[Change]] = {}
+        for one in chosen:
+            for change in one.changes:
+                if not wish.files or change.place in wish.files:
+                    by_path.setdefault(change.place, []).append(change)
+        for path in wish.files:
+            if path not in by_path:
+                raise UsageError(f"{path} was not changed there; see what was: --preview.")
+        files = tuple(self._plan_file(path, changes) for path, changes in by_path.items())
+        # The person's own git commands move refs and the index: theirs stay, without a fuss.
+        stale = [one for one in files if one.problem and is_git_state(one.path)]
+        files = tuple(one for one in files if one not in stale)
+        left = (*left, *(one.path for one in stale))
+        if wish.hunk is not None:
+            files = (self._plan_hunk(files, wish.hunk),)
+        return Plan(
+            action=action,
+            turn=chosen[0].turn if chosen else wish.turn or 0,
+            events=tuple(one.event_id for one in chosen),
+            files=tuple(sorted(files, key=lambda one: one.path)),
+            left=left,
+            partial=wish.hunk is not None,
+        )
+
+    def _plan_file(self, path: str, changes: list[Change]) -> FilePlan:
+        current = self.store.keep(path)
+        try:
+            target = reverse(changes, current, self.store)
+        except Conflict as conflict:
+            return FilePlan(path=path, current=current, target=current, problem=str(conflict))
+        except OSError as error:
+            problem = f"its kept copy cannot be read ({error.strerror or error})"
+            return FilePlan(path=path, current=current, target=current, problem=problem)
+        return FilePlan(path=path, current=current, target=target)
+
+    def _plan_hunk(self, files: tuple[FilePlan, ...], hunk: int) -> FilePlan:
+        if len(files) != 1:
+            raise UsageError("--hunk needs one file; name it with --file.")
+        one = files[0]
+        if one.problem or not (one.current.kind == one.target.kind == "file"):
+            raise UsageError(f"{one.path} cannot be taken back in parts; leave --hunk out.")
+        before, after = self.store.get(one.current.digest), self.store.get(one.target.digest)
+        data = apply_hunk(before, after, hunk)
+        if data is None:
+            raise UsageError(f"There is no hunk {hunk} in {one.path}; see --preview.")
+        target = msgspec.structs.replace(one.current, digest=self.store.put(data), size=len(data))
+        return msgspec.structs.replace(one, target=target)
+
+    def _checked(self, one: FilePlan) -> FilePlan:
+        """Whether the way to a path is what it was: never write through somebody's link."""
+        folder = os.path.dirname(one.path)
+        if one.is_needed and os.path.realpath(folder) != folder:
+            return msgspec.structs.replace(one, problem="its folder has become a link elsewhere")
+        return one
+
+    def _restored(self, one: FilePlan) -> FilePlan:
+        if self.store.keep(one.path) != one.current:
+            return msgspec.structs.replace(one, problem="it is being changed right now; try again")
+        try:
+            restore(one.path, one.target, one.current, self.store)
+        except OSError as error:
+            if one.current.kind == "directory" and one.target.kind == "absent":
+                return msgspec.structs.replace(one, target=one.current)  # others have files there
+            return msgspec.structs.replace(one, problem=error.strerror or str(error))
+        return one
+
+
+def _pending(recorded: Sequence[Recorded], *, named: bool) -> Iterable[Recorded]:
+    """The session's own changes, less those that are undone already."""
+    undone = _find_undone(recorded)
+    for one in recorded:
+        if one.said.reason in OURS or (named and one.said.reason == "background"):
+            left = tuple(c for c in one.changes if (one.event_id, c.place) not in undone)
+            if left:
+                yield msgspec.structs.replace(one, changes=left)
+
+
+def _find_undone(recorded: Sequence[Recorded]) -> set[tuple[str, str]]:
+    undone: set[tuple[str, str]] = set()
+    by_undo: dict[str, set[tuple[str, str]]] = {}
+    for one in recorded:
+        if one.said.reason not in (*UNDONE, "redo") or one.said.partial:
+            continue
+        paths = {change.place for change in one.changes}
+        if _is_redo(one):
+            for undo in one.said.undoes or ():
+                undone -= {pair for pair in by_undo.get(undo, ()) if pair[1] in paths}
+        else:
+            pairs = {(event, path) for event in one.said.undoes or () for path in paths}
+            by_undo[one.event_id] = pairs
+            undone |= pairs
+    return undone
+
+
+def _background(recorded: Sequence[Recorded], chosen: Sequence[Recorded]) -> tuple[str, ...]:
+    """Paths that changed while a background command ran: nobody knows whether it did that."""
+    turns = {one.turn for one in chosen}
+    paths = {
+        change.path: None
+        for one in recorded
+        if one.said.reason == "background" and one.turn in turns
+        for change in one.changes
+    }
+    return tuple(paths)
+
+
+def _is_redo(one: Recorded) -> bool:
+    return one.said.reason == "redo"
+
+
+def _steps(files: Iterable[FilePlan]) -> list[list[FilePlan]]:
+    """An order that works: files go before their folders, folders come before their files."""
+    needed = sorted((one for one in files if one.is_needed), key=lambda one: one.path)
+    gone = [one for one in needed if one.target.kind == "absent"]
+    folders = [one for one in needed if one.target.kind == "directory"]
+    return [
+        [one for one in gone if one.current.kind != "directory"],
+        [one for one in reversed(gone) if one.current.kind == "directory"],
+        folders,
+        [one for one in needed if one.target.kind in ("file", "symlink")],
+    ]
+
+
+def _nothing_to_undo(wish: Wish) -> str:
+    if wish.turn:
+        return f"Turn {wish.turn} has no changes that could be undone; choose another turn."
+    return "The session has no changes that could be undone; name another session."

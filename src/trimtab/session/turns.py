@@ -1,0 +1,13 @@
+"""Which turn an event belongs to: a turn begins with what a person sent."""
+
+from trimtab.contracts.events.codec import decode
+from trimtab.contracts.events.user import UserMessage
+from trimtab.session.records import Record
+
+
+def begins_turn(record: Record) -> bool:
+    """Whether a record is the prompt of a person or client, not one the agent gave itself."""
+    if record.type != "user.message" or record.agent_id is not None:
+        return False
+    data = decode(record.line).data
+    return not isinstance(data, UserMessage) or data.source in (None, "user")

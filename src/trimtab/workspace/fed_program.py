@@ -1,0 +1,77 @@
+"""Runs a program that is given its whole input: hooks. It is over when the program itself ends."""
+
+import asyncio
+import os
+import tempfile
+
+from trimtab.contracts.hooks import Ended, Program
+from trimtab.workspace import custody, programs
+
+LAST_READS = 256
+"""How often a pipe is read after the end: it may hold that much only if others go on writing."""
+
+
+class FedProgram(programs.Program):
+    """One run. What the program leaves running is killed: it would hold its output open."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(self._take)
+        self._program = program
+        self._output = bytearray()
+        self._pidfd = -1
+
+    async def finish(self) -> Ended:
+        """Raises `OSError` when the program cannot be started."""
+        given = self._program
+        ended = await self.run(given.argv, cwd=given.cwd, env=given.env, seconds=given.seconds)
+        if custody.survivors(self._tag, self._pid, recent=True):
+            await custody.end(self._tag, self._pid)
+        return Ended(
+            exit_code=ended.exit_code,
+            output=bytes(self._output),
+            errors=ended.errors,
+            timed_out=ended.timed_out,
+        )
+
+    def _take(self, chunk: bytes) -> bool:
+        self._output += chunk
+        return len(self._output) <= self._program.limit
+
+    def _open_input(self) -> int:
+        # A file, not a pipe: a program that does not read it can neither block us nor fail.
+        with tempfile.TemporaryFile() as file:
+            file.write(self._program.input)
+            file.flush()
+            file.seek(0)
+            return os.dup(file.fileno())
+
+    def _start(self, *args: object) -> None:
+        super()._start(*args)  # type: ignore[arg-type]
+        if hasattr(os, "pidfd_open"):
+            self._pidfd = os.pidfd_open(self._pid)
+            asyncio.get_running_loop().add_reader(self._pidfd, self._exited)
+
+    def _exited(self) -> None:
+        """Take what is still in the pipes; whoever else holds them is not waited for."""
+        self._close_pidfd()
+        for fd in list(self._readers):
+            for _ in range(LAST_READS):
+                if fd in self._readers and not self._done.is_set() and self._has_more(fd):
+                    self._readable(fd)
+        if self._code is None:
+            self._ended()
+
+    def _has_more(self, fd: int) -> bool:
+        import select
+
+        return bool(select.select([fd], [], [], 0)[0])
+
+    def _close(self) -> None:
+        self._close_pidfd()
+        super()._close()
+
+    def _close_pidfd(self) -> None:
+        if self._pidfd >= 0:
+            asyncio.get_running_loop().remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = -1

@@ -1,0 +1,202 @@
+"""What a tree holds, kept up to date cheaply, so that any change to it can be taken back."""
+
+import gc
+import os
+import stat
+import time
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from trimtab.contracts.changes import ABSENT, Change, FileState
+from trimtab.workspace.blobs import BlobStore, unkept_state
+from trimtab.workspace.gitstate import git_rows
+from trimtab.workspace.halves import walk_in_halves
+from trimtab.workspace.walk import HEAVY, Rows, TooLarge, look, walk
+
+ENTRIES = 400_000
+SECONDS = 5.0
+"""How long a tree may be looked at, and how long its contents may be copied, each time."""
+HALVED = 20_000
+"""From so many entries on it pays to have a second process look at half of them."""
+TICK = 50_000_000
+"""Nanoseconds in which a file may change again without its times showing it."""
+GIT = frozenset((".git",))
+
+
+class Coverage(msgspec.Struct, frozen=True):
+    """How much of the tree could be brought back. `reason` says why not all; empty if all."""
+
+    files: int = 0
+    uncovered: int = 0
+    reason: str = ""
+
+
+class Snapshot:
+    """The last known state of everything below a folder.
+
+    `refresh` looks again and says what has changed since. It does so on the caller's thread, and
+    one thread at a time. Folders in `forbidden` are no projects: their content is never looked at.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        store: BlobStore,
+        *,
+        forbidden: Iterable[str] = (),
+        skipped: Iterable[str] = (),
+    ) -> None:
+        self.coverage = Coverage()
+        self.taken = False
+        self._store = store
+        self._forbidden = frozenset(forbidden)
+        self._root = os.path.realpath(root)
+        self._always = GIT | frozenset(skipped)
+        self._rows: Rows = {}
+        self._states: dict[str, FileState] = {}
+        self._racy: set[str] = set()
+        self._pending: set[str] = set()
+        """Files for whose content there was no time yet."""
+        self._unkept: set[str] = set()
+        self._skip = self._always
+
+    def refresh(self, seconds: float = SECONDS) -> list[Change]:
+        """Look at the tree; what has changed since the last look, nothing the first time."""
+        if refusal := self._refuse():
+            self.coverage = Coverage(reason=refusal)
+            return []
+        collecting = gc.isenabled()
+        gc.disable()  # a hundred thousand new tuples would set it off again and again
+        try:
+            rows = self._look()
+            if rows is None:
+                return []
+            first, self.taken = not self.taken, True
+            changes = self._take_over(rows, time.monotonic() + seconds)
+            return [] if first else changes
+        finally:
+            if collecting:
+                gc.enable()
+
+    def note(self, path: str, state: FileState) -> None:
+        """A path is known to be in this state now: somebody told, it was not found out."""
+        if not self.taken or not self._covers(path):
+            return
+        key = look(path)
+        if key is None:
+            self._forget(path)
+        else:
+            self._rows[path], self._states[path] = key, state
+            self._racy.add(path)
+
+    def state(self, path: str) -> FileState | None:
+        """The last known state of a path; None if it is not covered."""
+        if not self.taken or not self._covers(path):
+            return None
+        return self._states.get(path, ABSENT)
+
+    def _refuse(self) -> str:
+        if self._root in self._forbidden or self._root == os.sep:
+            return f"{self._root} is no project folder; work in a folder below it to have undo"
+        return ""
+
+    def _covers(self, path: str) -> bool:
+        if not path.startswith(self._root + "/"):
+            return False
+        return not any(path.startswith(skipped + "/") for skipped in self._always) and not (
+            self._skip != self._always and self._is_heavy(path)
+        )
+
+    def _is_heavy(self, path: str) -> bool:
+        return not HEAVY.isdisjoint(path[len(self._root) :].split("/"))
+
+    def _look(self) -> Rows | None:
+        for skip in (self._skip, HEAVY | self._always):
+            try:
+                rows = self._walk(skip, time.monotonic() + SECONDS)
+            except TooLarge:
+                continue
+            if skip != self._skip:
+                self._leave_out(skip)
+            rows |= git_rows(self._root)
+            return rows
+        self.coverage = Coverage(reason=f"{self._root} has too many files to look at in time")
+        self.taken = False
+        self._rows, self._states = {}, {}
+        return None
+
+    def _walk(self, skip: frozenset[str], deadline: float) -> Rows:
+        if len(self._rows) > HALVED:
+            return walk_in_halves(self._root, skip, ENTRIES, deadline)
+        return walk([self._root], skip, ENTRIES, deadline)
+
+    def _leave_out(self, skip: frozenset[str]) -> None:
+        """From now on some directories are not looked at: they must not seem deleted."""
+        self._skip = skip
+        for path in [path for path in self._rows if self._is_heavy(path)]:
+            self._forget(path)
+
+    def _take_over(self, rows: Rows, deadline: float) -> list[Change]:
+        before, now = self._rows, time.time_ns()
+        same = rows == before
+        if same and not self._racy and not self._pending:
+            return []
+        touched = [] if same else [path for path, key in rows.items() if before.get(path) != key]
+        again = [path for path in self._racy if before.get(path) == rows.get(path)]
+        gone = [] if same else [path for path in before if path not in rows]
+        changes = [self._changed(path, ABSENT) for path in gone]
+        for path in gone:
+            self._forget(path)
+        fresh = sorted((*touched, *again), key=self._is_heavy)
+        self._racy = {path for path in fresh if max(rows[path][3:]) > now - TICK}
+        self._rows = rows
+        for path, state in self._keep(fresh, deadline):
+            changes.append(self._changed(path, state))
+            self._states[path] = state
+        waiting = [path for path in self._pending if look(path) == rows.get(path)]
+        self._states.update(self._keep(waiting, deadline))
+        self._measure()
+        return [change for change in changes if change.before != change.after]
+
+    def _changed(self, path: str, after: FileState) -> Change:
+        return Change.at(path, self._states.get(path, ABSENT), after)
+
+    def _forget(self, path: str) -> None:
+        self._rows.pop(path, None)
+        self._states.pop(path, None)
+        self._pending.discard(path)
+        self._unkept.discard(path)
+        self._racy.discard(path)
+
+    def _keep(self, paths: list[str], deadline: float) -> Iterator[tuple[str, FileState]]:
+        """The states of some paths, their contents kept as long as there is time."""
+        self._pending.difference_update(paths)
+        self._unkept.difference_update(paths)
+        rows = iter([(path, self._rows[path]) for path in paths])
+        late = time.monotonic() > deadline
+        for path, state in () if late else self._store.keep_many(rows):
+            if not state.is_kept:
+                self._unkept.add(path)
+            yield path, state
+            if time.monotonic() > deadline:
+                break
+        for path, key in rows:
+            if stat.S_ISREG(key[0]):
+                self._pending.add(path)
+            yield path, unkept_state(key)
+
+    def _measure(self) -> None:
+        reasons = []
+        missing = len(self._pending) + len(self._unkept)
+        if missing:
+            reasons.append(f"{missing} files are too large or too many to be kept")
+        try:
+            self._store.flush()
+        except OSError as error:
+            reasons.append(f"nothing more can be kept ({error.strerror})")
+        if self._skip != self._always:
+            reasons.append(
+                "the tree is so large that node_modules, .venv and the like are left out"
+            )
+        self.coverage = Coverage(len(self._rows), missing, "; ".join(reasons))

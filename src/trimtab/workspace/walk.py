@@ -1,0 +1,100 @@
+"""Lists a tree with what tells a file from its later self; runs as a program for half of it."""
+
+# Run as a program it must start at once, so it imports nothing of ours.
+import os
+import stat
+import sys
+import time
+
+Key = tuple[int, int, int, int, int]
+"""Mode, size, inode, modification and change time; of a directory only the mode counts."""
+Rows = dict[str, Key]
+
+HEAVY = frozenset(
+    (
+        "node_modules",
+        ".venv",
+        "venv",
+        "target",
+        "dist",
+        "build",
+        "__pycache__",
+        ".tox",
+        ".nox",
+        ".cache",
+        ".mypy_cache",
+        ".ruff_cache",
+        ".pytest_cache",
+        ".hypothesis",
+        ".gradle",
+        ".next",
+        "Pods",
+    )
+)
+"""Names of directories whose content can be made again; they are covered last."""
+
+
+class TooLarge(Exception):
+    """The tree has more entries than may be looked at, or looking took too long."""
+
+
+def walk(starts: list[str], skip: frozenset[str], limit: int, deadline: float) -> Rows:
+    """Everything below some directories, but for directories whose name or path is in `skip`."""
+    rows: Rows = {}
+    stack = list(starts)
+    while stack:
+        folder = stack.pop()
+        if len(rows) > limit or time.monotonic() > deadline:
+            raise TooLarge
+        try:
+            entries = os.scandir(folder)
+        except OSError:  # gone, or not ours to read
+            continue
+        with entries:
+            for entry in entries:
+                try:
+                    key = key_of(entry.stat(follow_symlinks=False))
+                except OSError:
+                    continue
+                if key is None:
+                    continue
+                if key[2] == 0:
+                    if entry.name in skip or entry.path in skip:
+                        continue
+                    stack.append(entry.path)
+                rows[entry.path] = key
+    return rows
+
+
+def key_of(found: os.stat_result) -> Key | None:
+    """What is remembered of a file, link or directory; of anything else nothing."""
+    mode = found.st_mode
+    if stat.S_ISDIR(mode):
+        return mode, 0, 0, 0, 0
+    if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
+        return mode, found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
+    return None
+
+
+def look(path: str) -> Key | None:
+    """The key of one path, if there is something."""
+    try:
+        return key_of(os.lstat(path))
+    except OSError:
+        return None
+
+
+def main() -> None:
+    """Walk what standard input names, and write the rows to standard output."""
+    import marshal
+
+    starts, skip, limit, seconds = marshal.loads(sys.stdin.buffer.read())  # noqa: S302 - from our own process
+    try:
+        rows: Rows | None = walk(starts, skip, limit, time.monotonic() + seconds)
+    except TooLarge:
+        rows = None
+    sys.stdout.buffer.write(marshal.dumps(rows))
+
+
+if __name__ == "__main__":
+    main()

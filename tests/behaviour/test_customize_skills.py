@@ -1,0 +1,202 @@
+"""Skills, commands and agents in runs of the real program."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clikit import Cli, serving
+
+HELLO = [{"text": "Hello."}]
+TRUST = {"COPILOT_ALLOW_ALL": "true"}
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def skill(description: str, body: str = "Do it.", **fields: str) -> str:
+    lines = [f"{name.replace('_', '-')}: {value}" for name, value in fields.items()]
+    return "\n".join(["---", f"description: {description}", *lines, "---", body, ""])
+
+
+def log_of(cli: Cli) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in cli.logs()[0].read_bytes().splitlines()]
+
+
+@pytest.mark.proves("SKILL-01", "SKILL-02", "SKILL-03", "SKILL-06", "SKILL-14")
+async def test_skills_of_every_folder_are_loaded_and_listed(cli: Cli, tmp_path: Path) -> None:
+    write(cli.cwd / ".github" / "skills" / "one" / "SKILL.md", skill("first"))
+    write(cli.cwd / ".agents" / "skills" / "two" / "SKILL.md", skill("second"))
+    write(cli.cwd / ".claude" / "skills" / "three" / "SKILL.md", skill("third"))
+    write(cli.home / "skills" / "four" / "SKILL.md", skill("fourth"))
+    write(tmp_path / ".claude" / "skills" / "five" / "SKILL.md", skill("fifth"))
+    write(tmp_path / ".agents" / "skills" / "six" / "SKILL.md", skill("sixth"))
+    write(tmp_path / "more" / "seven" / "SKILL.md", skill("seventh"))
+    env = {**TRUST, "COPILOT_SKILLS_DIRS": str(tmp_path / "more")}
+    async with serving(HELLO) as server:
+        outcome = await cli.use(server).ask("hi", env=env)
+        prompt = server.requests[0].json["messages"][0]["content"]
+        tools = {tool["function"]["name"] for tool in server.requests[0].json["tools"]}
+    loaded = {one["name"]: one for one in outcome.of("session.skills_loaded")[-1]["skills"]}
+    assert list(loaded) == ["one", "two", "three", "four", "six", "five", "seven"]
+    assert loaded["one"]["source"] == "project"
+    assert loaded["four"]["source"] == "personal-copilot"
+    for name, description in (("one", "first"), ("seven", "seventh")):
+        assert f"- {name}: {description}" in prompt
+    assert "skill" in tools
+
+
+async def test_an_untrusted_folder_gives_no_skills_commands_or_agents(cli: Cli) -> None:
+    write(cli.cwd / ".github" / "skills" / "evil" / "SKILL.md", skill("evil"))
+    write(cli.cwd / ".claude" / "commands" / "worse.md", "Do harm.")
+    write(cli.cwd / ".github" / "agents" / "worst.md", "---\ndescription: x\n---\nharm\n")
+    write(cli.home / "skills" / "mine" / "SKILL.md", skill("mine"))
+    async with serving(HELLO) as server:
+        outcome = await cli.use(server).run("-p", "/worse now", "--output-format", "json")
+        sent = json.dumps(server.requests[0].json)
+        refused = await cli.run("-p", "hi", "--agent", "worst")
+    assert [one["name"] for one in outcome.of("session.skills_loaded")[-1]["skills"]] == ["mine"]
+    assert "harm" not in sent
+    assert "evil" not in sent
+    assert refused.code == 2
+    assert "worst" in refused.notes
+
+
+@pytest.mark.proves("SKILL-12", "SKILL-08")
+async def test_the_model_loads_a_skill_and_its_text_follows_the_result(cli: Cli) -> None:
+    text = skill("deploys", "Run make deploy.", allowed_tools="bash, view")
+    path = write(cli.home / "skills" / "deploy" / "SKILL.md", text)
+    call = {"name": "skill", "arguments": {"skill": "deploy"}}
+    wrong = {"name": "skill", "arguments": {"skill": "nothing"}}
+    async with serving([{"tools": [call, wrong]}, {"text": "Done."}]) as server:
+        await cli.use(server).ask("deploy it")
+        messages = server.requests[1].json["messages"]
+    assert [message["role"] for message in messages[-3:]] == ["tool", "tool", "user"]
+    assert messages[-3]["content"].startswith('Skill "deploy" loaded successfully.')
+    assert "Skill not found: nothing. Skills you can load: deploy." in messages[-2]["content"]
+    assert messages[-1]["content"] == (
+        f'<skill-context name="deploy">\nBase directory for this skill: {path.parent}\n\n'
+        "Run make deploy.\n</skill-context>"
+    )
+    invoked = next(line["data"] for line in log_of(cli) if line["type"] == "skill.invoked")
+    assert invoked["name"] == "deploy"
+    assert invoked["content"] == "Run make deploy."
+    assert invoked["allowedTools"] == ["bash", "view"]
+    assert invoked["trigger"] == "agent-invoked"
+
+
+@pytest.mark.proves("SKILL-09", "SKILL-10", "SKILL-11")
+async def test_who_may_call_a_skill_is_decided_by_its_fields(cli: Cli) -> None:
+    hidden = skill("not for models", "HIDDEN BODY $1", disable_model_invocation="true")
+    write(cli.home / "skills" / "hidden" / "SKILL.md", hidden)
+    write(cli.home / "skills" / "auto" / "SKILL.md", skill("not for people", "AUTO", user_invocable="false"))
+    call = {"name": "skill", "arguments": {"skill": "hidden"}}
+    async with serving([{"tools": [call]}, {"text": "No."}, {"text": "x"}, {"text": "y"}]) as server:
+        await cli.use(server).ask("hi")
+        first, second = (request.json["messages"] for request in server.requests[:2])
+        await cli.ask("/hidden now")
+        called = server.requests[2].json["messages"][-1]["content"]
+        await cli.ask("/auto now")
+        sent = server.requests[3].json["messages"][-1]["content"]
+    assert "- auto: not for people" in first[0]["content"]
+    assert "not for models" not in first[0]["content"]
+    assert "Skill not found: hidden" in second[-1]["content"]
+    assert "HIDDEN BODY now" in called
+    assert sent.endswith("/auto now")
+
+
+@pytest.mark.proves("CMD-01", "CMD-03", "CMD-04", "SKILL-11")
+async def test_a_command_is_a_prompt_with_arguments_and_a_skill_of_its_name_wins(
+    cli: Cli, tmp_path: Path
+) -> None:
+    write(cli.cwd / ".claude" / "commands" / "fix.md", skill("fixes", "Fix issue $1 ($ARGUMENTS)."))
+    write(tmp_path / ".claude" / "commands" / "both.md", "the command")
+    write(cli.home / "skills" / "both" / "SKILL.md", skill("wins", "the skill"))
+    async with serving([{"text": "a"}, {"text": "b"}]) as server:
+        outcome = await cli.use(server).ask("/fix 12 quickly", env=TRUST)
+        fixed = server.requests[0].json["messages"][-1]["content"]
+        await cli.ask("/both", env=TRUST)
+        both = server.requests[1].json["messages"][-1]["content"]
+    assert fixed.endswith("Fix issue 12 (12 quickly).")
+    assert outcome.of("user.message")[0]["content"] == "/fix 12 quickly"
+    assert "the skill" in both
+    assert "the command" not in both
+
+
+@pytest.mark.proves("CMD-02")
+async def test_commands_exist_in_the_claude_folder_only(cli: Cli) -> None:
+    write(cli.cwd / ".github" / "commands" / "one.md", "BODY")
+    write(cli.cwd / ".agents" / "commands" / "one.md", "BODY")
+    async with serving(HELLO) as server:
+        await cli.use(server).ask("/one", env=TRUST)
+        assert server.requests[0].json["messages"][-1]["content"].endswith("/one")
+
+
+@pytest.mark.proves("SKILL-13")
+async def test_a_disabled_skill_is_listed_as_such_and_cannot_be_used(cli: Cli) -> None:
+    write(cli.home / "skills" / "off" / "SKILL.md", skill("is off"))
+    write(cli.home / "settings.json", '{"disabledSkills": ["off"]}')
+    async with serving(HELLO) as server:
+        outcome = await cli.use(server).ask("/off")
+        sent = server.requests[0].json
+    assert [one["enabled"] for one in outcome.of("session.skills_loaded")[-1]["skills"]] == [False]
+    assert "is off" not in sent["messages"][0]["content"]
+    assert sent["messages"][-1]["content"].endswith("/off")
+
+
+AGENT = """---
+name: reviewer
+displayName: The Reviewer
+description: Reviews
+tools: ["Read", "grep"]
+model: special-model
+---
+You review what is in {{cwd}}.
+"""
+
+
+@pytest.mark.proves("AGENT-01", "AGENT-06", "AGENT-07", "AGENT-10")
+async def test_a_named_agent_gives_the_session_its_prompt_tools_and_model(cli: Cli) -> None:
+    write(cli.cwd / ".github" / "agents" / "reviewer.agent.md", AGENT)
+    async with serving(HELLO) as server:
+        outcome = await cli.use(server).ask("hi", "--agent", "reviewer", env=TRUST)
+        sent = server.requests[0].json
+    assert outcome.code == 0, outcome.notes
+    assert f"You review what is in {cli.cwd}." in sent["messages"][0]["content"]
+    assert sent["model"] == "special-model"
+    assert {tool["function"]["name"] for tool in sent["tools"]} == {"view", "grep"}
+    updated = outcome.of("session.custom_agents_updated")[0]
+    listed = {one["id"]: one for one in updated["agents"]}
+    assert listed["reviewer"]["displayName"] == "The Reviewer"
+    assert listed["explore"]["source"] == "builtin"
+
+
+@pytest.mark.proves("AGENT-04", "AGENT-05", "AGENT-02")
+async def test_agents_of_one_name_follow_the_priorities(cli: Cli, tmp_path: Path) -> None:
+    def put(folder: Path, name: str, text: str) -> None:
+        write(folder / "agents" / name, f"---\ndescription: d\ntools: ['*']\n---\n{text}\n")
+
+    put(cli.cwd / ".claude", "a.agent.md", "claude wins nothing")
+    put(cli.cwd / ".github", "a.md", "plain file")
+    put(cli.cwd / ".github", "a.agent.md", "agent file wins")
+    put(tmp_path / ".github", "mine.md", "from home")
+    async with serving([{"text": "a"}, {"text": "b"}]) as server:
+        await cli.use(server).ask("hi", "--agent", "a", env=TRUST)
+        await cli.ask("hi", "--agent", "mine", env=TRUST)
+        first, second = (request.json["messages"][0]["content"] for request in server.requests)
+    assert "agent file wins" in first
+    assert "plain file" not in first
+    assert "from home" in second
+
+
+@pytest.mark.proves("AGENT-08")
+async def test_an_agent_for_other_agents_cannot_be_chosen(cli: Cli) -> None:
+    text = "---\ndescription: d\ntools: ['*']\nuserInvocable: false\n---\nx\n"
+    write(cli.home / "agents" / "inner.md", text)
+    outcome = await cli.run("-p", "hi", "--agent", "inner")
+    assert outcome.code == 2
+    assert "is for other agents only" in outcome.notes
