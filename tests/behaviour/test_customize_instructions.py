@@ -55,7 +55,10 @@ async def test_a_repository_file_is_in_the_prompt_wrapped_and_attributed(
     make_repository(cli)
     write(cli.cwd / name, "Always write haiku.\n")
     prompt = await system_prompt(cli)
-    assert f"<custom_instruction>\nFrom {name}:\n\nAlways write haiku.\n</custom_instruction>" in prompt
+    assert (
+        f"<custom_instruction>\nFrom {name}:\n\nAlways write haiku.\n</custom_instruction>"
+        in prompt
+    )
 
 
 @pytest.mark.proves("INST-10", "INST-02", "INST-03", "INST-04", "INST-05")
@@ -174,6 +177,8 @@ async def test_broken_files_are_one_warning_and_the_rest_loads(cli: Cli) -> None
         outcome = await cli.use(server).ask("hi")
         prompt = system_of(server.requests[0])
     assert "still here" in prompt
-    warnings = [one for one in outcome.of("session.warning") if one["warningType"] == "customization"]
+    warnings = [
+        one for one in outcome.of("session.warning") if one["warningType"] == "customization"
+    ]
     assert len(warnings) == 1
     assert "AGENTS.md: it is a binary file" in warnings[0]["message"]

@@ -93,9 +93,14 @@ async def test_the_model_loads_a_skill_and_its_text_follows_the_result(cli: Cli)
 async def test_who_may_call_a_skill_is_decided_by_its_fields(cli: Cli) -> None:
     hidden = skill("not for models", "HIDDEN BODY $1", disable_model_invocation="true")
     write(cli.home / "skills" / "hidden" / "SKILL.md", hidden)
-    write(cli.home / "skills" / "auto" / "SKILL.md", skill("not for people", "AUTO", user_invocable="false"))
+    write(
+        cli.home / "skills" / "auto" / "SKILL.md",
+        skill("not for people", "AUTO", user_invocable="false"),
+    )
     call = {"name": "skill", "arguments": {"skill": "hidden"}}
-    async with serving([{"tools": [call]}, {"text": "No."}, {"text": "x"}, {"text": "y"}]) as server:
+    async with serving(
+        [{"tools": [call]}, {"text": "No."}, {"text": "x"}, {"text": "y"}]
+    ) as server:
         await cli.use(server).ask("hi")
         first, second = (request.json["messages"] for request in server.requests[:2])
         await cli.ask("/hidden now")

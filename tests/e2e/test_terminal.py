@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from clikit import Cli, bash, serving
+from hookkit import write_hooks
 
 
 class Terminal:
@@ -76,7 +77,7 @@ async def test_a_permission_is_asked_for_and_given(cli: Cli) -> None:
     script = [{"tools": [bash("touch made")]}, {"text": "Made it."}]
     async with serving(script) as server:
         process, terminal = await start(cli.use(server), "-i", "make it")
-        await terminal.shows("Allow shell: touch made")
+        await terminal.shows(r"Run this command\?[\s\S]*\$ touch made[\s\S]*allow shell\(touch\)")
         terminal.type("y\n")
         await terminal.shows(r"Made it\.")
         terminal.type("\x04")
@@ -107,3 +108,46 @@ async def test_text_on_a_terminal_shows_progress_and_clears_it(
             await process.wait()
     assert "working …" in terminal.seen
     assert ("\x1b[2m" in terminal.seen) == (not args)
+
+
+@pytest.mark.proves("PERM-16")
+async def test_a_question_shows_its_rule_and_an_answer_for_the_session_spares_the_next(
+    cli: Cli,
+) -> None:
+    create = {"name": "create", "arguments": {"path": "new.txt", "file_text": "x"}}
+    script = [
+        {"tools": [bash("touch one")]},
+        {"tools": [bash("touch two")]},
+        {"tools": [create]},
+        {"text": "Enough."},
+    ]
+    async with serving(script) as server:
+        process, terminal = await start(cli.use(server), "-i", "make them")
+        await terminal.shows(r"covers every `touch` command, whatever its arguments")
+        terminal.type("s\n")
+        await terminal.shows(r"Write \S*new\.txt\?")
+        terminal.type("rather call it old.txt\n")
+        await terminal.shows(r"> $")
+        terminal.type("\x04")
+        async with asyncio.timeout(10):
+            await process.wait()
+    assert (cli.cwd / "two").exists()
+    assert terminal.seen.count("Run this command?") == 1
+    assert not (cli.cwd / "new.txt").exists()
+    assert "They said: rather call it old.txt" in cli.logs()[0].read_text()
+
+
+async def test_the_question_about_a_folder_lists_what_it_would_load(cli: Cli) -> None:
+    write_hooks(cli, {"sessionStart": [{"bash": "touch $HOME/ran"}]})
+    marker = cli.home.parent / "ran"
+    for expected in (False, True, True):
+        async with serving([{"text": "Done."}]) as server:
+            process, terminal = await start(cli.use(server), "-i", "go")
+            if not marker.exists():
+                await terminal.shows(r"Do you trust \S+\?[\s\S]*hooks +\.github/hooks[\s\S]*\? $")
+                terminal.type("y\n" if expected else "n\n")
+            await terminal.shows(r"Done\.[\s\S]*> $")
+            terminal.type("\x04")
+            async with asyncio.timeout(10):
+                await process.wait()
+        assert marker.exists() is expected

@@ -320,3 +320,12 @@ def test_pieces_are_those_of_the_messages_given_last(texts: list[list[str]], blo
         messages = [pool[letter] for letter in letters]
         fresh = EncodedMessages(encode, block=10**9)
         assert b"".join(cache.pieces(messages)) == b"".join(fresh.pieces(messages))
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("count", [1, 400])
+def test_a_request_without_a_system_message_is_still_well_formed(wire: str, count: int) -> None:
+    words = [UserMessage.of(f"message {number} " * 50) for number in range(count)]
+    body = sent(wire, *words, system="")
+    first = (body.get("messages") or body.get("input"))[0]
+    assert first["role"] == "user"

@@ -201,6 +201,18 @@ FLAGS: tuple[Flag, ...] = (
         help="Use this id: resumes the session if it exists, else starts it.",
     ),
     Flag(
+        names=("-w", "--worktree"),
+        group="session",
+        kind="optional",
+        metavar="NAME",
+        help="Work in a git worktree and branch of its own.",
+    ),
+    Flag(
+        names=("--no-auto-commit",),
+        group="session",
+        help="With --worktree: leave the changes of each turn uncommitted.",
+    ),
+    Flag(
         names=("-n", "--name"),
         group="session",
         kind="value",

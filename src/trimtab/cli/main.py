@@ -7,15 +7,26 @@ from importlib import import_module
 from trimtab.contracts.errors import TrimtabError, UsageError
 
 COMMANDS = {
+    "blame": "blame",
+    "agents": "agents",
+    "customizations": "customizations",
     "demo": "demo",
     "help": "help",
+    "init": "init",
+    "instructions": "instructions",
+    "mcp": "mcp",
     "mock-model": "mock_model",
     "permissions": "permissions",
     "models": "models",
     "net": "net",
+    "redo": "redo",
+    "rewind": "rewind",
     "schema": "schema",
     "sessions": "sessions",
+    "undo": "undo",
+    "skills": "skills",
     "version": "version",
+    "worktrees": "worktrees",
 }
 """Subcommand → module in `cli/commands`, imported when called."""
 

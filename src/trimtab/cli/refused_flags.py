@@ -18,7 +18,6 @@ REFUSED: "tuple[tuple[str, Kind, str], ...]" = (
     ("--add-github-mcp-toolset", "list", LATER),
     ("--enable-all-github-mcp-tools", "switch", LATER),
     ("--attachment", "list", LATER),
-    ("--worktree", "optional", LATER),
     ("--sandbox", "switch", LATER),
     ("--max-ai-credits", "value", LATER),
     ("--banner", "switch", "there is no banner; leave it out"),

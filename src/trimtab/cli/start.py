@@ -69,7 +69,7 @@ async def talk(runtime: Runtime, options: SessionOptions, values: Values, on_eve
 
     dialog = Dialog(Output(2), values.get("interactive"))
     ask = None if "no_ask_user" in values else dialog.ask
-    client = Client(on_event=on_event, ask=ask)
+    client = Client(on_event=on_event, ask=ask, ask_trust=None if ask is None else dialog.ask_trust)
     return await dialog.run(lambda: open_session(runtime, options, values, client))
 
 
@@ -78,9 +78,27 @@ async def open_session(
 ) -> LiveSession:
     """The session the flags ask for: a new one, or one that exists."""
     wanted = find_session(runtime, options, values)
+    if "worktree" in values or wanted is not None:
+        options = choose_place(runtime, options, values, wanted)
     if wanted is None:
         return await runtime.create(options, client)
     return await runtime.resume(wanted, options, client)
+
+
+def choose_place(
+    runtime: Runtime, options: SessionOptions, values: Values, wanted: str | None
+) -> SessionOptions:
+    """A worktree, if one is asked for or the session to be resumed has one."""
+    before = str(runtime.store.folder(wanted).read_metadata().get("cwd", "")) if wanted else ""
+    if "worktree" not in values and ("cwd" in values or ".worktrees/" not in before):
+        return options
+    from trimtab.runtime.worktrees import Worktrees
+
+    worktrees = Worktrees(runtime.env, options.cwd)
+    if "worktree" not in values:
+        return worktrees.enter_again(options, before)
+    name = values["worktree"]
+    return worktrees.enter(options, None if name is True else name, wanted)
 
 
 def find_session(runtime: Runtime, options: SessionOptions, values: Values) -> str | None:

@@ -37,7 +37,12 @@ def read_jsonc(data: bytes) -> Any:
 
 def blank_out(text: str) -> str:
     """Comments and trailing commas turned into blanks, so that every place keeps its line."""
-    return _comma().sub(_keep_string, _comment().sub(_keep_string, text))
+    return _comma().sub(_keep_string, blank_comments(text))
+
+
+def blank_comments(text: str) -> str:
+    """Only the comments turned into blanks."""
+    return _comment().sub(_keep_string, text)
 
 
 def _keep_string(match: re.Match[str]) -> str:

@@ -50,6 +50,11 @@ class Conversation(Protocol):
         """How long the messages are together; costs nothing to ask again."""
         ...
 
+    @property
+    def size(self) -> int:
+        """The same in bytes, images included."""
+        ...
+
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens of the next prompt, by what they are for."""
@@ -57,6 +62,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     system: int
     tools: int
     conversation: int
+    size: int = 0
+    """Bytes of the conversation, images included."""
 
     @property
     def total(self) -> int:
@@ -123,6 +130,17 @@ class SessionPort(Protocol):
         ...
 
 
+class Sent(msgspec.Struct, frozen=True):
+    """What a prompt was made of, and how many tokens of it the service may have kept."""
+
+    model: str
+    system: str
+    tools: tuple[ToolSpec, ...]
+    messages: tuple[Message, ...]
+    tokens: int
+    caching: bool
+
+
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a run that processors and the loop read."""
 
@@ -134,6 +152,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     price: Price | None = None
     prompt_limit: int | None = None
     """How many tokens a prompt may have, where that is known."""
+    byte_limit: int = 20_000_000
+    """How large a conversation may get on the wire; services refuse bodies of 20 to 50 MB."""
 
 
 class Run(msgspec.Struct, kw_only=True):
@@ -170,5 +190,7 @@ class Run(msgspec.Struct, kw_only=True):
     """Where a limit on spending is set."""
     background: "set[Task[None]]" = msgspec.field(default_factory=set)
     """What goes on beside the loop and ends with the session."""
+    sent: Sent | None = None
+    """The last prompt whose service counts what it keeps of prompts."""
     before_idle: Callable[[Stop], Awaitable[None]] | None = None
     """Called when nothing is left to answer, before the session is said to be idle."""

@@ -2,8 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable
-from contextlib import aclosing
-from time import perf_counter
 from typing import Protocol
 
 import msgspec
@@ -11,15 +9,14 @@ import msgspec
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.context import SessionCompactionComplete, SessionCompactionStart
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.events.own import ModelCall
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from trimtab.contracts.provider import Price, Provider, Reply, Request, Usage
+from trimtab.contracts.provider import Reply, Request, Usage
 from trimtab.contracts.run import Measured, Run
+from trimtab.loop.beside import Errand, Writer, ask_beside
 
 CANCELLED = "It was cancelled before the summary was written."
-PURPOSE = "compaction"
 TRIES = 2
 ANSWER = 2048
 """Output tokens to expect of a summary."""
@@ -29,14 +26,6 @@ RECENT = 12
 """How many of the last messages are kept so."""
 TOO_LONG = 2000
 """Characters of a tool result in a conversation that is too large to be sent once more."""
-
-
-class Summarizer(msgspec.Struct, frozen=True, kw_only=True):
-    """Who writes the summary."""
-
-    provider: Provider
-    model: str
-    price: Price | None = None
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +44,7 @@ class Keeper(Protocol):
         """The person's words, the plan, the todos, the changed files, in so many characters."""
         ...
 
-    def summarizer(self) -> Awaitable[Summarizer | None]:
+    def summarizer(self) -> Awaitable[Writer | None]:
         """Who writes the summary, where that is not the model of the run."""
         ...
 
@@ -92,7 +81,7 @@ class Job:
         self._error: str | None = None
         self._summary = ""
         self._carried = ""
-        self._usage: Reply | None = None
+        self._reply: Reply | None = None
         self._outcome: Outcome | None = None
         run.session.emit(
             SessionCompactionStart(
@@ -156,12 +145,7 @@ class Job:
     async def _summarise(self) -> None:
         keeper = self._keeper
         self._carried = await keeper.carry(max(2000, self._limit))
-        writer = await keeper.summarizer()
-        if writer is None:
-            run = self._run
-            writer = Summarizer(
-                provider=run.provider, model=run.options.model, price=run.options.price
-            )
+        writer = await keeper.summarizer() or Writer.of(self._run)
         shorten = self._trigger == "context_limit_retry"
         for attempt in range(TRIES):
             try:
@@ -174,13 +158,12 @@ class Job:
             if self._summary:
                 return
 
-    async def _ask(self, writer: Summarizer, attempt: int, *, shorten: bool) -> str:
+    async def _ask(self, writer: Writer, attempt: int, *, shorten: bool) -> str:
         run = self._run
         messages = _shortened(self._messages) if shorten else self._messages
         instruction = self._keeper.instruction
         if self._instructions:
             instruction += f"\n\nThe person adds: {self._instructions}"
-        self._reserve(writer)
         request = Request(
             model=writer.model,
             system=run.session.conversation.system,
@@ -190,48 +173,11 @@ class Job:
             headers={"x-initiator": "agent", "x-interaction-id": run.interaction_id},
             cache_key=run.session.id,
         )
-        started, status, reply = perf_counter(), "aborted", None
-        try:
-            async with aclosing(writer.provider.stream(request)) as stream:
-                async for item in stream:
-                    if isinstance(item, Reply):
-                        reply = item
-                        break
-            status = "success" if reply else "error"
-        except ModelError:
-            status = "error"
-            raise
-        finally:
-            self._record_call(writer, status, attempt, reply, started)
-        self._usage = reply
-        return reply.message.text.strip() if reply else ""
-
-    def _reserve(self, writer: Summarizer) -> None:
-        purse = self._run.purse
-        if purse is None or purse.reserve_call(PURPOSE, self._before.total, ANSWER, writer.price):
-            return
-        raise ModelError("The budget leaves no room for a summary.", category="budget")
-
-    def _record_call(
-        self, writer: Summarizer, status: str, attempt: int, reply: Reply | None, started: float
-    ) -> None:
-        usage = reply.usage if reply else None
-        self._run.session.emit(
-            ModelCall(
-                purpose=PURPOSE,
-                model=(reply and reply.model) or writer.model,
-                requested_model=writer.model,
-                status=status,
-                attempt=attempt,
-                duration_ms=int((perf_counter() - started) * 1000),
-                input_tokens=usage.input_tokens if usage else None,
-                output_tokens=usage.output_tokens if usage else None,
-                cache_read_tokens=usage.cache_read_tokens if usage else None,
-                cache_write_tokens=usage.cache_write_tokens if usage else None,
-                reasoning_tokens=usage.reasoning_tokens if usage else None,
-                cost_usd=writer.price.of(usage) if usage and writer.price else None,
-            )
+        errand = Errand(
+            purpose="compaction", prompt=self._before.total, answer=ANSWER, attempt=attempt
         )
+        self._reply = await ask_beside(run, writer, errand, request)
+        return self._reply.message.text.strip()
 
     def _record(self, *, success: bool, summary: str | None, error: str | None = None) -> Outcome:
         run, before = self._run, self._before
@@ -242,7 +188,7 @@ class Job:
             map(_weigh, run.session.conversation.messages[len(self._messages) :])
         )
         tokens = max(0, before.conversation - after) if success else 0
-        usage = self._usage.usage if self._usage else None
+        usage = self._reply.usage if self._reply else None
         run.session.emit(
             SessionCompactionComplete(
                 success=success,

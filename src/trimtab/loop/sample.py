@@ -52,6 +52,7 @@ class Sampling:
         self._started = perf_counter()
         self._first_token: float | None = None
         self._text: list[str] = []
+        self._request: Request | None = None
 
     async def finish(self) -> Reply:
         run = self._run
@@ -90,7 +91,7 @@ class Sampling:
     async def _receive(self) -> Reply:
         run = self._run
         session = run.session
-        request = Request(
+        self._request = request = Request(
             model=run.options.model,
             system=session.conversation.system,
             messages=tuple(session.conversation.messages),
@@ -167,6 +168,10 @@ class Sampling:
                 finish_reason=reply.finish_reason,
             )
         )
+        if usage.cache_read_tokens is not None and self._request is not None:
+            from trimtab.loop.cache import watch_cache
+
+            run.sent = watch_cache(run.session, run.sent, self._request, usage)
         reasoning = message.reasoning or Reasoning()
         if reasoning.text or reasoning.opaque or reasoning.encrypted:
             run.session.emit(

@@ -31,20 +31,19 @@ class ContextMeter:
         """`counted` is what the service said the last prompt had, if it said it."""
         system, tool_tokens = self._guess_system(conversation.system), self._guess_tools(tools)
         guess = conversation.characters // CHARACTERS_PER_TOKEN
-        if counted is None:
-            if self._measured:
-                guess = self._exact.update(conversation, guess)
-        elif self._sent is not None:
+        if counted is not None and self._sent is not None:
             total = system + tool_tokens + guess
             ratio = min(4.0, max(0.25, counted / max(1, self._sent)))
             current = counted + int((total - self._sent) * ratio)
             system, tool_tokens = int(system * ratio), int(tool_tokens * ratio)
             self._remember(total)
-            return Measured(
-                system=system, tools=tool_tokens, conversation=current - system - tool_tokens
-            )
-        self._remember(system + tool_tokens + guess)
-        return Measured(system=system, tools=tool_tokens, conversation=guess)
+            guess = current - system - tool_tokens
+        else:
+            if counted is None and self._measured:
+                guess = self._exact.update(conversation, guess)
+            self._remember(system + tool_tokens + guess)
+        size = conversation.size
+        return Measured(system=system, tools=tool_tokens, conversation=guess, size=size)
 
     def _remember(self, total: int) -> None:
         self._measured += 1

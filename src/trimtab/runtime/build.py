@@ -23,6 +23,7 @@ from trimtab.loop.processors.limits import TurnLimit
 from trimtab.loop.processors.plan_mode import PlanMode
 from trimtab.loop.processors.progress import Progress
 from trimtab.loop.processors.retry import Retry
+from trimtab.loop.processors.slash import SlashCommands
 from trimtab.loop.processors.steering import Steering
 from trimtab.loop.processors.stop_gate import StopGate
 from trimtab.permissions.processor import Permissions
@@ -45,9 +46,10 @@ from trimtab.tools.arguments import read_arguments
 from trimtab.workspace.local import LocalWorkspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from trimtab.hooks.caller import HookCaller
+    from trimtab.loop.beside import Writer
     from trimtab.loop.compact import Keeper
     from trimtab.runtime.folder_trust import FolderTrust
 
@@ -135,6 +137,10 @@ def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Cli
         from trimtab.hooks.processor import end_hook
 
         run.before_idle = end_hook(place.hooks, run)
+    if options.worktree is not None:
+        from trimtab.runtime.checkpoints import use_worktree
+
+        use_worktree(run, place.session, options.worktree, commits=options.auto_commit)
     return run
 
 
@@ -146,19 +152,20 @@ def build_processors(
     processors: list[Processor] = []
     if limits.max_turns is not None:
         processors.append(TurnLimit(limits.max_turns))
-    processors.append(Steering())
+    processors += [Steering(), SlashCommands()]
     before, after, gate = build_hooks(place)
     processors += [*before, *build_customized(place, options), UserContext(), *after]
     permissions = build_permissions(place, options, client)
-    recorder = Recorder(place.session, place.workspace, place.folder.blobs, permissions.may_change)
+    recorder = Recorder(place.session, place.workspace, place.folder, permissions.may_change)
     processors += [PlanMode(permissions.may_change), permissions, recorder]
     processors += [
         *gate,
-        Autopilot(read_text("nudge"), limits.max_continues),
         Progress(limits.max_repeats),
+        Autopilot(read_text("nudge"), limits.max_continues),
         ContextUsage(ContextMeter(chosen.model), DEFAULT),
         Compaction(build_keeper(place, chosen), DEFAULT, options.compaction),
         ImageRemoval(),
+        *build_titles(place, chosen),
         Retry(limits.retries, limits.retry_delay, limits.max_retry_delay, build_fallbacks(chosen)),
     ]
     return processors
@@ -198,23 +205,43 @@ def build_hooks(place: Place) -> tuple[list[Processor], list[Processor], list[Pr
     )
 
 
+def find_writer(chosen: Chosen, role: str) -> "Callable[[], Awaitable[Writer | None]]":
+    """Finds the model a person chose for a role, when it is needed."""
+
+    async def find() -> "Writer | None":
+        from trimtab.loop.beside import Writer
+
+        one = await chosen.roles.get(role) if chosen.roles else None
+        if one is None:
+            return None
+        return Writer(provider=one.provider, model=one.model, price=one.price)
+
+    return find
+
+
 def build_keeper(place: Place, chosen: Chosen) -> "Callable[[], Keeper]":
     """Makes, when the first compaction needs it, what knows what must survive one."""
 
     def build() -> "Keeper":
-        from trimtab.loop.compact import Summarizer
         from trimtab.runtime.keeper import SessionKeeper
 
-        async def find_summarizer() -> Summarizer | None:
-            one = await chosen.roles.get("compaction") if chosen.roles else None
-            if one is None:
-                return None
-            return Summarizer(provider=one.provider, model=one.model, price=one.price)
-
         changes = place.session.projections.changes
-        return SessionKeeper(place.folder, changes, read_text("compaction"), find_summarizer)
+        instruction = read_text("compaction")
+        return SessionKeeper(place.folder, changes, instruction, find_writer(chosen, "compaction"))
 
     return build
+
+
+def build_titles(place: Place, chosen: Chosen) -> list[Processor]:
+    """Only where a person chose a model for titles: nobody pays for one unasked."""
+    if place.resumed or chosen.roles is None or not chosen.roles.has("title"):
+        return []
+    from trimtab.loop.processors.title import Titles
+
+    def keep(title: str) -> None:
+        place.folder.update_metadata(summary=title)
+
+    return [Titles(read_text("title"), find_writer(chosen, "title"), keep)]
 
 
 def build_fallbacks(chosen: Chosen) -> Fallbacks:

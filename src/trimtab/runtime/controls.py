@@ -1,9 +1,10 @@
 """What can be changed about a session while it lives: mode, model, tools, permissions."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 
+from trimtab.contracts.events.context import SessionLimitsChanged
 from trimtab.contracts.events.session import (
     SessionModeChanged,
     SessionModelChange,
@@ -18,15 +19,14 @@ from trimtab.contracts.events.system import SystemMessage
 from trimtab.contracts.provider import Price, Provider
 from trimtab.contracts.run import Mode, Run
 from trimtab.contracts.tool import Tool
+from trimtab.loop.processors.limits import TurnLimit
 from trimtab.permissions.processor import Permissions
 from trimtab.runtime.build import Place, build_permissions
-from trimtab.runtime.limits import check_limits
-from trimtab.runtime.options import Client, PermissionOptions, SessionOptions
+from trimtab.runtime.limits import LIMITERS, apply_limits, check_limits
+from trimtab.runtime.models import Chosen, ModelChooser
+from trimtab.runtime.options import Client, LimitOptions, PermissionOptions, SessionOptions
 from trimtab.runtime.system_prompt import build_prompt
 from trimtab.runtime.toolset import choose_tools
-
-Describe = Callable[[str], tuple[Price | None, int | None]]
-"""Given a model, gives its price and how many tokens its prompts may have."""
 
 
 class Controls:
@@ -42,13 +42,14 @@ class Controls:
         run: Run,
         options: SessionOptions,
         client: Client,
-        describe: Describe,
+        models: ModelChooser,
     ) -> None:
         self.place = place
         self.options = options
         self._run = run
         self._client = client
-        self._describe = describe
+        self._models = models
+        self._opened: list[Chosen] = []
         self._external: Sequence[Tool] = ()
         self._offered: Collection[str] = ()
         self._told_model = False
@@ -73,8 +74,18 @@ class Controls:
     def set_model(
         self, model: str, *, effort: str | None = None, provider: Provider | None = None
     ) -> None:
+        self._use_model(model, self._models.describe(model), effort=effort, provider=provider)
+
+    def _use_model(
+        self,
+        model: str,
+        described: tuple[Price | None, int | None],
+        *,
+        effort: str | None,
+        provider: Provider | None,
+    ) -> None:
         run, before = self._run, self._run.options
-        price, prompt_limit = self._describe(model)
+        price, prompt_limit = described
         check_limits(model, self.options.limits, price)
         run.options = msgspec.structs.replace(
             before,
@@ -95,6 +106,37 @@ class Controls:
                 reasoning_effort=run.options.effort,
             )
         )
+
+    async def switch_model(self, model: str, *, effort: str | None = None) -> str:
+        """Go on with a model by any name there is, through its own service if the name tells one.
+
+        Returns the name by which the service knows it.
+        """
+        chosen = self._models.find(model, self.options)
+        if chosen is None:
+            self.set_model(model, effort=effort)
+            return model
+        self._opened.append(chosen)
+        described = chosen.price, chosen.prompt_limit
+        self._use_model(chosen.model, described, effort=effort, provider=chosen.provider)
+        return chosen.model
+
+    async def aclose(self) -> None:
+        """Close the services that were switched to."""
+        for chosen in self._opened:
+            await chosen.aclose()
+
+    def set_limits(self, limits: LimitOptions) -> None:
+        """Other limits from now on; what was spent before counts."""
+        run = self._run
+        check_limits(run.options.model, limits, run.options.price)
+        self.options = msgspec.structs.replace(self.options, limits=limits)
+        run.processors = [one for one in run.processors if not isinstance(one, LIMITERS)]
+        if limits.max_turns is not None:
+            run.processors = [TurnLimit(limits.max_turns), *run.processors]
+        apply_limits(run, self.place.session, limits, run.options.price)
+        told = {"maxTokens": limits.max_tokens, "maxUsd": limits.max_usd}
+        self.place.session.emit(SessionLimitsChanged(session_limits=told))
 
     def set_effort(self, effort: str | None) -> None:
         self._run.options = msgspec.structs.replace(self._run.options, effort=effort)

@@ -36,7 +36,9 @@ from trimtab.runtime.surroundings import Surroundings
 if TYPE_CHECKING:
     from trimtab.config.settings import Settings
     from trimtab.customize.instructions import Touched
+    from trimtab.customize.mcp_servers import FoundServers
 
+SETTINGS_FILES = ("settings.json", "settings.local.json")
 ALWAYS_OFFERED = ("task_complete", "ask_user", "exit_plan_mode")
 """Tools an agent has whatever its file says: without them it could not end or ask."""
 
@@ -72,6 +74,15 @@ class Customizations:
             repository=self._around.git_root,
             trusted=self.trusted,
         )
+
+    @property
+    def has_settings(self) -> bool:
+        """Whether there is a file to read; most people have none."""
+        files = [self._home.settings]
+        if self.trusted:
+            folder = os.path.join(self.places.root, ".github", "copilot")
+            files += [os.path.join(folder, name) for name in SETTINGS_FILES]
+        return any(map(os.path.exists, files))
 
     @cached_property
     def settings(self) -> "Settings":
@@ -120,6 +131,15 @@ class Customizations:
         from trimtab.customize.agents import find_agents
 
         return find_agents(agent_folders(self.places))
+
+    @cached_property
+    def servers(self) -> "FoundServers":
+        """MCP servers as they are configured; connecting to them is not done here."""
+        from trimtab.customize.mcp_servers import find_servers, server_files
+
+        disabled = self.settings.get("disabledMcpServers", list[str], [])
+        files = server_files(self.places) if self._options.customize.discover else []
+        return find_servers(files, self.places, self._options.customize.mcp_config, disabled)
 
     def find_skill(self, name: str) -> Skill | None:
         skill = self.skills.skills.get(name)

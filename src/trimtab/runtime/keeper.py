@@ -9,7 +9,8 @@ from trimtab.config.files import make_private_dir, replace_file
 from trimtab.contracts.events.codec import decode
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.ids import timestamp
-from trimtab.loop.compact import Checkpoint, Summarizer
+from trimtab.loop.beside import Writer
+from trimtab.loop.compact import Checkpoint
 from trimtab.session.folder import SessionFolder
 from trimtab.session.projections.changes import CodeChanges
 from trimtab.session.records import read_records
@@ -30,14 +31,14 @@ class SessionKeeper:
         folder: SessionFolder,
         changes: CodeChanges,
         instruction: str,
-        find_summarizer: Callable[[], Awaitable[Summarizer | None]],
+        find_summarizer: Callable[[], Awaitable[Writer | None]],
     ) -> None:
         self.instruction = instruction
         self._folder = folder
         self._changes = changes
         self._find_summarizer = find_summarizer
 
-    def summarizer(self) -> Awaitable[Summarizer | None]:
+    def summarizer(self) -> Awaitable[Writer | None]:
         return self._find_summarizer()
 
     async def carry(self, budget: int) -> str:

@@ -8,9 +8,13 @@ from trimtab.contracts.run import Run
 from trimtab.loop.ledger import Allowance, Ledger, Spending
 from trimtab.loop.processors.budget import Budget
 from trimtab.loop.processors.compaction import Compaction
+from trimtab.loop.processors.limits import TurnLimit
 from trimtab.providers.prices import VARIABLE
 from trimtab.runtime.options import LimitOptions
 from trimtab.session.session import Session
+
+LIMITERS = (Budget, TurnLimit)
+"""The processors that hold limits."""
 
 
 def check_limits(model: str, limits: LimitOptions, price: Price | None) -> None:
@@ -25,6 +29,7 @@ def check_limits(model: str, limits: LimitOptions, price: Price | None) -> None:
 def apply_limits(run: Run, session: Session, limits: LimitOptions, price: Price | None) -> None:
     """Give a run its model's price and, where a limit is set, a budget."""
     run.options = msgspec.structs.replace(run.options, price=price)
+    run.purse = None
     if limits.max_tokens is None and limits.max_usd is None:
         return
     ledger = build_ledger(session, limits)

@@ -22,6 +22,7 @@ from trimtab.contracts.processor import Stop
 from trimtab.contracts.run import Mode, Prompt, Run
 from trimtab.loop.drain import drain
 from trimtab.runtime.controls import Controls
+from trimtab.runtime.recorder import Recorder
 from trimtab.session.cut import cut
 from trimtab.session.folder import SessionFolder
 from trimtab.session.inbox import Inbox
@@ -30,6 +31,9 @@ from trimtab.session.session import Projections, Session, Subscriber
 
 if TYPE_CHECKING:
     from trimtab.loop.compact import Outcome
+    from trimtab.runtime.rewind import Mode as RewindMode
+    from trimtab.runtime.rewind import Point, Rewound
+    from trimtab.runtime.undo import FileHistory
 
 ABORTED = Stop(reason="aborted", exit_code=130, message="The run was aborted.")
 
@@ -131,6 +135,25 @@ class LiveSession:
         compaction = next(one for one in self._run.processors if isinstance(one, Compaction))
         return await compaction.compact(self._run, "manual", instructions)
 
+    @property
+    def recorder(self) -> Recorder:
+        return next(one for one in self._run.processors if isinstance(one, Recorder))
+
+    @property
+    def history(self) -> "FileHistory":
+        """What the session did to files, to be undone and redone. Only while nothing runs."""
+        from trimtab.runtime.undo import FileHistory
+
+        return FileHistory(self._session.log.path, self.recorder.store, self.recorder.record)
+
+    def rewind(self, point: "Point", mode: "RewindMode") -> "Rewound":
+        """Go back to before a turn. Only while nothing runs."""
+        from trimtab.runtime.rewind import rewind
+
+        done = rewind(self._session, self.history, self.recorder.record, (point, mode))
+        self.controls.refresh()
+        return done
+
     def model_metrics(self) -> JsonObject:
         """What was spent, by model."""
         return {
@@ -200,6 +223,7 @@ class LiveSession:
         try:
             await self._release()
             self._session.emit(self._shutdown(error))
+            self.recorder.close()
         finally:
             self._session.close()
 

@@ -69,10 +69,14 @@ class RoleModels:
         self._options = options
         self._chosen: dict[str, Chosen] = {}
 
+    def has(self, role: str) -> bool:
+        """Whether a model was chosen for a role."""
+        registry = self._chooser.registry
+        return registry is not None and role in registry.roles
+
     async def get(self, role: str) -> Chosen | None:
         """The model for a role, if one was chosen for it."""
-        registry = self._chooser.registry
-        if registry is None or role not in registry.roles:
+        if not self.has(role):
             return None
         if role not in self._chosen:
             self._chosen[role] = await self._chooser.choose(self._options, role)
@@ -124,6 +128,12 @@ class ModelChooser:
         if wanted and (named := self._choose_named(wanted, registry, offline)):
             return named
         return await self._choose_found(wanted, offline)
+
+    def find(self, name: str, options: SessionOptions) -> Chosen | None:
+        """Another service, if a name tells one; None: it is a model of the service in use."""
+        if options.provider is not None or self._provider is not None:
+            return None
+        return self._choose_named(name, self.registry, is_offline(options, self._env))
 
     async def choose_fallbacks(self, options: SessionOptions) -> list[Chosen]:
         """The models to go on with when the first cannot answer: only those the person named."""

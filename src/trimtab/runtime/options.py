@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trimtab.contracts.provider import Provider
     from trimtab.tools.ask_user.tool import AskPerson
     from trimtab.tools.exit_plan_mode.tool import AskApproval
+    from trimtab.workspace.worktrees import Worktree
 
 Transform = Callable[[Mapping[str, str]], Awaitable[Mapping[str, str]]]
 """Given sections of the system message by name, gives their new texts."""
@@ -130,5 +131,9 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     large_output: LargeOutput = LargeOutput()
     compaction: Thresholds | None = Thresholds()
     """When old messages are summarised; None: only when it must be, or somebody asks."""
+    worktree: "Worktree | None" = None
+    """The git worktree the session has for itself; `cwd` is in it."""
+    auto_commit: bool = True
+    """Whether the changes of each turn are committed there."""
     permissions: PermissionOptions = PermissionOptions()
     limits: LimitOptions = LimitOptions()

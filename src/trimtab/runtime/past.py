@@ -8,7 +8,7 @@ from trimtab.contracts.changes import Change
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.changes import WorkspaceChanged
 from trimtab.runtime.rewind import Mode, Point, Rewound, find_point, list_points, rewind
-from trimtab.runtime.undo import FileHistory, Plan, Wish
+from trimtab.runtime.undo import FileHistory, FilePlan, Plan, Wish
 from trimtab.session.changes import build_event
 from trimtab.session.folder import SessionFolder
 from trimtab.session.index import write_index
@@ -16,7 +16,18 @@ from trimtab.session.session import Projections, Session
 from trimtab.session.store import SessionStore
 from trimtab.workspace.blobs import BlobStore
 
-__all__ = ["Mode", "Past", "Plan", "Point", "Rewound", "Wish", "find_session", "open_past"]
+__all__ = [
+    "FileHistory",
+    "FilePlan",
+    "Mode",
+    "Past",
+    "Plan",
+    "Point",
+    "Rewound",
+    "Wish",
+    "find_session",
+    "open_past",
+]
 
 
 class Past:

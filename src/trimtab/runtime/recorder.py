@@ -3,15 +3,18 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from trimtab.contracts.changes import ABSENT, Change, FileState
+from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.processor import PendingCall, Processor
 from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.tool import Access, ToolResult
 from trimtab.contracts.workspace import ShellInfo
+from trimtab.session.folder import SessionFolder
 from trimtab.session.session import Session
 from trimtab.workspace.local import LocalWorkspace, uninterrupted
 
@@ -42,13 +45,14 @@ class Recorder(Processor):
         self,
         session: Session,
         workspace: LocalWorkspace,
-        blobs: str,
+        folder: SessionFolder,
         may_change: Callable[[Access], bool],
     ) -> None:
         self.may_change = may_change
         self._session = session
         self._workspace = workspace
-        self._blobs = blobs
+        self._folder = folder
+        self._recorded = False
         self._turn = asyncio.Lock()
         self._open: dict[str, Reason] = {}
         self._background: dict[str, Reason] = {}
@@ -62,7 +66,7 @@ class Recorder(Processor):
         if self._store is None:
             from trimtab.workspace.blobs import BlobStore
 
-            self._store = BlobStore(self._blobs)
+            self._store = BlobStore(self._folder.blobs)
         return self._store
 
     async def begin(self, reason: Reason) -> None:
@@ -127,6 +131,18 @@ class Recorder(Processor):
         for change in changes:
             self._note(change.place, change.after)
         self._session.emit(build_event(said, changes, self.store))
+        self._recorded = True
+
+    def close(self) -> None:
+        """Leave the list of changes for other tools, if there were any."""
+        if self._store is None:
+            return
+        if self._recorded:
+            from trimtab.session.index import write_index
+
+            with suppress(TrimtabError, OSError):  # a cache, which the next undo makes again
+                write_index(self._folder, self._store)
+        self._store.close()
 
     def _note(self, path: str, state: FileState) -> None:
         self._last[path] = state
@@ -149,7 +165,7 @@ class Recorder(Processor):
 
         home = os.path.realpath(self._workspace.resolve("~"))
         forbidden = (home, *parents(home))
-        sessions = os.path.dirname(os.path.dirname(os.path.realpath(self._blobs)))
+        sessions = os.path.dirname(os.path.realpath(self._folder.path))
         logs = os.path.join(os.path.dirname(sessions), "logs")
         top = find_top(self._workspace.root, forbidden)
         return Snapshot(top, self.store, forbidden=forbidden, skipped=(sessions, logs))
@@ -210,6 +226,7 @@ class Recorder(Processor):
         except OSError:  # a full disk: what changed is said in full, in the log itself
             event = msgspec.structs.replace(said, changes=list(changes))
         self._session.emit(event)
+        self._recorded = True
 
 
 def is_foreign(run: Run, pending: PendingCall) -> bool:

@@ -14,10 +14,13 @@ from trimtab.contracts.events.session import SessionSnapshotRewind
 from trimtab.contracts.events.user import UserMessage
 from trimtab.runtime.undo import FileHistory, Plan, Record, Wish
 from trimtab.session.cut import cut
+from trimtab.session.folder import SessionFolder
+from trimtab.session.index import changes_by_turn, count_change
 from trimtab.session.records import Record as LogRecord
 from trimtab.session.records import read_records
 from trimtab.session.session import Session
 from trimtab.session.turns import begins_turn
+from trimtab.workspace.blobs import BlobStore
 
 Mode = Literal["conversation", "files", "both"]
 
@@ -50,6 +53,24 @@ def find_point(log: str, turn: int) -> Point:
     if not 1 <= turn <= len(points):
         raise UsageError(f"The session has {len(points)} turns; choose one of them.")
     return points[turn - 1]
+
+
+def point_of(log: str, event_id: str) -> Point:
+    """The turn that begins with an event."""
+    for point in list_points(log):
+        if point.event_id == event_id:
+            return point
+    raise UsageError(f"{event_id!r} begins no turn of this session; choose a rewind point.")
+
+
+def count_changes(folder: SessionFolder, store: BlobStore) -> dict[int, tuple[int, int, int]]:
+    """For each turn that changed files: how many, lines added, lines removed."""
+    counted: dict[int, tuple[int, int, int]] = {}
+    for turn, changes in changes_by_turn(folder.events, store).items():
+        lines = [count_change(change, store) for change in changes]
+        added, removed = sum(one[0] for one in lines), sum(one[1] for one in lines)
+        counted[turn] = len(changes), added, removed
+    return counted
 
 
 def rewind(

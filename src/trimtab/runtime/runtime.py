@@ -14,7 +14,9 @@ from trimtab.contracts.events.session import (
 )
 from trimtab.contracts.ids import timestamp
 from trimtab.contracts.provider import Provider
-from trimtab.contracts.run import Prompt
+from trimtab.contracts.run import Prompt, Run
+from trimtab.contracts.secrets import find_secrets
+from trimtab.loop.processors.slash import SlashCommands
 from trimtab.runtime.build import Place, build_run
 from trimtab.runtime.controls import Controls
 from trimtab.runtime.customizations import Customizations
@@ -26,9 +28,11 @@ from trimtab.runtime.models import LOCAL, Chosen, ModelChooser, RoleModels
 from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.surroundings import look_around
 from trimtab.session.folder import SessionFolder
+from trimtab.session.masking import EventMask
 from trimtab.session.session import Projections, Session, replay
 from trimtab.session.store import SessionStore
 from trimtab.version import __version__
+from trimtab.workspace.environment import find_keys
 from trimtab.workspace.local import LocalWorkspace
 
 NOBODY = Client()
@@ -56,7 +60,7 @@ class Runtime:
         custom = Customizations(self.home, self.env, around, options)
         trust = await self._judge(options, client)
         custom.trusted = trust.trusted
-        options = custom.adopt_agent(options)
+        options = self._complete(custom.adopt_agent(options), custom)
         chosen = await self._choose(options)
         folder, log = self.store.create(
             options.session_id,
@@ -65,6 +69,7 @@ class Runtime:
             git={"git_root": around.git_root, "branch": around.branch},
         )
         session = Session(folder.id, log, Projections())
+        session.mask = EventMask(find_secrets(self.env, options.secrets, find_keys(self.env)))
         if client.on_event:
             session.subscribe(client.on_event)
         session.emit(
@@ -98,7 +103,7 @@ class Runtime:
         custom = Customizations(self.home, self.env, around, options)
         trust = await self._judge(options, client)
         custom.trusted = trust.trusted
-        options = custom.adopt_agent(options)
+        options = self._complete(custom.adopt_agent(options), custom)
         chosen = await self._choose(options)
         folder, log = self.store.open(session_id)
         try:
@@ -106,6 +111,7 @@ class Runtime:
         except BaseException:
             log.close()
             raise
+        session.mask = EventMask(find_secrets(self.env, options.secrets, find_keys(self.env)))
         if client.on_event:
             session.subscribe(client.on_event)
         session.emit(
@@ -134,6 +140,14 @@ class Runtime:
             resumed=True,
         )
         return await self._equip(place, chosen, options, client)
+
+    def _complete(self, options: SessionOptions, custom: Customizations) -> SessionOptions:
+        """Settings say what nobody else did."""
+        if not custom.has_settings:
+            return options
+        from trimtab.runtime.defaults import apply_settings
+
+        return apply_settings(options, custom.settings)
 
     async def _choose(self, options: SessionOptions) -> Chosen:
         """The model of a session, and those it may go on with; limits must hold for all of them."""
@@ -185,14 +199,26 @@ class Runtime:
 
         async def release() -> None:
             await place.workspace.aclose()
+            await controls.aclose()
             if options.provider is not None or self._provider is None:
                 await chosen.aclose()
 
-        controls = Controls(place, run, options, client, self.models.describe)
+        controls = Controls(place, run, options, client, self.models)
         live = LiveSession(place.folder, place.session, run, controls, release)
+        self._answer_commands(live, run)
         if options.limits.deadline is not None:
             live.stop_after(options.limits.deadline)
         return live
+
+    def _answer_commands(self, live: LiveSession, run: Run) -> None:
+        async def answer(run: Run, text: str) -> str | None:
+            from trimtab.runtime.slash import answer_command
+
+            return await answer_command(live, run, text)
+
+        for processor in run.processors:
+            if isinstance(processor, SlashCommands):
+                processor.answer = answer
 
     async def list_models(self) -> Sequence[JsonObject]:
         """The models of the service a new session would use, as it describes them."""

@@ -15,7 +15,7 @@ from trimtab.workspace.blobs import BlobStore
 from trimtab.workspace.gitstate import is_git_state
 from trimtab.workspace.merge import apply_hunk
 from trimtab.workspace.restore import finish, restore
-from trimtab.workspace.reversal import Conflict, reverse
+from trimtab.workspace.reversal import reverse
 
 OURS = ("tool", "shell", "custom-tool")
 UNDONE = ("undo", "rewind")
@@ -37,7 +37,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FilePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What would be done to one path. With a `problem` nothing is."""
+    """What would be done to one path. With a `problem` not all of it can be taken back."""
 
     path: str
     current: FileState
@@ -46,7 +46,7 @@ class FilePlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_needed(self) -> bool:
-        return not self.problem and self.current != self.target
+        return self.current != self.target
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,16 +106,17 @@ class FileHistory:
         done = {one.path: self._checked(one) for one in plan.files}
         for step in _steps(done.values()):
             for one in step:
-                if not done[one.path].problem:
-                    done[one.path] = self._restored(one)
+                done[one.path] = self._restored(one)
         for one in sorted(done.values(), key=lambda one: one.path, reverse=True):
             if one.target.kind == "directory" and one.is_needed:
                 finish(one.path, one.target)
         files = tuple(done.values())
-        changes = [Change.at(one.path, one.current, one.target) for one in files if not one.problem]
+        taken = [one for one in files if one.is_needed or not one.problem]
+        partial = [one.path for one in taken if one.problem or plan.partial]
+        changes = [Change.at(one.path, one.current, one.target) for one in taken]
         if changes:
             said = WorkspaceChanged(
-                reason=plan.action, count=0, undoes=list(plan.events), partial=plan.partial
+                reason=plan.action, count=0, undoes=list(plan.events), partial=partial or None
             )
             self._record(said, changes)
         return msgspec.structs.replace(plan, files=files)
@@ -153,14 +154,8 @@ class FileHistory:
 
     def _plan_file(self, path: str, changes: list[Change]) -> FilePlan:
         current = self.store.keep(path)
-        try:
-            target = reverse(changes, current, self.store)
-        except Conflict as conflict:
-            return FilePlan(path=path, current=current, target=current, problem=str(conflict))
-        except OSError as error:
-            problem = f"its kept copy cannot be read ({error.strerror or error})"
-            return FilePlan(path=path, current=current, target=current, problem=problem)
-        return FilePlan(path=path, current=current, target=target)
+        target, problem = reverse(changes, current, self.store)
+        return FilePlan(path=path, current=current, target=target, problem=problem)
 
     def _plan_hunk(self, files: tuple[FilePlan, ...], hunk: int) -> FilePlan:
         if len(files) != 1:
@@ -179,19 +174,24 @@ class FileHistory:
         """Whether the way to a path is what it was: never write through somebody's link."""
         folder = os.path.dirname(one.path)
         if one.is_needed and os.path.realpath(folder) != folder:
-            return msgspec.structs.replace(one, problem="its folder has become a link elsewhere")
+            return failed(one, "its folder has become a link elsewhere")
         return one
 
     def _restored(self, one: FilePlan) -> FilePlan:
         if self.store.keep(one.path) != one.current:
-            return msgspec.structs.replace(one, problem="it is being changed right now; try again")
+            return failed(one, "it is being changed right now; try again")
         try:
             restore(one.path, one.target, one.current, self.store)
         except OSError as error:
             if one.current.kind == "directory" and one.target.kind == "absent":
                 return msgspec.structs.replace(one, target=one.current)  # others have files there
-            return msgspec.structs.replace(one, problem=error.strerror or str(error))
+            return failed(one, error.strerror or str(error))
         return one
+
+
+def failed(one: FilePlan, problem: str) -> FilePlan:
+    """The path stays as it is, and why."""
+    return msgspec.structs.replace(one, target=one.current, problem=problem)
 
 
 def _pending(recorded: Sequence[Recorded], *, named: bool) -> Iterable[Recorded]:
@@ -208,9 +208,10 @@ def _find_undone(recorded: Sequence[Recorded]) -> set[tuple[str, str]]:
     undone: set[tuple[str, str]] = set()
     by_undo: dict[str, set[tuple[str, str]]] = {}
     for one in recorded:
-        if one.said.reason not in (*UNDONE, "redo") or one.said.partial:
+        if one.said.reason not in (*UNDONE, "redo"):
             continue
-        paths = {change.place for change in one.changes}
+        partial = one.said.partial or ()
+        paths = {change.place for change in one.changes if change.place not in partial}
         if _is_redo(one):
             for undo in one.said.undoes or ():
                 undone -= {pair for pair in by_undo.get(undo, ()) if pair[1] in paths}

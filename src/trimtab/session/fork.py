@@ -14,6 +14,7 @@ from trimtab.session.lease import NAME as LOCK
 from trimtab.session.metadata import render
 from trimtab.session.repair import sound_records
 from trimtab.session.store import SessionStore
+from trimtab.session.turns import begins_turn
 
 _WRITE_BLOCK = 1 << 20
 
@@ -72,7 +73,7 @@ def _copy_log(source: SessionFolder, draft: SessionFolder, cut: Cut) -> None:
 def _lines_until(source: SessionFolder, cut: Cut, new_session: str) -> Iterator[bytes]:
     prompts = 0
     for record in sound_records(source.events):
-        if record.type == "user.message" and record.agent_id is None:
+        if begins_turn(record):
             prompts += 1
             if cut.turn is not None and prompts > cut.turn:
                 return

@@ -2,15 +2,14 @@
 
 import os
 from base64 import b64encode
-from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from trimtab.config.files import make_private_dir, replace_file
+from trimtab.config.files import make_private_dir, replace_file, write_new_file
 from trimtab.contracts.changes import Change, FileState
-from trimtab.session.changes import Recorded, read_changes
+from trimtab.session.changes import read_changes
 from trimtab.session.folder import SessionFolder
 from trimtab.session.records import read_records
 from trimtab.session.turns import begins_turn
@@ -25,38 +24,40 @@ COPIED = 500
 
 def write_index(folder: SessionFolder, store: BlobStore) -> None:
     """Write `index.json` and the pre-images it names. A cache: it is made from the log."""
-    starts = [record.id for record in read_records(folder.events) if begins_turn(record)]
-    turns: dict[int, list[Recorded]] = {}
-    for one in read_changes(read_records(folder.events), store):
-        if one.said.reason != "person":
-            turns.setdefault(one.turn, []).append(one)
+    starts = [record for record in read_records(folder.events) if begins_turn(record)]
     target = os.path.join(folder.path, "rewind-file-snapshots")
     backups = os.path.join(target, "backups")
     make_private_dir(backups)
     messages = [
         {
-            "eventId": starts[turn - 1] if 0 < turn <= len(starts) else None,
-            "timestamp": recorded[0].timestamp,
-            "files": [_describe(change, store, backups) for change in merge_changes(recorded)],
+            "eventId": starts[turn - 1].id if 0 < turn <= len(starts) else None,
+            "timestamp": starts[turn - 1].timestamp if 0 < turn <= len(starts) else None,
+            "files": [_describe(change, store, backups) for change in changes[:COPIED]],
         }
-        for turn, recorded in turns.items()
+        for turn, changes in changes_by_turn(folder.events, store).items()
     ]
     document = msgspec.json.encode({"schemaVersion": 1, "messages": messages})
     replace_file(os.path.join(target, "index.json"), document)
 
 
-def merge_changes(recorded: Iterable[Recorded]) -> list[Change]:
-    """One change for each path: from what was there first to what was there last."""
-    merged: dict[str, Change] = {}
-    for one in recorded:
+def changes_by_turn(log: str, store: BlobStore) -> dict[int, list[Change]]:
+    """What the session itself did: for each path the first state and the last."""
+    turns: dict[int, dict[str, Change]] = {}
+    for one in read_changes(read_records(log), store):
+        if one.said.reason not in ("tool", "shell", "custom-tool"):
+            continue
+        merged = turns.setdefault(one.turn, {})
         for change in one.changes:
             first = merged.get(change.place, change)
             merged[change.place] = Change.at(change.place, first.before, change.after)
-    return [change for change in merged.values() if change.before != change.after][:COPIED]
+    return {
+        turn: [change for change in merged.values() if change.before != change.after]
+        for turn, merged in turns.items()
+    }
 
 
 def _describe(change: Change, store: BlobStore, backups: str) -> dict[str, Any]:
-    added, removed = _count(change, store)
+    added, removed = count_change(change, store)
     if change.before.digest:
         with suppress(OSError):
             _back_up(change.before.digest, store, backups)
@@ -81,7 +82,8 @@ def _image(state: FileState) -> dict[str, Any] | None:
     }
 
 
-def _count(change: Change, store: BlobStore) -> tuple[int, int]:
+def count_change(change: Change, store: BlobStore) -> tuple[int, int]:
+    """Lines a change added and removed; of large files none."""
     sides = []
     for state in (change.before, change.after):
         if state.kind != "file" or not state.digest or state.size > COUNTED:
@@ -95,4 +97,4 @@ def _count(change: Change, store: BlobStore) -> tuple[int, int]:
 def _back_up(digest: str, store: BlobStore, backups: str) -> None:
     path = os.path.join(backups, digest)
     if not os.path.lexists(path):
-        replace_file(path, store.get(digest))
+        write_new_file(path, store.get(digest), durable=False)

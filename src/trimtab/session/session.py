@@ -6,6 +6,7 @@ from trimtab.contracts.events.codec import decode, encode
 from trimtab.contracts.events.envelope import Event, EventData
 from trimtab.contracts.ids import is_uuid, new_id, timestamp
 from trimtab.session.log import EventLog, read_records
+from trimtab.session.masking import EventMask
 from trimtab.session.projections import Projection
 from trimtab.session.projections.approvals import Approvals
 from trimtab.session.projections.changes import CodeChanges
@@ -90,6 +91,8 @@ class Session:
         if log.last_id and not is_uuid(log.last_id):
             log.last_id = None  # some other program's id; clients accept only UUIDs as parents
         self._subscribers: list[Subscriber] = []
+        self.mask: EventMask | None = None
+        """Hides secrets in what is stored and shown, where there may be any."""
 
     @property
     def conversation(self) -> Conversation:
@@ -108,6 +111,13 @@ class Session:
         self, data: EventData, *, agent_id: str | None = None, ephemeral: bool | None = None
     ) -> Event:
         """Record that something happened. `ephemeral` overrides what is usual for the type."""
+        if self.mask is not None:
+            if (rest := self.mask.take_rest(data)) is not None:
+                self._emit(rest, agent_id, ephemeral=True)
+            data = self.mask.join(data)
+        return self._emit(data, agent_id, ephemeral)
+
+    def _emit(self, data: EventData, agent_id: str | None, ephemeral: bool | None) -> Event:
         event = Event(
             type=data.wire_name,
             data=data,
@@ -118,12 +128,15 @@ class Session:
             agent_id=agent_id,
         )
         line = encode(event)
+        seen = event
+        if self.mask is not None:
+            seen, event, line = self.mask.cover(event, line)
         if not event.ephemeral:
             self.log.append(line)
             self.log.last_id = event.id
             if event.type in SYNCED:
                 self.log.sync_soon()
-        self.projections.apply(event)
+        self.projections.apply(seen)
         for subscriber in tuple(self._subscribers):
             subscriber(event, line)
         return event

@@ -2,7 +2,7 @@
 
 from trimtab.contracts.events.codec import decode
 from trimtab.contracts.events.user import UserMessage
-from trimtab.session.records import Record
+from trimtab.session.records import Record, read_records
 
 
 def begins_turn(record: Record) -> bool:
@@ -11,3 +11,8 @@ def begins_turn(record: Record) -> bool:
         return False
     data = decode(record.line).data
     return not isinstance(data, UserMessage) or data.source in (None, "user")
+
+
+def count_turns(log: str) -> int:
+    """How many turns a session has had."""
+    return sum(begins_turn(record) for record in read_records(log))

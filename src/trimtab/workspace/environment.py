@@ -24,14 +24,10 @@ QUIET = {
     "TERM": "dumb",
 }
 
-DROPPED = (
-    # They would run something of the person's before every command, or colour its output.
-    "BASH_ENV",
-    "ENV",
-    "PROMPT_COMMAND",
-    "FORCE_COLOR",
-    "CLICOLOR_FORCE",
-    # Keys to models and to GitHub are for the agent, not for what it runs.
+DISTURBING = ("BASH_ENV", "ENV", "PROMPT_COMMAND", "FORCE_COLOR", "CLICOLOR_FORCE")
+"""They would run something of the person's before every command, or colour its output."""
+
+KEYS = (
     "GH_TOKEN",
     "GITHUB_TOKEN",
     "GH_ENTERPRISE_TOKEN",
@@ -62,15 +58,21 @@ DROPPED = (
     "XAI_API_KEY",
     "ZAI_API_KEY",
 )
+"""Keys to models and to GitHub are for the agent, not for what it runs."""
 
 
 def child_environment(
     env: Mapping[str, str], session_id: str, secrets: Collection[str] = ()
 ) -> dict[str, str]:
     """The variables a command gets; `secrets` names further ones to leave out."""
-    dropped = {*DROPPED, *secrets}
-    kept = {name: env[name] for name in env if name not in dropped and not is_provider_key(name)}
+    dropped = {*DISTURBING, *find_keys(env), *secrets}
+    kept = {name: env[name] for name in env if name not in dropped}
     return kept | QUIET | {"COPILOT_AGENT_SESSION_ID": session_id}
+
+
+def find_keys(env: Mapping[str, str]) -> list[str]:
+    """The variables that hold keys of this program."""
+    return [name for name in env if name in KEYS or is_provider_key(name)]
 
 
 def is_provider_key(name: str) -> bool:

@@ -7,25 +7,40 @@ from trimtab.workspace.blobs import BlobStore
 from trimtab.workspace.gitstate import is_git_state
 from trimtab.workspace.merge import merge
 
+TOO_LARGE = "it was too large to be kept"
+
 
 class Conflict(Exception):
     """A change cannot be taken back without losing what somebody else did; says why."""
 
 
-def reverse(changes: Iterable[Change], current: FileState, store: BlobStore) -> FileState:
-    """The state a path would have without these changes (given in order). Raises `Conflict`."""
+def reverse(
+    changes: Iterable[Change], current: FileState, store: BlobStore
+) -> tuple[FileState, str]:
+    """The state a path would have without these changes (given in order), and any problem.
+
+    With a problem the path stays as it is. But a path that is gone now comes back as it last was:
+    what undo removes elsewhere, because it was moved there, may hold the work of others.
+    """
+    state = current
     for change in reversed(list(changes)):
-        current = reverse_one(change, current, store)
-    return current
+        try:
+            state = reverse_one(change, state, store)
+        except Conflict as conflict:
+            return state if current.kind == "absent" else current, str(conflict)
+        except OSError as error:
+            return current, f"its kept copy cannot be read ({error.strerror or error})"
+    return state, ""
 
 
 def reverse_one(change: Change, current: FileState, store: BlobStore) -> FileState:
+    """The state before one change. Raises `Conflict`, and `OSError` when a copy is lost."""
     before, after = change.before, change.after
-    if current == before:
+    if before in (current, after):
         return current
-    if current == after and (after.is_kept or before.kind != "file"):
-        if not before.is_kept:
-            raise Conflict("what was there before was too large or too new to be kept")
+    if current == after:
+        if not (before.is_kept and after.is_kept):
+            raise Conflict(TOO_LARGE)
         return before
     if current.kind == "absent" or "directory" in (current.kind, after.kind):
         return _reverse_around(before, after, current)
@@ -56,7 +71,7 @@ def _merge(before: FileState, after: FileState, current: FileState, store: BlobS
     if current.digest and current.digest in (after.digest, before.digest):
         digest, size = before.digest, before.size
         if not digest:
-            raise Conflict("what was there before was too large or too new to be kept")
+            raise Conflict(TOO_LARGE)
         return FileState(kind="file", mode=mode, digest=digest, size=size)
     if not (before.digest and after.digest and current.digest):
         raise Conflict("it has been changed by somebody else since, and it is too large to merge")

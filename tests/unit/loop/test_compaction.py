@@ -7,7 +7,8 @@ import pytest
 from loopkit import EchoTool, call, drained, make_run
 from trimtab.contracts.messages import ToolMessage, UserMessage
 from trimtab.contracts.run import Prompt, Run
-from trimtab.loop.compact import Checkpoint, Summarizer
+from trimtab.loop.beside import Writer
+from trimtab.loop.compact import Checkpoint
 from trimtab.loop.ledger import Allowance, Ledger, Spending
 from trimtab.loop.processors.compaction import Compaction, Thresholds
 from trimtab.loop.processors.context_usage import ContextUsage
@@ -25,14 +26,14 @@ class Notes:
 
     instruction = "Summarise."
 
-    def __init__(self, writer: Summarizer | None = None) -> None:
+    def __init__(self, writer: Writer | None = None) -> None:
         self.filed: list[str] = []
         self._writer = writer
 
     async def carry(self, budget: int) -> str:
         return "<user_messages>keep the tests green</user_messages>"
 
-    async def summarizer(self) -> Summarizer | None:
+    async def summarizer(self) -> Writer | None:
         return self._writer
 
     def file(self, summary: str) -> Checkpoint | None:
@@ -108,7 +109,7 @@ async def test_a_full_window_is_summarised_before_the_next_call() -> None:
 @pytest.mark.proves("COMP-07", "COMP-08", "COMP-10", "COMP-12")
 async def test_between_the_thresholds_the_agent_goes_on_and_later_messages_survive() -> None:
     writer = ScriptedProvider(Script.of([{"text": "SUMMARY", "delay": 0.05}]))
-    notes = Notes(Summarizer(provider=writer, model="small"))
+    notes = Notes(Writer(provider=writer, model="small"))
     run = compacting(
         [
             {"tools": [call(text=LONG)]},

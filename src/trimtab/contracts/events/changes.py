@@ -10,7 +10,7 @@ class WorkspaceChanged(EventData, type="trimtab.workspace_changed"):
     `reason` is tool, shell, custom-tool, background (a command that goes on was running), person
     (anybody but this session), undo, redo or rewind. `detail` is the tool's name or the command.
     A long list is in the blob `list_digest`, and `count` says how long it is. `undoes` names the
-    events that an undo or redo took back; `partial` that it did so for a part of a file.
+    events that an undo or redo took back; `partial` the paths for which it did so only in part.
     """
 
     reason: str
@@ -20,7 +20,7 @@ class WorkspaceChanged(EventData, type="trimtab.workspace_changed"):
     detail: str | None = None
     list_digest: str | None = None
     undoes: list[str] | None = None
-    partial: bool = False
+    partial: list[str] | None = None
 
 
 class SnapshotLimited(EventData, type="trimtab.snapshot_limited"):

@@ -33,6 +33,8 @@ class SessionUsageInfo(EventData, type="session.usage_info", ephemeral=True):
     conversation_tokens: int | None = None
     tool_definitions_tokens: int | None = None
     is_initial: bool | None = None
+    conversation_bytes: int | None = None
+    """Ours: how large the messages are on the wire."""
 
 
 class SessionContextCleared(EventData, type="session.context_cleared"):

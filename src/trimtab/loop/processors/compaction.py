@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trimtab.contracts.errors import ModelError
-from trimtab.contracts.messages import Image, UserMessage
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.run import Prompt, Run
+from trimtab.loop.processors.images import count_images
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +54,8 @@ class Compaction(Processor):
             self._apply(self._job)
         thresholds = self._thresholds
         full = self._fullness(run)
+        if run.session.conversation.size > run.options.byte_limit and not count_images(run):
+            full = max(full, 1.0)
         if thresholds is None or full < max(thresholds.background, self._failed_at):
             return None
         if len(run.session.conversation.messages) < thresholds.fewest:
@@ -65,7 +67,8 @@ class Compaction(Processor):
         return None
 
     async def on_request_error(self, run: Run, error: ModelError, attempt: int) -> bool:
-        if error.category != "too_large" or _has_images(run) or self._forced >= FORCED:
+        # Images go first: without them the request may fit.
+        if error.category != "too_large" or count_images(run) or self._forced >= FORCED:
             return False
         if len(run.session.conversation.messages) < Thresholds().fewest:
             return False
@@ -110,13 +113,3 @@ class Compaction(Processor):
         if run.context is None:
             return 0.0
         return run.context.total / (run.options.prompt_limit or self._limit)
-
-
-def _has_images(run: Run) -> bool:
-    """Images go first: without them the request may fit."""
-    return any(
-        isinstance(part, Image)
-        for message in run.session.conversation.messages
-        if isinstance(message, UserMessage)
-        for part in message.parts
-    )

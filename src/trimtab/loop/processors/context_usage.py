@@ -25,6 +25,7 @@ class ContextUsage(Processor):
                 system_tokens=found.system,
                 conversation_tokens=found.conversation,
                 tool_definitions_tokens=found.tools,
+                conversation_bytes=found.size,
                 is_initial=None if self._told else True,
             )
         )

@@ -3,22 +3,35 @@
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.own import ImagesRemoved
 from trimtab.contracts.messages import Image, UserMessage
-from trimtab.contracts.processor import Processor
+from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.run import Run
 
 
 class ImageRemoval(Processor):
     """Takes the images out of the conversation, for good: it would be too large again."""
 
+    async def before_request(self, run: Run) -> Stop | None:
+        limit = run.options.byte_limit
+        if run.context is not None and run.context.size > limit:
+            remove_images(run, f"The conversation is larger than {limit:,} bytes.")
+        return None
+
     async def on_request_error(self, run: Run, error: ModelError, attempt: int) -> bool:
-        if error.category != "too_large":
-            return False
-        count = sum(
-            isinstance(part, Image)
-            for message in run.session.conversation.messages
-            if isinstance(message, UserMessage)
-            for part in message.parts
-        )
-        if count:
-            run.session.emit(ImagesRemoved(count=count, reason=error.message))
-        return count > 0
+        return error.category == "too_large" and remove_images(run, error.message)
+
+
+def remove_images(run: Run, reason: str) -> bool:
+    """Whether there were any."""
+    count = count_images(run)
+    if count:
+        run.session.emit(ImagesRemoved(count=count, reason=reason))
+    return count > 0
+
+
+def count_images(run: Run) -> int:
+    return sum(
+        isinstance(part, Image)
+        for message in run.session.conversation.messages
+        if isinstance(message, UserMessage)
+        for part in message.parts
+    )

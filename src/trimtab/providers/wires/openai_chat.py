@@ -32,15 +32,18 @@ class OpenAIChat:
 
     def body(self, request: Request) -> list[bytes]:
         if request.system is not self._system[0]:
-            system = encode({"role": "system", "content": request.system})
-            self._system = (request.system, system)
+            system = {"role": "system", "content": request.system}
+            self._system = (request.system, encode(system) if request.system else b"")
         if request.tools is not self._tools[0]:
             tools = b',"tools":' + encode([chat_tool(spec) for spec in request.tools])
             self._tools = (request.tools, tools)
+        pieces = self._messages.pieces(request.messages)
+        if pieces and not self._system[1]:
+            pieces[0] = pieces[0][1:]  # every message begins with the comma before it
         return [
             encode(self._options(request))[:-1] + b',"messages":[',
             self._system[1],
-            *self._messages.pieces(request.messages),
+            *pieces,
             b"]",
             self._tools[1] if request.tools else b"",
             b"}",

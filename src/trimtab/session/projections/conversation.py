@@ -54,7 +54,7 @@ class Conversation:
         self._calls: dict[str, ToolCall] = {}
         self._late: list[UserMessage] = []
         self._cut: int | None = None
-        self._counted: tuple[Sequence[Message], int, int] = ((), 0, 0)
+        self._counted: tuple[Sequence[Message], int, int, int] = ((), 0, 0, 0)
         self.system = ""
 
     @property
@@ -67,12 +67,22 @@ class Conversation:
     @property
     def characters(self) -> int:
         """How long the messages are together. Only messages that are new since are looked at."""
-        counted, index, total = self._counted
+        return self._count()[0]
+
+    @property
+    def size(self) -> int:
+        """How many bytes the messages have on a wire, images included."""
+        return self._count()[1]
+
+    def _count(self) -> tuple[int, int]:
+        counted, index, length, size = self._counted
         if counted is not self._messages:
-            index, total = 0, 0
-        total += sum(map(_length, self._messages[index:]))
-        self._counted = (self._messages, len(self._messages), total)
-        return total
+            index, length, size = 0, 0, 0
+        new = self._messages[index:]
+        length += sum(map(_length, new))
+        size += sum(map(_size, new))
+        self._counted = (self._messages, len(self._messages), length, size)
+        return length, size
 
     @property
     def open_calls(self) -> tuple[str, ...]:
@@ -204,6 +214,18 @@ def _length(message: Message) -> int:
     if isinstance(message, AssistantMessage):
         return len(message.text) + sum(len(call.arguments) for call in message.tool_calls)
     return len(message.text)
+
+
+def _size(message: Message) -> int:
+    if isinstance(message, UserMessage):
+        return sum(_bytes(p.text) if isinstance(p, Text) else len(p.data) for p in message.parts)
+    if isinstance(message, AssistantMessage):
+        return _bytes(message.text) + sum(len(call.arguments) for call in message.tool_calls)
+    return _bytes(message.text)
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
 def _text_for_model(done: tool.ToolExecutionComplete) -> str:

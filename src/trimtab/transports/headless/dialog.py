@@ -7,11 +7,17 @@ from collections.abc import Awaitable, Callable
 
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer
-from trimtab.contracts.text import neutralise
+from trimtab.contracts.trust import TrustAnswer, TrustQuestion
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.headless.output import Output
+from trimtab.transports.headless.questions import describe_request, describe_trust
 
-_ANSWERS = {"y": "approve-once", "yes": "approve-once"}
+_ANSWERS = {
+    "y": "approve-once",
+    "yes": "approve-once",
+    "s": "approve-for-session",
+    "a": "approve-for-location",
+}
 _LEAVE = ("/exit", "/quit")
 HINT = "Type a prompt and Enter; Ctrl-C stops the agent; /exit or Ctrl-D leaves.\n"
 
@@ -93,11 +99,19 @@ class Dialog:
 
     async def ask(self, request_id: str, request: JsonObject) -> Answer:
         """Put a permission question to the person."""
-        target = request.get("fullCommandText") or request.get("fileName") or request.get("path")
-        what = neutralise(f"{request['kind']}: {target or request.get('toolName', '')}")
-        self._notes.write(f"\nAllow {what}\n  y yes, n no, or say why not: ".encode())
-        line = await self._lines.next()
-        said = (line or "").strip()
-        if kind := _ANSWERS.get(said.lower()):
+        said = await self._put(describe_request(request))
+        kind = _ANSWERS.get(said.lower())
+        if kind == "approve-once" or (kind and request.get("suggestedRules")):
             return Answer(kind=kind)
         return Answer(kind="reject", feedback=said if said.lower() not in ("n", "no", "") else None)
+
+    async def ask_trust(self, question: TrustQuestion) -> TrustAnswer:
+        """Ask whether the session's folder may configure the agent."""
+        said = (await self._put(describe_trust(question))).lower()
+        if said in ("y", "yes"):
+            return "always"
+        return "once" if said in ("o", "once") else "no"
+
+    async def _put(self, question: str) -> str:
+        self._notes.write(f"\n{question}".encode("utf-8", "replace"))
+        return (await self._lines.next() or "").strip()

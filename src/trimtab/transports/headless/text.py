@@ -11,6 +11,7 @@ from trimtab.contracts.events.assistant import (
 )
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.model import ModelCallStart
+from trimtab.contracts.events.own import LeftOut
 from trimtab.contracts.events.session import SessionError, SessionInfo, SessionWarning
 from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
 from trimtab.contracts.text import neutralise
@@ -71,8 +72,12 @@ class TextOutput:
                 self._note(style.red(f"  ✗ {_first_line((error or {}).get('message'))}"))
             case AssistantTurnRetry(reason=reason):
                 self._note(style.dim(f"… {_first_line(reason)}"))
+            case SessionInfo(info_type="command", message=message):
+                self._say(message + "\n")
             case SessionWarning(message=message) | SessionInfo(message=message):
                 self._note(style.dim(f"! {_first_line(message)}"))
+            case LeftOut(message=message):
+                self._note(style.dim(f"! {_first_line(message, 1000)}"))
             case SessionError(message=message):
                 self._told_error = True
                 self._note(style.red(f"Error: {_first_line(message)}"), always=True)

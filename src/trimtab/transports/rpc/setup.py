@@ -12,6 +12,7 @@ from trimtab.loop.processors.compaction import Thresholds
 from trimtab.prompts.customize import SectionChange, SystemMessageOptions, change_sections
 from trimtab.runtime.catalog import ModelSettings, ProviderSettings
 from trimtab.runtime.options import (
+    CustomizationOptions,
     LargeOutput,
     LimitOptions,
     PermissionOptions,
@@ -82,6 +83,9 @@ class SessionSettings(Offer, frozen=True, kw_only=True, rename="camel"):
     memory: JsonObject | None = None
     context_tier: str | None = None
     feature_flags: JsonObject | None = None
+    skip_custom_instructions: bool = False
+    enable_config_discovery: bool = False
+    organization_custom_instructions: str | None = None
 
     def offer(self) -> Offer:
         return Offer(**{name: getattr(self, name) for name in Offer.__struct_fields__})
@@ -130,6 +134,14 @@ def build_options(settings: SessionSettings, cwd: str, env: Mapping[str, str]) -
         available_tools=settings.available_tools,
         excluded_tools=settings.excluded_tools,
         system_message=read_system_message(settings.system_message),
+        instructions="skip" if settings.skip_custom_instructions else "load",
+        customize=CustomizationOptions(
+            discover=settings.enable_config_discovery,
+            skill_directories=settings.skill_directories or (),
+            disabled_skills=settings.disabled_skills or (),
+            instruction_directories=settings.instruction_directories or (),
+            organization_instructions=settings.organization_custom_instructions or "",
+        ),
         permissions=PermissionOptions(add_dirs=settings.additional_directories),
         large_output=read_large_output(settings.large_output),
         compaction=read_thresholds(settings.infinite_sessions),

@@ -1,6 +1,5 @@
 """Custom agents, and the customization a session has."""
 
-import os
 from typing import Any
 
 import msgspec
@@ -8,8 +7,10 @@ import msgspec
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.subagent import SubagentDeselected, SubagentSelected
+from trimtab.runtime.customizations import describe_skill
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.hosted import HostedSession
+from trimtab.transports.rpc.methods.discovery import describe_instruction
 
 methods = Methods()
 
@@ -87,52 +88,17 @@ async def list_plugins(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.instructions.getSources")
 async def get_sources(call: Call, params: Nothing) -> JsonObject:
-    return {"sources": []}
+    custom = call.session.live.controls.place.customizations
+    if custom is None:
+        return {"sources": []}
+    found = custom.instructions.instructions
+    return {"sources": [describe_instruction(one, custom) for one in found]}
 
 
 def find_skills(hosted: HostedSession) -> list[JsonObject]:
-    """The skills in the directories a client named: folders with a `SKILL.md`."""
-    disabled = hosted.settings.get("disabled_skills") or ()
-    found: list[JsonObject] = []
-    for directory in hosted.settings.get("skill_directories") or ():
-        for folder in (directory, *_folders(directory)):
-            path = os.path.join(folder, "SKILL.md")
-            if os.path.isfile(path):
-                name, description = _read_skill(path)
-                found.append(
-                    {
-                        "name": name,
-                        "description": description,
-                        "source": "custom",
-                        "userInvocable": True,
-                        "enabled": name not in disabled,
-                        "path": path,
-                    }
-                )
-    return found
-
-
-def _folders(directory: str) -> list[str]:
-    try:
-        with os.scandir(directory) as entries:
-            return sorted(entry.path for entry in entries if entry.is_dir())
-    except OSError:
-        return []
-
-
-def _read_skill(path: str) -> tuple[str, str]:
-    """Name and description of a skill from the head of its file."""
-    name, description = os.path.basename(os.path.dirname(path)), ""
-    with open(path, encoding="utf-8", errors="replace") as file:
-        head = file.read(64 * 1024)
-    if head.startswith("---"):
-        for line in head.split("\n---", 1)[0].split("\n"):
-            key, _, value = line.partition(":")
-            if key.strip() == "name" and value.strip():
-                name = value.strip().strip("\"'")
-            elif key.strip() == "description":
-                description = value.strip().strip("\"'")
-    return name, description
+    """The skills of a session: those in directories a client named, and discovered ones."""
+    custom = hosted.live.controls.place.customizations
+    return [describe_skill(skill) for skill in custom.skills.skills.values()] if custom else []
 
 
 def _agents(hosted: HostedSession) -> list[JsonObject]:

@@ -1,39 +1,185 @@
-"""Agents, skills and instructions that people put on disk.
+"""Agents, skills and instructions that people put on disk, for programs that list them."""
 
-This version loads none of them, so there are none to find: the lists are empty and true.
-"""
+import os
 
+import msgspec
+
+from trimtab.contracts.customization import Instruction
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+from trimtab.runtime.customizations import Customizations, describe_agent, describe_skill
+from trimtab.runtime.options import CustomizationOptions, SessionOptions
+from trimtab.runtime.overview import gather
+from trimtab.transports.rpc.dispatch import Call, Methods
 
 methods = Methods()
 
 
-@methods.on("agents.discover")
-async def discover_agents(call: Call, params: Nothing) -> JsonObject:
-    return {"agents": []}
+class Search(msgspec.Struct, rename="camel"):
+    """Where to look. Without projects only what belongs to the person is found."""
+
+    project_paths: tuple[str, ...] | None = None
+    skill_directories: tuple[str, ...] | None = None
+    instruction_directories: tuple[str, ...] | None = None
+    exclude_host_agents: bool = False
+    exclude_host_skills: bool = False
+    exclude_host_instructions: bool = False
 
 
-@methods.on("skills.discover")
-async def discover_skills(call: Call, params: Nothing) -> JsonObject:
-    return {"skills": [], "errors": []}
+@methods.on("agents.discover", Search)
+async def discover_agents(call: Call, params: Search) -> JsonObject:
+    found: dict[str, JsonObject] = {}
+    for project, custom in _projects(call, params):
+        for agent in custom.agents.agents.values():
+            mine = agent.origin in ("project", "inherited")
+            if agent.origin == "builtin" or (mine and not project):
+                continue
+            if mine or not params.exclude_host_agents:
+                described = {**describe_agent(agent), "path": agent.path}
+                found.setdefault(agent.path, {k: v for k, v in described.items() if v is not None})
+    return {"agents": list(found.values())}
 
 
-@methods.on("instructions.discover")
-async def discover_instructions(call: Call, params: Nothing) -> JsonObject:
-    return {"sources": []}
+@methods.on("skills.discover", Search)
+async def discover_skills(call: Call, params: Search) -> JsonObject:
+    found: dict[str, JsonObject] = {}
+    errors: dict[str, None] = {}
+    for project, custom in _projects(call, params):
+        errors |= dict.fromkeys(one.sentence for one in custom.skills.problems if not one.note)
+        for skill in custom.skills.skills.values():
+            mine = skill.origin in ("project", "inherited")
+            if (mine and not project) or (params.exclude_host_skills and not mine):
+                continue
+            described = describe_skill(skill) | ({"projectPath": project} if mine else {})
+            found.setdefault(skill.path, described)
+    return {"skills": list(found.values()), "errors": list(errors)}
 
 
-@methods.on("agents.getDiscoveryPaths")
-async def get_agent_paths(call: Call, params: Nothing) -> JsonObject:
-    return {"paths": []}
+@methods.on("instructions.discover", Search)
+async def discover_instructions(call: Call, params: Search) -> JsonObject:
+    found: dict[str, JsonObject] = {}
+    for project, custom in _projects(call, params):
+        for one in custom.instructions.instructions:
+            mine = one.location != "user"
+            if (mine and not project) or (params.exclude_host_instructions and not mine):
+                continue
+            described = describe_instruction(one, custom)
+            found.setdefault(one.paths[0], described | ({"projectPath": project} if mine else {}))
+    return {"sources": list(found.values())}
 
 
-@methods.on("skills.getDiscoveryPaths")
-async def get_skill_paths(call: Call, params: Nothing) -> JsonObject:
-    return {"paths": []}
+@methods.on("agents.getDiscoveryPaths", Search)
+async def get_agent_paths(call: Call, params: Search) -> JsonObject:
+    from trimtab.customize.folders import agent_folders
+
+    paths: dict[str, JsonObject] = {}
+    for project, custom in _projects(call, params):
+        for folder in agent_folders(custom.places):
+            mine = folder.origin != "user"
+            if mine and not project:
+                continue
+            paths[folder.path] = {
+                "path": folder.path,
+                "scope": "project" if mine else "user",
+                "preferredForCreation": folder.source in ("repository", "user"),
+            }
+    return {"paths": _one_preferred(list(paths.values()), "scope")}
 
 
-@methods.on("instructions.getDiscoveryPaths")
-async def get_instruction_paths(call: Call, params: Nothing) -> JsonObject:
-    return {"paths": []}
+@methods.on("skills.getDiscoveryPaths", Search)
+async def get_skill_paths(call: Call, params: Search) -> JsonObject:
+    from trimtab.customize.folders import skill_folders
+
+    paths: dict[str, JsonObject] = {}
+    for project, custom in _projects(call, params):
+        for folder in skill_folders(custom.places):
+            mine = folder.origin in ("project", "inherited")
+            if mine and not project:
+                continue
+            paths[folder.path] = {
+                "path": folder.path,
+                "scope": "project" if mine else folder.origin,
+                "preferredForCreation": folder.origin in ("project", "personal-copilot"),
+            }
+    return {"paths": _one_preferred(list(paths.values()), "scope")}
+
+
+@methods.on("instructions.getDiscoveryPaths", Search)
+async def get_instruction_paths(call: Call, params: Search) -> JsonObject:
+    from trimtab.customize.folders import INSTRUCTION_FILES, RULES
+
+    config = call.server.runtime.home.config
+    paths = [
+        _instruction_path(os.path.join(config, "copilot-instructions.md"), "file", "user"),
+        _instruction_path(os.path.join(config, "instructions"), "directory", "user"),
+    ]
+    for project in params.project_paths or ():
+        paths += [
+            _instruction_path(os.path.join(project, name), "file", "repository")
+            for name, _ in INSTRUCTION_FILES
+        ]
+        paths += [
+            _instruction_path(os.path.join(project, name), "directory", "repository")
+            for name, _, _ in RULES
+        ]
+    return {"paths": _one_preferred(paths, "location")}
+
+
+def describe_instruction(one: Instruction, custom: Customizations) -> JsonObject:
+    """An instruction as the SDK describes it."""
+    path = one.paths[0]
+    described: JsonObject = {
+        "id": path,
+        "label": custom.places.shorten(path),
+        "sourcePath": path,
+        "content": one.text,
+        "type": _type_of(one),
+        "location": "working-directory" if one.location == "directory" else one.location,
+    }
+    if one.globs:
+        described["applyTo"] = list(one.globs)
+    if one.description:
+        described["description"] = one.description
+    return described
+
+
+def _type_of(one: Instruction) -> str:
+    name = os.path.basename(one.paths[0])
+    if name.endswith((".instructions.md", ".mdc")) or "/rules/" in one.paths[0]:
+        return "vscode"
+    if one.location == "user":
+        return "home"
+    if one.location == "directory":
+        return "child-instructions"
+    return "repo" if name == "copilot-instructions.md" else "model"
+
+
+def _projects(call: Call, params: Search) -> list[tuple[str, Customizations]]:
+    """What is found in each project, or without one. Listing needs no trust: nothing is used."""
+    projects = params.project_paths or ("",)
+    found = []
+    for project in projects:
+        options = SessionOptions(
+            cwd=os.path.abspath(project) if project else call.server.cwd,
+            customize=CustomizationOptions(
+                skill_directories=params.skill_directories or (),
+                instruction_directories=params.instruction_directories or (),
+            ),
+        )
+        custom = gather(call.server.env, options)
+        custom.trusted = bool(project)
+        found.append((project, custom))
+    return found
+
+
+def _instruction_path(path: str, kind: str, location: str) -> JsonObject:
+    return {"path": path, "kind": kind, "location": location, "preferredForCreation": True}
+
+
+def _one_preferred(paths: list[JsonObject], tier: str) -> list[JsonObject]:
+    """The first preferred path of each tier stays so."""
+    seen: set[object] = set()
+    for path in paths:
+        path["preferredForCreation"] = path["preferredForCreation"] and path[tier] not in seen
+        if path["preferredForCreation"]:
+            seen.add(path[tier])
+    return paths

@@ -3,10 +3,10 @@
 import msgspec
 
 from trimtab.contracts.errors import UsageError
-from trimtab.contracts.events.codec import decode, peek
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionSnapshotRewind
-from trimtab.contracts.events.user import UserMessage
+from trimtab.runtime.rewind import Mode, count_changes, list_points, point_of
+from trimtab.runtime.undo import Wish
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
@@ -29,26 +29,61 @@ async def truncate(call: Call, params: EventId) -> JsonObject:
 
 @methods.on("session.history.listRewindPoints")
 async def list_rewind_points(call: Call, params: Nothing) -> JsonObject:
+    live = call.session.live
+    changed = count_changes(live.folder, live.recorder.store)
     points: list[JsonObject] = []
-    for line in call.session.live.read_events():
-        if peek(line).type != "user.message":
-            continue
-        event = decode(bytes(line))
-        if isinstance(event.data, UserMessage) and event.data.source is None:
-            points.append(
-                {
-                    "eventId": event.id,
-                    "timestamp": event.timestamp,
-                    "userMessage": event.data.content,
-                    "isAutopilotContinuation": False,
-                    "canRestoreFiles": False,
-                    "turnChangedFiles": False,
-                    "fileCount": 0,
-                    "linesAdded": 0,
-                    "linesRemoved": 0,
-                }
-            )
-    return {"fileChangeTrackingEnabled": False, "points": points}
+    for point in list_points(live.folder.events):
+        files, added, removed = changed.get(point.turn, (0, 0, 0))
+        points.append(
+            {
+                "eventId": point.event_id,
+                "timestamp": point.timestamp,
+                "userMessage": point.text,
+                "isAutopilotContinuation": False,
+                "canRestoreFiles": True,
+                "turnChangedFiles": files > 0,
+                "fileCount": files,
+                "linesAdded": added,
+                "linesRemoved": removed,
+            }
+        )
+    return {"fileChangeTrackingEnabled": True, "points": points}
+
+
+@methods.on("session.history.previewRewind", EventId)
+async def preview_rewind(call: Call, params: EventId) -> JsonObject:
+    """What would happen to files."""
+    live = call.session.live
+    point = point_of(live.folder.events, params.event_id)
+    plan = live.history.plan_undo(Wish(turn=point.turn, since=True))
+    files = [
+        {"path": one.path, "action": "skip" if one.problem else "restore", "reason": one.problem}
+        for one in plan.files
+        if one.problem or one.is_needed
+    ]
+    return {"available": True, "fileCount": len(files), "files": files}
+
+
+class Rewind(msgspec.Struct, rename="camel"):
+    event_id: str
+    mode: str = "conversation"
+
+
+@methods.on("session.history.rewind", Rewind)
+async def rewind(call: Call, params: Rewind) -> JsonObject:
+    """Goes back to before a turn; files that somebody else changed since are skipped."""
+    live = call.session.live
+    if live.busy:
+        raise UsageError("The agent is working; abort it before you rewind.")
+    mode: Mode = "conversation" if params.mode == "conversation" else "both"
+    done = live.rewind(point_of(live.folder.events, params.event_id), mode)
+    files = done.plan.files if done.plan else ()
+    return {
+        "outcome": "completed",
+        "eventsRemoved": done.events_removed,
+        "restoredFiles": [one.path for one in files if one.is_needed],
+        "skippedFiles": [one.path for one in files if one.problem],
+    }
 
 
 class Compact(msgspec.Struct, rename="camel"):

@@ -40,9 +40,12 @@ async def switch_to(call: Call, params: SwitchTo) -> JsonObject:
         raise UsageError("modelId is empty; name a model.")
     hosted = call.session
     found = hosted.catalog.find(params.model_id) if hosted.catalog else None
-    provider, model = found or (None, params.model_id)
     controls = hosted.live.controls
-    controls.set_model(model, effort=params.reasoning_effort, provider=provider)
+    if found is None:
+        model = await controls.switch_model(params.model_id, effort=params.reasoning_effort)
+    else:
+        provider, model = found
+        controls.set_model(model, effort=params.reasoning_effort, provider=provider)
     return {"modelId": model, "deferred": False}
 
 

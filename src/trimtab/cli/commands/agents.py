@@ -1,0 +1,31 @@
+"""`trimtab agents`: list, add and remove custom agents."""
+
+from trimtab.contracts.errors import UsageError
+
+HELP = "list, add or remove custom agents"
+USAGE = """\
+Usage: trimtab agents [list] [--json] [-C DIR]
+       trimtab agents add FILE [--project]   copy an agent's file for yourself, or into this
+                                             repository
+       trimtab agents remove NAME            delete one of yours (or --project)"""
+
+
+def run(argv: list[str]) -> int:
+    from trimtab.cli.customizations.arguments import read_arguments
+    from trimtab.cli.customizations.files import add_file, remove_file
+    from trimtab.cli.customizations.show import print_entries, survey_here
+
+    if "--help" in argv or "-h" in argv:
+        print(USAGE)
+        return 0
+    given = read_arguments(argv, USAGE, switches=("--project",))
+    match given.words:
+        case [] | ["list"]:
+            print_entries(survey_here(given), kinds=("agent",), as_json=given.json)
+        case ["add", path]:
+            print(f"Added {add_file(path, 'agents', given)}.")
+        case ["remove", name]:
+            print(f"Removed {remove_file(name, 'agents', given)}.")
+        case _:
+            raise UsageError(f"`trimtab agents {' '.join(argv)}` is not known.\n{USAGE}")
+    return 0

@@ -1,0 +1,98 @@
+"""Reads and changes the MCP servers of the person."""
+
+import os
+from typing import Any
+
+import msgspec
+
+from trimtab.cli.customizations.arguments import Given
+from trimtab.config.edit import change_field, read_object
+from trimtab.config.paths import find_home
+from trimtab.contracts.customization import McpServer
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.text import neutralise
+from trimtab.runtime.options import SessionOptions
+from trimtab.runtime.overview import gather
+
+KEY = "mcpServers"
+
+
+def show_server(name: str, given: Given) -> None:
+    """One server as it would be used, secrets masked unless they are asked for."""
+    servers = gather(os.environ, SessionOptions(cwd=given.cwd)).servers.servers
+    if name not in servers:
+        raise UsageError(f"There is no MCP server {name!r}; see `trimtab mcp`.")
+    shown = describe_server(servers[name], secrets="--show-secrets" in given.switches)
+    if given.json:
+        print(msgspec.json.format(msgspec.json.encode(shown), indent=2).decode())
+        return
+    for field, value in shown.items():
+        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        print(neutralise(f"{field:<14} {text}"))
+
+
+def describe_server(server: McpServer, *, secrets: bool) -> dict[str, Any]:
+    """The fields that are set. Values of variables and headers may be secrets."""
+    shown = {
+        name: value
+        for name, value in msgspec.to_builtins(server).items()
+        if value not in ("", None, [], {}, ())
+    }
+    for field in () if secrets else ("env", "headers"):
+        if field in shown:
+            shown[field] = dict.fromkeys(shown[field], "******")
+    return shown
+
+
+def add_server(name: str, target: str, args: list[str], given: Given) -> str:
+    """Write a server into the user's file; returns that file. An old one is not replaced."""
+    path = _path()
+    servers = _servers(path)
+    if name in servers:
+        raise UsageError(f"There is an MCP server {name!r} already; remove it first.")
+    transport = given.values.get("--transport")
+    if transport is None:
+        transport = "http" if target.startswith(("http://", "https://")) else "stdio"
+    if transport == "stdio":
+        entry: dict[str, Any] = {"type": "local", "command": target, "args": args}
+        entry["env"] = _pairs(given.lists.get("--env", []), "=", "--env KEY=VALUE")
+    elif transport in ("http", "sse"):
+        entry = {"type": transport, "url": target}
+        entry["headers"] = _pairs(given.lists.get("--header", []), ":", "--header 'Name: value'")
+    else:
+        raise UsageError(f"--transport is stdio, http or sse, not {transport!r}; choose one.")
+    entry["tools"] = (given.values.get("--tools") or "*").split(",")
+    if timeout := given.values.get("--timeout"):
+        if not timeout.isdigit():
+            raise UsageError(f"--timeout needs a number of milliseconds, not {timeout!r}.")
+        entry["timeout"] = int(timeout)
+    change_field(path, KEY, {**servers, name: {k: v for k, v in entry.items() if v != {}}})
+    return path
+
+
+def remove_server(name: str) -> str:
+    path = _path()
+    servers = _servers(path)
+    if name not in servers:
+        raise UsageError(f"There is no MCP server {name!r} in {path}; see `trimtab mcp`.")
+    change_field(path, KEY, {key: value for key, value in servers.items() if key != name})
+    return path
+
+
+def _path() -> str:
+    return os.path.join(find_home(os.environ).config, "mcp-config.json")
+
+
+def _servers(path: str) -> dict[str, Any]:
+    servers = read_object(path).get(KEY)
+    return servers if isinstance(servers, dict) else {}
+
+
+def _pairs(texts: list[str], separator: str, form: str) -> dict[str, str]:
+    pairs = {}
+    for text in texts:
+        key, found, value = text.partition(separator)
+        if not found or not key.strip():
+            raise UsageError(f"{text!r} is not of the form {form}; correct it.")
+        pairs[key.strip()] = value.strip()
+    return pairs

@@ -1,0 +1,159 @@
+"""What `trimtab undo`, `redo` and `rewind` share: arguments, preview, outcome."""
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from trimtab.cli.preview import describe
+from trimtab.contracts.errors import TrimtabError, UsageError
+from trimtab.runtime.past import Mode, Past, Plan, Rewound, Wish, find_session, open_past
+
+if TYPE_CHECKING:
+    import argparse
+
+CONFLICT = 1
+"""The exit code when something could not be taken back."""
+
+
+def run(action: str, argv: list[str]) -> int:
+    """Do what one of the three commands says; returns the exit code."""
+    try:
+        args = build_parser(action).parse_args(argv)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 2
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
+    try:
+        session_id = find_session(os.environ, args.session, os.getcwd())
+        with open_past(os.environ, session_id) as past:
+            return rewind(past, args) if action == "rewind" else take_back(past, action, args)
+    except TrimtabError as error:
+        if not args.json:
+            raise
+        print_json({"error": {"message": error.message, "exitCode": error.exit_code}})
+        return error.exit_code
+
+
+def take_back(past: Past, action: str, args: "argparse.Namespace") -> int:
+    files = tuple(_absolute(path) for path in args.file or ())
+    wish = Wish(turn=args.turn, files=files, hunk=args.hunk)
+    if args.hunk is not None and len(files) != 1:
+        raise UsageError("--hunk needs one file; name it with --file.")
+    plan = past.history.plan_redo(wish) if action == "redo" else past.history.plan_undo(wish)
+    if not args.preview:
+        plan = past.history.apply(plan)
+        past.write_index()
+    return show(past, plan, args)
+
+
+def rewind(past: Past, args: "argparse.Namespace") -> int:
+    if args.turn is None:
+        for point in past.points():
+            text = " ".join(point.text.split())[:70]
+            print(f"{point.turn:>4}  {point.timestamp[:19]}  {text}")
+        return 0
+    mode: Mode = "conversation" if args.conversation else "files" if args.files else "both"
+    if args.preview:
+        if mode == "conversation":
+            raise UsageError("--conversation changes no files, so there is nothing to preview.")
+        return show(past, past.history.plan_undo(Wish(turn=args.turn, since=True)), args)
+    rewound = past.rewind(args.turn, mode)
+    past.write_index()
+    return show_rewound(past, rewound, args)
+
+
+def show_rewound(past: Past, rewound: Rewound, args: "argparse.Namespace") -> int:
+    if rewound.plan is not None:
+        return show(past, rewound.plan, args, removed=rewound.events_removed)
+    if args.json:
+        print_json({"session": past.folder.id, "eventsRemoved": rewound.events_removed})
+    else:
+        print(f"Went back to before turn {args.turn}: {rewound.events_removed} events set aside.")
+    return 0
+
+
+def show(past: Past, plan: Plan, args: "argparse.Namespace", removed: int = 0) -> int:
+    code = CONFLICT if plan.problems else 0
+    if args.json:
+        print_json(document(past, plan, args, removed))
+        return code
+    lines = list(describe(plan, past.history, diffs=args.preview or args.diff))
+    for line in lines:
+        print(line)
+    done = sum(one.is_needed for one in plan.files)
+    for line in summary(plan, done, args, removed):
+        print(line)
+    return code
+
+
+def summary(plan: Plan, done: int, args: "argparse.Namespace", removed: int) -> Iterator[str]:
+    files = f"{done} path" + ("" if done == 1 else "s")
+    if args.preview:
+        yield f"{plan.action} of turn {plan.turn} would change {files}; nothing has been changed."
+    else:
+        yield f"{plan.action} of turn {plan.turn}: {files} changed."
+    if removed:
+        yield f"{removed} events of the conversation were set aside."
+    if plan.problems:
+        count = len(plan.problems)
+        yield f"{count} with conflicts stayed as they are: settle them by hand, or undo more."
+    if not args.preview and done and plan.action != "redo":
+        yield "Take that back with: trimtab redo"
+
+
+def document(past: Past, plan: Plan, args: "argparse.Namespace", removed: int) -> dict[str, Any]:
+    return {
+        "session": past.folder.id,
+        "action": plan.action,
+        "turn": plan.turn,
+        "preview": bool(args.preview),
+        "eventsRemoved": removed,
+        "changed": [one.path for one in plan.files if one.is_needed],
+        "conflicts": [{"path": one.path, "reason": one.problem} for one in plan.problems],
+        "leftAlone": list(plan.left),
+    }
+
+
+def print_json(document: dict[str, Any]) -> None:
+    import json
+
+    print(json.dumps(document))
+
+
+def build_parser(action: str) -> "argparse.ArgumentParser":
+    import argparse
+
+    parser = argparse.ArgumentParser(prog=f"trimtab {action}", description=ABOUT[action])
+    parser.add_argument(
+        "session", nargs="?", metavar="SESSION", help="id or name; else the last one of this folder"
+    )
+    parser.add_argument("--turn", type=int, metavar="N", help="which turn, counted from 1")
+    parser.add_argument(
+        "--preview", "--dry-run", action="store_true", help="show the diff, change nothing"
+    )
+    parser.add_argument("--diff", action="store_true", help="show the diff of what is done")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    if action == "rewind":
+        what = parser.add_mutually_exclusive_group()
+        what.add_argument("--conversation", action="store_true", help="only the conversation")
+        what.add_argument("--files", action="store_true", help="only the files")
+        what.add_argument("--both", action="store_true", help="both (what is done anyway)")
+    else:
+        parser.add_argument("--file", action="append", metavar="PATH", help="only this file")
+        parser.add_argument("--hunk", type=int, metavar="N", help="only this hunk of the file")
+    return parser
+
+
+ABOUT = {
+    "undo": "Take back what a turn did to files, shell commands included. Exit code 1: conflicts.",
+    "redo": "Take back the last undo or rewind of files. Exit code 1: conflicts.",
+    "rewind": "Go back to before a turn, in conversation and files. Without --turn: list them.",
+}
+
+
+def _absolute(path: str) -> str:
+    """The path as it is recorded: its folder without links, its own name as it is."""
+    folder, name = os.path.split(os.path.abspath(path))
+    return os.path.join(os.path.realpath(folder), name)

@@ -1,0 +1,166 @@
+"""Turns what was found into entries of the one view over all customizations."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from trimtab.config.feature_flags import Flag
+from trimtab.config.settings import Setting
+from trimtab.contracts.customization import (
+    Customization,
+    FoundAgents,
+    FoundInstructions,
+    FoundSkills,
+    Kind,
+    Problem,
+    Shadowed,
+    Source,
+)
+from trimtab.contracts.hooks import FoundHooks
+from trimtab.customize.mcp_servers import FoundServers
+from trimtab.customize.places import Places
+
+MERGED = "files with the same text are one instruction"
+
+
+def view_instructions(found: FoundInstructions, places: Places) -> Iterable[Customization]:
+    for one in found.instructions:
+        for index, path in enumerate(one.paths):
+            yield Customization(
+                name=places.shorten(path),
+                kind="instruction",
+                source=one.source,
+                file=path,
+                scope=", ".join(one.globs) or "always",
+                description=one.description,
+                overridden_by=places.shorten(one.paths[0]) if index else "",
+                why=MERGED if index else "",
+                prompt="" if index or one.globs else one.text,
+            )
+
+
+def view_skills(found: FoundSkills) -> Iterable[Customization]:
+    for skill in found.skills.values():
+        yield Customization(
+            name=skill.name,
+            kind="command" if skill.is_command else "skill",
+            source="plugin" if skill.plugin else skill.source,
+            file=skill.path,
+            scope=_callers(skill.user_invocable, skill.model_invocable, f"/{skill.name}"),
+            description=skill.description,
+            enabled=skill.enabled,
+            prompt=f"- {skill.name}: {skill.description}"
+            if skill.enabled and skill.model_invocable
+            else "",
+        )
+    yield from _view_shadowed(found.shadowed, "skill")
+
+
+def view_agents(found: FoundAgents) -> Iterable[Customization]:
+    for agent in found.agents.values():
+        yield Customization(
+            name=agent.name,
+            kind="agent",
+            source="plugin" if agent.plugin else agent.source,
+            file=agent.path,
+            scope=_callers(agent.user_invocable, agent.model_invocable, f"--agent {agent.name}"),
+            description=agent.description,
+        )
+    yield from _view_shadowed(found.shadowed, "agent")
+
+
+def view_servers(found: FoundServers) -> Iterable[Customization]:
+    for server in found.servers.values():
+        yield Customization(
+            name=server.name,
+            kind="mcp-server",
+            source=server.source,
+            file=server.file,
+            description=server.url or " ".join((server.command, *server.args)),
+            enabled=server.enabled,
+        )
+    yield from _view_shadowed(found.shadowed, "mcp-server")
+
+
+def view_hooks(found: FoundHooks) -> Iterable[Customization]:
+    sources: dict[str, Source] = {"policy": "environment", "user": "user", "plugin": "plugin"}
+    for hook in found.entries:
+        yield Customization(
+            name=hook.event,
+            kind="hook",
+            source=sources.get(hook.origin, "repository"),
+            file=hook.file,
+            line=hook.line,
+            scope=hook.matcher or "always",
+            description=hook.command or hook.url or " ".join(hook.argv) or hook.prompt,
+        )
+
+
+def view_settings(settings: Sequence[Setting]) -> Iterable[Customization]:
+    for setting in settings:
+        yield Customization(
+            name=setting.key,
+            kind="setting",
+            source="user" if setting.level == "user" else "repository",
+            file=setting.file,
+            scope=setting.level,
+            description=_shorten(str(setting.value)),
+            overridden_by=f"the {setting.overridden_by} settings" if setting.overridden_by else "",
+            why="local wins over repository, repository over user" if setting.overridden_by else "",
+        )
+
+
+def view_flags(flags: Iterable[Flag]) -> Iterable[Customization]:
+    """Feature flags that something turned on or off; defaults are no customization."""
+    for flag in flags:
+        if not flag.decided_by.startswith("tier "):
+            by_file = "/" in flag.decided_by
+            yield Customization(
+                name=f"feature_flags.{flag.name}",
+                kind="setting",
+                source="user" if by_file else "environment",
+                file=flag.decided_by if by_file else "",
+                description=f"{flag.tier}, by {flag.decided_by}",
+                enabled=flag.enabled,
+            )
+
+
+def attach_problems(
+    entries: Iterable[Customization], problems: Iterable[Problem]
+) -> tuple[list[Customization], list[Problem]]:
+    """Problems at the entry of their file, and those whose file gave none or several."""
+    viewed = list(entries)
+    entries_of: dict[str, int] = {}
+    for entry in viewed:
+        entries_of[entry.file] = entries_of.get(entry.file, 0) + 1
+    waiting: dict[str, list[Problem]] = {}
+    for problem in problems:
+        waiting.setdefault(problem.file, []).append(problem)
+    attached = []
+    for entry in viewed:
+        found = waiting.pop(entry.file, ()) if entries_of[entry.file] == 1 else ()
+        attached.append(msgspec.structs.replace(entry, problems=tuple(found)) if found else entry)
+    return attached, [problem for rest in waiting.values() for problem in rest]
+
+
+def _view_shadowed(shadowed: Iterable[Shadowed], kind: Kind) -> Iterable[Customization]:
+    for one in shadowed:
+        yield Customization(
+            name=one.name,
+            kind=kind,
+            source=one.source,
+            file=one.path,
+            overridden_by=one.by,
+            why=one.why,
+        )
+
+
+def _callers(person: bool, model: bool, call: str) -> str:
+    who = [call] if person else []
+    if model:
+        who.append("the model")
+    return " or ".join(who) or "nobody"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 80 else text[:79] + "…"

@@ -1,0 +1,104 @@
+"""The one view over everything that customizes a session in a folder."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from trimtab.config.feature_flags import resolve_flags
+from trimtab.config.paths import find_home
+from trimtab.contracts.customization import Customization, Kind, Problem
+from trimtab.customize.hook_files import find_hooks
+from trimtab.customize.view import (
+    attach_problems,
+    view_agents,
+    view_flags,
+    view_hooks,
+    view_instructions,
+    view_servers,
+    view_settings,
+    view_skills,
+)
+from trimtab.runtime.customizations import Customizations
+from trimtab.runtime.options import SessionOptions
+from trimtab.runtime.surroundings import look_around
+
+ORDER: tuple[Kind, ...] = (
+    "instruction",
+    "skill",
+    "command",
+    "agent",
+    "mcp-server",
+    "hook",
+    "plugin",
+    "setting",
+)
+
+
+class Overview(msgspec.Struct, frozen=True):
+    """Every entry, and by kind the problems of files that gave none."""
+
+    entries: list[Customization]
+    problems: dict[Kind, list[Problem]]
+    trusted: bool
+
+    def find(self, name: str) -> list[Customization]:
+        """Entries by name, or by the end of their file's path."""
+        wanted = name.removeprefix("/")
+        return [
+            entry
+            for entry in self.entries
+            if wanted in (entry.name, entry.file) or entry.file.endswith("/" + wanted)
+        ]
+
+
+def survey(env: Mapping[str, str], options: SessionOptions) -> Overview:
+    """What a session with these options would load, and what it would leave out and why."""
+    loaded = gather(env, options)
+    overview = _build(loaded, env, trusted=loaded.trusted)
+    if loaded.trusted:
+        return overview
+    everything = gather(env, options)
+    everything.trusted = True
+    seen = {(one.kind, one.name, one.file) for one in overview.entries}
+    untrusted = [
+        msgspec.structs.replace(one, trusted=False, overridden_by="", why="")
+        for one in _build(everything, env, trusted=False).entries
+        if (one.kind, one.name, one.file) not in seen
+    ]
+    entries = sorted((*overview.entries, *untrusted), key=_place)
+    return msgspec.structs.replace(overview, entries=entries)
+
+
+def _place(entry: Customization) -> int:
+    return ORDER.index(entry.kind)
+
+
+def gather(env: Mapping[str, str], options: SessionOptions) -> Customizations:
+    """The customizations of a session in a folder, without the session."""
+    return Customizations(find_home(env), env, look_around(options.cwd), options)
+
+
+def _build(found: Customizations, env: Mapping[str, str], *, trusted: bool) -> Overview:
+    hooks = find_hooks(found.places.home, found.places.root if found.trusted else None)
+    flags = resolve_flags(found.places.home, env).values()
+    parts: tuple[tuple[Kind, Iterable[Customization], Iterable[Problem]], ...] = (
+        (
+            "instruction",
+            view_instructions(found.instructions, found.places),
+            found.instructions.problems,
+        ),
+        ("skill", view_skills(found.skills), found.skills.problems),
+        ("agent", view_agents(found.agents), found.agents.problems),
+        ("mcp-server", view_servers(found.servers), found.servers.problems),
+        ("hook", view_hooks(hooks), hooks.problems),
+        ("setting", view_settings(found.settings.entries), found.settings.problems),
+        ("setting", view_flags(flags), ()),
+    )
+    entries: list[Customization] = []
+    problems: dict[Kind, list[Problem]] = {}
+    for kind, viewed, wrong in parts:
+        attached, rest = attach_problems(viewed, wrong)
+        entries += attached
+        if rest:
+            problems[kind] = rest
+    return Overview(sorted(entries, key=_place), problems, trusted)

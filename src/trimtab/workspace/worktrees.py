@@ -1,0 +1,162 @@
+"""Git worktrees of ours: made, found again, and removed when nothing would be lost."""
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import msgspec
+
+from trimtab.contracts.errors import UsageError
+from trimtab.workspace.git import Git, GitError
+
+MARKER = "trimtab.json"
+"""Stands in the administrative folder of each worktree that we made."""
+INCLUDE = ".worktreeinclude"
+COPIED_FILES = 2000
+COPIED_BYTES = 200 * 1024 * 1024
+
+
+class Worktree(msgspec.Struct, frozen=True, kw_only=True):
+    """A worktree made for a session. `commit` is where its branch began."""
+
+    name: str
+    path: str
+    branch: str
+    repository: str
+    commit: str
+    session: str
+    created: bool = False
+    uncommitted: int = 0
+    """How many changed paths of the person's checkout are not in it."""
+
+
+def make_worktree(cwd: str, name: str, session: str) -> Worktree:
+    """The worktree of this name, made from HEAD if it is not there. Raises `UsageError`."""
+    repository = find_repository(cwd)
+    git = Git(repository)
+    check_name(git, name)
+    path = os.path.join(f"{repository}.worktrees", name)
+    if os.path.lexists(path):
+        found = read_marker(path)
+        if found is None:
+            raise UsageError(f"{path} exists and was not made by trimtab; choose another name.")
+        return found
+    commit = git.attempt("rev-parse", "--verify", "-q", "HEAD")
+    if commit is None:
+        raise UsageError(f"{repository} has no commit yet, so no worktree can begin; commit first.")
+    branch = f"trimtab/{name}"
+    changed = len((git.attempt("status", "--porcelain") or "").splitlines())
+    try:
+        git.run("worktree", "add", "-q", "-b", branch, path, commit)
+    except GitError as error:
+        raise UsageError(f"The worktree cannot be made ({error}); choose another name.") from error
+    made = Worktree(
+        name=name,
+        path=path,
+        branch=branch,
+        repository=repository,
+        commit=commit,
+        session=session,
+        created=True,
+        uncommitted=changed,
+    )
+    write_marker(made)
+    copy_included(repository, path)
+    return made
+
+
+def find_repository(cwd: str) -> str:
+    """The main checkout of the repository around a folder; also from inside another worktree."""
+    git = Git(cwd)
+    common = git.attempt("rev-parse", "--path-format=absolute", "--git-common-dir")
+    if common is None:
+        raise UsageError(f"{cwd} is in no git repository; run git init, or leave --worktree out.")
+    if os.path.basename(common) != ".git":
+        raise UsageError(f"{common} is a bare repository; work in a checkout of it.")
+    return os.path.dirname(os.path.realpath(common))
+
+
+def check_name(git: Git, name: str) -> None:
+    valid = git.attempt("check-ref-format", "--branch", f"trimtab/{name}")
+    if valid is None or "/" in name or name.startswith((".", "-")):
+        raise UsageError(f"{name!r} cannot name a worktree; use letters, digits, '-' and '_'.")
+
+
+def write_marker(worktree: Worktree) -> None:
+    folder = Git(worktree.path).run("rev-parse", "--absolute-git-dir")
+    with open(os.path.join(folder, MARKER), "wb") as file:
+        file.write(msgspec.json.encode(msgspec.structs.replace(worktree, created=False)))
+
+
+def read_marker(path: str) -> Worktree | None:
+    """The worktree at a path, if it is one of ours."""
+    folder = Git(path).attempt("rev-parse", "--absolute-git-dir") if os.path.isdir(path) else None
+    if folder is None:
+        return None
+    try:
+        with open(os.path.join(folder, MARKER), "rb") as file:
+            return msgspec.json.decode(file.read(), type=Worktree)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def list_worktrees(cwd: str) -> list[Worktree]:
+    """Those of the repository around a folder that we made."""
+    listed = Git(find_repository(cwd)).run("worktree", "list", "--porcelain", "-z").split("\0")
+    paths = [line.removeprefix("worktree ") for line in listed if line.startswith("worktree ")]
+    return [found for path in paths if (found := read_marker(path)) is not None]
+
+
+def reasons_to_keep(worktree: Worktree) -> Iterator[str]:
+    """What would be lost if it were removed."""
+    git = Git(worktree.path)
+    if changed := git.run("status", "--porcelain").splitlines():
+        yield f"it has {len(changed)} uncommitted changes"
+    tip = git.run("rev-parse", "HEAD")
+    holders = git.run("for-each-ref", "--format=%(refname)", f"--contains={tip}").splitlines()
+    own = (f"refs/heads/{worktree.branch}", "refs/trimtab/")
+    if tip != worktree.commit and not [ref for ref in holders if not ref.startswith(own)]:
+        yield f"the commits of {worktree.branch} are on no other branch; merge or push it"
+
+
+def remove_worktree(worktree: Worktree) -> None:
+    """Remove the folder and its branch. Raises `UsageError` if that would lose anything."""
+    for reason in reasons_to_keep(worktree):
+        raise UsageError(f"{worktree.name} stays: {reason}, then try again.")
+    git = Git(worktree.repository)
+    try:
+        # Files git ignores are lost with it: that is what `--force` is for, nothing else is left.
+        git.run("worktree", "remove", "--force", worktree.path)
+    except GitError as error:
+        raise UsageError(f"{worktree.path} cannot be removed ({error}); look at it.") from error
+    git.attempt("branch", "-D", worktree.branch)
+
+
+def copy_included(repository: str, path: str) -> None:
+    """Copy untracked files that `.worktreeinclude` names, such as `.env`, up to a bound."""
+    include = os.path.join(repository, INCLUDE)
+    if not os.path.isfile(include):
+        return
+    listed = Git(repository).output("ls-files", "-z", "--others", "--ignored", "-X", include)
+    room = COPIED_BYTES
+    for name in [os.fsdecode(name) for name in listed.split(b"\0") if name][:COPIED_FILES]:
+        source, target = os.path.join(repository, name), os.path.join(path, name)
+        if os.path.islink(source) or not os.path.isfile(source) or os.path.lexists(target):
+            continue
+        room -= os.path.getsize(source)
+        if room < 0:
+            return
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        shutil.copy2(source, target)
+
+
+def describe_result(worktree: Worktree) -> str:
+    """What became of the work, in a sentence or two."""
+    git = Git(worktree.path)
+    stat = git.attempt("diff", "--shortstat", worktree.commit) or "nothing changed"
+    untracked = (git.attempt("ls-files", "--others", "--exclude-standard") or "").splitlines()
+    more = f", {len(untracked)} new files not committed" if untracked else ""
+    return (
+        f"The work is on branch {worktree.branch} in {worktree.path}: {stat.strip()}{more}. "
+        f"See it with: git diff {worktree.commit[:12]}...{worktree.branch}"
+    )

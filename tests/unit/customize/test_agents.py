@@ -1,0 +1,123 @@
+"""Custom agents: fields, priorities, and the ones that come with the program."""
+
+from pathlib import Path
+
+import pytest
+
+from customizekit import places_in, write
+from trimtab.contracts.customization import FoundAgents
+from trimtab.customize.agents import find_agents, map_tools
+from trimtab.customize.folders import agent_folders
+
+ROWS = [
+    ("repo/.github/agents", "repository", "project"),
+    ("repo/.claude/agents", "claude", "project"),
+    ("home/.copilot/agents", "user", "user"),
+    ("home/.github/agents", "user", "user"),
+    ("home/.claude/agents", "claude", "user"),
+]
+WHOLE = """---
+name: The Planner
+displayName: Planner
+description: Plans
+tools: Read, Bash(git log:*), mcp-server/tool
+model: [first-model, second-model]
+modelPolicy: required
+reasoningEffort: high
+mcp-servers:
+  db:
+    command: npx
+skills: [one, two]
+infer: false
+user-invocable: true
+include-custom-instructions: true
+hooks:
+  preToolUse: []
+---
+Plan in {{cwd}}.
+"""
+
+
+def find(folder: Path) -> FoundAgents:
+    return find_agents(agent_folders(places_in(folder)), builtin=False)
+
+
+@pytest.mark.parametrize(("name", "source", "origin"), ROWS)
+@pytest.mark.parametrize("suffix", [".md", ".agent.md"])
+def test_an_agent_of_every_row_is_found(
+    tmp_path: Path, name: str, source: str, origin: str, suffix: str
+) -> None:
+    path = write(tmp_path / name / f"one{suffix}", "---\ndescription: d\n---\nBe one.\n")
+    (agent,) = find(tmp_path).agents.values()
+    assert (agent.name, agent.path, agent.source) == ("one", str(path), source)
+    assert (agent.origin, agent.prompt) == (origin, "Be one.")
+
+
+def test_every_field_is_read(tmp_path: Path) -> None:
+    write(tmp_path / "repo/.github/agents/planner.agent.md", WHOLE)
+    found = find(tmp_path)
+    agent = found.agents["planner"]
+    assert (agent.alias, agent.display_name, agent.description) == (
+        "The Planner",
+        "Planner",
+        "Plans",
+    )
+    assert agent.tools is not None
+    assert agent.tools[:2] == ("view", "bash")
+    assert agent.tools[-1] == "mcp-server/tool"
+    assert (agent.models, agent.model_policy) == (("first-model", "second-model"), "required")
+    assert agent.effort == "high"
+    assert agent.mcp_servers == {"db": {"command": "npx"}}
+    assert agent.skills == ("one", "two")
+    assert (agent.model_invocable, agent.user_invocable) == (False, True)
+    assert agent.include_instructions
+    assert agent.hooks == {"preToolUse": []}
+    assert found.problems == ()
+    assert found.find("the planner") is agent
+
+
+def test_priorities_decide_and_are_named(tmp_path: Path) -> None:
+    for name, _, _ in ROWS:
+        write(tmp_path / name / "one.md", f"plain {name}")
+        write(tmp_path / name / "one.agent.md", f"agent {name}")
+    found = find(tmp_path)
+    assert found.agents["one"].prompt == "agent repo/.github/agents"
+    assert len(found.shadowed) == 2 * len(ROWS) - 1
+    assert found.shadowed[0].why == "NAME.agent.md wins over NAME.md"
+
+
+def test_an_agent_whose_head_is_broken_is_left_out_for_it_would_have_every_tool(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path / "repo/.github/agents/bad.md", "---\ntools: [view\n---\nbody\n")
+    write(tmp_path / "repo/.github/agents/empty.md", "")
+    write(tmp_path / "repo/.github/agents/good.md", "---\ncolor: red\nmodel: sonnet\n---\nbody\n")
+    found = find(tmp_path)
+    assert list(found.agents) == ["good"]
+    assert found.agents["good"].models == ()
+    messages = [(Path(one.file).name, one.line, one.note) for one in found.problems]
+    assert messages == [
+        ("bad.md", 3, False),
+        ("empty.md", 0, False),
+        ("good.md", 2, True),
+        ("good.md", 3, True),
+    ]
+
+
+@pytest.mark.proves("AGENT-03")
+def test_the_built_in_agents_are_data_and_whole() -> None:
+    found = find_agents([])
+    assert list(found.agents) == ["code-review", "explore", "general-purpose", "research", "task"]
+    assert found.problems == ()
+    for agent in found.agents.values():
+        assert agent.source == "builtin"
+        assert agent.description
+        assert "{{cwd}}" in agent.prompt
+    assert found.agents["general-purpose"].tools is None
+    assert not {"edit", "create"} & set(found.agents["explore"].tools or ())
+
+
+def test_all_tools_stay_all_tools() -> None:
+    assert map_tools(None) is None
+    assert map_tools(["view", "*"]) is None
+    assert map_tools([]) == ()

@@ -1,0 +1,68 @@
+"""The head of a Markdown file is read as YAML reads it, with or without the parser."""
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trimtab.customize.front_matter import read_simple, split_document
+
+CHARACTERS = "abcdeABCDE0123456789 -_.,:;#'\"[]{}*&!|>%@`~/\\()?<=+tTrRuUeEyYnNoOfF\t"
+VALUES = st.text(alphabet=CHARACTERS, min_size=1, max_size=20)
+KEYS = st.from_regex(r"[A-Za-z][A-Za-z0-9_-]{0,10}", fullmatch=True)
+
+
+@given(st.lists(st.tuples(KEYS, VALUES), min_size=1, max_size=4))
+def test_what_is_read_without_the_parser_is_what_the_parser_reads(
+    pairs: list[tuple[str, str]],
+) -> None:
+    head = "\n".join(f"{key}: {value}" for key, value in pairs)
+    simple = read_simple(head)
+    if simple is not None:
+        assert simple == yaml.safe_load(head)
+
+
+@pytest.mark.parametrize("word", ["yes", "No", "TRUE", "off", "null", "words and more", "a-b/c.md"])
+def test_common_values_need_no_parser(word: str) -> None:
+    assert read_simple(f"key: {word}") == yaml.safe_load(f"key: {word}")
+
+
+def test_a_file_without_a_head_is_all_body() -> None:
+    document = split_document("# Title\n---\ntext\n", "f.md")
+    assert document.fields == {}
+    assert document.body == "# Title\n---\ntext\n"
+
+
+def test_head_and_body_are_parted_and_the_line_of_the_body_is_known() -> None:
+    document = split_document("---\na: b\nlist: [1, 2]\n---\nbody\n", "f.md")
+    assert document.fields == {"a": "b", "list": [1, 2]}
+    assert document.body == "body\n"
+    assert document.body_line == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("---\na: b\nb: [\n---\nbody\n", 4),
+        ("---\na: b\n\tb: c\n---\nbody\n", 3),
+        ("---\njust text\n---\nbody\n", 2),
+        ("---\na: b\nbody without an end\n", 1),
+        ("---\na: !!python/object:os.system {}\n---\nbody\n", 2),
+    ],
+)
+def test_a_head_that_cannot_be_read_is_one_problem_with_its_line(text: str, line: int) -> None:
+    document = split_document(text, "f.md")
+    (problem,) = document.problems
+    assert (problem.file, problem.line) == ("f.md", line)
+    assert "body" in document.body
+
+
+def test_a_head_nested_without_end_is_a_problem() -> None:
+    document = split_document("---\na: " + "[" * 5000 + "\n---\nbody\n", "f.md")
+    assert len(document.problems) == 1
+
+
+@given(st.text(max_size=200))
+def test_no_text_makes_reading_fail(text: str) -> None:
+    split_document("---\n" + text, "f.md")
+    split_document(text, "f.md")
