@@ -1,11 +1,13 @@
 """`trimtab models`, `models probe`, `net` and `--offline`, seen from outside."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from clikit import Cli, serving
+from trimtab import Runtime
 
 
 async def test_models_lists_what_can_be_used_with_limits_abilities_and_price(cli: Cli) -> None:
@@ -224,3 +226,59 @@ async def test_a_registered_model_is_used_as_its_entry_says(cli: Cli) -> None:
     events = [json.loads(line) for line in cli.logs()[0].read_text().splitlines()]
     (call,) = [event["data"] for event in events if event["type"] == "trimtab.model_call"]
     assert call["costUsd"] == call["inputTokens"]
+
+
+@pytest.mark.proves("MODEL-06")
+async def test_a_model_without_a_policy_is_not_offered_but_can_be_typed(cli: Cli) -> None:
+    models = ["shown", {"id": "hidden", "policy": None}]
+    async with serving({"replies": [{"text": "hello"}], "models": models}) as server:
+        cli.env |= {"COPILOT_GITHUB_TOKEN": "gho_0123456789", "COPILOT_API_URL": server.base_url}
+        listed = json.loads((await cli.run("models", "--json")).out)
+        outcome = await cli.ask("hi", "--model", "hidden")
+        asked = [one.json["model"] for one in server.requests if one.body]
+    (source,) = listed["sources"]
+    assert [model["choice"] for model in source["models"]] == ["copilot/shown"]
+    assert outcome.code == 0, outcome.notes
+    assert asked == ["hidden"]
+
+
+@pytest.mark.proves("MODEL-03", "MODEL-04")
+async def test_clients_are_given_models_in_the_words_of_the_service(tmp_path: Path) -> None:
+    limits = {"max_context_window_tokens": 9, "max_output_tokens": 3, "max_prompt_tokens": 6}
+    supports = {
+        "streaming": True,
+        "tool_calls": True,
+        "vision": False,
+        "structured_outputs": True,
+        "parallel_tool_calls": False,
+        "reasoning_effort": ["low", "high"],
+        "adaptive_thinking": True,
+        "max_thinking_budget": 2,
+        "min_thinking_budget": 1,
+    }
+    model = {
+        "id": "m",
+        "name": "Model M",
+        "vendor": "Acme",
+        "object": "model",
+        "version": "7",
+        "preview": True,
+        "model_picker_enabled": False,
+        "model_picker_category": "powerful",
+        "policy": {"state": "enabled", "terms": "be kind"},
+        "supported_endpoints": ["/responses"],
+        "capabilities": {
+            "type": "chat",
+            "tokenizer": "o200k_base",
+            "family": "m-family",
+            "limits": limits,
+            "supports": supports,
+        },
+    }
+    async with serving({"replies": [], "models": [model]}) as server:
+        env = {
+            "COPILOT_HOME": str(tmp_path),
+            "COPILOT_PROVIDER_BASE_URL": server.base_url,
+            "COPILOT_MODEL": "m",
+        }
+        assert await Runtime(env=env).list_models() == [model]

@@ -327,5 +327,5 @@ def test_pieces_are_those_of_the_messages_given_last(texts: list[list[str]], blo
 def test_a_request_without_a_system_message_is_still_well_formed(wire: str, count: int) -> None:
     words = [UserMessage.of(f"message {number} " * 50) for number in range(count)]
     body = sent(wire, *words, system="")
-    first = (body.get("messages") or body.get("input"))[0]
+    first = (body.get("messages") or body["input"])[0]
     assert first["role"] == "user"

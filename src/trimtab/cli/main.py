@@ -12,6 +12,7 @@ COMMANDS = {
     "customizations": "customizations",
     "demo": "demo",
     "help": "help",
+    "hooks": "hooks",
     "init": "init",
     "instructions": "instructions",
     "mcp": "mcp",

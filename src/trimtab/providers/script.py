@@ -113,7 +113,8 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     replies: tuple[Step, ...] = ()
     otherwise: Step | None = None
-    models: tuple[str, ...] = (DEFAULT_MODEL,)
+    models: tuple[str | dict[str, Any], ...] = (DEFAULT_MODEL,)
+    """Names, or objects with `id` whose fields replace the usual ones."""
 
     @classmethod
     def of(cls, value: Any, name: str = "") -> "Script":

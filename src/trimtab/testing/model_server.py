@@ -318,9 +318,10 @@ def _error_body(step: Step, wire: ServerWire) -> bytes:
 def _models(script: Script) -> bytes:
     limits = {"max_context_window_tokens": 128_000, "max_output_tokens": 16_384}
     supports = {"streaming": True, "tool_calls": True, "parallel_tool_calls": True, "vision": True}
+    named = [{"id": one} if isinstance(one, str) else one for one in script.models]
     data = [
         {
-            "id": name,
+            "id": (name := str(model.get("id"))),
             "name": name,
             "object": "model",
             "vendor": "trimtab",
@@ -336,8 +337,9 @@ def _models(script: Script) -> bytes:
                 "limits": limits,
                 "supports": supports,
             },
+            **model,
         }
-        for name in script.models
+        for model in named
     ]
     return msgspec.json.encode({"object": "list", "data": data})
 

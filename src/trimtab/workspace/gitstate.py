@@ -4,30 +4,48 @@ import os
 
 from trimtab.workspace.walk import Rows, TooLarge, look, walk
 
-NAMES = ("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "packed-refs")
-REFS = 5000
-OURS = "refs/trimtab"
+NAMES = ("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD")
+REFS = ("heads", "tags")
+MANY = 5000
+OURS = "refs/heads/trimtab/"
+"""Branches of other sessions' worktrees: they move while ours works."""
 
 
 def git_rows(root: str) -> Rows:
-    """The rows of these files, for the repository whose top `root` is; none without one."""
+    """The rows of these files, for the repository whose top `root` is; none without one.
+
+    Of a linked worktree only its own branch counts: the others belong to others.
+    """
     folder = git_folder(root)
     if folder is None:
         return {}
     common = common_folder(folder)
-    rows: Rows = {}
-    for place in {folder, common}:
-        for name in NAMES:
-            path = os.path.join(place, name)
-            if (key := look(path)) is not None:
-                rows[path] = key
+    paths = [os.path.join(folder, name) for name in NAMES]
+    if common != folder:
+        paths.append(os.path.join(common, own_branch(folder)))
+        return known(paths)
+    paths += [os.path.join(folder, name) for name in ("packed-refs", "refs/stash")]
+    starts = [os.path.join(folder, "refs", kind) for kind in REFS]
     try:
-        refs = walk([os.path.join(common, "refs")], frozenset(), REFS, float("inf"))
+        refs = walk(starts, frozenset(), MANY, float("inf"))
     except TooLarge:
-        return rows
-    ours = os.path.join(common, OURS)
-    rows |= {path: key for path, key in refs.items() if not path.startswith(ours)}
-    return rows
+        refs = {}
+    ours = os.path.join(folder, OURS)
+    return known(paths) | {path: key for path, key in refs.items() if not path.startswith(ours)}
+
+
+def known(paths: list[str]) -> Rows:
+    keys = ((path, look(path)) for path in paths)
+    return {path: key for path, key in keys if key is not None}
+
+
+def own_branch(folder: str) -> str:
+    """The ref that is checked out; a name that is no file when it is none."""
+    try:
+        with open(os.path.join(folder, "HEAD"), encoding="utf-8", errors="replace") as file:
+            return file.read(4096).removeprefix("ref:").strip()
+    except OSError:
+        return "HEAD"
 
 
 def git_folder(root: str) -> str | None:

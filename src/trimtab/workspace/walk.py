@@ -34,6 +34,10 @@ HEAVY = frozenset(
 """Names of directories whose content can be made again; they are covered last."""
 
 
+FORMAT = 0o170000
+FILES = (stat.S_IFREG, stat.S_IFLNK)
+
+
 class TooLarge(Exception):
     """The tree has more entries than may be looked at, or looking took too long."""
 
@@ -53,16 +57,22 @@ def walk(starts: list[str], skip: frozenset[str], limit: int, deadline: float) -
         with entries:
             for entry in entries:
                 try:
-                    key = key_of(entry.stat(follow_symlinks=False))
+                    found = entry.stat(follow_symlinks=False)
                 except OSError:
                     continue
-                if key is None:
-                    continue
-                if key[2] == 0:
-                    if entry.name in skip or entry.path in skip:
-                        continue
+                mode = found.st_mode
+                kind = mode & FORMAT
+                if kind in FILES:  # written out: calling `key_of` would take a quarter longer
+                    rows[entry.path] = (
+                        mode,
+                        found.st_size,
+                        found.st_ino,
+                        found.st_mtime_ns,
+                        found.st_ctime_ns,
+                    )
+                elif kind == stat.S_IFDIR and not (entry.name in skip or entry.path in skip):
+                    rows[entry.path] = mode, 0, 0, 0, 0
                     stack.append(entry.path)
-                rows[entry.path] = key
     return rows
 
 
@@ -71,7 +81,7 @@ def key_of(found: os.stat_result) -> Key | None:
     mode = found.st_mode
     if stat.S_ISDIR(mode):
         return mode, 0, 0, 0, 0
-    if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
+    if mode & FORMAT in FILES:
         return mode, found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
     return None
 

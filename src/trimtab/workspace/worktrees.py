@@ -111,7 +111,7 @@ def reasons_to_keep(worktree: Worktree) -> Iterator[str]:
     """What would be lost if it were removed."""
     git = Git(worktree.path)
     if changed := git.run("status", "--porcelain").splitlines():
-        yield f"it has {len(changed)} uncommitted changes"
+        yield f"it has {len(changed)} uncommitted changes; commit or discard them"
     tip = git.run("rev-parse", "HEAD")
     holders = git.run("for-each-ref", "--format=%(refname)", f"--contains={tip}").splitlines()
     own = (f"refs/heads/{worktree.branch}", "refs/trimtab/")
@@ -151,12 +151,12 @@ def copy_included(repository: str, path: str) -> None:
 
 
 def describe_result(worktree: Worktree) -> str:
-    """What became of the work, in a sentence or two."""
+    """What became of the work, in a sentence."""
     git = Git(worktree.path)
     stat = git.attempt("diff", "--shortstat", worktree.commit) or "nothing changed"
     untracked = (git.attempt("ls-files", "--others", "--exclude-standard") or "").splitlines()
     more = f", {len(untracked)} new files not committed" if untracked else ""
     return (
-        f"The work is on branch {worktree.branch} in {worktree.path}: {stat.strip()}{more}. "
-        f"See it with: git diff {worktree.commit[:12]}...{worktree.branch}"
+        f"The work is on branch {worktree.branch}: {stat.strip()}{more}; "
+        f"see git diff {worktree.commit[:12]}...{worktree.branch}"
     )
