@@ -12,6 +12,7 @@ from typing import Any
 
 from connect import bare_ms, connect_ms
 from measure import Spent, TimedServer, install, installed_mb, spawn, turns
+from snapshots import LIMIT, SIZES, snapshot_ms
 
 FLOOR = Path(__file__).with_name("floor.py")
 SHELL: dict[str, Any] = {"name": "bash", "arguments": {"command": "true", "description": "nothing"}}
@@ -168,6 +169,11 @@ async def main() -> None:
     await server.stop()
     report.row("installed, MB", installed_mb(venv), limit=80)
     measure_log(report)
+    for size in SIZES:
+        first, again, floor = snapshot_ms(size)
+        report.row(f"first snapshot of {size:,} files, ms", first)
+        limit = LIMIT if size == SIZES[-1] else None
+        report.row(f"snapshot of {size:,} unchanged files, ms", again, floor, limit)
     print("\nmissed: " + (", ".join(report.missed) or "nothing"))
 
 

@@ -16,7 +16,10 @@ sys.path[:0] = [str(ROOT / "tests")]
 
 KILLS = 1000
 EDITS = 50_000
+UNDOS = 10_000
+WRITERS = 16
 ABORTS = 40
+RUNS = 1000
 
 
 def say(promise: int, what: str, figure: str, *, ok: bool) -> bool:
@@ -69,18 +72,20 @@ def tests(promise: int, what: str, *selection: str) -> bool:
     return say(promise, what, figure, ok=result.returncode == 0)
 
 
-def edits() -> bool:
-    """Promise 2: random edits in every newline style and encoding."""
-    program = ROOT / "tests" / "properties" / "edit_cases.py"
+def cases(promise: int, program: str, count: int, what: str) -> bool:
+    """A program of `tests/properties` that says in its last line what it found."""
+    path = ROOT / "tests" / "properties" / program
     result = subprocess.run(
-        [sys.executable, program, str(EDITS)], capture_output=True, text=True, check=False
+        [sys.executable, path, str(count)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tests")},
     )
-    return say(
-        2,
-        f"{EDITS:,} random edits, bytes outside the hunk",
-        result.stdout.strip()[-34:],
-        ok=result.returncode == 0,
-    )
+    lines = result.stdout.strip().split("\n")
+    if result.returncode:
+        print(result.stdout[-1000:], result.stderr[-1000:])
+    return say(promise, what, lines[-1][:34], ok=result.returncode == 0)
 
 
 async def aborts() -> bool:
@@ -121,7 +126,12 @@ async def main() -> int:
             "230 MB / 74,000 events listed, opened, shown",
             "tests/behaviour/test_sessions_big_log.py",
         ),
-        edits,
+        lambda: cases(2, "edit_cases.py", EDITS, f"{EDITS:,} random edits, bytes outside the hunk"),
+        lambda: cases(
+            2, "undo_cases.py", UNDOS, f"{UNDOS:,} undo cases: agent, shell, person, others"
+        ),
+        lambda: cases(2, "worktree_writers.py", WRITERS, f"{WRITERS} writers in worktrees, kills"),
+        lambda: cases(3, "limit_cases.py", RUNS, f"{RUNS:,} misbehaving models against limits"),
         lambda: tests(5, "injected failures x output x stdin", "tests/e2e/test_failures.py"),
         aborts,
     ]

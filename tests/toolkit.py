@@ -24,6 +24,7 @@ class Bench:
         self.call_id = "call_1"
         self.output_limit = 20 * 1024
         self.hard_limit = 256 * 1024
+        self.command_env: dict[str, str] = {}
         self.root = root / "work"
         self.root.mkdir()
         self.files = str(root / "files")

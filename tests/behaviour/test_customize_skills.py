@@ -205,3 +205,25 @@ async def test_an_agent_for_other_agents_cannot_be_chosen(cli: Cli) -> None:
     outcome = await cli.run("-p", "hi", "--agent", "inner")
     assert outcome.code == 2
     assert "is for other agents only" in outcome.notes
+
+
+@pytest.mark.proves("MCP-08")
+async def test_configured_servers_are_listed_with_source_and_why_they_cannot_be_used(
+    cli: Cli,
+) -> None:
+    write(cli.home / "mcp-config.json", '{"mcpServers": {"mine": {"command": "x"}}}')
+    write(cli.cwd / ".mcp.json", '{"mcpServers": {"theirs": {"url": "https://x"}}}')
+    flag = '{"mcpServers": {"flagged": {"command": "y"}}}'
+    async with serving([{"text": "a"}, {"text": "b"}]) as server:
+        trusted = await cli.use(server).ask("hi", "--additional-mcp-config", flag, env=TRUST)
+        outcome = await cli.ask("hi")
+    listed = {one["name"]: one for one in trusted.of("session.mcp_servers_loaded")[-1]["servers"]}
+    assert {name: one["source"] for name, one in listed.items()} == {
+        "mine": "user",
+        "theirs": "workspace",
+        "flagged": "user",
+    }
+    assert listed["mine"]["status"] == "failed"
+    assert "not part of this version" in listed["mine"]["error"]
+    names = [one["name"] for one in outcome.of("session.mcp_servers_loaded")[-1]["servers"]]
+    assert names == ["mine"]

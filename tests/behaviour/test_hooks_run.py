@@ -23,9 +23,7 @@ async def touch(cli: Cli, hooks: dict[str, Any], *args: str, where: str = "user"
     write_hooks(cli, hooks, where)
     async with serving([{"tools": [bash("touch made")]}, DONE, *[DONE] * 12]) as server:
         cli.use(server)
-        outcome = await cli.ask("go", *args)
-        outcome.server_requests = server.usage.requests
-        return outcome
+        return await cli.ask("go", *args)
 
 
 @pytest.mark.proves("HOOK-01", "HOOK-02", "HOOK-06", "HOOK-07")
@@ -176,7 +174,7 @@ async def test_an_error_hook_hears_of_a_model_that_fails(cli: Cli) -> None:
 
 async def test_a_stop_hook_sends_the_agent_back_eight_times_and_no_more(cli: Cli) -> None:
     outcome = await touch(cli, {"agentStop": [saying({"decision": "block", "reason": "more"})]})
-    assert outcome.server_requests == 10
+    assert outcome.result["usage"]["modelCalls"] == 10
     assert outcome.code == 3
     assert outcome.of("session.warning")[-1]["warningType"] == "agent_stop_block_limit"
     actives = [
@@ -272,3 +270,19 @@ async def test_what_a_hook_leaves_running_is_gone_and_not_waited_for(cli: Cli) -
     assert (cli.cwd / "made").exists()
     pid = (Path(cli.env["HOME"]) / "pid").read_text().strip()
     assert not is_alive(int(pid))
+
+
+async def test_notification_and_compaction_hooks_hear_of_what_happens(cli: Cli) -> None:
+    hooks = {
+        "notification": [keeping("notification") | {"matcher": "permission_prompt"}],
+        "preCompact": [keeping("compaction") | {"matcher": "manual"}],
+    }
+    write_hooks(cli, hooks, "user")
+    async with serving(
+        [{"tools": [bash("touch made")]}, DONE, DONE, {"text": "A summary."}]
+    ) as server:
+        cli.use(server)
+        await cli.run("-p", "go", "--output-format", "json")
+        assert "touch made" in kept(cli, "notification")["message"]
+        await cli.run("-p", "/compact", "--continue", "--output-format", "json")
+    assert kept(cli, "compaction")["trigger"] == "manual"

@@ -294,6 +294,13 @@ FLAGS: tuple[Flag, ...] = (
         help="More MCP servers, as JSON or @FILE; they win over all others. May be repeated.",
     ),
     Flag(
+        names=("--plugin-dir",),
+        group="customization",
+        kind="list",
+        metavar="DIR",
+        help="Use the plugin in DIR in this session. May be repeated.",
+    ),
+    Flag(
         names=("--no-custom-instructions",),
         group="customization",
         help="Load no AGENTS.md or other instruction files.",

@@ -64,7 +64,12 @@ def find_customizations(values: Values, cwd: str) -> CustomizationOptions:
     for text in texts:
         if text.startswith("@") and not os.path.isfile(os.path.join(cwd, text[1:])):
             raise UsageError(f"--additional-mcp-config {text} names no file; give one that exists.")
-    return CustomizationOptions(agent=values.get("agent"), mcp_config=texts)
+    named = map(os.path.expanduser, values.get("plugin_dir", []))
+    plugins = tuple(os.path.join(cwd, name) for name in named)
+    for folder in plugins:
+        if not os.path.isdir(folder):
+            raise UsageError(f"--plugin-dir {folder} is no directory; name one that exists.")
+    return CustomizationOptions(agent=values.get("agent"), mcp_config=texts, plugin_dirs=plugins)
 
 
 def find_cwd(values: Values) -> str:

@@ -22,6 +22,7 @@ COMMANDS = {
     "net": "net",
     "redo": "redo",
     "rewind": "rewind",
+    "plugins": "plugins",
     "schema": "schema",
     "sessions": "sessions",
     "undo": "undo",

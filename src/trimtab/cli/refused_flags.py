@@ -12,7 +12,6 @@ REFUSED: "tuple[tuple[str, Kind, str], ...]" = (
     ("--connect", "optional", "remote sessions need GitHub's service; use --resume"),
     ("--remote", "switch", "remote steering needs GitHub's service; leave it out"),
     ("--acp", "switch", LATER),
-    ("--plugin-dir", "list", LATER),
     ("--disable-mcp-server", "list", LATER),
     ("--add-github-mcp-tool", "list", LATER),
     ("--add-github-mcp-toolset", "list", LATER),

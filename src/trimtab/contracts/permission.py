@@ -45,6 +45,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     allow: tuple[Rule, ...] = ()
     ask: tuple[Rule, ...] = ()
     deny: tuple[Rule, ...] = ()
+    git_programs: str = ""
+    """The setting, if any, by which git would start programs in this repository."""
     client_judges: bool = False
     """Whether a client is asked about everything that no rule decides, harmless or not."""
 
@@ -55,15 +57,17 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     reason: str
     rule: Rule | None = None
+    harmless: bool = False
+    """Whether it is allowed only because it is known to change nothing."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody said to a permission question, in the protocol's words.
 
     `kind` is approve-once, approve-for-session, approve-for-location, approve-permanently, reject,
-    deny-by-hook or user-not-available; `feedback` are a person's words for the model. `approval` narrows or
-    widens what is remembered (`{"kind": "commands", "commandIdentifiers": […]}` and the like);
-    without it the request decides.
+    deny-by-hook or user-not-available; `feedback` are a person's words for the model. `approval`
+    narrows or widens what is remembered (`{"kind": "commands", "commandIdentifiers": […]}` and the
+    like); without it the request decides.
     """
 
     kind: str

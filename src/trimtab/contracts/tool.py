@@ -80,6 +80,11 @@ class ToolContext(Protocol):
         """Bytes no result may exceed, even when asked for: half of what a prompt may have."""
         ...
 
+    @property
+    def command_env(self) -> Mapping[str, str]:
+        """Variables for the commands of this call, besides the usual ones."""
+        ...
+
     def progress(self, text: str) -> None:
         """Show output while the call runs."""
         ...

@@ -1,6 +1,6 @@
 """The place an agent works in, as tools see it: files, search, processes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -50,7 +50,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """A shell command to start.
 
     `background` gives it a standard input that stays open; `terminal` a pseudo-terminal; `detached`
-    lets it outlive the session.
+    lets it outlive the session. `env` are variables it gets besides the usual ones.
     """
 
     text: str
@@ -59,6 +59,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     background: bool = False
     detached: bool = False
     terminal: bool = False
+    env: Mapping[str, str] = {}
 
 
 class CommandState(msgspec.Struct, frozen=True, kw_only=True):

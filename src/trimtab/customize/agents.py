@@ -147,7 +147,9 @@ def _enter(
 
 
 def _files(folder: str, problems: list[Problem]) -> list[str]:
-    """The Markdown files of a folder, `*.agent.md` before the others."""
+    """The Markdown files of a folder, `*.agent.md` before the others; a file is its own."""
+    if os.path.isfile(folder):
+        return [folder]
     listing = Listing(folder)
     if listing.problem:
         problems.append(listing.problem)

@@ -126,7 +126,8 @@ def fingerprint(entry: HookEntry, root: str) -> str:
     """What a hook does, as a digest: the entry, and the scripts of the repository it names."""
     import hashlib
 
-    described = msgspec.structs.replace(entry, file="", line=0)
+    folder = os.path.relpath(os.path.join(root, entry.folder), root)
+    described = msgspec.structs.replace(entry, file="", line=0, folder=folder)
     digest = hashlib.sha256(msgspec.json.encode(described, order="sorted"))
     for script in _scripts(entry, root):
         with open(script, "rb") as file:
@@ -139,10 +140,11 @@ def _scripts(entry: HookEntry, root: str) -> Iterable[str]:
     import re
 
     text = " ".join((entry.command, entry.powershell, *entry.argv))
+    text = re.sub(r"\$\{?CLAUDE_PROJECT_DIR\}?/", "", re.sub("[\"']", "", text))
     folder, real_root = os.path.join(root, entry.folder), os.path.realpath(root)
-    for word in dict.fromkeys(re.split(r"[\s\"'`;&|<>(){}=]+", text)):
+    for word in dict.fromkeys(re.split(r"[\s`;&|<>(){}=]+", text)):
         for base in (folder, root):
-            path = os.path.realpath(os.path.join(base, word.replace("$CLAUDE_PROJECT_DIR", root)))
+            path = os.path.realpath(os.path.join(base, word))
             below = path.startswith(real_root + os.sep)
             if word and below and os.path.isfile(path) and _is_program(path):
                 yield path

@@ -20,6 +20,7 @@ TYPES: Mapping[str, Literal["local", "http", "sse"]] = {
     "streamableHttp": "http",
     "sse": "sse",
 }
+PLUGIN_VARIABLES = ("PLUGIN_ROOT", "COPILOT_PLUGIN_ROOT", "CLAUDE_PLUGIN_ROOT")
 FILTERS = ("hidden_characters", "markdown", "none")
 EXTRA = (
     "deferTools",
@@ -81,12 +82,13 @@ _KNOWN = frozenset(
 
 
 class ServerFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that may name servers, under one of some keys."""
+    """A file that may name servers, under one of some keys; `content` if it was read already."""
 
     path: str
     source: Source
     keys: tuple[str, ...] = ("mcpServers", "servers")
-    plugin: str = ""
+    content: Any = None
+    plugin_root: str = ""
 
 
 class FoundServers(msgspec.Struct, frozen=True):
@@ -152,6 +154,9 @@ class _Search:
         self.problems: list[Problem] = []
 
     def read_file(self, file: ServerFile) -> None:
+        if file.content is not None:
+            self._enter_all(file.content, file)
+            return
         text, problems = read_text(file.path, 16 * 1024 * 1024)
         self.problems += problems
         if not text.strip():
@@ -207,7 +212,8 @@ class _Search:
         if token := entry.get("bearer_token_env_var"):
             headers = entry.get("http_headers") or {}
             entry = {**entry, "http_headers": {**headers, "Authorization": f"Bearer ${{{token}}}"}}
-        expansion = Expansion(self._places.env, self._places.root)
+        env = {**self._places.env, **dict.fromkeys(PLUGIN_VARIABLES, file.plugin_root)}
+        expansion = Expansion(env if file.plugin_root else self._places.env, self._places.root)
         values: dict[str, Any] = {key: expansion.fill(value) for key, value in entry.items()}
         for variable in expansion.missing:
             note(f"the variable {variable} is not set", effect=True)

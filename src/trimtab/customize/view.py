@@ -19,6 +19,7 @@ from trimtab.contracts.customization import (
 from trimtab.contracts.hooks import FoundHooks
 from trimtab.customize.mcp_servers import FoundServers
 from trimtab.customize.places import Places
+from trimtab.customize.plugins import Plugin
 
 MERGED = "files with the same text are one instruction"
 
@@ -80,6 +81,18 @@ def view_servers(found: FoundServers) -> Iterable[Customization]:
             enabled=server.enabled,
         )
     yield from _view_shadowed(found.shadowed, "mcp-server")
+
+
+def view_plugins(plugins: Iterable[Plugin]) -> Iterable[Customization]:
+    for plugin in plugins:
+        yield Customization(
+            name=plugin.name,
+            kind="plugin",
+            source="flag" if plugin.by_flag else "plugin",
+            file=plugin.file,
+            description=f"{plugin.version} {plugin.description}".strip(),
+            enabled=plugin.enabled,
+        )
 
 
 def view_hooks(found: FoundHooks) -> Iterable[Customization]:

@@ -27,6 +27,8 @@ _SUBJECTS = {
 }
 """What a matcher is compared with, where it is not the tool's name."""
 
+_FOR_FILES = frozenset(("permissionRequest", "preCompact", "notification"))
+
 _CHANGES = {
     "modifiedPrompt": "prompt",
     "modifiedTransformedPrompt": "transformedPrompt",
@@ -57,8 +59,8 @@ class ClientHook:
         self._port = port
 
     def applies(self, event: str, payload: JsonObject) -> bool:
-        # Permission questions reach a client as such; it needs no hook to answer them.
-        return event != "permissionRequest" and self._port.wanted
+        # Clients get questions and events as such; they need no hook to hear of them.
+        return event not in _FOR_FILES and self._port.wanted
 
     def shape(self, event: str, payload: JsonObject) -> JsonObject:
         if "toolArgs" not in payload:
@@ -114,6 +116,10 @@ class HookCaller:
         self._session = session
         self._cwd = cwd
         self._hooks = hooks
+
+    def listens(self, event: str) -> bool:
+        """Whether any hook may want to hear of an event."""
+        return any(hook.applies(event, {}) for hook in self._hooks)
 
     async def call(self, event: str, **given: Any) -> JsonObject:
         """What the hooks of an event say together; empty if they say nothing."""

@@ -73,7 +73,7 @@ class Hooks(Processor):
             pending = msgspec.structs.replace(pending, args=args)
         if decision in ("allow", "ask"):
             pending = msgspec.structs.replace(pending, hook_verdict=decision)
-        _tell_model(run, output)
+        tell_model(run, output)
         return pending
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
@@ -90,7 +90,7 @@ class Hooks(Processor):
             output = await self._caller.call("postToolUse", **given, toolResult=shown)
             result = self._modified(result, output)
         remark(run, output)
-        _tell_model(run, output)
+        tell_model(run, output)
         return result
 
     async def on_request_error(self, run: Run, error: ModelError, attempt: int) -> bool:
@@ -144,7 +144,7 @@ class StartHooks(Processor):
                 "sessionStart", source=self._source, initialPrompt=prompt.text
             )
             remark(run, output)
-            _tell_model(run, output)
+            tell_model(run, output)
         return prompt
 
 
@@ -230,7 +230,7 @@ def _withdraw(run: Run, prompt: Prompt, output: JsonObject) -> None:
     run.session.emit(PromptWithdrawn(message_id=prompt.id, reason=reason))
 
 
-def _tell_model(run: Run, output: JsonObject) -> None:
+def tell_model(run: Run, output: JsonObject) -> None:
     """Context of a hook for the model; it stands after the results of the calls that are open."""
     if isinstance(context := output.get("additionalContext"), str) and context:
         run.session.emit(UserMessage(content=context, source="hook"))

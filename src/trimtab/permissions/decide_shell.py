@@ -142,7 +142,10 @@ def _judge_commands(analysis: Analysis, policy: Policy) -> Decision:
     if used:
         named = ", ".join(dict.fromkeys(map(str, used)))
         return Decision(verdict="allow", reason=f"Allowed by {named}.", rule=used[0])
-    return Decision(verdict="allow", reason="It only reads, inside the workspace.")
+    if policy.git_programs and any(found.base.startswith("git ") for found in required):
+        reason = f"The setting {policy.git_programs} of this repository makes git start a program."
+        return Decision(verdict="ask", reason=reason)
+    return Decision(verdict="allow", reason="It only reads, inside the workspace.", harmless=True)
 
 
 def _find_rule(found: Found, policy: Policy) -> Rule | None:

@@ -50,6 +50,8 @@ class Permissions(Processor):
         self._ask = ask
         self._keeper = keeper
         self._hook = hook
+        self.harmless: set[str] = set()
+        """Calls that were allowed only because they are known to change nothing."""
 
     @property
     def policy(self) -> Policy:
@@ -71,6 +73,8 @@ class Permissions(Processor):
             elif decision.verdict == "deny":
                 refusal = self._deny(run, pending, access, decision)
             else:
+                if decision.harmless:
+                    self.harmless.add(pending.call.id)
                 continue
             if refusal is not None:
                 return refusal

@@ -52,8 +52,9 @@ class Service:
         try:
             async with aclosing(self._exchange(request)) as exchange:
                 async for item in exchange:
+                    # Who has the reply asks for no more: nothing after this line need run.
+                    ok = True if isinstance(item, Reply) else None
                     yield item
-            ok = True
         except ModelError as error:
             ok, pause = error.category not in FAILURES, error.retry_after or 0.0
             if error.category == "not_found":

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -33,10 +34,12 @@ from trimtab.providers.meter import ContextMeter
 from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.approvals import KeptApprovals, find_location
 from trimtab.runtime.customizations import Customizations
+from trimtab.runtime.git_caution import find_git_programs
 from trimtab.runtime.models import Chosen
 from trimtab.runtime.options import Client, LargeOutput, SessionOptions
 from trimtab.runtime.recorded import RecordedWorkspace
 from trimtab.runtime.recorder import Recorder
+from trimtab.runtime.rule_files import FileRules
 from trimtab.runtime.surroundings import Surroundings, temp_folder
 from trimtab.runtime.toolset import choose_tools
 from trimtab.session.folder import SessionFolder
@@ -70,6 +73,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     customizations: Customizations | None = None
     resumed: bool = False
     trust: "FolderTrust | None" = None
+    rules: FileRules = FileRules()
     hooks: "HookCaller | None" = None
 
     @property
@@ -88,6 +92,7 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     files: str
     output_limit: int
     hard_limit: int
+    command_env: Mapping[str, str] = {}
 
     def progress(self, text: str) -> None:
         from trimtab.contracts.events.tool import ToolExecutionPartialResult
@@ -114,6 +119,7 @@ def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Cli
             files=options.large_output.folder or place.folder.files,
             output_limit=min(longest, half),
             hard_limit=half,
+            command_env=find_command_env(run, place, call_id),
         )
 
     run = Run(
@@ -134,9 +140,11 @@ def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Cli
         mode=options.mode,
     )
     if place.hooks is not None:
+        from trimtab.hooks.listener import HookListener
         from trimtab.hooks.processor import end_hook
 
         run.before_idle = end_hook(place.hooks, run)
+        place.session.subscribe(HookListener(place.hooks, run).on_event)
     if options.worktree is not None:
         from trimtab.runtime.checkpoints import use_worktree
 
@@ -185,6 +193,15 @@ def build_customized(place: Place, options: SessionOptions) -> list[Processor]:
     if options.instructions == "load":
         processors.append(DiscoveredInstructions(custom.touch, custom.render))
     return processors
+
+
+def find_command_env(run: Run, place: Place, call_id: str) -> Mapping[str, str]:
+    """The variables of a call's commands: git is kept from doing more than nobody was asked."""
+    if not any(isinstance(one, Permissions) and call_id in one.harmless for one in run.processors):
+        return {}
+    from trimtab.runtime.git_caution import cautious_variables
+
+    return cautious_variables(place.workspace.child_env)
 
 
 def build_hooks(place: Place) -> tuple[list[Processor], list[Processor], list[Processor]]:
@@ -314,6 +331,8 @@ def build_policy(place: Place, options: SessionOptions) -> Policy:
         allow_all_paths=chosen.allow_all_paths,
         allow_all_urls=chosen.allow_all_urls,
         allow_destructive=chosen.allow_destructive,
-        allow=read_rules(chosen.allow),
-        deny=read_rules(chosen.deny),
+        git_programs=find_git_programs(options.cwd),
+        allow=(*read_rules(chosen.allow), *place.rules.allow),
+        ask=place.rules.ask,
+        deny=(*read_rules(chosen.deny), *place.rules.deny),
     )

@@ -198,8 +198,8 @@ class Controls:
         if not self._told_model and self._client.judges:
             self._told_model = True
             session.emit(SessionModelChange(new_model=run.options.model, cause="initial"))
-        session.emit(SessionMcpServersLoaded(servers=[]))
         if self.place.customizations is None:
+            session.emit(SessionMcpServersLoaded(servers=[]))
             session.emit(SessionSkillsLoaded(skills=[]))
         else:
             for told in self.place.customizations.announcements():

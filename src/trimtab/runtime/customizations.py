@@ -14,13 +14,18 @@ from trimtab.contracts.customization import (
     FoundInstructions,
     FoundSkills,
     Instruction,
+    McpServer,
     Problem,
     Skill,
 )
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import EventData
 from trimtab.contracts.events.session import SessionWarning
-from trimtab.contracts.events.setup import SessionCustomAgentsUpdated, SessionSkillsLoaded
+from trimtab.contracts.events.setup import (
+    SessionCustomAgentsUpdated,
+    SessionMcpServersLoaded,
+    SessionSkillsLoaded,
+)
 from trimtab.customize.folders import (
     SKILLS_VARIABLE,
     agent_folders,
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
     from trimtab.config.settings import Settings
     from trimtab.customize.instructions import Touched
     from trimtab.customize.mcp_servers import FoundServers
+    from trimtab.customize.plugins import Plugin
 
 SETTINGS_FILES = ("settings.json", "settings.local.json")
 ALWAYS_OFFERED = ("task_complete", "ask_user", "exit_plan_mode")
@@ -91,6 +97,22 @@ class Customizations:
         return Settings(self._home, self.places.root if self.trusted else None)
 
     @cached_property
+    def all_plugins(self) -> "tuple[Plugin, ...]":
+        """Installed plugins and those a flag names, disabled ones too."""
+        wanted = self._options.customize
+        installed = os.path.join(self._home.config, "installed-plugins")
+        if not wanted.plugin_dirs and not (wanted.discover and os.path.isdir(installed)):
+            return ()
+        from trimtab.customize.plugins import find_plugins
+
+        return find_plugins(self._home, wanted.plugin_dirs)
+
+    @property
+    def plugins(self) -> "list[Plugin]":
+        """Those that are used."""
+        return [plugin for plugin in self.all_plugins if plugin.enabled]
+
+    @cached_property
     def instructions(self) -> FoundInstructions:
         if self._options.instructions == "skip":
             return FoundInstructions()
@@ -110,13 +132,14 @@ class Customizations:
         if wanted.discover:
             more = settings.get("skillDirectories", list[str], [])
             folders += skill_folders(places)
+            folders += [folder for plugin in self.plugins for folder in plugin.skill_folders]
             folders += named_folders(places, (*places.directories(SKILLS_VARIABLE), *more))
             folders += command_folders(places)
         ignored = settings.get("ignoredSkillsLocations", list[str], [])
         folders = [
             one
             for one in folders
-            if places.shorten(one.path) not in ignored and os.path.isdir(one.path)
+            if places.shorten(one.path) not in ignored and os.path.exists(one.path)
         ]
         if not folders:
             return FoundSkills()
@@ -130,7 +153,8 @@ class Customizations:
         """Those on disk and those that come with the program; parses all of them."""
         from trimtab.customize.agents import find_agents
 
-        return find_agents(agent_folders(self.places))
+        extra = [folder for plugin in self.plugins for folder in plugin.agent_folders]
+        return find_agents([*agent_folders(self.places), *extra])
 
     @cached_property
     def servers(self) -> "FoundServers":
@@ -139,6 +163,7 @@ class Customizations:
 
         disabled = self.settings.get("disabledMcpServers", list[str], [])
         files = server_files(self.places) if self._options.customize.discover else []
+        files += [file for plugin in self.plugins for file in plugin.servers]
         return find_servers(files, self.places, self._options.customize.mcp_config, disabled)
 
     def find_skill(self, name: str) -> Skill | None:
@@ -213,7 +238,10 @@ class Customizations:
     def announcements(self) -> list[EventData]:
         """What the session has, in events; problems are told once."""
         events: list[EventData] = [
-            SessionSkillsLoaded(skills=[describe_skill(one) for one in self.skills.skills.values()])
+            SessionMcpServersLoaded(servers=self._describe_servers()),
+            SessionSkillsLoaded(
+                skills=[describe_skill(one) for one in self.skills.skills.values()]
+            ),
         ]
         if self.agent is not None or self._has_agent_files():
             events.append(
@@ -238,7 +266,20 @@ class Customizations:
 
         return Touched(self.places, self.instructions)
 
+    def _describe_servers(self) -> list[dict[str, object]]:
+        """The configured servers. Files are parsed only where one of ours is there."""
+        places = self.places
+        own = [os.path.join(places.home.config, "mcp-config.json")]
+        if self.trusted:
+            names = (".mcp.json", ".github/mcp.json", ".vscode/mcp.json")
+            own += [os.path.join(folder, n) for folder in (places.root, places.cwd) for n in names]
+        if not self._options.customize.mcp_config and not any(map(os.path.exists, own)):
+            return []
+        return [describe_server(one) for one in self.servers.servers.values()]
+
     def _has_agent_files(self) -> bool:
+        if any(plugin.agents for plugin in self.plugins):
+            return True
         return any(os.path.isdir(folder.path) for folder in agent_folders(self.places))
 
     def _warn(self, problems: tuple[Problem, ...]) -> SessionWarning | None:
@@ -265,6 +306,20 @@ def describe_skill(skill: Skill) -> dict[str, object]:
     if skill.argument_hint:
         described["argumentHint"] = skill.argument_hint
     return described
+
+
+_SERVER_SOURCES = {"repository": "workspace", "plugin": "plugin"}
+NOT_CONNECTED = "connecting to MCP servers is not part of this version yet"
+
+
+def describe_server(server: McpServer) -> dict[str, object]:
+    """A server as `session.mcp_servers_loaded` describes it."""
+    described: dict[str, object] = {
+        "name": server.name,
+        "status": "failed" if server.enabled else "disabled",
+        "source": _SERVER_SOURCES.get(server.source, "user"),
+    }
+    return described | {"error": NOT_CONNECTED} if server.enabled else described
 
 
 def describe_agent(agent: AgentDefinition) -> dict[str, object]:

@@ -25,7 +25,11 @@ async def set_up_hooks(
 ) -> tuple["HookCaller | None", tuple[str, ...]]:
     """Who calls the hooks of a session, None if it has none; and the prompts that start it."""
     entries: Sequence[HookEntry] = ()
-    if place.home is not None and place.trust is not None and _may_have(place.home, place.trust):
+    if (
+        place.home is not None
+        and place.trust is not None
+        and (_plugin_roots(place) or _may_have(place.home, place.trust))
+    ):
         found = await find_session_hooks(place.home, place.trust, place)
         entries = found.entries
         for problem in found.problems:
@@ -42,6 +46,11 @@ async def set_up_hooks(
         hooks.append(ClientHook(client.hooks))
     prompts = tuple(entry.prompt for entry in entries if entry.type == "prompt")
     return HookCaller(place.session, options.cwd, hooks), prompts
+
+
+def _plugin_roots(place: "Place") -> list[str]:
+    """The folders of the plugins in use: a person installed them, so they are trusted."""
+    return [one.root for one in place.customizations.plugins] if place.customizations else []
 
 
 def _may_have(home: "Home", trust: "FolderTrust") -> bool:
@@ -61,7 +70,8 @@ async def find_session_hooks(home: "Home", trust: "FolderTrust", place: "Place")
     """The hooks that may run; those of the folder only as far as it is trusted."""
     from trimtab.customize.hook_files import find_hooks, fingerprint
 
-    found = find_hooks(home, trust.root if trust.allows("hooks") else None, policy=POLICY)
+    repository = trust.root if trust.allows("hooks") else None
+    found = find_hooks(home, repository, plugins=_plugin_roots(place), policy=POLICY)
     mine = [entry for entry in found.entries if entry.origin == "repository"]
     digests = [(_name(entry, trust.root), fingerprint(entry, trust.root)) for entry in mine]
     admitted = await trust.admit(place.session, "hooks", digests)

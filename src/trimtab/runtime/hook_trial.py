@@ -39,6 +39,11 @@ SAMPLES: dict[str, JsonObject] = {
     },
     "postToolUseFailure": {**_CALL, "error": "No such file or directory"},
     "agentStop": {"transcriptPath": "", "stopReason": "end_turn", "stop_hook_active": False},
+    "preCompact": {"trigger": "manual", "customInstructions": ""},
+    "notification": {
+        "notification_type": "permission_prompt",
+        "message": "Permission is needed: touch file",
+    },
     "errorOccurred": {
         "error": {"message": "The service did not answer.", "name": "ModelError"},
         "errorContext": "model_call",

@@ -82,6 +82,8 @@ class CustomizationOptions(msgspec.Struct, frozen=True, kw_only=True):
     organization_instructions: str = ""
     mcp_config: tuple[str, ...] = ()
     """JSON, or `@` and the path of a file."""
+    plugin_dirs: tuple[str, ...] = ()
+    """Folders of plugins to use in this session."""
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):

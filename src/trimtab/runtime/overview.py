@@ -14,6 +14,7 @@ from trimtab.customize.view import (
     view_flags,
     view_hooks,
     view_instructions,
+    view_plugins,
     view_servers,
     view_settings,
     view_skills,
@@ -79,7 +80,9 @@ def gather(env: Mapping[str, str], options: SessionOptions) -> Customizations:
 
 
 def _build(found: Customizations, env: Mapping[str, str], *, trusted: bool) -> Overview:
-    hooks = find_hooks(found.places.home, found.places.root if found.trusted else None)
+    repository = found.places.root if found.trusted else None
+    roots = [plugin.root for plugin in found.plugins]
+    hooks = find_hooks(found.places.home, repository, plugins=roots)
     flags = resolve_flags(found.places.home, env).values()
     parts: tuple[tuple[Kind, Iterable[Customization], Iterable[Problem]], ...] = (
         (
@@ -91,6 +94,11 @@ def _build(found: Customizations, env: Mapping[str, str], *, trusted: bool) -> O
         ("agent", view_agents(found.agents), found.agents.problems),
         ("mcp-server", view_servers(found.servers), found.servers.problems),
         ("hook", view_hooks(hooks), hooks.problems),
+        (
+            "plugin",
+            view_plugins(found.all_plugins),
+            [problem for plugin in found.all_plugins for problem in plugin.problems],
+        ),
         ("setting", view_settings(found.settings.entries), found.settings.problems),
         ("setting", view_flags(flags), ()),
     )

@@ -1,5 +1,6 @@
 """Opens a session that nobody runs, to go back in it: undo, redo, rewind."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -7,6 +8,7 @@ from trimtab.config.paths import find_home
 from trimtab.contracts.changes import Change
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.changes import WorkspaceChanged
+from trimtab.runtime.recorder import Marker, open_snapshot
 from trimtab.runtime.rewind import Mode, Point, Rewound, find_point, list_points, rewind
 from trimtab.runtime.undo import FileHistory, FilePlan, Plan, Wish
 from trimtab.session.changes import build_event
@@ -38,6 +40,7 @@ class Past:
         self._session = session
         self._store = BlobStore(folder.blobs)
         self.history = FileHistory(folder.events, self._store, self._record)
+        self._find_interrupted()
 
     def points(self) -> list[Point]:
         return list_points(self.folder.events)
@@ -48,6 +51,23 @@ class Past:
 
     def write_index(self) -> None:
         write_index(self.folder, self._store)
+
+    def _find_interrupted(self) -> None:
+        """What a command did that was running when the session was killed."""
+        marker = Marker(self.folder.path)
+        interrupted = marker.read()
+        if interrupted is None:
+            return
+        cwd = str(self.folder.read_metadata().get("cwd", ""))
+        snapshot = open_snapshot(cwd, os.path.expanduser("~"), self.folder, self._store)
+        if cwd and snapshot.recall() and (changes := snapshot.refresh()):
+            call_id, detail = interrupted
+            said = WorkspaceChanged(
+                reason="interrupted", count=0, tool_call_id=call_id, detail=detail
+            )
+            self._record(said, changes)
+        snapshot.close()
+        marker.clear()
 
     def _record(self, said: WorkspaceChanged, changes: Sequence[Change]) -> None:
         self._session.emit(build_event(said, changes, self._store))

@@ -34,6 +34,35 @@ class Reason:
 PERSON = Reason("person")
 
 
+class Marker:
+    """A file that is there while something of unknown effect runs: after a kill it tells what."""
+
+    def __init__(self, folder: str) -> None:
+        self._path = os.path.join(folder, "snapshot.open")
+
+    def set(self, call_id: str | None, detail: str | None) -> None:
+        with suppress(OSError):
+            fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(fd, msgspec.json.encode((call_id, detail)))
+            finally:
+                os.close(fd)
+
+    def clear(self) -> None:
+        with suppress(OSError):
+            os.unlink(self._path)
+
+    def read(self) -> tuple[str | None, str | None] | None:
+        """The call that was interrupted, and its command; None if none was."""
+        try:
+            with open(self._path, "rb") as file:
+                return msgspec.json.decode(file.read(), type=tuple[str | None, str | None])
+        except OSError:
+            return None
+        except msgspec.DecodeError:
+            return None, None
+
+
 class Recorder(Processor):
     """What one session does to files. Nothing is read or kept before something may change.
 
@@ -57,6 +86,7 @@ class Recorder(Processor):
         self._open: dict[str, Reason] = {}
         self._background: dict[str, Reason] = {}
         self._last: dict[str, FileState] = {}
+        self._marker = Marker(folder.path)
         self._store: BlobStore | None = None
         self._snapshot: Snapshot | None = None
         self._said: Coverage | None = None
@@ -73,6 +103,7 @@ class Recorder(Processor):
         """Something of unknown effect is about to start."""
         await self._look(PERSON)
         self._open[reason.call_id or ""] = reason
+        self._marker.set(reason.call_id, reason.detail)
 
     async def end(self, reason: Reason) -> None:
         """It has ended: what has changed since is its doing."""
@@ -84,6 +115,8 @@ class Recorder(Processor):
             raise
         finally:
             self._open.pop(reason.call_id or "", None)
+            if not self._open:
+                self._marker.clear()
 
     async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt | None:
         self._open.clear()  # what was interrupted will not report its end
@@ -137,6 +170,8 @@ class Recorder(Processor):
         """Leave the list of changes for other tools, if there were any."""
         if self._store is None:
             return
+        if self._snapshot is not None:
+            self._snapshot.close()
         if self._recorded:
             from trimtab.session.index import write_index
 
@@ -151,7 +186,11 @@ class Recorder(Processor):
 
     async def _look(self, reason: Reason) -> None:
         if self._snapshot is None:
-            self._snapshot = self._first_snapshot()
+            self._snapshot = open_snapshot(
+                self._workspace.root, self._workspace.resolve("~"), self._folder, self.store
+            )
+            if self._snapshot.recall() and (interrupted := self._marker.read()) is not None:
+                reason = Reason("interrupted", *interrupted)
         snapshot, changes = self._snapshot, list[Change]()
         async with self._turn:
             try:
@@ -159,16 +198,6 @@ class Recorder(Processor):
             finally:
                 self._say_coverage(snapshot.coverage)
                 self._report(changes, reason)
-
-    def _first_snapshot(self) -> "Snapshot":
-        from trimtab.workspace.snapshots import Snapshot
-
-        home = os.path.realpath(self._workspace.resolve("~"))
-        forbidden = (home, *parents(home))
-        sessions = os.path.dirname(os.path.realpath(self._folder.path))
-        logs = os.path.join(os.path.dirname(sessions), "logs")
-        top = find_top(self._workspace.root, forbidden)
-        return Snapshot(top, self.store, forbidden=forbidden, skipped=(sessions, logs))
 
     def _report(self, changes: Sequence[Change], reason: Reason) -> None:
         # A tool may have written, and reported, while the tree was looked at.
@@ -235,6 +264,23 @@ def is_foreign(run: Run, pending: PendingCall) -> bool:
     return any(
         access.kind in ("custom-tool", "mcp") and access.mutates
         for access in pending.tool.access(pending.args, ctx)
+    )
+
+
+def open_snapshot(root: str, home: str, folder: SessionFolder, store: "BlobStore") -> "Snapshot":
+    """The snapshot of the workspace around a folder, as far as it may be looked at."""
+    from trimtab.workspace.journal import NAME
+    from trimtab.workspace.snapshots import Snapshot
+
+    forbidden = (os.path.realpath(home), *parents(os.path.realpath(home)))
+    sessions = os.path.dirname(os.path.realpath(folder.path))
+    logs = os.path.join(os.path.dirname(sessions), "logs")
+    return Snapshot(
+        find_top(root, forbidden),
+        store,
+        forbidden=forbidden,
+        skipped=(sessions, logs),
+        journal=os.path.join(folder.path, NAME),
     )
 
 

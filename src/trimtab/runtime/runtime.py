@@ -26,6 +26,7 @@ from trimtab.runtime.limits import apply_limits, check_limits
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.models import LOCAL, Chosen, ModelChooser, RoleModels
 from trimtab.runtime.options import Client, SessionOptions
+from trimtab.runtime.rule_files import load_rules
 from trimtab.runtime.surroundings import look_around
 from trimtab.session.folder import SessionFolder
 from trimtab.session.masking import EventMask
@@ -180,6 +181,8 @@ class Runtime:
         """Find the hooks of a session and say what was left out, then open it."""
         if place.trust is not None:
             place.trust.report(place.session)
+            rules = await load_rules(self.home, place.trust, place.session)
+            place = msgspec.structs.replace(place, rules=rules)
         hooks, prompts = await set_up_hooks(place, options, client, self.env)
         place = msgspec.structs.replace(place, hooks=hooks)
         live = self._open(place, chosen, options, client)

@@ -18,6 +18,8 @@ from trimtab.workspace.restore import finish, restore
 from trimtab.workspace.reversal import reverse
 
 OURS = ("tool", "shell", "custom-tool")
+UNSURE = ("background", "interrupted")
+"""Nobody knows whether the session did that, so it is taken back only when it is named."""
 UNDONE = ("undo", "rewind")
 
 Record = Callable[[WorkspaceChanged, Sequence[Change]], None]
@@ -80,13 +82,15 @@ class FileHistory:
         """What taking back a turn would do. Raises `UsageError` when there is nothing to undo."""
         recorded = self.recorded()
         pending = list(_pending(recorded, named=bool(wish.files)))
+        if wish.files:
+            pending = [one for one in pending if _touches(one, wish.files)]
         if wish.turn is None and not wish.since:
             wish = msgspec.structs.replace(wish, turn=max((one.turn for one in pending), default=0))
         first = wish.turn or 0
         chosen = [one for one in pending if one.turn == first or (wish.since and one.turn > first)]
         if not chosen and not wish.since:
             raise UsageError(_nothing_to_undo(wish))
-        left = () if wish.files else _background(recorded, chosen)
+        left = () if wish.files else _unsure(recorded, chosen)
         return self._plan("rewind" if wish.since else "undo", chosen, wish, left)
 
     def plan_redo(self, wish: Wish) -> Plan:
@@ -131,10 +135,10 @@ class FileHistory:
         by_path: dict[str, list[Change]] = {}
         for one in chosen:
             for change in one.changes:
-                if not wish.files or change.place in wish.files:
+                if not wish.files or any(is_within(change.place, path) for path in wish.files):
                     by_path.setdefault(change.place, []).append(change)
         for path in wish.files:
-            if path not in by_path:
+            if not any(is_within(changed, path) for changed in by_path):
                 raise UsageError(f"{path} was not changed there; see what was: --preview.")
         files = tuple(self._plan_file(path, changes) for path, changes in by_path.items())
         # The person's own git commands move refs and the index: theirs stay, without a fuss.
@@ -189,6 +193,10 @@ class FileHistory:
         return one
 
 
+def is_within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder + "/")
+
+
 def failed(one: FilePlan, problem: str) -> FilePlan:
     """The path stays as it is, and why."""
     return msgspec.structs.replace(one, target=one.current, problem=problem)
@@ -198,7 +206,7 @@ def _pending(recorded: Sequence[Recorded], *, named: bool) -> Iterable[Recorded]
     """The session's own changes, less those that are undone already."""
     undone = _find_undone(recorded)
     for one in recorded:
-        if one.said.reason in OURS or (named and one.said.reason == "background"):
+        if one.said.reason in OURS or (named and one.said.reason in UNSURE):
             left = tuple(c for c in one.changes if (one.event_id, c.place) not in undone)
             if left:
                 yield msgspec.structs.replace(one, changes=left)
@@ -222,13 +230,17 @@ def _find_undone(recorded: Sequence[Recorded]) -> set[tuple[str, str]]:
     return undone
 
 
-def _background(recorded: Sequence[Recorded], chosen: Sequence[Recorded]) -> tuple[str, ...]:
-    """Paths that changed while a background command ran: nobody knows whether it did that."""
+def _touches(one: Recorded, files: Sequence[str]) -> bool:
+    return any(is_within(change.place, path) for change in one.changes for path in files)
+
+
+def _unsure(recorded: Sequence[Recorded], chosen: Sequence[Recorded]) -> tuple[str, ...]:
+    """Paths that changed while a command ran in the background, or around a kill."""
     turns = {one.turn for one in chosen}
     paths = {
         change.path: None
         for one in recorded
-        if one.said.reason == "background" and one.turn in turns
+        if one.said.reason in UNSURE and one.turn in turns
         for change in one.changes
     }
     return tuple(paths)

@@ -123,7 +123,11 @@ def _copy_files(source: SessionFolder, draft: SessionFolder) -> None:
         if entry.is_dir(follow_symlinks=False):
             # Blobs are named for their content and never change: a second name is enough.
             copy = _link_or_copy if entry.name == "blobs" else shutil.copy2
-            shutil.copytree(entry.path, target, symlinks=True, copy_function=copy)
+            # Another process may be writing one this moment, under a name that will be gone.
+            unfinished = shutil.ignore_patterns("*.tmp")
+            shutil.copytree(
+                entry.path, target, symlinks=True, copy_function=copy, ignore=unfinished
+            )
         elif entry.is_file(follow_symlinks=False):
             shutil.copy2(entry.path, target)
     if os.path.isfile(source.database):

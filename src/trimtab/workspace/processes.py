@@ -101,7 +101,9 @@ class LocalShells:
         self._count += 1
         saved = f"{self._files}/shell-{name}-{self._count}.txt"
         shell = Shell(shell_id, command, saved, self._ended)
-        env = {**self._env, "TERM": "xterm"} if command.terminal else self._env
+        env = {**self._env, **command.env}
+        if command.terminal:
+            env["TERM"] = "xterm"
         try:
             self.guard()
             shell.start(self._root, env)

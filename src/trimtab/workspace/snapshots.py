@@ -5,6 +5,7 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 import msgspec
 
@@ -12,7 +13,8 @@ from trimtab.contracts.changes import ABSENT, Change, FileState
 from trimtab.workspace.blobs import BlobStore, unkept_state
 from trimtab.workspace.gitstate import git_rows
 from trimtab.workspace.halves import walk_in_halves
-from trimtab.workspace.walk import HEAVY, Rows, TooLarge, look, walk
+from trimtab.workspace.journal import Journal
+from trimtab.workspace.walk import HEAVY, Key, Rows, TooLarge, look, walk
 
 ENTRIES = 400_000
 SECONDS = 5.0
@@ -46,12 +48,14 @@ class Snapshot:
         *,
         forbidden: Iterable[str] = (),
         skipped: Iterable[str] = (),
+        journal: str | None = None,
     ) -> None:
         self.coverage = Coverage()
         self.taken = False
         self._store = store
         self._forbidden = frozenset(forbidden)
         self._root = os.path.realpath(root)
+        self._journal = Journal(journal, self._root) if journal else None
         self._always = GIT | frozenset(skipped)
         self._rows: Rows = {}
         self._states: dict[str, FileState] = {}
@@ -79,6 +83,27 @@ class Snapshot:
             if collecting:
                 gc.enable()
 
+    def recall(self) -> bool:
+        """Take over what an earlier process knew, if it left anything; says whether it did."""
+        if self._journal is None or self._refuse():
+            return False
+        try:
+            for name, key, state in self._journal.read():
+                path = os.fsdecode(name)
+                if key is None or state is None:
+                    self._forget(path)
+                else:
+                    self._rows[path], self._states[path] = key, state
+        except (OSError, msgspec.DecodeError):
+            self._rows, self._states = {}, {}
+        self.taken = bool(self._rows)
+        self._racy = {path for path, state in self._states.items() if not state.is_kept}
+        return self.taken
+
+    def close(self) -> None:
+        if self._journal is not None:
+            self._journal.close()
+
     def note(self, path: str, state: FileState) -> None:
         """A path is known to be in this state now: somebody told, it was not found out."""
         if not self.taken or not self._covers(path):
@@ -89,6 +114,7 @@ class Snapshot:
         else:
             self._rows[path], self._states[path] = key, state
             self._racy.add(path)
+        self._write_down((path,))
 
     def state(self, path: str) -> FileState | None:
         """The last known state of a path; None if it is not covered."""
@@ -157,7 +183,25 @@ class Snapshot:
         waiting = [path for path in self._pending if look(path) == rows.get(path)]
         self._states.update(self._keep(waiting, deadline))
         self._measure()
+        self._write_down((*fresh, *gone, *waiting))
         return [change for change in changes if change.before != change.after]
+
+    def _write_down(self, paths: Iterable[str]) -> None:
+        if self._journal is None:
+            return
+        with suppress(
+            OSError
+        ):  # a full disk: only a kill in the middle of a command is not covered
+            # A file that could change again unseen is written down as one that has changed.
+            never: Key = (0, 0, 0, 0, 0)
+            self._journal.add(
+                (
+                    path,
+                    never if path in self._racy else self._rows.get(path),
+                    self._states.get(path),
+                )
+                for path in paths
+            )
 
     def _changed(self, path: str, after: FileState) -> Change:
         return Change.at(path, self._states.get(path, ABSENT), after)

@@ -2,6 +2,7 @@ import asyncio
 import json
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 from netkit import Listener, listening
 from trimtab.contracts.errors import AuthenticationError, ModelError
 from trimtab.contracts.messages import UserMessage
-from trimtab.contracts.provider import Delta, Reply, Request, TextDelta
+from trimtab.contracts.provider import Delta, Reply, Request, TextDelta, Waiting
 from trimtab.providers.endpoints import connect, from_environment
 from trimtab.providers.service import Service
 from trimtab.testing import ModelServer, Script
@@ -223,3 +224,22 @@ async def test_conversations_side_by_side_do_not_mix() -> None:
             texts = [message["content"] for message in json.loads(seen.body)["messages"][1:]]
             turn, conversation = divmod(number, 12)
             assert texts == [f"c{conversation}", *(f"t{one}" for one in range(turn + 1))]
+
+
+async def test_a_reply_that_is_taken_and_left_counts_as_a_success() -> None:
+    """The loop asks for nothing after the reply; failures before it are forgotten all the same."""
+    bad = {"error": {"status": 500}}
+    async with ModelServer(Script.of([bad, bad, bad, "ok"] * 3)) as server:
+        provider = service(server.base_url)
+        waits = 0
+        for _ in range(12):
+            async with aclosing(provider.stream(REQUEST)) as stream:
+                try:
+                    async for item in stream:
+                        waits += isinstance(item, Waiting)
+                        if isinstance(item, Reply):
+                            break
+                except ModelError:
+                    continue
+        await provider.aclose()
+    assert waits == 0

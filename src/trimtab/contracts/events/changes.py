@@ -7,8 +7,9 @@ from trimtab.contracts.events.envelope import EventData
 class WorkspaceChanged(EventData, type="trimtab.workspace_changed"):
     """Files that became something else, and the reason: enough to take it back.
 
-    `reason` is tool, shell, custom-tool, background (a command that goes on was running), person
-    (anybody but this session), undo, redo or rewind. `detail` is the tool's name or the command.
+    `reason` is tool, shell, custom-tool, background (a command that goes on was running),
+    interrupted (the session was killed around then), person (anybody but this session), undo, redo
+    or rewind. `detail` is the tool's name or the command.
     A long list is in the blob `list_digest`, and `count` says how long it is. `undoes` names the
     events that an undo or redo took back; `partial` the paths for which it did so only in part.
     """

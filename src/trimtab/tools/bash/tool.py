@@ -48,6 +48,7 @@ class Bash:
             background=detached or args.get("mode") == "async",
             detached=detached,
             terminal=bool(args.get("pty")) and not detached,
+            env=ctx.command_env,
         )
         wait = seconds(args.get("initial_wait", INITIAL_WAIT))
         try:

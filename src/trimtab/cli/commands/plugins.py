@@ -1,0 +1,71 @@
+"""`trimtab plugins`: install, update, enable, disable and uninstall plugins; marketplaces."""
+
+from trimtab.contracts.errors import UsageError
+
+HELP = "list, install, update, enable, disable or uninstall plugins"
+USAGE = """\
+Usage: trimtab plugins [list] [--json]
+       trimtab plugins install SOURCE    a folder, a git address, OWNER/REPO, or NAME@MARKETPLACE;
+                                         ADDRESS#REF takes a branch, a tag or a commit
+       trimtab plugins update NAME | --all
+       trimtab plugins enable NAME | disable NAME | uninstall NAME
+       trimtab plugins marketplace [list]
+       trimtab plugins marketplace add SOURCE | remove NAME | browse NAME | update NAME"""
+
+
+def run(argv: list[str]) -> int:
+    from trimtab.cli.customizations.arguments import read_arguments
+    from trimtab.cli.customizations.show import print_entries, survey_here
+    from trimtab.cli.plugins.installed import PluginStore
+
+    if "--help" in argv or "-h" in argv:
+        print(USAGE)
+        return 0
+    given = read_arguments(argv, USAGE, switches=("--all",))
+    if given.words[:1] == ["marketplace"]:
+        return _run_marketplace(given.words[1:])
+    store = PluginStore.here()
+    match given.words:
+        case [] | ["list"]:
+            print_entries(survey_here(given), kinds=("plugin",), as_json=given.json)
+        case ["install", source]:
+            print(f"Installed {store.install(source)}.")
+        case ["update"] if given.switches:
+            for name in store.names():
+                print(store.update(name))
+        case ["update", name]:
+            print(store.update(name))
+        case ["enable" | "disable" as action, name]:
+            store.set_enabled(name, enabled=action == "enable")
+            print(f"{name} is {action}d.")
+        case ["uninstall", name]:
+            store.uninstall(name)
+            print(f"Removed {name}.")
+        case _:
+            raise UsageError(f"`trimtab plugins {' '.join(argv)}` is not known.\n{USAGE}")
+    return 0
+
+
+def _run_marketplace(words: list[str]) -> int:
+    from trimtab.cli.plugins.marketplaces import Marketplaces
+    from trimtab.contracts.text import neutralise
+
+    places = Marketplaces.here()
+    match words:
+        case [] | ["list"]:
+            for name, source in places.sources():
+                print(neutralise(f"{name}  {source}"))
+        case ["add", source]:
+            print(neutralise(f"Added {places.add(source)}."))
+        case ["remove", name]:
+            places.remove(name)
+            print(neutralise(f"Removed {name}."))
+        case ["update", name]:
+            places.update(name)
+            print(neutralise(f"Updated {name}."))
+        case ["browse", name]:
+            for offer in places.offers(name):
+                print(neutralise(f"{offer.name}  {offer.description}"))
+        case _:
+            raise UsageError(f"`trimtab plugins marketplace` takes no such words.\n{USAGE}")
+    return 0

@@ -1,0 +1,1 @@
+"""Installing plugins: where they come from, where they are kept, what is known about them."""

@@ -1,0 +1,114 @@
+"""Fetches a folder: copies one that is here, or checks out one commit of a git repository."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import msgspec
+
+from trimtab.config.files import cannot
+from trimtab.contracts.errors import ConfigurationError, UsageError
+
+SECONDS = 300
+LARGEST = 256 * 1024 * 1024
+_HARDENED = (
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "protocol.ext.allow=never",
+    "-c",
+    "submodule.recurse=false",
+    "-c",
+    "credential.interactive=false",
+)
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a plugin comes from: a folder here, or an address with a branch, tag or commit."""
+
+    address: str
+    ref: str = ""
+    path: str = ""
+    """The folder inside what is fetched."""
+    is_folder: bool = False
+
+    @property
+    def pinned(self) -> bool:
+        """Whether it names one commit, so that an update changes nothing."""
+        return bool(re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", self.ref))
+
+
+def read_origin(text: str) -> Origin:
+    """What a person wrote: a folder, an address, or OWNER/REPO of GitHub; `#` starts the ref."""
+    folder = os.path.abspath(os.path.expanduser(text))
+    if os.path.isdir(folder):
+        return Origin(address=folder, is_folder=True)
+    address, _, ref = text.partition("#")
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", address):
+        address = f"https://github.com/{address}.git"
+    if not re.match(r"(https?|ssh|git|file)://|[\w.-]+@[\w.-]+:", address) or ref.startswith("-"):
+        raise UsageError(f"{text} is no folder and no git address; name one that exists.")
+    return Origin(address=address, ref=ref)
+
+
+def fetch(origin: Origin, target: str) -> str:
+    """Put a copy of the origin into a new folder; returns the commit, if there is one."""
+    if origin.is_folder:
+        _copy(origin.address, target)
+        return ""
+    try:
+        os.makedirs(target)
+    except OSError as error:
+        raise cannot("create the folder", target, error) from error
+    _git(target, "init", "-q")
+    _git(target, "fetch", "-q", "--depth=1", "--no-tags", origin.address, origin.ref or "HEAD")
+    _git(target, "checkout", "-q", "--detach", "FETCH_HEAD")
+    commit = _git(target, "rev-parse", "HEAD").strip()
+    if origin.pinned and commit != origin.ref:
+        raise ConfigurationError(
+            f"{origin.address} gave commit {commit} instead of {origin.ref}; do not use it."
+        )
+    shutil.rmtree(os.path.join(target, ".git"), ignore_errors=True)
+    return commit
+
+
+def _copy(source: str, target: str) -> None:
+    total = 0
+    for folder, names, files in os.walk(source):
+        names[:] = [name for name in names if name != ".git"]
+        total += sum(os.lstat(os.path.join(folder, name)).st_size for name in files)
+        if total > LARGEST:
+            raise UsageError(f"{source} is larger than {LARGEST >> 20} MB; name a smaller folder.")
+    try:
+        shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+    except (OSError, shutil.Error) as error:
+        raise ConfigurationError(
+            f"Cannot copy {source} to {target} ({error}): check it."
+        ) from error
+
+
+def _git(folder: str, *args: str) -> str:
+    env = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1"}
+    try:
+        done = subprocess.run(
+            ["git", *_HARDENED, *args],
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=SECONDS,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise ConfigurationError("git is not installed; install it, or name a folder.") from None
+    except subprocess.TimeoutExpired:
+        raise ConfigurationError(f"git took more than {SECONDS} s; try again later.") from None
+    if done.returncode:
+        lines = [line for line in done.stderr.strip().split("\n") if line] or ["no reason given"]
+        raise ConfigurationError(f"git could not fetch it ({lines[-1]}); check the address.")
+    return done.stdout

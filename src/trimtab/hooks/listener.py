@@ -1,0 +1,55 @@
+"""Hooks that hear of something while the run goes on: compaction, notifications, questions."""
+
+import asyncio
+from typing import Any
+
+from trimtab.contracts.events.envelope import Event, JsonObject
+from trimtab.contracts.events.permission import PermissionRequested
+from trimtab.contracts.events.session import SessionCompactionStart
+from trimtab.contracts.events.system import SystemNotification
+from trimtab.contracts.run import Run
+from trimtab.hooks.caller import HookCaller
+from trimtab.hooks.processor import remark, tell_model
+
+
+class HookListener:
+    """Calls the hooks of events that nobody waits for, beside what the run does."""
+
+    def __init__(self, caller: HookCaller, run: Run) -> None:
+        self._caller = caller
+        self._run = run
+
+    def on_event(self, event: Event, line: bytes) -> None:
+        match event.data:
+            case SessionCompactionStart(trigger=trigger):
+                kind = "manual" if trigger == "manual" else "auto"
+                self._begin("preCompact", trigger=kind, customInstructions="")
+            case SystemNotification(content=content, kind=kind):
+                self._begin("notification", notification_type=_name(kind), message=content)
+            case PermissionRequested(permission_request=request):
+                message = f"Permission is needed: {_target(request)}"
+                self._begin("notification", notification_type="permission_prompt", message=message)
+
+    def _begin(self, event: str, **given: Any) -> None:
+        if not self._caller.listens(event):
+            return
+        task = asyncio.get_running_loop().create_task(self._call(event, given))
+        self._run.background.add(task)
+        task.add_done_callback(self._run.background.discard)
+
+    async def _call(self, event: str, given: JsonObject) -> None:
+        output = await self._caller.call(event, **given)
+        remark(self._run, output)
+        if event == "notification":
+            tell_model(self._run, output)
+
+
+def _name(kind: Any) -> str:
+    return str(kind.get("type", "")) if isinstance(kind, dict) else str(kind)
+
+
+def _target(request: Any) -> str:
+    if not isinstance(request, dict):
+        return ""
+    names = ("fullCommandText", "fileName", "path", "url", "toolName")
+    return next((str(request[name]) for name in names if request.get(name)), "")

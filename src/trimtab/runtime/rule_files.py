@@ -1,0 +1,91 @@
+"""Permission rules of settings files: the person's, and of a trusted repository its own."""
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from trimtab.config.jsonc import JsonProblem, read_jsonc
+from trimtab.contracts.events.session import SessionWarning
+from trimtab.contracts.permission import Rule
+from trimtab.contracts.run import SessionPort
+from trimtab.contracts.trust import Loadable
+
+if TYPE_CHECKING:
+    from trimtab.config.paths import Home
+    from trimtab.runtime.folder_trust import FolderTrust
+
+REPOSITORY = (".github/copilot/settings.json", ".github/copilot/settings.local.json")
+_VERBS = ("allow", "ask", "deny")
+_URLS = {"allowedUrls": "allow", "deniedUrls": "deny"}
+
+
+class FileRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules that files give a session."""
+
+    allow: tuple[Rule, ...] = ()
+    ask: tuple[Rule, ...] = ()
+    deny: tuple[Rule, ...] = ()
+
+
+async def load_rules(home: "Home", trust: "FolderTrust", session: SessionPort) -> FileRules:
+    """All rules of files. What a repository allows counts only as it was when it was trusted."""
+    found: dict[str, list[Rule]] = {verb: [] for verb in _VERBS}
+    files = [home.settings]
+    if trust.trusted and any(item.kind == "settings" for item in trust.items):
+        files += [os.path.join(trust.root, name) for name in REPOSITORY]
+    for file in files:
+        rules = _read(file, session)
+        if file != home.settings and rules["allow"]:
+            entries = [(_describe(rule, trust.root), str(rule)) for rule in rules["allow"]]
+            admitted = await trust.admit(session, "rules", entries)
+            pairs = zip(rules["allow"], admitted, strict=True)
+            rules["allow"] = [rule for rule, good in pairs if good]
+        for verb in _VERBS:
+            found[verb] += rules[verb]
+    return FileRules(**{verb: tuple(rules) for verb, rules in found.items()})
+
+
+def _describe(rule: Rule, root: str) -> Loadable:
+    return Loadable("rules", f"{os.path.relpath(rule.source, root)} allows {rule}")
+
+
+def _read(file: str, session: SessionPort) -> dict[str, list[Rule]]:
+    rules: dict[str, list[Rule]] = {verb: [] for verb in _VERBS}
+    try:
+        with open(file, "rb") as stream:
+            data = stream.read()
+        if b'"permissions"' not in data and b'Urls"' not in data:
+            return rules
+        content = read_jsonc(data)
+    except (OSError, JsonProblem):  # whoever reads the other settings says so
+        return rules
+    if not isinstance(content, dict):
+        return rules
+    permissions = content.get("permissions")
+    given = permissions if isinstance(permissions, dict) else {}
+    for verb in _VERBS:
+        rules[verb] += _parse(_texts(given.get(verb)), file, session)
+    for key, verb in _URLS.items():
+        texts = [f"url({pattern})" for pattern in _texts(content.get(key))]
+        rules[verb] += _parse(texts, file, session)
+    return rules
+
+
+def _parse(texts: Iterable[str], file: str, session: SessionPort) -> list[Rule]:
+    from trimtab.contracts.errors import UsageError
+    from trimtab.permissions.rules import parse_rule
+
+    rules = []
+    for text in texts:
+        try:
+            rules.append(parse_rule(text, file))
+        except UsageError as error:
+            message = f"{file}: {error.message}"
+            session.emit(SessionWarning(warning_type="permission_rule", message=message))
+    return rules
+
+
+def _texts(value: Any) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

@@ -1,0 +1,77 @@
+"""Permission rules in settings files, in runs of the installed program."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clikit import Cli, Outcome, bash, serving
+from hookkit import tool_errors
+
+DONE = {"text": "Done."}
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    return Cli(tmp_path)
+
+
+def write_rules(cli: Cli, where: str, **permissions: list[str]) -> None:
+    folder = cli.home if where == "user" else cli.cwd / ".github/copilot"
+    folder.mkdir(parents=True, exist_ok=True)
+    content = json.dumps({"permissions": permissions})
+    (folder / "settings.json").write_text(f"// rules\n{content}")
+
+
+async def run(cli: Cli, command: str, *args: str) -> Outcome:
+    async with serving([{"tools": [bash(command)]}, DONE]) as server:
+        cli.use(server)
+        return await cli.run("-p", "go", "--output-format", "json", *args)
+
+
+async def test_the_persons_rules_allow_and_deny(cli: Cli) -> None:
+    write_rules(cli, "user", allow=["shell(touch)"], deny=["shell(mkdir)"])
+    await run(cli, "touch one")
+    assert (cli.cwd / "one").exists()
+    outcome = await run(cli, "mkdir two", "--allow-all")
+    assert "The rule shell(mkdir) forbids" in tool_errors(outcome)[0]
+
+
+async def test_a_rule_that_asks_is_asked_even_when_everything_is_allowed(cli: Cli) -> None:
+    write_rules(cli, "user", ask=["shell(touch)"])
+    outcome = await run(cli, "touch one", "--allow-all")
+    assert "wants touch to be asked about" in outcome.text
+    assert not (cli.cwd / "one").exists()
+
+
+async def test_a_repositorys_rules_count_when_it_is_trusted(cli: Cli) -> None:
+    write_rules(cli, "repository", allow=["shell(touch)"], deny=["shell(mkdir)"])
+    outcome = await run(cli, "touch one")
+    assert not (cli.cwd / "one").exists()
+    assert outcome.of("trimtab.left_out")[0]["items"][0]["kind"] == "settings"
+    await run(cli, "touch one", "--trust-folder")
+    assert (cli.cwd / "one").exists()
+
+
+async def test_what_a_trusted_repository_allows_later_does_not_count(cli: Cli) -> None:
+    (cli.home / "config.json").write_text(json.dumps({"trusted_folders": [str(cli.cwd)]}))
+    write_rules(cli, "repository", allow=["shell(touch)"])
+    await run(cli, "touch one")
+    assert (cli.cwd / "one").exists()
+    write_rules(cli, "repository", allow=["shell(touch)", "shell(mkdir)"], deny=["shell(cp)"])
+    outcome = await run(cli, "mkdir two")
+    assert not (cli.cwd / "two").exists()
+    (left,) = outcome.of("trimtab.left_out")
+    assert left["reason"] == "changed"
+    assert left["items"][0]["path"].endswith("allows shell(mkdir)")
+    await run(cli, "touch three")
+    assert (cli.cwd / "three").exists()
+
+
+async def test_a_rule_that_cannot_be_read_is_said_and_the_others_count(cli: Cli) -> None:
+    write_rules(cli, "user", allow=["shell(", "shell(touch)"])
+    outcome = await run(cli, "touch one")
+    assert (cli.cwd / "one").exists()
+    warnings: list[Any] = outcome.of("session.warning")
+    assert any("shell(" in warning["message"] for warning in warnings)

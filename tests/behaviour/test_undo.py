@@ -1,0 +1,279 @@
+"""`trimtab undo`, `redo`, `rewind` and `blame`, as a person uses them after a run."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clikit import Cli, bash, serving
+
+LINES = "one\ntwo\nthree\nfour\nfive\nsix\n"
+
+
+def edit(path: str, old: str, new: str) -> dict[str, Any]:
+    return {"name": "edit", "arguments": {"path": path, "old_str": old, "new_str": new}}
+
+
+def create(path: str, text: str) -> dict[str, Any]:
+    return {"name": "create", "arguments": {"path": path, "file_text": text}}
+
+
+def git(cli: Cli, *args: str) -> str:
+    who = ("-c", "user.name=Person", "-c", "user.email=person@example.org")
+    done = subprocess.run(
+        ["git", *who, *args], cwd=cli.cwd, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    cli = Cli(tmp_path)
+    (cli.cwd / "a.txt").write_text(LINES)
+    (cli.cwd / "tool.sh").write_text("#!/bin/sh\n")
+    (cli.cwd / "tool.sh").chmod(0o755)
+    return cli
+
+
+def tree(root: Path) -> dict[str, tuple[int, bytes]]:
+    """Everything below a folder but git's own, with modes; of a link its target."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        if ".git" in path.relative_to(root).parts:
+            continue
+        content = b"" if path.is_dir() else path.read_bytes()
+        if path.is_symlink():
+            content = os.readlink(path).encode()
+        found[str(path.relative_to(root))] = path.lstat().st_mode, content
+    return found
+
+
+async def work(cli: Cli, *turns: list[dict[str, Any]], flags: tuple[str, ...] = ()) -> None:
+    """One turn for each list of calls, all in one session."""
+    replies: list[dict[str, Any]] = []
+    for calls in turns:
+        replies += [*({"tools": [call]} for call in calls), {"text": "Done."}]
+    async with serving(replies) as server:
+        cli.use(server)
+        for number, _ in enumerate(turns):
+            again = ("--continue",) if number else ()
+            outcome = await cli.ask(f"turn {number + 1}", *again, *flags)
+            assert outcome.code == 0, outcome.notes
+
+
+@pytest.mark.proves("VSC-25", "AMREC-04")
+async def test_undo_takes_back_edits_new_files_and_folders(cli: Cli) -> None:
+    before = tree(cli.cwd)
+    await work(cli, [edit("a.txt", "two\n", "TWO\n"), create("new/deep/c.txt", "hello\n")])
+    changed = tree(cli.cwd)
+    assert changed != before
+    undone = await cli.run("undo")
+    assert undone.code == 0, undone.notes
+    assert tree(cli.cwd) == before
+    assert (await cli.run("redo")).code == 0
+    assert tree(cli.cwd) == changed
+    assert (await cli.run("undo")).code == 0
+    assert tree(cli.cwd) == before
+
+
+async def test_a_preview_shows_the_diff_and_changes_nothing(cli: Cli) -> None:
+    await work(cli, [edit("a.txt", "two\n", "TWO\n")])
+    changed = tree(cli.cwd)
+    preview = await cli.run("undo", "--preview")
+    assert "-TWO" in preview.text
+    assert "+two" in preview.text
+    assert tree(cli.cwd) == changed
+    assert "nothing has been changed" in preview.text
+
+
+async def test_deletions_moves_and_modes_by_the_shell_are_taken_back(cli: Cli) -> None:
+    (cli.cwd / "sub").mkdir()
+    (cli.cwd / "sub" / "data.bin").write_bytes(bytes(range(256)))
+    (cli.cwd / "sub" / "link").symlink_to("../a.txt")
+    (cli.cwd / "sub" / "empty").mkdir(mode=0o750)
+    before = tree(cli.cwd)
+    command = "mv a.txt b.txt; chmod 600 tool.sh; rm -r sub; echo x > made.txt"
+    await work(cli, [bash(command)], flags=("--allow-destructive",))
+    assert not (cli.cwd / "sub").exists()
+    assert (await cli.run("undo")).code == 0
+    assert tree(cli.cwd) == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git clean -fdxq",
+        "git reset -q --hard HEAD~1",
+        "git -c user.name=x -c user.email=x@x commit -qam mine",
+        "git stash -q --include-untracked",
+        "git checkout -q HEAD~1 -- .",
+        "git rm -qrf . && git -c user.name=x -c user.email=x@x commit -qm gone",
+    ],
+)
+async def test_what_git_does_to_the_tree_and_its_branch_is_taken_back(
+    cli: Cli, command: str
+) -> None:
+    (cli.cwd / ".gitignore").write_text("ignored\n")
+    git(cli, "init", "-q", "-b", "main")
+    git(cli, "config", "user.email", "x@example.org")
+    git(cli, "config", "user.name", "x")
+    for text in ("first", "second"):
+        (cli.cwd / "tracked.txt").write_text(text)
+        git(cli, "add", "-A")
+        git(cli, "commit", "-qm", text)
+    (cli.cwd / "untracked.txt").write_text("precious")
+    (cli.cwd / "ignored").write_text("precious too")
+    (cli.cwd / "tracked.txt").write_text("not committed")
+    before, log, status = tree(cli.cwd), git(cli, "log", "--oneline"), git(cli, "status", "--short")
+    await work(cli, [bash(command)], flags=("--allow-destructive",))
+    undone = await cli.run("undo")
+    assert undone.code == 0, undone.text
+    assert tree(cli.cwd) == before
+    assert git(cli, "log", "--oneline") == log
+    assert git(cli, "status", "--short") == status
+
+
+async def test_edits_of_the_person_since_are_kept_and_merged(cli: Cli) -> None:
+    await work(cli, [edit("a.txt", "two\n", "TWO\n")])
+    path = cli.cwd / "a.txt"
+    path.write_text(path.read_text().replace("five", "five, says the person"))
+    assert (await cli.run("undo")).code == 0
+    assert path.read_text() == LINES.replace("five", "five, says the person")
+
+
+async def test_a_conflict_is_shown_and_nothing_is_written_to_that_file(cli: Cli) -> None:
+    await work(cli, [edit("a.txt", "two\n", "TWO\n"), create("b.txt", "b\n")])
+    path = cli.cwd / "a.txt"
+    path.write_text(path.read_text().replace("TWO", "mine"))
+    changed = path.read_bytes()
+    undone = await cli.run("undo", "--json")
+    assert undone.code == 1
+    told = json.loads(undone.text)
+    assert [conflict["path"] for conflict in told["conflicts"]] == [str(path)]
+    assert told["changed"] == [str(cli.cwd / "b.txt")]
+    assert path.read_bytes() == changed
+
+
+async def test_a_file_the_person_made_in_a_folder_of_ours_stays(cli: Cli) -> None:
+    await work(cli, [create("new/c.txt", "c\n")])
+    (cli.cwd / "new" / "mine.txt").write_text("mine")
+    assert (await cli.run("undo")).code == 0
+    assert (cli.cwd / "new" / "mine.txt").read_text() == "mine"
+    assert not (cli.cwd / "new" / "c.txt").exists()
+
+
+async def test_one_turn_one_file_or_one_hunk_can_be_taken_back(cli: Cli) -> None:
+    await work(
+        cli,
+        [edit("a.txt", "one\n", "ONE\n"), create("b.txt", "b\n")],
+        [edit("a.txt", "six\n", "SIX\n"), edit("a.txt", "three\n", "THREE\n")],
+    )
+    assert (await cli.run("undo", "--turn", "1", "--file", "a.txt")).code == 0
+    assert (cli.cwd / "a.txt").read_text() == "one\ntwo\nTHREE\nfour\nfive\nSIX\n"
+    assert (cli.cwd / "b.txt").exists()
+    assert (await cli.run("undo", "--turn", "2", "--file", "a.txt", "--hunk", "2")).code == 0
+    assert (cli.cwd / "a.txt").read_text() == "one\ntwo\nTHREE\nfour\nfive\nsix\n"
+    assert (await cli.run("redo")).code == 0
+    assert (cli.cwd / "a.txt").read_text() == "one\ntwo\nTHREE\nfour\nfive\nSIX\n"
+
+
+async def test_undo_goes_back_turn_by_turn_and_then_says_that_there_is_no_more(cli: Cli) -> None:
+    before = tree(cli.cwd)
+    await work(cli, [edit("a.txt", "one\n", "ONE\n")], [create("b.txt", "b\n")])
+    assert (await cli.run("undo")).code == 0
+    assert (await cli.run("undo")).code == 0
+    assert tree(cli.cwd) == before
+    last = await cli.run("undo")
+    assert last.code == 2
+    assert "no changes that could be undone" in last.notes
+
+
+@pytest.mark.proves("VSC-24")
+async def test_rewind_goes_back_in_conversation_and_files(cli: Cli) -> None:
+    before = tree(cli.cwd)
+    await work(cli, [create("b.txt", "b\n")], [edit("a.txt", "two\n", "TWO\n")])
+    listed = await cli.run("rewind")
+    assert "turn 2" in listed.text
+    rewound = await cli.run("rewind", "--turn", "1")
+    assert rewound.code == 0, rewound.notes
+    assert tree(cli.cwd) == before
+    assert (await cli.run("rewind")).text == ""
+    assert (await cli.run("redo")).code == 0
+    assert (cli.cwd / "b.txt").exists()
+    assert "TWO" in (cli.cwd / "a.txt").read_text()
+
+
+async def test_rewind_of_the_conversation_alone_leaves_files_that_can_still_be_undone(
+    cli: Cli,
+) -> None:
+    before = tree(cli.cwd)
+    await work(cli, [create("b.txt", "b\n")])
+    changed = tree(cli.cwd)
+    assert (await cli.run("rewind", "--turn", "1", "--conversation")).code == 0
+    assert tree(cli.cwd) == changed
+    assert (await cli.run("undo")).code == 0
+    assert tree(cli.cwd) == before
+
+
+async def test_a_read_only_command_takes_no_snapshot(cli: Cli) -> None:
+    await work(cli, [bash("cat a.txt")])
+    assert not list(cli.home.glob("session-state/*/blobs"))
+
+
+async def test_in_a_home_directory_undo_says_that_the_shell_is_not_covered(cli: Cli) -> None:
+    async with serving([{"tools": [bash("touch x")]}, {"text": "Done."}]) as server:
+        outcome = await cli.use(server).ask("go", env={"HOME": str(cli.cwd)})
+    (limited,) = outcome.of("trimtab.snapshot_limited")
+    assert "no project folder" in limited["reason"]
+
+
+async def test_other_tools_find_the_pre_images_in_copilots_layout(cli: Cli) -> None:
+    await work(cli, [edit("a.txt", "two\n", "TWO\n")])
+    (index,) = cli.home.glob("session-state/*/rewind-file-snapshots/index.json")
+    (message,) = json.loads(index.read_text())["messages"]
+    (file,) = message["files"]
+    assert (file["linesAdded"], file["linesRemoved"]) == (1, 1)
+    backup = index.parent / "backups" / file["preImage"]["hash"]
+    assert backup.read_text() == LINES
+
+
+@pytest.mark.proves("AMREC-01")
+async def test_blame_says_who_wrote_each_line(cli: Cli) -> None:
+    await work(cli, [edit("a.txt", "two\n", "TWO\n")], [bash("echo seven >> a.txt")])
+    path = cli.cwd / "a.txt"
+    path.write_text(path.read_text().replace("four", "mine"))
+    told = json.loads((await cli.run("blame", "a.txt", "--json")).text)["lines"]
+    by_text = {line["text"].strip(): line for line in told}
+    assert by_text["one"]["reason"] == "before"
+    assert (by_text["TWO"]["reason"], by_text["TWO"]["turn"]) == ("tool", 1)
+    assert (by_text["seven"]["reason"], by_text["seven"]["turn"]) == ("shell", 2)
+    assert by_text["seven"]["detail"] == "echo seven >> a.txt"
+    assert by_text["mine"]["reason"] == "person"
+
+
+@pytest.mark.proves("VSC-35")
+async def test_a_running_session_is_forked_at_a_turn_with_all_it_needs_to_undo(cli: Cli) -> None:
+    before = tree(cli.cwd)
+    calls = [{"tools": [create("b.txt", "b\n")]}, {"text": "Done."}]
+    async with serving([*calls, {"tools": [bash("touch c.txt; sleep 30")]}]) as server:
+        first = await cli.use(server).ask("turn 1")
+        session = first.result["sessionId"]
+        running = await cli.start(
+            "-p", "turn 2", "--allow-all", "--continue", "--output-format=json"
+        )
+        assert running.stdout is not None
+        async for line in running.stdout:
+            if b'"tool.execution_start"' in line:
+                break
+        forked = await cli.run("sessions", "fork", session, "--turn", "1", "--json")
+        running.kill()
+        await running.communicate()
+    assert forked.code == 0, forked.notes
+    copy = json.loads(forked.text)["id"]
+    assert len((await cli.run("rewind", copy)).text.splitlines()) == 1
+    assert (await cli.run("undo", copy)).code == 0
+    assert not (cli.cwd / "b.txt").exists()
+    assert {name for name in tree(cli.cwd) if name != "c.txt"} == set(before)

@@ -1,0 +1,160 @@
+"""What a snapshot sees: every change, whose content it can give back, and what it does not cover."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from trimtab.contracts.changes import Change
+from trimtab.workspace import snapshots
+from trimtab.workspace.blobs import LARGEST, BlobStore
+from trimtab.workspace.halves import walk_in_halves
+from trimtab.workspace.snapshots import Snapshot
+from trimtab.workspace.walk import walk
+
+NEVER = float("inf")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    (root / "sub" / "deep").mkdir(parents=True)
+    (root / "a.txt").write_text("one\n")
+    (root / "sub" / "b.bin").write_bytes(bytes(range(256)))
+    (root / "link").symlink_to("a.txt")
+    return root
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> BlobStore:
+    return BlobStore(str(tmp_path / "blobs"))
+
+
+def taken(root: Path, store: BlobStore) -> Snapshot:
+    snapshot = Snapshot(str(root), store)
+    assert snapshot.refresh() == []
+    return snapshot
+
+
+def by_name(changes: list[Change]) -> dict[str, Change]:
+    return {os.path.basename(change.place): change for change in changes}
+
+
+def test_an_unchanged_tree_has_no_changes(project: Path, store: BlobStore) -> None:
+    snapshot = taken(project, store)
+    assert snapshot.refresh() == []
+    assert snapshot.coverage.reason == ""
+
+
+def test_what_is_deleted_can_be_given_back(project: Path, store: BlobStore) -> None:
+    snapshot = taken(project, store)
+    (project / "sub" / "b.bin").unlink()
+    (project / "link").unlink()
+    changes = by_name(snapshot.refresh())
+    assert store.get(changes["b.bin"].before.digest) == bytes(range(256))
+    assert store.get(changes["link"].before.digest) == b"a.txt"
+    assert changes["b.bin"].after.kind == "absent"
+
+
+def test_a_change_in_place_that_keeps_size_and_times_is_seen(
+    project: Path, store: BlobStore
+) -> None:
+    path = project / "a.txt"
+    snapshot = taken(project, store)
+    before = path.stat()
+    path.write_text("two\n")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    change = by_name(snapshot.refresh())["a.txt"]
+    assert (store.get(change.before.digest), store.get(change.after.digest)) == (b"one\n", b"two\n")
+
+
+def test_a_mode_alone_is_a_change(project: Path, store: BlobStore) -> None:
+    snapshot = taken(project, store)
+    (project / "a.txt").chmod(0o755)
+    change = by_name(snapshot.refresh())["a.txt"]
+    assert (change.before.mode, change.after.mode) == (0o644, 0o755)
+
+
+def test_names_that_are_not_utf8_survive(project: Path, store: BlobStore) -> None:
+    name = os.fsencode(project) + b"/caf\xe9.txt"
+    with open(name, "wb") as file:
+        file.write(b"x")
+    snapshot = taken(project, store)
+    os.unlink(name)
+    (change,) = snapshot.refresh()
+    assert os.fsencode(change.place) == name
+    assert change.path.isprintable()
+
+
+def test_a_file_too_large_to_keep_is_counted_as_uncovered(project: Path, store: BlobStore) -> None:
+    with open(project / "huge", "wb") as file:
+        file.truncate(LARGEST + 1)
+    snapshot = taken(project, store)
+    assert snapshot.coverage.uncovered == 1
+    assert "1 files" in snapshot.coverage.reason
+
+
+def test_a_home_directory_is_never_looked_at(project: Path, store: BlobStore) -> None:
+    snapshot = Snapshot(str(project), store, forbidden=[str(project)])
+    assert snapshot.refresh() == []
+    assert "no project folder" in snapshot.coverage.reason
+    assert not os.path.exists(store.folder)
+
+
+def test_the_root_of_the_disk_is_never_looked_at(store: BlobStore) -> None:
+    snapshot = Snapshot("/", store)
+    assert snapshot.refresh() == []
+    assert snapshot.coverage.reason
+
+
+def test_a_second_look_has_the_time_that_the_first_had_not(project: Path, store: BlobStore) -> None:
+    snapshot = Snapshot(str(project), store)
+    snapshot.refresh(seconds=-1)
+    assert snapshot.coverage.uncovered == 2
+    snapshot.refresh()
+    assert snapshot.coverage.uncovered == 0
+
+
+def test_git_state_is_part_of_it_and_objects_are_not(project: Path, store: BlobStore) -> None:
+    (project / ".git" / "refs" / "heads").mkdir(parents=True)
+    (project / ".git" / "objects").mkdir()
+    (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    ref = project / ".git" / "refs" / "heads" / "main"
+    ref.write_text("1" * 40 + "\n")
+    snapshot = taken(project, store)
+    ref.write_text("2" * 40 + "\n")
+    (project / ".git" / "objects" / "x").write_text("object")
+    assert set(by_name(snapshot.refresh())) == {"main"}
+
+
+def test_a_fifo_blocks_nobody(project: Path, store: BlobStore) -> None:
+    os.mkfifo(project / "pipe")
+    snapshot = taken(project, store)
+    (project / "pipe").unlink()
+    assert snapshot.refresh() == []
+
+
+def test_two_processes_see_what_one_sees(project: Path) -> None:
+    for folder in range(70):
+        (project / f"d{folder}" / "e").mkdir(parents=True)
+        (project / f"d{folder}" / "e" / "f.txt").write_text(str(folder))
+    skip = frozenset((".git", "d3"))
+    alone = walk([str(project)], skip, 10_000, NEVER)
+    limit = snapshots.ENTRIES
+    assert walk_in_halves(str(project), skip, limit, 1e12) == alone
+    assert len(alone) > 200
+
+
+def test_kept_contents_are_found_by_another_process(project: Path, store: BlobStore) -> None:
+    snapshot = taken(project, store)
+    state = snapshot.state(str(project / "a.txt"))
+    assert state is not None
+    assert BlobStore(store.folder).get(state.digest) == b"one\n"
+
+
+def test_a_damaged_copy_is_noticed(store: BlobStore) -> None:
+    digest = store.put(b"precious")
+    with open(store.path(digest), "wb") as file:
+        file.write(b"other")
+    with pytest.raises(OSError, match="damaged"):
+        store.get(digest)
