@@ -88,6 +88,16 @@ def cases(promise: int, program: str, count: int, what: str) -> bool:
     return say(promise, what, lines[-1][:34], ok=result.returncode == 0)
 
 
+def namespace() -> bool:
+    """Promise 8: the whole suite where other machines cannot be reached."""
+    program = [sys.executable, ROOT / "bench" / "namespace.py"]
+    result = subprocess.run(program, capture_output=True, text=True, check=False)
+    if result.returncode:
+        print(result.stdout[-2000:])
+    last = result.stderr.strip().split("\n")[-1]
+    return say(8, "the whole test suite on loopback alone", last, ok=result.returncode == 0)
+
+
 async def aborts() -> bool:
     """Promise 10: from abort to idle, in every state."""
     from livekit import STATES, opened
@@ -134,6 +144,7 @@ async def main() -> int:
         lambda: cases(3, "limit_cases.py", RUNS, f"{RUNS:,} misbehaving models against limits"),
         lambda: tests(5, "injected failures x output x stdin", "tests/e2e/test_failures.py"),
         aborts,
+        namespace,
     ]
     for step in steps:
         outcome = step()

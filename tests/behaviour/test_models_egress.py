@@ -1,7 +1,9 @@
 """Nothing is contacted but the model service, and no name is looked up."""
 
+import asyncio
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -39,3 +41,18 @@ async def test_a_run_contacts_its_model_service_and_nothing_else(
     seen = json.loads(line[5:])
     assert seen
     assert all(address == place for address in seen), seen
+
+
+async def test_a_run_in_a_network_of_its_own_sends_nothing_to_other_machines() -> None:
+    """`make scorecard` does the same with the whole suite."""
+    root = Path(__file__).parents[2]
+    suite = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/behaviour/test_headless.py"]
+    wanted = ["-k", "answered_as_lines or resumed"]
+    program = [sys.executable, "bench/namespace.py", sys.executable, *suite, *wanted]
+    process = await asyncio.create_subprocess_exec(
+        *program, cwd=root, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(60):
+        out, err = await process.communicate()
+    assert process.returncode == 0, (out + err).decode()
+    assert err.endswith(b"0 packets to other machines\n")

@@ -277,3 +277,45 @@ async def test_a_running_session_is_forked_at_a_turn_with_all_it_needs_to_undo(c
     assert (await cli.run("undo", copy)).code == 0
     assert not (cli.cwd / "b.txt").exists()
     assert {name for name in tree(cli.cwd) if name != "c.txt"} == set(before)
+
+
+async def test_what_a_command_did_before_the_session_was_killed_can_be_taken_back(cli: Cli) -> None:
+    (cli.cwd / "sub").mkdir()
+    (cli.cwd / "sub" / "b.txt").write_text("precious")
+    before = tree(cli.cwd)
+    command = "rm -r sub; echo gone; sleep 30"
+    async with serving([{"tools": [bash(command)]}]) as server:
+        running = await cli.use(server).start(
+            "-p", "go", "--allow-all", "--allow-destructive", "--output-format=json"
+        )
+        assert running.stdout is not None
+        async for line in running.stdout:
+            if b'"tool.execution_partial_result"' in line:
+                break
+        running.kill()
+        await running.communicate()
+    (cli.cwd / "mine.txt").write_text("made since")
+    unsure = await cli.run("undo")
+    assert unsure.code == 2
+    assert "--file" in unsure.notes
+    assert (await cli.run("undo", "--file", "sub")).code == 0
+    assert (cli.cwd / "mine.txt").read_text() == "made since"
+    (cli.cwd / "mine.txt").unlink()
+    assert tree(cli.cwd) == before
+
+
+async def test_changes_while_a_command_runs_in_the_background_are_left_unless_named(
+    cli: Cli,
+) -> None:
+    background = bash("sleep 0.2; echo late > late.txt; echo ready; sleep 60")
+    background["arguments"] |= {"mode": "async", "shellId": "bg"}
+    wait = {"name": "read_bash", "arguments": {"shellId": "bg", "delay": 1}}
+    await work(cli, [create("b.txt", "b\n"), background, wait, bash("touch x.txt")])
+    undone = await cli.run("undo")
+    assert undone.code == 0, undone.notes
+    assert "left alone late.txt" in undone.text
+    assert not (cli.cwd / "b.txt").exists()
+    assert not (cli.cwd / "x.txt").exists()
+    assert (cli.cwd / "late.txt").exists()
+    assert (await cli.run("undo", "--file", "late.txt")).code == 0
+    assert not (cli.cwd / "late.txt").exists()

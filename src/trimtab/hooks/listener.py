@@ -3,9 +3,9 @@
 import asyncio
 from typing import Any
 
+from trimtab.contracts.events.context import SessionCompactionStart
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.permission import PermissionRequested
-from trimtab.contracts.events.session import SessionCompactionStart
 from trimtab.contracts.events.system import SystemNotification
 from trimtab.contracts.run import Run
 from trimtab.hooks.caller import HookCaller

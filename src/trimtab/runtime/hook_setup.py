@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trimtab.contracts.events.session import SessionWarning
-from trimtab.contracts.hooks import FoundHooks, HookEntry
 from trimtab.contracts.trust import Loadable
 
 if TYPE_CHECKING:
     from trimtab.config.paths import Home
+    from trimtab.contracts.hooks import FoundHooks, HookEntry
     from trimtab.hooks.caller import HookCaller
     from trimtab.hooks.runners import Surroundings
     from trimtab.runtime.build import Place
@@ -66,8 +66,9 @@ def _may_have(home: "Home", trust: "FolderTrust") -> bool:
         return False
 
 
-async def find_session_hooks(home: "Home", trust: "FolderTrust", place: "Place") -> FoundHooks:
+async def find_session_hooks(home: "Home", trust: "FolderTrust", place: "Place") -> "FoundHooks":
     """The hooks that may run; those of the folder only as far as it is trusted."""
+    from trimtab.contracts.hooks import FoundHooks
     from trimtab.customize.hook_files import find_hooks, fingerprint
 
     repository = trust.root if trust.allows("hooks") else None
@@ -80,7 +81,7 @@ async def find_session_hooks(home: "Home", trust: "FolderTrust", place: "Place")
     return FoundHooks(entries=kept, problems=found.problems)
 
 
-def _name(entry: HookEntry, root: str) -> Loadable:
+def _name(entry: "HookEntry", root: str) -> Loadable:
     file = os.path.relpath(entry.file, root)
     return Loadable("hooks", f"{file}:{entry.line} {entry.name}")
 

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from trimtab.contracts.hooks import HookPort
 from trimtab.contracts.permission import Ask
 from trimtab.contracts.run import Mode
-from trimtab.contracts.trust import AskTrust
 from trimtab.loop.processors.compaction import Thresholds
 from trimtab.prompts.customize import SystemMessageOptions
 from trimtab.session.session import Subscriber
 
 if TYPE_CHECKING:
+    from trimtab.contracts.hooks import HookPort
     from trimtab.contracts.provider import Provider
+    from trimtab.contracts.trust import AskTrust
     from trimtab.tools.ask_user.tool import AskPerson
     from trimtab.tools.exit_plan_mode.tool import AskApproval
     from trimtab.workspace.worktrees import Worktree
@@ -97,8 +97,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     ask: Ask | None = None
     judges: bool = False
     """Whether everything no rule decides is put to `ask`, reads in the workspace included."""
-    hooks: HookPort | None = None
-    ask_trust: AskTrust | None = None
+    hooks: "HookPort | None" = None
+    ask_trust: "AskTrust | None" = None
     transform: Transform | None = None
     ask_person: "AskPerson | None" = None
     ask_approval: "AskApproval | None" = None

@@ -89,7 +89,7 @@ class FileHistory:
         first = wish.turn or 0
         chosen = [one for one in pending if one.turn == first or (wish.since and one.turn > first)]
         if not chosen and not wish.since:
-            raise UsageError(_nothing_to_undo(wish))
+            raise UsageError(_nothing_to_undo(wish, recorded))
         left = () if wish.files else _unsure(recorded, chosen)
         return self._plan("rewind" if wish.since else "undo", chosen, wish, left)
 
@@ -263,7 +263,13 @@ def _steps(files: Iterable[FilePlan]) -> list[list[FilePlan]]:
     ]
 
 
-def _nothing_to_undo(wish: Wish) -> str:
+def _nothing_to_undo(wish: Wish, recorded: Sequence[Recorded]) -> str:
     if wish.turn:
         return f"Turn {wish.turn} has no changes that could be undone; choose another turn."
+    if unsure := _unsure(recorded, recorded):
+        return (
+            "What is left changed while a command ran in the background or when the session was "
+            f"killed, so it may be your own; name what to take back with --file: "
+            f"{', '.join(unsure[:5])}{' …' if len(unsure) > 5 else ''}."
+        )
     return "The session has no changes that could be undone; name another session."

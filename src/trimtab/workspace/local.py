@@ -3,8 +3,8 @@
 import asyncio
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from trimtab.contracts import hooks
 from trimtab.contracts.workspace import (
     FileContent,
     FoundLines,
@@ -19,6 +19,9 @@ from trimtab.workspace.environment import child_environment
 from trimtab.workspace.processes import LocalShells
 from trimtab.workspace.programs import Program
 from trimtab.workspace.search import LineFilter, find_ripgrep, search
+
+if TYPE_CHECKING:
+    from trimtab.contracts import hooks
 
 AT_ONCE = 4 * 1024 * 1024
 """Files up to this size are read and written on the loop's thread: that is faster than a hop."""
@@ -119,7 +122,7 @@ class LocalWorkspace:
         ended = await Program(take).run(argv, cwd=self.root, env=self._env, seconds=seconds)
         return -1 if ended.exit_code is None else ended.exit_code, bytes(output)
 
-    async def feed(self, program: hooks.Program) -> hooks.Ended:
+    async def feed(self, program: "hooks.Program") -> "hooks.Ended":
         """Run a program of the person's that reads its input. Raises `OSError`."""
         from trimtab.workspace.fed_program import FedProgram
 

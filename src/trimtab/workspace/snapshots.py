@@ -97,7 +97,7 @@ class Snapshot:
         except (OSError, msgspec.DecodeError):
             self._rows, self._states = {}, {}
         self.taken = bool(self._rows)
-        self._racy = {path for path, state in self._states.items() if not state.is_kept}
+        self._pending = {path for path, state in self._states.items() if not state.is_kept}
         return self.taken
 
     def close(self) -> None:
