@@ -13,6 +13,7 @@ from typing import Any
 from connect import bare_ms, connect_ms
 from measure import Spent, TimedServer, install, installed_mb, spawn, turns
 from snapshots import LIMIT, SIZES, snapshot_ms
+from streaming import WIRES, measure_counting, measure_wire
 
 FLOOR = Path(__file__).with_name("floor.py")
 SHELL: dict[str, Any] = {"name": "bash", "arguments": {"command": "true", "description": "nothing"}}
@@ -174,6 +175,12 @@ async def main() -> None:
         report.row(f"first snapshot of {size:,} files, ms", first)
         limit = LIMIT if size == SIZES[-1] else None
         report.row(f"snapshot of {size:,} unchanged files, ms", again, floor, limit)
+    for wire in WIRES:
+        speed, times, first = await asyncio.to_thread(measure_wire, wire)
+        report.row(f"{wire} stream, MB/s", speed)
+        report.row(f"{wire} stream, times the bytes alone", times)
+        report.row(f"{wire} first token, ms over bare", first)
+    report.row("tokens counted, MB/s", measure_counting())
     print("\nmissed: " + (", ".join(report.missed) or "nothing"))
 
 

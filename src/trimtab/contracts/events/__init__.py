@@ -148,6 +148,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "trimtab.prompt_withdrawn",
         "trimtab.retry_wait",
         "trimtab.images_removed",
+        "trimtab.left_out",
     ),
     "changes": (
         "trimtab.workspace_changed",
