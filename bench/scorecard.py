@@ -90,7 +90,7 @@ def cases(promise: int, program: str, count: int, what: str) -> bool:
 
 def namespace() -> bool:
     """Promise 8: the whole suite where other machines cannot be reached."""
-    program = [sys.executable, ROOT / "bench" / "namespace.py"]
+    program = [sys.executable, str(ROOT / "bench" / "namespace.py")]
     result = subprocess.run(program, capture_output=True, text=True, check=False)
     if result.returncode:
         print(result.stdout[-2000:])

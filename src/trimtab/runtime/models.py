@@ -288,13 +288,14 @@ class ModelChooser:
 
     def _embedded(self) -> Chosen:
         """The model of last resort: a small one on this machine, if it was pulled."""
-        from trimtab.providers.embedded.weights import find_weights, is_usable
+        from trimtab.providers.embedded.weights import cache_folder, find_weights, is_usable
 
         if not is_usable(self._env):
             raise AuthenticationError(NO_MODEL)
         from trimtab.providers.embedded.provider import EmbeddedProvider
 
-        return self._chosen(EmbeddedProvider(find_weights(self._env) or ""), LOCAL)
+        slots = os.path.join(cache_folder(self._env), "slots")
+        return self._chosen(EmbeddedProvider(find_weights(self._env) or "", slots), LOCAL)
 
 
 def is_offline(options: SessionOptions, env: Mapping[str, str]) -> bool:

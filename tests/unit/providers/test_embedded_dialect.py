@@ -7,7 +7,7 @@ import pytest
 
 from trimtab.contracts.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from trimtab.contracts.provider import Request, ToolSpec
-from trimtab.providers.embedded.dialect import body_of, reply_of
+from trimtab.providers.embedded.dialect import Story, body_of, check_again, reply_of
 
 TASK = "check.py fails. Fix prices.py.\n\nprices.py:\n```\ndef total(x):\n    return x + 1\n```"
 TOOLS = tuple(ToolSpec(name=name, description="") for name in ("bash", "view", "create", "edit"))
@@ -138,3 +138,42 @@ def test_what_of_a_traceback_says_only_where_is_left_out() -> None:
     shown = json.loads(body_of(request((RAN, output, False)), "x"))["messages"][-1]["content"]
     assert "/tmp/x" not in shown
     assert "AssertionError: not 3" in shown
+
+
+def test_the_check_is_run_again_after_a_change_without_asking_the_model() -> None:
+    assert check_again(request(FAILS)) is None
+    reply = check_again(request(FAILS, CHANGED))
+    assert reply is not None
+    (call,) = reply.message.tool_calls
+    assert (call.name, json.loads(call.arguments)["command"]) == ("bash", "python check.py")
+    assert check_again(request(FAILS, NO_MATCH)) is None
+    assert check_again(request(CHANGED)) is None, "nothing was run yet"
+
+
+def test_what_was_there_and_what_was_tried_counts_as_a_repeat() -> None:
+    story = Story(request(FAILS, CHANGED, FAILS))
+
+    def edit(text: str) -> ToolCall:
+        arguments = json.dumps({"path": "prices.py", "old_str": "x", "new_str": text})
+        return ToolCall(id="1", name="edit", arguments=arguments)
+
+    assert story.is_repeat(edit("b\n"))
+    assert story.is_repeat(edit("def total(x):\n    return x + 1"))
+    assert not story.is_repeat(edit("def total(x):\n    return x"))
+    assert not story.is_repeat(None)
+
+
+def test_the_file_a_check_runs_is_not_offered_for_change() -> None:
+    task = f"{TASK}\n\ncheck.py:\n```\nassert False\n```"
+    body = json.loads(body_of(request(FAILS, task=task), "Be an agent."))
+    schema = body["response_format"]["json_schema"]["schema"]
+    (write,) = schema["properties"]["call"]["anyOf"]
+    assert write["properties"]["path"]["enum"] == ["prices.py"]
+
+
+def test_what_was_tried_is_told_and_each_further_attempt_is_bolder() -> None:
+    given = request(FAILS, CHANGED, FAILS)
+    first, second = (json.loads(body_of(given, "x", attempt)) for attempt in (0, 1))
+    assert "Tried already, wrong: b" in first["messages"][-1]["content"]
+    assert first["temperature"] < second["temperature"]
+    assert first["seed"] != second["seed"]

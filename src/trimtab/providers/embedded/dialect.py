@@ -61,6 +61,8 @@ class Story:
         self.last: str | None = None
         self.failed = False
         self.misses = 0
+        self.check = ""
+        self.tried: dict[str, list[str]] = {}
         pending: dict[str, ToolCall] = {}
         for message in request.messages:
             if isinstance(message, UserMessage):
@@ -75,6 +77,7 @@ class Story:
         plain = re.sub(r"<current_datetime>.*?</current_datetime>\s*", "", text, flags=re.DOTALL)
         self.task, self.calls, self.wrote, self.passed, self.last = plain, 0, False, None, None
         self.misses = 0
+        self.check, self.tried = "", {}
         self.files.update(dict(_FILE.findall(plain)))
         self.turns.append({"role": "user", "content": plain})
 
@@ -92,7 +95,10 @@ class Story:
         if self.last == "write" and not message.failed and isinstance(arguments, dict):
             self.wrote, self.passed = True, None
             written = arguments.get("new_str", arguments.get("file_text", ""))
-            self.files[_key(arguments.get("path"))] = str(written).rstrip("\n")
+            path = _key(arguments.get("path"))
+            self.tried.setdefault(path, [self.files.get(path, "")])
+            self.files[path] = str(written).rstrip("\n")
+            self.tried[path].append(self.files[path])
             text = "File written."
         elif call.name == "view" and not message.failed and isinstance(arguments, dict):
             self.files[_key(arguments.get("path"))] = _unnumbered(text)
@@ -100,15 +106,49 @@ class Story:
         elif call.name == "bash":
             code = _EXIT.search(text)
             self.passed = code is not None and code[1] == "0"
+            if isinstance(arguments, dict):
+                self.check = str(arguments.get("command") or "")
             text = _NOISE.sub("", text)
             if self.wrote and not self.passed:
                 self.misses += 1
-                text += STILL_WRONG
+                text += STILL_WRONG + self._attempts()
         if message.failed:
             self.misses += 1
             text = NOTHING_CHANGED if self.last == "write" and "No changes" in text else text
         shown = text if len(text) <= LONGEST_RESULT else "…" + text[-LONGEST_RESULT:]
         self.turns.append({"role": "user", "content": f"Result of {self.last}:\n{shown}"})
+
+    def _attempts(self) -> str:
+        """The lines that were tried and are not right, so that another is tried next."""
+        lines = {
+            line.strip()
+            for first, *later in self.tried.values()
+            for text in later
+            for line in set(text.split("\n")) - set(first.split("\n"))
+            if line.strip()
+        }
+        return "".join(f"\nTried already, wrong: {line}" for line in sorted(lines))
+
+    @property
+    def next_check(self) -> str:
+        """The command to run now without asking anybody: the check, after every change."""
+        return self.check if self.last == "write" and not self.failed else ""
+
+    @property
+    def writable(self) -> list[str]:
+        """The files to correct; what a check runs is the check, and stays as it is."""
+        return [path for path in self.files if os.path.basename(path) not in self.check]
+
+    def is_repeat(self, call: ToolCall | None) -> bool:
+        """Whether a call would write what is there, or what was tried and failed."""
+        if call is None or call.name not in ("edit", "create"):
+            return False
+        arguments = call.readable_arguments()
+        if not isinstance(arguments, dict):
+            return False
+        path = _key(arguments.get("path"))
+        text = str(arguments.get("new_str", arguments.get("file_text", ""))).rstrip("\n")
+        return text == self.files.get(path) or text in self.tried.get(path, ())
 
     def allowed(self, tools: Collection[str]) -> list[str]:
         """The calls that make sense now."""
@@ -129,17 +169,35 @@ class Story:
         return [name for name in names if name == "answer" or real[name] in tools] or ["answer"]
 
 
-def body_of(request: Request, instructions: str) -> bytes:
-    """The request for the engine."""
+def check_again(request: Request) -> Reply | None:
+    """After a change the check is run again; no model is needed to say so."""
+    command = Story(request).next_check
+    if not command or all(spec.name != "bash" for spec in request.tools):
+        return None
+    call = _to_tool(_Call("bash", command=command), Story(request), (), len(request.messages))
+    assert call is not None
+    return Reply(
+        message=AssistantMessage(text="", tool_calls=(call,)),
+        usage=Usage(input_tokens=0, output_tokens=0),
+        finish_reason="tool_calls",
+        model=request.model,
+    )
+
+
+def body_of(request: Request, instructions: str, attempt: int = 0) -> bytes:
+    """The request for the engine. Every further attempt is a bolder one."""
     story = Story(request)
     names = story.allowed([spec.name for spec in request.tools])
     body: dict[str, Any] = {
         "messages": [{"role": "system", "content": instructions}, *story.turns],
-        "temperature": min(0.9, 0.3 * story.misses),
-        "seed": 7 + story.calls,
+        "temperature": min(1.0, 0.3 * story.misses + 0.3 * attempt),
+        "seed": 7 + 16 * story.calls + attempt,
         "max_tokens": 700,
         "cache_prompt": True,
-        "response_format": {"type": "json_schema", "json_schema": {"schema": _schema(names)}},
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"schema": _schema(names, story)},
+        },
     }
     return msgspec.json.encode(body)
 
@@ -210,10 +268,12 @@ def _write(call: _Call, story: Story) -> tuple[str, dict[str, Any]]:
     return "edit", {"path": call.path, "old_str": known, "new_str": new}
 
 
-def _schema(names: list[str]) -> dict[str, Any]:
+def _schema(names: list[str], story: Story) -> dict[str, Any]:
+    writable = story.writable if story.check else []
+    path: dict[str, Any] = {"type": "string", "enum": writable} if writable else _STRING
     fields: dict[str, dict[str, Any]] = {
         "view": {"path": _STRING},
-        "write": {"path": _STRING, "text": _STRING},
+        "write": {"path": path, "text": _STRING},
         "bash": {"command": _STRING},
         "answer": {"text": _STRING},
     }

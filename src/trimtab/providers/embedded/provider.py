@@ -3,12 +3,15 @@
 import asyncio
 import os
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import Any
 
+import msgspec
+
 from trimtab.contracts.errors import ConfigurationError, ModelError
-from trimtab.contracts.provider import Delta, Reply, Request
+from trimtab.contracts.provider import Delta, Reply, Request, Usage
 from trimtab.providers.connection import Timeouts
-from trimtab.providers.embedded.dialect import body_of, reply_of
+from trimtab.providers.embedded.dialect import Story, body_of, check_again, reply_of
 from trimtab.providers.http import HttpClient
 
 NOTICE = (
@@ -17,6 +20,8 @@ NOTICE = (
     "OPENAI_API_KEY, ANTHROPIC_API_KEY or COPILOT_PROVIDER_BASE_URL for a better one."
 )
 CONTEXT = 8192
+ATTEMPTS = 5
+"""How often it is asked for something it has not tried yet."""
 
 
 class EmbeddedProvider:
@@ -24,8 +29,10 @@ class EmbeddedProvider:
 
     name = "local"
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, slots: str = "") -> None:
+        """`slots` is a folder in which the read part of the prompt is kept between runs."""
         self._path = path
+        self._slots = slots
         self._engine: Any = None
         self._token = os.urandom(16).hex()
         self._http = HttpClient(
@@ -37,17 +44,60 @@ class EmbeddedProvider:
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
         async with self._turn:
+            if (known := check_again(request)) is not None:
+                yield known
+                return
             if self._engine is None:
-                self._engine = await asyncio.to_thread(load, self._path, self._token)
-            body = await self._ask(body_of(request, self._instructions))
-        yield reply_of(body, request)
+                self._engine = await asyncio.to_thread(load, self._path, self._token, self._slots)
+                await self._recall()
+            reply = await self._answer(request)
+        yield reply
+
+    async def _recall(self) -> None:
+        """Have the instructions read already: from the last run's slot, else now and for the next.
+
+        Reading them takes seconds, a slot milliseconds. It is only speed: a slot that cannot be
+        used is made again.
+        """
+        if not self._slots:
+            return
+        name = slot_name(self._path, self._instructions)
+        with suppress(ModelError):  # there is none, or another version of the engine made it
+            await self._post("/slots/0?action=restore", {"filename": name})
+            return
+        body = {
+            "messages": [
+                {"role": "system", "content": self._instructions},
+                {"role": "user", "content": "."},
+            ],
+            "max_tokens": 1,
+            "cache_prompt": True,
+        }
+        with suppress(ModelError):
+            await self._post("/v1/chat/completions", body)
+            await self._post("/slots/0?action=save", {"filename": name})
+
+    async def _answer(self, request: Request) -> Reply:
+        """What the model says; it is asked again while it only repeats itself."""
+        story, usage = Story(request), Usage(input_tokens=0, output_tokens=0)
+        for attempt in range(ATTEMPTS):
+            body = await self._ask(body_of(request, self._instructions, attempt))
+            reply = reply_of(body, request)
+            usage = add_usage(usage, reply.usage)
+            calls = reply.message.tool_calls
+            if not story.is_repeat(calls[0] if calls else None):
+                break
+        return msgspec.structs.replace(reply, usage=usage)
 
     async def aclose(self) -> None:
         self._engine = None
         await self._http.aclose()
 
-    async def _ask(self, body: bytes) -> bytes:
-        url = f"{self._engine.listening_address}/v1/chat/completions"
+    async def _post(self, path: str, value: Any) -> bytes:
+        return await self._ask(msgspec.json.encode(value), path)
+
+    async def _ask(self, body: bytes, path: str = "/v1/chat/completions") -> bytes:
+        url = f"{self._engine.listening_address}{path}"
         headers = {"authorization": f"Bearer {self._token}", "content-type": "application/json"}
         response = await self._http.request("POST", url, headers, [body])
         try:
@@ -64,7 +114,25 @@ class EmbeddedProvider:
         return answer
 
 
-def load(path: str, token: str) -> Any:
+def add_usage(one: Usage, other: Usage) -> Usage:
+    """Sums; the cached part of the last prompt is what counts."""
+    return Usage(
+        input_tokens=(one.input_tokens or 0) + (other.input_tokens or 0),
+        output_tokens=(one.output_tokens or 0) + (other.output_tokens or 0),
+        cache_read_tokens=other.cache_read_tokens,
+    )
+
+
+def slot_name(path: str, instructions: str) -> str:
+    """A file for one model with one prompt: another of either is another slot."""
+    import hashlib
+
+    made = os.stat(path)
+    about = f"{path}\0{made.st_size}\0{made.st_mtime_ns}\0{CONTEXT}\0{instructions}"
+    return f"prompt-{hashlib.sha256(about.encode()).hexdigest()[:16]}.slot"
+
+
+def load(path: str, token: str, slots: str = "") -> Any:
     """Start the engine on a free port of loopback. Takes a second or two."""
     # With spinning threads a busy machine decodes at a tenth of the speed.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -86,6 +154,9 @@ def load(path: str, token: str) -> Any:
     params.warmup = False
     params.verbosity = -1
     params.api_keys = [token]
+    if slots:
+        os.makedirs(slots, mode=0o700, exist_ok=True)
+        params.slot_save_path = os.path.join(slots, "")
     threads = min(8, os.cpu_count() or 1)
     params.cpuparams.n_threads = threads
     params.cpuparams_batch.n_threads = threads
