@@ -204,7 +204,7 @@ async def test_an_agent_for_other_agents_cannot_be_chosen(cli: Cli) -> None:
     write(cli.home / "agents" / "inner.md", text)
     outcome = await cli.run("-p", "hi", "--agent", "inner")
     assert outcome.code == 2
-    assert "is for other agents only" in outcome.notes
+    assert "it is for other agents only" in outcome.notes
 
 
 @pytest.mark.proves("MCP-08")

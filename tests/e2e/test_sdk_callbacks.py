@@ -10,7 +10,7 @@ from copilot.generated.rpc import (
     PermissionDecisionReject,
     PermissionDecisionUserNotAvailable,
 )
-from copilot.session import PermissionNoResult
+from copilot.session import PermissionHandler, PermissionNoResult
 from copilot.tools import ToolBinaryResult, ToolResult
 
 from sdkkit import Heard, Sdk, bash, make_tool, talking, use
@@ -547,3 +547,51 @@ async def test_open_questions_survive_the_client_that_was_asked(sdk: Sdk) -> Non
             await later.until("session.idle")
             assert later.of("assistant.message")[-1].content == "Done."
             assert later.of("session.resume")[0].session_was_active is True
+
+
+async def test_a_model_hears_that_a_tool_has_gone(sdk: Sdk) -> None:
+    async with talking(sdk, [DONE, DONE], tools=[make_tool("lookup", "x")]) as talk:
+        await talk.say("first")
+        assert "<tools_changed_notice>" not in str(talk.shown()[-1])
+        await talk.client.resume_session(
+            talk.session.session_id,
+            on_permission_request=PermissionHandler.approve_all,
+        )
+        await talk.say("second")
+        said = talk.shown()[-1]["content"]
+    assert said.index("<tools_changed_notice>") < said.index("second")
+    assert "lookup" in said
+
+
+LIMITED = {"error": {"status": 429, "message": "slow down", "headers": {"retry-after": "0"}}}
+
+
+@pytest.mark.parametrize(("response", "model"), [("yes", "auto"), ("yes_always", "auto")])
+async def test_a_client_may_have_the_service_choose_after_a_rate_limit(
+    sdk: Sdk, response: str, model: str
+) -> None:
+    asked: list[Any] = []
+
+    def switch(request: Any, context: Any) -> str:
+        asked.append(request)
+        return response
+
+    async with talking(sdk, [*[LIMITED] * 6, DONE], on_auto_mode_switch_request=switch) as talk:
+        await talk.say("hi")
+        used = talk.server.requests[-1].json["model"]
+        (error,) = talk.heard.of("session.error")
+        assert error.eligible_for_auto_switch
+        assert "auto_mode_switch.completed" in talk.heard.types
+    assert used == model
+    assert len(asked) == 1
+
+
+async def test_a_client_that_says_no_hears_of_the_rate_limit_once(sdk: Sdk) -> None:
+    replies = [LIMITED] * 7
+    async with talking(sdk, replies, on_auto_mode_switch_request=lambda *_: "no") as talk:
+        await talk.session.send("hi")
+        await talk.heard.until("session.idle")
+        (error,) = talk.heard.of("session.error")
+        (done,) = talk.heard.of("auto_mode_switch.completed")
+    assert error.error_type == "rate_limit"
+    assert done.response.value == "no"

@@ -53,7 +53,7 @@ def build_options(values: Values) -> SessionOptions:
         instructions="skip" if "no_custom_instructions" in values else "load",
         customize=find_customizations(values, cwd),
         permissions=find_permissions(values, cwd),
-        trust_folder="trust_folder" in values or os.environ.get("COPILOT_ALLOW_ALL") == "true",
+        trust_folder="trust_folder" in values,
         secrets=split(values.get("secret_env_vars", [])),
         limits=find_limits(values),
     )

@@ -69,10 +69,13 @@ class ModelError(TrimtabError):
     """A model call failed.
 
     `category` decides what may be done about it: `retryable`, `overloaded`, `rate_limit`, `auth`,
-    `quota`, `invalid`, `not_found`, `too_large`, `transport` (no or a broken answer), `refused`.
+    `quota`, `invalid`, `not_found`, `too_large`, `transport` (no or a broken answer), `refused`,
+    `budget` (nothing is left to pay for the call).
     """
 
     exit_code = 8
+    told = False
+    """Whether clients were given the event of this error already."""
 
     def __init__(
         self,

@@ -192,5 +192,7 @@ class Run(msgspec.Struct, kw_only=True):
     """What goes on beside the loop and ends with the session."""
     sent: Sent | None = None
     """The last prompt whose service counts what it keeps of prompts."""
+    notices: list[str] = msgspec.field(default_factory=list)
+    """What is to be put before the words of the next prompt."""
     before_idle: Callable[[Stop], Awaitable[None]] | None = None
     """Called when nothing is left to answer, before the session is said to be idle."""

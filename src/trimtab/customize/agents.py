@@ -115,6 +115,18 @@ def read_agent(path: str, folder: AgentFolder, problems: list[Problem]) -> Agent
     return agent
 
 
+def read_given(values: Mapping[str, Any]) -> AgentDefinition:
+    """An agent a client brings. Its tools are named as the client knows them."""
+    given = dict(values)
+    prompt = given.pop("prompt", None)
+    folder = AgentFolder(path="", source="sdk", origin="user")
+    fields = Fields(given, "")
+    agent = _build(fields, str(given.get("name") or ""), folder, prompt or "")
+    tools = fields.names("tools")
+    wanted = None if tools is None or EVERY_TOOL in tools else tools
+    return msgspec.structs.replace(agent, path="", tools=wanted)
+
+
 def fill_prompt(agent: AgentDefinition, cwd: str) -> str:
     """The agent's own text, with what it may speak of filled in."""
     return agent.prompt.replace("{{cwd}}", cwd)

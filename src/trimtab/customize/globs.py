@@ -3,29 +3,56 @@
 import os
 import re
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from trimtab.customize.reading import read_text
 
 MOST_ALTERNATIVES = 64
-_MEANING = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+ANY_DEPTH = "**"
 
 
 def matches(path: str, globs: Sequence[str]) -> bool:
-    """Whether a path relative to the root is meant by one of the patterns."""
-    return any(_compile(glob.removeprefix("./").lstrip("/")).fullmatch(path) for glob in globs)
+    """Whether a path relative to the root is meant by one of the patterns.
+
+    Takes time in proportion to path and pattern: patterns come from folders nobody trusts.
+    """
+    names = path.split("/")
+    return any(_fits(names, pattern) for glob in globs for pattern in _split(glob))
 
 
 def means_everything(globs: Sequence[str]) -> bool:
     return not globs or any(glob.strip() in ("**", "*", "**/*") for glob in globs)
 
 
+def _fits(names: list[str], pattern: tuple[str, ...]) -> bool:
+    """Compares name by name; `ends` holds how many names the pattern so far may have taken."""
+    ends = {0}
+    for part in pattern:
+        if part == ANY_DEPTH:
+            ends = set(range(min(ends), len(names) + 1))
+        else:
+            ends = {at + 1 for at in ends if at < len(names) and fnmatchcase(names[at], part)}
+        if not ends:
+            return False
+    return len(names) in ends
+
+
 @lru_cache(512)
-def _compile(glob: str) -> re.Pattern[str]:
-    try:
-        return re.compile("|".join(map(_translate, expand_braces(glob))), re.DOTALL)
-    except re.error:
-        return re.compile(re.escape(glob))
+def _split(glob: str) -> tuple[tuple[str, ...], ...]:
+    """The alternatives of a pattern, each as its parts between the slashes."""
+    glob = glob.strip().removeprefix("./").lstrip("/")
+    return tuple(tuple(_parts(one)) for one in expand_braces(glob))
+
+
+def _parts(glob: str) -> list[str]:
+    parts: list[str] = []
+    for part in (glob + ANY_DEPTH if glob.endswith("/") else glob).split("/"):
+        if part != ANY_DEPTH and part.startswith(ANY_DEPTH):  # `**.ts` means any depth, too
+            parts += [ANY_DEPTH, part[1:]]
+        elif part != ANY_DEPTH or parts[-1:] != [ANY_DEPTH]:
+            parts.append(part)
+    return parts
 
 
 def expand_braces(glob: str) -> list[str]:
@@ -43,27 +70,13 @@ def expand_braces(glob: str) -> list[str]:
     return done + waiting
 
 
-def _translate(glob: str) -> str:
-    if glob.endswith("/"):
-        glob += "**"
-
-    def piece(match: re.Match[str]) -> str:
-        found = match[0]
-        if found.startswith("[") and len(found) > 1:
-            inside = found[1:-1].replace("\\", "\\\\")
-            return f"[^/{inside[1:]}]" if inside[0] in "!^" else f"[{inside}]"
-        return _MEANING.get(found) or re.escape(found)
-
-    return re.sub(r"\*\*/|\*\*|\*|\?|\[[^\]/]+\]|.", piece, glob, flags=re.DOTALL)
-
-
 class Ignored:
     """What the `.gitignore` of a folder leaves out; of its rules the last that matches decides."""
 
     def __init__(self, folder: str) -> None:
         path = os.path.join(folder, ".gitignore")
         text = read_text(path)[0] if os.path.exists(path) else ""
-        self._rules: list[tuple[bool, re.Pattern[str]]] = []
+        self._rules: list[tuple[bool, str]] = []
         for line in text.split("\n"):
             rule = line.strip()
             if not rule or rule.startswith("#"):
@@ -72,11 +85,11 @@ class Ignored:
             rule = rule.lstrip("!").rstrip("/")
             anywhere = "/" not in rule
             rule = rule.removeprefix("/")
-            self._rules.append((wanted, _compile(f"**/{rule}" if anywhere else rule)))
+            self._rules.append((wanted, f"**/{rule}" if anywhere else rule))
 
     def covers(self, path: str) -> bool:
         """Whether a folder, named relative to this one, is left out."""
         for wanted, pattern in reversed(self._rules):
-            if pattern.fullmatch(path):
+            if matches(path, (pattern,)):
                 return wanted
         return False

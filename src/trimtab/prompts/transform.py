@@ -26,11 +26,13 @@ class UserContext(Processor):
         blocks = [
             *_selections(prompt.attachments),
             f"<current_datetime>{timestamp()}</current_datetime>",
+            *run.notices,
             prompt.text,
         ]
         tagged = [line for one in prompt.attachments if (line := _tag(one))]
         if tagged:
             blocks.append("\n".join(("<tagged_files>", *tagged, "</tagged_files>")))
+        run.notices.clear()
         return msgspec.structs.replace(prompt, transformed="\n\n".join(blocks))
 
 

@@ -10,7 +10,6 @@ from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Rule
 from trimtab.permissions.approvals import to_rules
-from trimtab.runtime.surroundings import Surroundings
 
 
 class Granted(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,23 +71,6 @@ class KeptApprovals:
             locations[self._location] = entry
         content["locations"] = locations
         return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
-
-
-def find_location(cwd: str, around: Surroundings) -> str:
-    """The key of a location: the repository, worktrees sharing the main one's; else the folder."""
-    root = around.git_root
-    if root is None:
-        return os.path.realpath(cwd)
-    marker = os.path.join(root, ".git")
-    try:
-        with open(marker, encoding="utf-8", errors="replace") as file:
-            target = file.readline(4096).removeprefix("gitdir:").strip()
-    except OSError:  # a directory: this is the main one
-        return os.path.realpath(root)
-    folder, name = os.path.split(os.path.dirname(os.path.join(root, target)))
-    if name == "worktrees" and os.path.basename(folder) == ".git":
-        return os.path.realpath(os.path.dirname(folder))
-    return os.path.realpath(root)
 
 
 def _decode(path: str, data: bytes) -> dict[str, Any]:

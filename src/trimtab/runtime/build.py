@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trimtab.config.paths import Home
+from trimtab.config.trust import trust_key
 from trimtab.contracts.customization import Skill
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Policy, Rule
@@ -32,7 +33,7 @@ from trimtab.prompts.assemble import read_text
 from trimtab.prompts.transform import UserContext
 from trimtab.providers.meter import ContextMeter
 from trimtab.providers.windows import DEFAULT
-from trimtab.runtime.approvals import KeptApprovals, find_location
+from trimtab.runtime.approvals import KeptApprovals
 from trimtab.runtime.customizations import Customizations
 from trimtab.runtime.git_caution import find_git_programs
 from trimtab.runtime.models import Chosen
@@ -162,7 +163,7 @@ def build_processors(
         processors.append(TurnLimit(limits.max_turns))
     processors += [Steering(), SlashCommands()]
     before, after, gate = build_hooks(place)
-    processors += [*before, *build_customized(place, options), UserContext(), *after]
+    processors += [*before, *build_customized(place), UserContext(), *after]
     permissions = build_permissions(place, options, client)
     recorder = Recorder(place.session, place.workspace, place.folder, permissions.may_change)
     processors += [PlanMode(permissions.may_change), permissions, recorder]
@@ -174,12 +175,18 @@ def build_processors(
         Compaction(build_keeper(place, chosen), DEFAULT, options.compaction),
         ImageRemoval(),
         *build_titles(place, chosen),
-        Retry(limits.retries, limits.retry_delay, limits.max_retry_delay, build_fallbacks(chosen)),
+        Retry(
+            limits.retries,
+            limits.retry_delay,
+            limits.max_retry_delay,
+            build_fallbacks(chosen),
+            last_resort=client.ask_mode_switch,
+        ),
     ]
     return processors
 
 
-def build_customized(place: Place, options: SessionOptions) -> list[Processor]:
+def build_customized(place: Place) -> list[Processor]:
     """Who brings in what people wrote for the agent while it works."""
     custom = place.customizations
     if custom is None:
@@ -190,8 +197,7 @@ def build_customized(place: Place, options: SessionOptions) -> list[Processor]:
         from trimtab.loop.processors.skills import Skills
 
         processors.append(Skills(custom.find_skill, read_body))
-    if options.instructions == "load":
-        processors.append(DiscoveredInstructions(custom.touch, custom.render))
+    processors.append(DiscoveredInstructions(custom.touch, custom.render))
     return processors
 
 
@@ -286,7 +292,7 @@ def build_permissions(place: Place, options: SessionOptions, client: Client) -> 
         hook = permission_hook(place.hooks)
     if place.home is None:
         return Permissions(policy, client.ask, hook=hook)
-    kept = KeptApprovals(place.home.permissions, find_location(options.cwd, place.surroundings))
+    kept = KeptApprovals(place.home.permissions, trust_key(options.cwd))
     granted = kept.load()
     policy = msgspec.structs.replace(
         policy,

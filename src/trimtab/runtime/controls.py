@@ -53,6 +53,8 @@ class Controls:
         self._external: Sequence[Tool] = ()
         self._offered: Collection[str] = ()
         self._told_model = False
+        self._model_without_agent: str | None = None
+        self._told_tools: set[str] = set()
         self._stale = True
 
     @property
@@ -154,6 +156,25 @@ class Controls:
         self.options = options
         self._choose_tools()
 
+    def set_agent(self, name: str | None) -> None:
+        """Work as a custom agent from the next prompt on: its prompt, tools and model; or as none.
+
+        Without an agent the model is again the one that was used before one was chosen.
+        """
+        custom = self.place.customizations
+        if custom is None:
+            return
+        usual = self._model_without_agent or self._run.options.model
+        wanted = custom.change_agent(name)
+        self.options = msgspec.structs.replace(
+            self.options, available_tools=wanted.available_tools, customize=wanted.customize
+        )
+        model = wanted.model or usual
+        self._model_without_agent = None if name is None else usual
+        if model != self._run.options.model:
+            self.set_model(model, effort=wanted.effort)
+        self._choose_tools()
+
     def set_permissions(self, permissions: PermissionOptions) -> None:
         """Other rules from now on. What was approved for the session is forgotten."""
         before, after = self.options.permissions, permissions
@@ -189,6 +210,15 @@ class Controls:
         run.specs = tuple(tool.spec for tool in tools.values())
         self._stale = True
 
+    def _tell_vanished(self) -> None:
+        """A model that used a tool before must hear that it is gone."""
+        gone, self._told_tools = self._told_tools - set(self._run.tools), set(self._run.tools)
+        if gone:
+            self._run.notices.append(
+                "<tools_changed_notice>\nThese tools are not available any more; do not call "
+                f"them: {', '.join(sorted(gone))}.\n</tools_changed_notice>"
+            )
+
     async def announce(self) -> None:
         """Before a prompt: tell what the session has, and set the system message, if it changed."""
         if not self._stale:
@@ -204,6 +234,7 @@ class Controls:
         else:
             for told in self.place.customizations.announcements():
                 session.emit(told)
+        self._tell_vanished()
         prompt = await build_prompt(run, self.place, self.options, self._client)
         if prompt != session.conversation.system:
             session.emit(SystemMessage(role="system", content=prompt))

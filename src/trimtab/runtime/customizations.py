@@ -60,6 +60,7 @@ class Customizations:
         self._around = around
         self._options = options
         self.agent: AgentDefinition | None = None
+        self.loads_instructions = options.instructions == "load"
         self._warned: set[str] = set()
 
     @cached_property
@@ -114,8 +115,6 @@ class Customizations:
 
     @cached_property
     def instructions(self) -> FoundInstructions:
-        if self._options.instructions == "skip":
-            return FoundInstructions()
         children = self.settings.get("enableChildInstructions", bool, False)
         extra = self._options.customize.instruction_directories
         if not extra and not has_instructions(self.places, children):
@@ -175,17 +174,23 @@ class Customizations:
         """Those a model may load by itself."""
         return {skill.name: skill for skill in self.skills.active if skill.model_invocable}
 
+    def find_agent(self, name: str) -> AgentDefinition:
+        """An agent a person may choose: one its client brought, else one that was found."""
+        given = self._options.customize.agents
+        agent = next((one for one in given if one.name == name), None) or self.agents.find(name)
+        if agent is not None and agent.user_invocable:
+            return agent
+        reason = "is for other agents only" if agent else "does not exist"
+        known = (*given, *self.agents.agents.values())
+        names = ", ".join(dict.fromkeys(one.name for one in known if one.user_invocable))
+        raise UsageError(f"There is no agent {name!r} to choose: it {reason}; use one of {names}.")
+
     def adopt_agent(self, options: SessionOptions) -> SessionOptions:
         """The choices of a session whose main agent was named: the agent's, where none was made."""
         name = options.customize.agent
-        if name is None:
+        self.agent = agent = None if name is None else self.find_agent(name)
+        if agent is None:
             return options
-        agent = self.agents.find(name)
-        if agent is None or not agent.user_invocable:
-            reason = "is for other agents only" if agent else "does not exist"
-            names = ", ".join(key for key, one in self.agents.agents.items() if one.user_invocable)
-            raise UsageError(f"The agent {name!r} {reason}; choose one of {names}.")
-        self.agent = agent
         tools = options.available_tools
         if agent.tools is not None and tools is None:
             tools = (*agent.tools, *ALWAYS_OFFERED, *(("skill",) if agent.skills else ()))
@@ -196,6 +201,21 @@ class Customizations:
             fallback=(*(other for other in others if other), *options.fallback),
             effort=options.effort or agent.effort,
             available_tools=tools,
+        )
+
+    def change_agent(self, name: str | None) -> SessionOptions:
+        """What the choices of the session would be with another main agent, or with none.
+
+        Choosing an agent chooses its model, whatever the session began with.
+        """
+        agent = None if name is None else self.find_agent(name)
+        plain = self._options
+        return self.adopt_agent(
+            msgspec.structs.replace(
+                plain,
+                model=None if agent and agent.models else plain.model,
+                customize=msgspec.structs.replace(plain.customize, agent=name),
+            )
         )
 
     def agent_prompt(self) -> str:
@@ -219,7 +239,8 @@ class Customizations:
 
     def prompt_instructions(self) -> tuple[str, ...]:
         """The texts of all instructions that always apply."""
-        texts = [self.render(one) for one in self.instructions.always]
+        always = self.instructions.always if self.loads_instructions else ()
+        texts = [self.render(one) for one in always]
         if organization := self._options.customize.organization_instructions:
             from trimtab.prompts.instructions import render_instruction
 
@@ -251,14 +272,16 @@ class Customizations:
                     errors=[one.sentence for one in self.agents.problems if not one.note],
                 )
             )
-        problems = (*self.settings.problems, *self.instructions.problems, *self.skills.problems)
+        problems = (*self.settings.problems, *self.skills.problems)
+        if self.loads_instructions:
+            problems += self.instructions.problems
         if warning := self._warn(problems):
             events.append(warning)
         return events
 
     def touch(self, path: str) -> Sequence[Instruction]:
         """What applies to a path once it is touched, each instruction once."""
-        return self._touched.touch(path)
+        return self._touched.touch(path) if self.loads_instructions else ()
 
     @cached_property
     def _touched(self) -> "Touched":

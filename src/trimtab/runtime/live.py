@@ -271,6 +271,8 @@ class LiveSession:
     def _record_error(self, error: TrimtabError) -> None:
         details: JsonObject = {}
         if isinstance(error, ModelError):
+            if error.told:
+                return
             details = {"status_code": error.status, "error_code": error.code}
         self._session.emit(
             SessionError(error_type=error.error_type, message=error.message, **details)

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from trimtab.contracts.customization import AgentDefinition
+from trimtab.contracts.errors import ModelError
 from trimtab.contracts.permission import Ask
 from trimtab.contracts.run import Mode
 from trimtab.loop.processors.compaction import Thresholds
@@ -76,6 +78,8 @@ class CustomizationOptions(msgspec.Struct, frozen=True, kw_only=True):
     discover: bool = True
     agent: str | None = None
     """The custom agent whose prompt, tools and model the session has."""
+    agents: tuple[AgentDefinition, ...] = ()
+    """Agents a client brings; they win over those on disk."""
     skill_directories: tuple[str, ...] = ()
     disabled_skills: tuple[str, ...] = ()
     instruction_directories: tuple[str, ...] = ()
@@ -102,6 +106,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     transform: Transform | None = None
     ask_person: "AskPerson | None" = None
     ask_approval: "AskApproval | None" = None
+    ask_mode_switch: Callable[[ModelError], Awaitable[bool]] | None = None
+    """Asked when a model's rate limit holds on: True once another model was put in its place."""
 
 
 class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):

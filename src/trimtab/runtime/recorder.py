@@ -32,6 +32,8 @@ class Reason:
 
 
 PERSON = Reason("person")
+WRITTEN = 512 * 1024 * 1024
+"""What a tool writes is kept up to this size: it is one file, and the tool had it in memory."""
 
 
 class Marker:
@@ -136,7 +138,7 @@ class Recorder(Processor):
         """A tool is about to write a file; gives what is to be called when it has done so."""
         target = os.path.realpath(path)
         made = missing_folders(target)
-        before = self.store.keep(target)
+        before = self.store.keep(target, WRITTEN)
         return lambda: self._written(target, before, made, reason)
 
     def _written(self, path: str, before: FileState, made: Sequence[str], reason: Reason) -> None:
@@ -145,7 +147,7 @@ class Recorder(Processor):
             known = self._snapshot.state(path)
         if known is not None and known != before:
             self._emit([Change.at(path, known, before)], PERSON)
-        after = self.store.keep(path)
+        after = self.store.keep(path, WRITTEN)
         changes = [Change.at(folder, ABSENT, self.store.keep(folder)) for folder in made]
         changes.append(Change.at(path, before, after))
         for change in changes:
@@ -187,7 +189,7 @@ class Recorder(Processor):
     async def _look(self, reason: Reason) -> None:
         if self._snapshot is None:
             self._snapshot = open_snapshot(
-                self._workspace.root, self._workspace.resolve("~"), self._folder, self.store
+                self._workspace.root, self._workspace.home, self._folder, self.store
             )
             if self._snapshot.recall() and (interrupted := self._marker.read()) is not None:
                 reason = Reason("interrupted", *interrupted)

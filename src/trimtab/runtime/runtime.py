@@ -171,7 +171,7 @@ class Runtime:
             self.home,
             options.cwd,
             self.env,
-            trusted=options.trust_folder,
+            trusted=options.trust_folder or self.env.get("COPILOT_ALLOW_ALL") == "true",
             ask=client.ask_trust,
         )
 

@@ -1,11 +1,13 @@
 """Contents kept outside the workspace, found by their hash."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
 
 from trimtab.config.files import make_private_dir
 from trimtab.contracts.changes import ABSENT, FileState
+from trimtab.contracts.errors import ConfigurationError
 from trimtab.workspace.files import read_all, write_all
 from trimtab.workspace.packs import Pack, Packed, read_lists, read_packed
 from trimtab.workspace.walk import Key
@@ -52,7 +54,7 @@ class BlobStore:
             raise OSError(f"The kept copy {digest[:12]} is damaged")
         return data
 
-    def keep(self, path: str) -> FileState:
+    def keep(self, path: str, largest: int = LARGEST) -> FileState:
         """What stands at a path now, its content kept if there is room. Links are not followed."""
         try:
             found = os.lstat(path)
@@ -60,19 +62,25 @@ class BlobStore:
             if kind == stat.S_IFDIR:
                 return FileState(kind="directory", mode=stat.S_IMODE(found.st_mode))
             if kind == stat.S_IFLNK:
-                return FileState(kind="symlink", digest=self.put(os.fsencode(os.readlink(path))))
+                return self._keep_link(os.fsencode(os.readlink(path)))
         except (FileNotFoundError, NotADirectoryError):
             return ABSENT
         if kind != stat.S_IFREG:
             return FileState(kind="file", mode=found.st_mode)
-        return self._keep_file(path, found)
+        return self._keep_file(path, found, largest)
+
+    def _keep_link(self, target: bytes) -> FileState:
+        try:
+            return FileState(kind="symlink", digest=self.put(target))
+        except OSError:
+            return FileState(kind="symlink")
 
     def keep_many(self, rows: Iterable[tuple[str, Key]]) -> Iterator[tuple[str, FileState]]:
         """As `keep`, for a tree that has just been looked at. Call `flush` at the end."""
-        self._open()
         for path, key in rows:
             mode, size = key[:2]
             try:
+                self._open()
                 if size <= PACKED and stat.S_ISREG(mode) and self._size + size <= ROOM:
                     yield path, self._pack_file(path, mode, size)
                 else:
@@ -110,7 +118,7 @@ class BlobStore:
             self._size += size
         return FileState(kind="file", mode=stat.S_IMODE(mode), digest=digest, size=size)
 
-    def _keep_file(self, path: str, found: os.stat_result) -> FileState:
+    def _keep_file(self, path: str, found: os.stat_result, largest: int) -> FileState:
         mode, digest, size = stat.S_IMODE(found.st_mode), "", found.st_size
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -119,7 +127,7 @@ class BlobStore:
         try:
             if size > CLONED and (digest := self._clone(fd)):
                 return FileState(kind="file", mode=mode, digest=digest, size=size)
-            if size <= LARGEST and self._size + size <= ROOM:
+            if size <= largest and self._size + size <= ROOM:
                 data = read_all(fd, size)
                 digest, size = self.put(data), len(data)
         except OSError:  # no room: the caller sees that it has no digest
@@ -153,7 +161,10 @@ class BlobStore:
 
     def _open(self) -> None:
         if not self._opened:
-            make_private_dir(self.folder)
+            try:
+                make_private_dir(self.folder)
+            except ConfigurationError as error:
+                raise OSError(errno.EIO, error.message) from error
             with os.scandir(self.folder) as entries:
                 for entry in entries:
                     self._known.add(entry.name)

@@ -53,6 +53,11 @@ class LocalWorkspace:
         self._ripgrep = find_ripgrep(given)
         self._seen: dict[str, tuple[int, int]] = {}
 
+    @property
+    def home(self) -> str:
+        """The person's home directory, also when no variable names it."""
+        return self._home or os.path.expanduser("~")
+
     def resolve(self, path: str) -> str:
         if path == "~" or path.startswith("~/"):
             path = self._home + path[1:]

@@ -1,6 +1,7 @@
 """Failed model calls are tried again when that can help, after a wait everybody can see."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.assistant import AssistantTurnRetry
@@ -17,7 +18,8 @@ TICK = 5.0
 class Retry(Processor):
     """Exponential back-off with jitter; the service's own Retry-After wins when it is longer.
 
-    When a model has had all its tries, the next of the `fallbacks` gets as many.
+    When a model has had all its tries, the next of the `fallbacks` gets as many. A rate limit that
+    still holds is put to `last_resort`, which may have changed the model when it says True.
     """
 
     def __init__(
@@ -27,12 +29,14 @@ class Retry(Processor):
         max_delay: float = 60.0,
         fallbacks: Fallbacks | None = None,
         tick: float = TICK,
+        last_resort: Callable[[ModelError], Awaitable[bool]] | None = None,
     ) -> None:
         self._tries = tries
         self._base_delay = base_delay
         self._max_delay = max_delay
         self._fallbacks = fallbacks or Fallbacks()
         self._tick = tick
+        self._last_resort = last_resort
         self._first = 0
 
     async def on_request_error(self, run: Run, error: ModelError, attempt: int) -> bool:
@@ -43,7 +47,11 @@ class Retry(Processor):
             await self._wait(run, error, tried)
             return True
         self._first = attempt + 1
-        return self._fallbacks.switch(run, error)
+        if self._fallbacks.switch(run, error):
+            return True
+        if self._last_resort is None or error.category != "rate_limit":
+            return False
+        return await self._last_resort(error)
 
     async def _wait(self, run: Run, error: ModelError, tried: int) -> None:
         left = self.delay(error, tried)

@@ -7,6 +7,7 @@ import msgspec
 from trimtab.contracts.events.assistant import AssistantMessage
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.own import PromptWithdrawn
+from trimtab.contracts.events.question import AutoModeSwitchCompleted
 from trimtab.contracts.events.session import SessionError, SessionIdle, SessionWarning
 from trimtab.contracts.events.user import UserMessage
 from trimtab.runtime.live import LiveSession
@@ -20,6 +21,7 @@ class Completion:
         self._message_id = ""
         self._begun = False
         self._seen: list[Event] = []
+        self._pending: RpcError | None = None
         self._response: tuple[Event, bytes] | None = None
         self._done: asyncio.Future[JsonObject] = asyncio.get_running_loop().create_future()
         self.close = live.subscribe(self._hear)
@@ -49,13 +51,22 @@ class Completion:
                 self._finish(None, aborted=True)
             case AssistantMessage() if self._begun:
                 self._response = (event, line)
-            case SessionError(message=message):
-                error = RpcError(
-                    FAILED, f"Session error: {message}", {"completionEventId": event.id}
-                )
-                self._done.set_exception(error)
+            case SessionError() | AutoModeSwitchCompleted():
+                self._hear_error(event)
             case SessionIdle(aborted=aborted) if self._begun or aborted:
                 self._finish(event, aborted=bool(aborted))
+
+    def _hear_error(self, event: Event) -> None:
+        match event.data:
+            case AutoModeSwitchCompleted(response=response):
+                if self._pending is not None and response == "no":
+                    self._done.set_exception(self._pending)
+                self._pending = None
+            case SessionError(message=message, eligible_for_auto_switch=eligible):
+                about = {"completionEventId": event.id}
+                self._pending = RpcError(FAILED, f"Session error: {message}", about)
+                if not eligible:  # else it is over only if the client wants no other model
+                    self._done.set_exception(self._pending)
 
     def _finish(self, event: Event | None, *, aborted: bool) -> None:
         result: JsonObject = {"messageId": self._message_id, "aborted": aborted}

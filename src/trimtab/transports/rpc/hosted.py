@@ -7,18 +7,11 @@ from typing import Any
 
 import msgspec
 
-from trimtab.contracts.errors import AuthenticationError, ConfigurationError
+from trimtab.contracts.errors import AuthenticationError, ConfigurationError, ModelError
 from trimtab.contracts.events.envelope import Event, JsonObject
-from trimtab.contracts.events.question import (
-    ExitPlanModeCompleted,
-    ExitPlanModeRequested,
-    UserInputCompleted,
-    UserInputRequested,
-)
 from trimtab.contracts.events.session import SessionTitleChanged
 from trimtab.contracts.events.setup import CapabilitiesChanged, CommandsChanged
 from trimtab.contracts.hooks import HookFailed
-from trimtab.contracts.ids import new_id
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.tool import Tool
 from trimtab.runtime.catalog import SessionCatalog
@@ -89,6 +82,7 @@ class HostedSession:
             transform=self._transform,
             ask_person=self._ask_person,
             ask_approval=self._ask_approval,
+            ask_mode_switch=self._ask_mode_switch,
         )
 
     def join(self, peer: Peer, offer: Offer) -> Seat:
@@ -281,87 +275,16 @@ class HostedSession:
         return sections
 
     async def _ask_person(self, question: Question) -> Response | None:
-        request_id = new_id()
-        params: JsonObject = {"question": question.text, "allowFreeform": question.allow_freeform}
-        if question.choices:
-            params["choices"] = list(question.choices)
-        self.live.emit(
-            UserInputRequested(
-                request_id=request_id,
-                question=question.text,
-                choices=list(question.choices) or None,
-                allow_freeform=question.allow_freeform,
-                tool_call_id=question.call_id or None,
-            )
-        )
-        reply: Any = None
-        try:
-            reply = await self.first(
-                request_id,
-                lambda: self.ask_one("request_user_input", "userInput.request", params),
-            )
-        except RpcError:
-            return None
-        finally:
-            said = reply if isinstance(reply, dict) else {}
-            freeform = bool(said.get("wasFreeform", said.get("answer") not in question.choices))
-            self.live.emit(
-                UserInputCompleted(
-                    request_id=request_id, answer=said.get("answer"), was_freeform=freeform
-                )
-            )
-        if not isinstance(said.get("answer"), str):
-            return None
-        return Response(text=said["answer"], freeform=freeform)
+        from trimtab.transports.rpc.judgement import ask_person
 
-    def _read_plan(self) -> str:
-        try:
-            with open(self.live.folder.plan, encoding="utf-8", errors="replace") as file:
-                return file.read()
-        except OSError:
-            return ""
+        return await ask_person(self, question)
 
     async def _ask_approval(self, plan: PlanReady) -> PlanVerdict:
-        request_id = new_id()
-        content = self._read_plan() or plan.summary
-        params: JsonObject = {
-            "summary": plan.summary,
-            "planContent": content,
-            "actions": list(plan.actions),
-            "recommendedAction": plan.recommended,
-        }
-        self.live.emit(
-            ExitPlanModeRequested(
-                request_id=request_id,
-                summary=plan.summary,
-                plan_content=content,
-                actions=list(plan.actions),
-                recommended_action=plan.recommended,
-            )
-        )
-        reply: Any = None
-        try:
-            reply = await self.first(
-                request_id,
-                lambda: self.ask_one("request_exit_plan_mode", "exitPlanMode.request", params),
-            )
-        except RpcError as error:
-            reply = {"approved": False, "feedback": error.message}
-        said = reply if isinstance(reply, dict) else {}
-        verdict = PlanVerdict(
-            approved=said.get("approved") is True,
-            action=said.get("selectedAction") or plan.recommended,
-            feedback=said.get("feedback"),
-        )
-        self.live.emit(
-            ExitPlanModeCompleted(
-                request_id=request_id,
-                approved=verdict.approved,
-                selected_action=verdict.action if verdict.approved else None,
-                feedback=verdict.feedback,
-            )
-        )
-        if verdict.approved:
-            autopilot = str(verdict.action).startswith("autopilot")
-            self.live.controls.set_mode("autopilot" if autopilot else "interactive")
-        return verdict
+        from trimtab.transports.rpc.judgement import ask_approval
+
+        return await ask_approval(self, plan)
+
+    async def _ask_mode_switch(self, error: ModelError) -> bool:
+        from trimtab.transports.rpc.judgement import ask_mode_switch
+
+        return await ask_mode_switch(self, error)

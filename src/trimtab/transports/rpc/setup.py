@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.loop.processors.compaction import Thresholds
@@ -137,6 +138,8 @@ def build_options(settings: SessionSettings, cwd: str, env: Mapping[str, str]) -
         instructions="skip" if settings.skip_custom_instructions else "load",
         customize=CustomizationOptions(
             discover=settings.enable_config_discovery,
+            agent=settings.agent,
+            agents=read_agents(settings.custom_agents),
             skill_directories=settings.skill_directories or (),
             disabled_skills=settings.disabled_skills or (),
             instruction_directories=settings.instruction_directories or (),
@@ -150,6 +153,15 @@ def build_options(settings: SessionSettings, cwd: str, env: Mapping[str, str]) -
             retry_delay=_seconds(env, "TRIMTAB_RETRY_DELAY_SECONDS", 1.0),
         ),
     )
+
+
+def read_agents(given: tuple[JsonObject, ...] | None) -> tuple[AgentDefinition, ...]:
+    """The agents a client brings."""
+    if not given:
+        return ()
+    from trimtab.customize.agents import read_given
+
+    return tuple(map(read_given, given))
 
 
 def read_large_output(settings: LargeOutputSettings | None) -> LargeOutput:

@@ -1,13 +1,12 @@
 """Custom agents, and the customization a session has."""
 
-from typing import Any
-
 import msgspec
 
+from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.subagent import SubagentDeselected, SubagentSelected
-from trimtab.runtime.customizations import describe_skill
+from trimtab.runtime.customizations import describe_agent, describe_skill
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.hosted import HostedSession
 from trimtab.transports.rpc.methods.discovery import describe_instruction
@@ -21,7 +20,7 @@ class Name(msgspec.Struct):
 
 @methods.on("session.agent.list")
 async def list_agents(call: Call, params: Nothing) -> JsonObject:
-    return {"agents": [_describe(agent) for agent in _agents(call.session)]}
+    return {"agents": [describe_info(agent) for agent in _agents(call.session).values()]}
 
 
 @methods.on("session.agent.reload")
@@ -31,32 +30,33 @@ async def reload_agents(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.agent.getCurrent")
 async def get_current(call: Call, params: Nothing) -> JsonObject:
-    wanted = call.session.settings.get("agent")
-    found = next((one for one in _agents(call.session) if one.get("name") == wanted), None)
-    return {"agent": _describe(found) if found else None}
+    custom = call.session.live.controls.place.customizations
+    agent = custom.agent if custom else None
+    return {"agent": describe_info(agent) if agent else None}
 
 
 @methods.on("session.agent.select", Name)
 async def select(call: Call, params: Name) -> JsonObject:
-    """Remembers the choice; its prompt and tools are not applied in this version."""
-    found = next((one for one in _agents(call.session) if one.get("name") == params.name), None)
-    if found is None:
+    """The session works as this agent from the next prompt on."""
+    agent = _agents(call.session).get(params.name)
+    if agent is None:
         raise UsageError(f"There is no agent {params.name!r}; see session.agent.list.")
+    call.session.live.controls.set_agent(agent.name)
     call.session.settings["agent"] = params.name
-    described = _describe(found)
     call.session.live.emit(
         SubagentSelected(
-            agent_name=params.name,
-            agent_display_name=described["displayName"],
-            tools=list(found.get("tools") or ()),
+            agent_name=agent.name,
+            agent_display_name=agent.display_name,
+            tools=list(agent.tools or ()),
         )
     )
-    return {"agent": described}
+    return {"agent": describe_info(agent)}
 
 
 @methods.on("session.agent.deselect")
 async def deselect(call: Call, params: Nothing) -> JsonObject:
     if call.session.settings.pop("agent", None) is not None:
+        call.session.live.controls.set_agent(None)
         call.session.live.emit(SubagentDeselected())
     return {}
 
@@ -101,19 +101,23 @@ def find_skills(hosted: HostedSession) -> list[JsonObject]:
     return [describe_skill(skill) for skill in custom.skills.skills.values()] if custom else []
 
 
-def _agents(hosted: HostedSession) -> list[JsonObject]:
-    return list(hosted.settings.get("custom_agents") or ())
+def _agents(hosted: HostedSession) -> dict[str, AgentDefinition]:
+    """The agents a client brought and, if it wanted discovery, those on disk."""
+    controls = hosted.live.controls
+    wanted, custom = controls.options.customize, controls.place.customizations
+    agents = {agent.name: agent for agent in wanted.agents}
+    if wanted.discover and custom is not None:
+        agents = {**custom.agents.agents, **agents}
+    return agents
 
 
-def _describe(agent: JsonObject) -> JsonObject:
-    name = str(agent.get("name", ""))
-    described: dict[str, Any] = {
-        "id": name,
-        "name": name,
-        "displayName": agent.get("displayName") or name,
-        "description": agent.get("description") or "",
+def describe_info(agent: AgentDefinition) -> JsonObject:
+    """An agent as the SDK's calls about one session describe it."""
+    described: JsonObject = {
+        **describe_agent(agent),
+        "skills": list(agent.skills) or None,
+        "reasoningEffort": agent.effort,
+        "mcpServers": dict(agent.mcp_servers) or None,
+        "path": agent.path or None,
     }
-    for field in ("tools", "model", "skills", "reasoningEffort", "mcpServers"):
-        if agent.get(field) is not None:
-            described[field] = agent[field]
-    return described
+    return {name: value for name, value in described.items() if value is not None}

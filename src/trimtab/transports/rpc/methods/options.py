@@ -19,6 +19,7 @@ class Update(msgspec.Struct, rename="camel"):
     ask_user_disabled: bool | None = None
     client_name: str | None = None
     reasoning_effort: str | None = None
+    skip_custom_instructions: bool | None = None
 
 
 @methods.on("session.options.update", Update)
@@ -39,4 +40,8 @@ async def update(call: Call, params: Update) -> JsonObject:
         controls.set_streaming(params.enable_streaming)
     if params.reasoning_effort is not None:
         controls.set_effort(params.reasoning_effort)
+    custom = controls.place.customizations
+    if params.skip_custom_instructions is not None and custom is not None:
+        custom.loads_instructions = not params.skip_custom_instructions
+        controls.refresh()
     return {"success": True}
