@@ -286,3 +286,11 @@ async def test_notification_and_compaction_hooks_hear_of_what_happens(cli: Cli) 
         assert "touch made" in kept(cli, "notification")["message"]
         await cli.run("-p", "/compact", "--continue", "--output-format", "json")
     assert kept(cli, "compaction")["trigger"] == "manual"
+
+
+async def test_a_hook_can_tell_how_far_it_is(cli: Cli) -> None:
+    lines = [json.dumps({"type": "progress", "message": word}) for word in ("one", "two")]
+    echo = "; ".join(f"echo '{line}'" for line in lines)
+    outcome = await touch(cli, {"preToolUse": [{"bash": f"{echo}; printf '{{}}'"}]})
+    assert [progress["message"] for progress in outcome.of("hook.progress")] == ["one", "two"]
+    assert (cli.cwd / "made").exists()

@@ -2,13 +2,13 @@
 
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from clikit import Cli, bash, serving
+from properties.worktree_writers import git as run_git
 
 LINES = "one\ntwo\nthree\nfour\nfive\nsix\n"
 
@@ -22,11 +22,7 @@ def create(path: str, text: str) -> dict[str, Any]:
 
 
 def git(cli: Cli, *args: str) -> str:
-    who = ("-c", "user.name=Person", "-c", "user.email=person@example.org")
-    done = subprocess.run(
-        ["git", *who, *args], cwd=cli.cwd, capture_output=True, text=True, check=True
-    )
-    return done.stdout
+    return run_git(cli.cwd, *args)
 
 
 @pytest.fixture

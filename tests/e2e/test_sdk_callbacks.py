@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from copilot import define_tool
 from copilot.generated.rpc import (
     PermissionDecisionApproveForSession,
     PermissionDecisionApproveOnce,
@@ -13,8 +14,8 @@ from copilot.generated.rpc import (
 from copilot.session import PermissionHandler, PermissionNoResult
 from copilot.tools import ToolBinaryResult, ToolResult
 
-from sdkkit import Heard, Sdk, bash, make_tool, talking, use
-from trimtab.testing import Script
+from sdkkit import Heard, Key, Sdk, bash, make_tool, talking, use
+from trimtab.testing import ModelServer, Script
 
 DONE = {"text": "Done."}
 
@@ -553,11 +554,11 @@ async def test_a_model_hears_that_a_tool_has_gone(sdk: Sdk) -> None:
     async with talking(sdk, [DONE, DONE], tools=[make_tool("lookup", "x")]) as talk:
         await talk.say("first")
         assert "<tools_changed_notice>" not in str(talk.shown()[-1])
-        await talk.client.resume_session(
+        again = await talk.client.resume_session(
             talk.session.session_id,
             on_permission_request=PermissionHandler.approve_all,
         )
-        await talk.say("second")
+        await again.send_and_wait("second")
         said = talk.shown()[-1]["content"]
     assert said.index("<tools_changed_notice>") < said.index("second")
     assert "lookup" in said
@@ -595,3 +596,73 @@ async def test_a_client_that_says_no_hears_of_the_rate_limit_once(sdk: Sdk) -> N
         (done,) = talk.heard.of("auto_mode_switch.completed")
     assert error.error_type == "rate_limit"
     assert done.response.value == "no"
+
+
+@pytest.mark.parametrize("end", ["suspended", "killed"])
+@pytest.mark.parametrize("kind", ["permission", "tool"])
+async def test_what_waited_for_a_client_is_taken_up_by_another_server(
+    sdk: Sdk, end: str, kind: str
+) -> None:
+    """The question is put again after a restart, and the answer goes where it was wanted."""
+    asking = bash("echo hi > made.txt") if kind == "permission" else use("lookup", key="k")
+    waiting = {"permission": "permission.requested", "tool": "external_tool.requested"}[kind]
+
+    @define_tool("lookup", description="The lookup tool.", skip_permission=True)
+    async def never(params: Key) -> str:
+        await asyncio.Event().wait()
+        return params.key
+
+    async with ModelServer(Script.of([asking, DONE])) as server:
+        sdk.use(server)
+        heard = Heard()
+        async with sdk.client() as client:
+            session = await client.create_session(
+                on_permission_request=lambda *_: PermissionNoResult(),
+                on_event=heard,
+                tools=[never],
+            )
+            await session.send("go")
+            await heard.until(waiting)
+            if end == "suspended":
+                await session.rpc.suspend()
+            else:
+                await client.force_stop()
+            client._sessions.clear()
+        later = Heard()
+        async with sdk.client() as client:
+            await client.resume_session(
+                session.session_id,
+                on_permission_request=PermissionHandler.approve_all,
+                on_event=later,
+                tools=[make_tool("lookup", lambda key: f"found {key}", skip_permission=True)],
+                continue_pending_work=True,
+            )
+            await later.until("session.idle")
+        assert len(server.requests) == 2
+        result = server.requests[-1].json["messages"][-1]
+    assert result["role"] == "tool"
+    if kind == "permission":
+        assert (sdk.cwd / "made.txt").read_text() == "hi\n"
+    else:
+        assert result["content"] == "found k"
+
+
+async def test_without_continuing_what_waited_counts_as_interrupted(sdk: Sdk) -> None:
+    async with ModelServer(Script.of([bash("echo hi"), DONE])) as server:
+        sdk.use(server)
+        heard = Heard()
+        async with sdk.client() as client:
+            session = await client.create_session(
+                on_permission_request=lambda *_: PermissionNoResult(), on_event=heard
+            )
+            await session.send("go")
+            await heard.until("permission.requested")
+            await session.rpc.suspend()
+            client._sessions.clear()
+        async with sdk.client() as client:
+            again = await client.resume_session(
+                session.session_id, on_permission_request=PermissionHandler.approve_all
+            )
+            await again.send_and_wait("what happened?")
+        tool = next(m for m in server.requests[-1].json["messages"] if m["role"] == "tool")
+    assert "interrupted" in tool["content"]

@@ -102,6 +102,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     input: bytes
     seconds: float
     limit: int
+    on_line: Callable[[bytes], None] | None = None
+    """Called with every whole line as soon as it is written."""
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):

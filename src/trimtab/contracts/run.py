@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import msgspec
 
 from trimtab.contracts.events.envelope import Event, EventData
-from trimtab.contracts.messages import Message
+from trimtab.contracts.messages import Message, ToolCall
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.provider import Price, Provider, ToolSpec
 from trimtab.contracts.tool import Tool, ToolContext, ToolResult
@@ -180,6 +180,10 @@ class Run(msgspec.Struct, kw_only=True):
     billable: bool = True
     stop: Stop | None = None
     """Set by a tool or a processor: end the run after this turn, for this reason."""
+    left: tuple[ToolCall, ...] = ()
+    """Calls of a turn that was left before they were answered: to be run before the next call."""
+    suspended: bool = False
+    """Set when the run is left so: calls that end now are not interrupted, they wait."""
     closing: bool = False
     """Set by a processor: the next call is the last, and no tools are offered in it."""
     remarks: set[str] = msgspec.field(default_factory=set)

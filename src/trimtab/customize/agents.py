@@ -10,7 +10,7 @@ from trimtab.contracts.customization import AgentDefinition, FoundAgents, Proble
 from trimtab.customize.fields import Fields
 from trimtab.customize.folders import AgentFolder
 from trimtab.customize.front_matter import YamlProblem, read_yaml, split_document
-from trimtab.customize.reading import Listing, read_text
+from trimtab.customize.reading import Listing, identify, read_text
 
 BUILTIN = os.path.join(os.path.dirname(__file__), "builtin")
 EVERY_TOOL = "*"
@@ -63,13 +63,13 @@ def find_agents(folders: Sequence[AgentFolder], *, builtin: bool = True) -> Foun
     agents: dict[str, AgentDefinition] = {}
     shadowed: list[Shadowed] = []
     problems: list[Problem] = []
-    seen: set[str] = set()
+    seen: set[tuple[int, int] | str] = set()
     for folder in folders:
         for path in _files(folder.path, problems):
-            real = os.path.realpath(path)
-            if real in seen:
+            identity = identify(path)
+            if identity in seen:
                 continue
-            seen.add(real)
+            seen.add(identity)
             agent = read_agent(path, folder, problems)
             if agent is not None:
                 _enter(agent, agents, shadowed)

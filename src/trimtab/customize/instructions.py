@@ -1,6 +1,7 @@
 """Finds instruction files of every convention, in the order in which they are merged."""
 
 import os
+import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ IGNORED = frozenset(
 )
 CHILD_DEPTH = 2
 MOST_CHILD_FOLDERS = 2000
+CHILD_SECONDS = 0.03
 
 
 def find_instructions(
@@ -49,8 +51,7 @@ def find_instructions(
         search.read_folder(folder, "working-directory")
         search.read_rules(folder, "working-directory")
     if children:
-        for folder in child_folders(places.cwd):
-            search.read_folder(folder, "directory")
+        search.read_children(places.cwd)
     for folder in (*places.directories(INSTRUCTIONS_VARIABLE), *extra):
         search.read_extra(folder)
     return FoundInstructions(tuple(merge(search.found)), tuple(search.problems))
@@ -128,10 +129,8 @@ def child_folders(folder: str) -> list[str]:
     for _ in range(CHILD_DEPTH):
         below = []
         for parent in level:
-            for name in Listing(parent).names:
+            for name in sorted(Listing(parent).folders - IGNORED):
                 path = os.path.join(parent, name)
-                if name in IGNORED or os.path.islink(path) or not os.path.isdir(path):
-                    continue
                 if not ignored.covers(os.path.relpath(path, folder)):
                     below.append(path)
                 if len(found) + len(below) >= MOST_CHILD_FOLDERS:
@@ -166,6 +165,16 @@ class _Search:
         for name, source in INSTRUCTION_FILES:
             if name != "AGENTS.md" or not self._is_overridden(folder):
                 self._add(os.path.join(folder, name), source, location)
+
+    def read_children(self, folder: str) -> None:
+        """The folders below one, as far as there is time: the rest is read when it is touched."""
+        deadline = time.monotonic() + CHILD_SECONDS
+        for child in child_folders(folder):
+            if time.monotonic() > deadline:
+                message = "there are many folders here: the instructions of some wait until touched"
+                self.problems.append(Problem(message=message, file=folder, note=True))
+                return
+            self.read_folder(child, "directory")
 
     def _is_overridden(self, folder: str) -> bool:
         """Whether Codex's file for one person takes the place of everybody's."""

@@ -162,7 +162,7 @@ class _Search:
         if not text.strip():
             return
         try:
-            content = _parse(file.path, text)
+            content = parse_config(file.path, text)
         except JsonProblem as error:
             message = f"{error}; no server of this file is used"
             self.problems.append(Problem(message=message, file=file.path, line=error.line))
@@ -296,7 +296,8 @@ def _build(
     return msgspec.convert(fields, McpServer)
 
 
-def _parse(path: str, text: str) -> Any:
+def parse_config(path: str, text: str) -> Any:
+    """What a JSON or TOML file holds. Raises `JsonProblem`."""
     if not path.endswith(".toml"):
         return read_jsonc(text.encode("utf-8", "surrogateescape"))
     import tomllib

@@ -50,12 +50,25 @@ def _read(path: str, most: int) -> bytes:
         os.close(fd)
 
 
+def identify(path: str) -> tuple[int, int] | str:
+    """What a file is, whatever name it goes by; the path itself where there is none."""
+    try:
+        info = os.stat(path)
+    except OSError:
+        return path
+    return info.st_dev, info.st_ino
+
+
 class Listing:
-    """The entries of a folder, sorted by name; `problem` says why it is not all of them."""
+    """The entries of a folder, sorted by name; `problem` says why it is not all of them.
+
+    `folders` are those of them that are folders and no links.
+    """
 
     def __init__(self, folder: str) -> None:
         self.problem: Problem | None = None
         self.names: list[str] = []
+        self.folders: set[str] = set()
         try:
             with os.scandir(folder) as entries:
                 self.names = sorted(self._take(folder, entries))
@@ -71,6 +84,8 @@ class Listing:
                 message = f"only {MOST_ENTRIES} entries of this folder are looked at"
                 self.problem = Problem(message=message, file=folder)
                 return
+            if entry.is_dir(follow_symlinks=False):
+                self.folders.add(entry.name)
             yield entry.name
 
 

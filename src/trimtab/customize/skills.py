@@ -9,7 +9,7 @@ from trimtab.contracts.customization import FoundSkills, Problem, Shadowed, Skil
 from trimtab.customize.fields import Fields
 from trimtab.customize.folders import SkillFolder
 from trimtab.customize.front_matter import Document, split_document
-from trimtab.customize.reading import Listing, read_text
+from trimtab.customize.reading import Listing, identify, read_text
 
 FILE = "SKILL.md"
 LONGEST_NAME = 64
@@ -37,13 +37,13 @@ def find_skills(folders: Sequence[SkillFolder], disabled: Collection[str] = ()) 
     skills: dict[str, Skill] = {}
     shadowed: list[Shadowed] = []
     problems: list[Problem] = []
-    seen: set[str] = set()
+    seen: set[tuple[int, int] | str] = set()
     for folder in folders:
         for path, name in _files(folder, problems):
-            real = os.path.realpath(path)
-            if real in seen:
+            identity = identify(path)
+            if identity in seen:
                 continue
-            seen.add(real)
+            seen.add(identity)
             skill = _read_skill(path, name, folder, problems)
             if skill is None:
                 continue

@@ -8,13 +8,13 @@ from typing import Any, Protocol
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.events.hook import HookEnd, HookStart
+from trimtab.contracts.events.hook import HookEnd, HookProgress, HookStart
 from trimtab.contracts.hooks import GUARDS, HookEntry, HookFailed, HookPort
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.run import SessionPort
 from trimtab.hooks import claude
 from trimtab.hooks.answers import check, combine, deny
-from trimtab.hooks.runners import Surroundings, run_entry
+from trimtab.hooks.runners import Surroundings, Tell, run_entry
 
 _SUBJECTS = {
     "sessionStart": "source",
@@ -47,8 +47,8 @@ class Hook(Protocol):
         """The input in the form this hook expects."""
         ...
 
-    async def run(self, event: str, given: JsonObject) -> JsonObject | None:
-        """Its output in our words. Raises `HookFailed`."""
+    async def run(self, event: str, given: JsonObject, tell: Tell) -> JsonObject | None:
+        """Its output in our words; `tell` hears how far it is. Raises `HookFailed`."""
         ...
 
 
@@ -67,7 +67,7 @@ class ClientHook:
             return payload
         return payload | {"toolArgs": msgspec.json.encode(payload["toolArgs"]).decode()}
 
-    async def run(self, event: str, given: JsonObject) -> JsonObject | None:
+    async def run(self, event: str, given: JsonObject, tell: Tell) -> JsonObject | None:
         output = await self._port.call(event, given)
         return check(event, output) if output else None
 
@@ -86,8 +86,8 @@ class FileHook:
     def shape(self, event: str, payload: JsonObject) -> JsonObject:
         return claude.translate(event, payload) if self.entry.claude else payload
 
-    async def run(self, event: str, given: JsonObject) -> JsonObject | None:
-        output = await run_entry(self.entry, given, self._around)
+    async def run(self, event: str, given: JsonObject, tell: Tell) -> JsonObject | None:
+        output = await run_entry(self.entry, given, self._around, tell)
         if output and self.entry.claude and "modifiedArgs" in output:
             tool = str(given.get("tool_name", ""))
             ours = next((mine for mine, theirs in claude.TOOLS.items() if theirs == tool), tool)
@@ -152,6 +152,9 @@ class HookCaller:
             outputs.append(output)
         return outputs
 
+    def _tell(self, message: str) -> None:
+        self._session.emit(HookProgress(message=message))
+
     async def _invoke(self, hook: Hook, event: str, payload: JsonObject) -> JsonObject:
         call_id = new_id()
         given = hook.shape(event, payload)
@@ -159,7 +162,7 @@ class HookCaller:
         output: JsonObject | None = None
         problem: str | None = "The hook was interrupted."
         try:
-            output = await hook.run(event, given)
+            output = await hook.run(event, given, self._tell)
             problem = None
         except HookFailed as failure:
             problem = str(failure)

@@ -2,16 +2,17 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.hooks import HookEntry, HookFailed, Post, Program, RunProgram
-from trimtab.hooks.answers import read_answer, read_end
+from trimtab.hooks.answers import read_answer, read_end, read_progress
 
 LARGEST_OUTPUT = 10 * 1024 * 1024
+Tell = Callable[[str], None]
 _VARIABLE = r"\$(?:\{(\w+)\}|(\w+))"
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
@@ -31,14 +32,22 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     post: Post
 
 
-async def run_entry(entry: HookEntry, given: JsonObject, around: Surroundings) -> JsonObject | None:
-    """The output of a hook. Raises `HookFailed`."""
+async def run_entry(
+    entry: HookEntry, given: JsonObject, around: Surroundings, tell: Tell
+) -> JsonObject | None:
+    """The output of a hook; `tell` hears how far it is. Raises `HookFailed`."""
     if entry.type == "http":
         return await _post(entry, given, around)
-    return await _execute(entry, given, around)
+    return await _execute(entry, given, around, tell)
 
 
-async def _execute(entry: HookEntry, given: JsonObject, around: Surroundings) -> JsonObject | None:
+async def _execute(
+    entry: HookEntry, given: JsonObject, around: Surroundings, tell: Tell
+) -> JsonObject | None:
+    def on_line(line: bytes) -> None:
+        if (message := read_progress(line.decode("utf-8", "replace"))) is not None:
+            tell(message)
+
     env = {**around.env, **_places(entry, around), **entry.env}
     program = Program(
         argv=_argv(entry, env),
@@ -47,6 +56,7 @@ async def _execute(entry: HookEntry, given: JsonObject, around: Surroundings) ->
         input=encode(given),
         seconds=entry.seconds,
         limit=LARGEST_OUTPUT,
+        on_line=on_line,
     )
     try:
         ended = await around.run(program)

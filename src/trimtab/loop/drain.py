@@ -6,11 +6,13 @@ from trimtab.contracts.processor import Stop
 from trimtab.contracts.run import Prompt, Run
 from trimtab.loop.turns import respond
 
+LEFT = Prompt(text="", source="pending", billable=False)
+
 
 async def drain(run: Run) -> Stop:
     """Answer every waiting prompt; returns why the last one ended."""
     stop = Stop(reason="end_turn")
-    while (prompt := run.inbox.take()) is not None:
+    while (prompt := LEFT if run.left else run.inbox.take()) is not None:
         try:
             admitted = await admit(run, prompt)
         except BaseException:

@@ -41,6 +41,8 @@ async def settle(run: Run, call: ToolCall) -> ToolResult:
     try:
         result = await attempt(run, call)
     except asyncio.CancelledError:
+        if run.suspended:
+            raise
         record(run, call, ToolResult(text=INTERRUPTED, kind="failure"), code="interrupted")
         raise
     except Exception as error:  # a bug of the tool, or of the system below it

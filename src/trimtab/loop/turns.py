@@ -12,7 +12,8 @@ from trimtab.loop.sample import sample
 async def respond(run: Run, prompt: Prompt) -> Stop:
     """Answer one prompt. A turn that was started always ends, whatever happens in it."""
     run.interaction_id, run.turn, run.stop, run.closing = new_id(), 0, None, False
-    record_prompt(run, prompt, delivery="queued" if run.total_turns else "idle")
+    if not run.left:
+        record_prompt(run, prompt, delivery="queued" if run.total_turns else "idle")
     while True:
         turn_id = str(run.turn)
         run.session.emit(AssistantTurnStart(turn_id=turn_id, interaction_id=run.interaction_id))
@@ -28,13 +29,15 @@ async def respond(run: Run, prompt: Prompt) -> Stop:
 
 async def take_turn(run: Run) -> Stop | None:
     """One model call and the tool calls it asks for; returns a reason to stop, if there is one."""
-    for processor in run.processors:
-        if (stop := await processor.before_request(run)) is not None:
-            return stop
-    reply = await sample(run)
-    if run.closing or not reply.message.tool_calls:
-        return run.stop or Stop(reason="end_turn")
-    results = await execute(run, reply.message.tool_calls)
+    calls, run.left = run.left, ()
+    if not calls:
+        for processor in run.processors:
+            if (stop := await processor.before_request(run)) is not None:
+                return stop
+        calls = (await sample(run)).message.tool_calls
+        if run.closing or not calls:
+            return run.stop or Stop(reason="end_turn")
+    results = await execute(run, calls)
     if any(result.kind == "rejected" for result in results):
         return Stop(reason="rejected", message="A tool call was rejected.")
     return run.stop

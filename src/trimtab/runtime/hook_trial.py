@@ -109,7 +109,7 @@ async def _try(hook: FileHook, event: str, payload: JsonObject) -> Said:
     output: Any = None
     problem = None
     try:
-        output = await hook.run(event, given)
+        output = await hook.run(event, given, lambda _: None)
     except HookFailed as failure:
         problem = str(failure)
     seconds = time.perf_counter() - started

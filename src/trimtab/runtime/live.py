@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import msgspec
 from trimtab.contracts.errors import ModelError, TrimtabError, UsageError
 from trimtab.contracts.events.assistant import Abort, AssistantIdle
 from trimtab.contracts.events.envelope import Event, EventData, JsonObject
+from trimtab.contracts.events.own import Suspended
 from trimtab.contracts.events.session import (
     SessionError,
     SessionIdle,
@@ -20,7 +21,9 @@ from trimtab.contracts.events.session import (
 )
 from trimtab.contracts.processor import Stop
 from trimtab.contracts.run import Mode, Prompt, Run
+from trimtab.contracts.tool import ToolResult
 from trimtab.loop.drain import drain
+from trimtab.loop.execute import INTERRUPTED, record
 from trimtab.runtime.controls import Controls
 from trimtab.runtime.recorder import Recorder
 from trimtab.session.cut import cut
@@ -100,9 +103,12 @@ class LiveSession:
         if isinstance(prompt, str):
             prompt = Prompt(text=prompt)
         message_id = self.inbox.put(prompt)
+        self._wake()
+        return message_id
+
+    def _wake(self) -> None:
         if not self.busy:
             self._task = asyncio.get_running_loop().create_task(self._drain())
-        return message_id
 
     def emit(self, data: EventData, *, ephemeral: bool | None = None) -> Event:
         """Record that something happened to the session outside its run."""
@@ -226,6 +232,32 @@ class LiveSession:
             self.recorder.close()
         finally:
             self._session.close()
+
+    async def suspend(self, waiting: Sequence[str]) -> None:
+        """Leave the session as it is: these calls wait for a client, and can be taken up later."""
+        if self._closed:
+            return
+        if waiting:
+            self._session.emit(Suspended(tool_call_ids=list(waiting)))
+            self._run.suspended = True
+        await self.close()
+
+    def take_up(self, waiting: Collection[str]) -> int:
+        """Go on with the calls that waited when the session was left; returns how many.
+
+        What ran then may have had effects: those calls are told to the model as interrupted.
+        """
+        calls = self.projections.conversation.open_tool_calls
+        left = tuple(call for call in calls if call.id in waiting)
+        if not left:
+            return 0
+        for call in calls:
+            if call.id not in waiting:
+                interrupted = ToolResult(text=INTERRUPTED, kind="failure")
+                record(self._run, call, interrupted, code="interrupted")
+        self._run.left = left
+        self._wake()
+        return len(left)
 
     async def _drain(self) -> Stop:
         """Answer what waits, and what came while the end was being recorded."""

@@ -8,6 +8,7 @@ from trimtab.config.feature_flags import resolve_flags
 from trimtab.config.paths import find_home
 from trimtab.contracts.customization import Customization, Kind, Problem
 from trimtab.customize.hook_files import find_hooks
+from trimtab.customize.vendors import find_vendor_settings
 from trimtab.customize.view import (
     attach_problems,
     view_agents,
@@ -101,6 +102,7 @@ def _build(found: Customizations, env: Mapping[str, str], *, trusted: bool) -> O
         ),
         ("setting", view_settings(found.settings.entries), found.settings.problems),
         ("setting", view_flags(flags), ()),
+        ("setting", *find_vendor_settings(found.places)),
     )
     entries: list[Customization] = []
     problems: dict[Kind, list[Problem]] = {}
@@ -108,5 +110,5 @@ def _build(found: Customizations, env: Mapping[str, str], *, trusted: bool) -> O
         attached, rest = attach_problems(viewed, wrong)
         entries += attached
         if rest:
-            problems[kind] = rest
+            problems.setdefault(kind, []).extend(rest)
     return Overview(sorted(entries, key=_place), problems, trusted)

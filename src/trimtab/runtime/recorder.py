@@ -32,6 +32,8 @@ class Reason:
 
 
 PERSON = Reason("person")
+LISTED = 64 * 1024 * 1024
+"""A longer log is not read again at the end, just to list its changes for other tools."""
 WRITTEN = 512 * 1024 * 1024
 """What a tool writes is kept up to this size: it is one file, and the tool had it in memory."""
 
@@ -174,7 +176,7 @@ class Recorder(Processor):
             return
         if self._snapshot is not None:
             self._snapshot.close()
-        if self._recorded:
+        if self._recorded and self._session.log.size < LISTED:
             from trimtab.session.index import write_index
 
             with suppress(TrimtabError, OSError):  # a cache, which the next undo makes again

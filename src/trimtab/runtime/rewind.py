@@ -63,14 +63,38 @@ def point_of(log: str, event_id: str) -> Point:
     raise UsageError(f"{event_id!r} begins no turn of this session; choose a rewind point.")
 
 
-def count_changes(folder: SessionFolder, store: BlobStore) -> dict[int, tuple[int, int, int]]:
-    """For each turn that changed files: how many, lines added, lines removed."""
-    counted: dict[int, tuple[int, int, int]] = {}
-    for turn, changes in changes_by_turn(folder.events, store).items():
-        lines = [count_change(change, store) for change in changes]
-        added, removed = sum(one[0] for one in lines), sum(one[1] for one in lines)
-        counted[turn] = len(changes), added, removed
-    return counted
+class Effect(msgspec.Struct, frozen=True):
+    """What some turns did to one file, in the words of the protocol."""
+
+    path: str
+    change_type: Literal["created", "deleted", "modified"]
+    lines_added: int
+    lines_removed: int
+
+
+def list_effects(folder: SessionFolder, store: BlobStore) -> dict[int, list[Effect]]:
+    """What each turn did to files."""
+    turns = changes_by_turn(folder.events, store)
+    return {turn: [_effect(change, store) for change in changes] for turn, changes in turns.items()}
+
+
+def effects_since(folder: SessionFolder, store: BlobStore, turn: int) -> list[Effect]:
+    """What a turn and all later ones did together."""
+    merged: dict[str, Change] = {}
+    for number, changes in changes_by_turn(folder.events, store).items():
+        for change in changes if number >= turn else ():
+            first = merged.get(change.place, change)
+            merged[change.place] = Change.at(change.place, first.before, change.after)
+    return [_effect(change, store) for change in merged.values() if change.before != change.after]
+
+
+def _effect(change: Change, store: BlobStore) -> Effect:
+    kind: Literal["created", "deleted", "modified"] = "modified"
+    if change.before.kind == "absent":
+        kind = "created"
+    elif change.after.kind == "absent":
+        kind = "deleted"
+    return Effect(change.path, kind, *count_change(change, store))
 
 
 def rewind(

@@ -15,7 +15,9 @@ from trimtab.workspace.blobs import BlobStore
 from trimtab.workspace.gitstate import is_git_state
 from trimtab.workspace.merge import apply_hunk
 from trimtab.workspace.restore import finish, restore
-from trimtab.workspace.reversal import reverse
+from trimtab.workspace.reversal import TOO_LARGE, reverse
+
+__all__ = ["TOO_LARGE", "FileHistory", "FilePlan", "Plan", "Record", "Wish"]
 
 OURS = ("tool", "shell", "custom-tool")
 UNSURE = ("background", "interrupted")

@@ -34,7 +34,11 @@ class FedProgram(programs.Program):
         )
 
     def _take(self, chunk: bytes) -> bool:
+        whole = self._output.rfind(b"\n") + 1
         self._output += chunk
+        if self._program.on_line is not None and b"\n" in chunk:
+            for line in self._output[whole:].split(b"\n")[:-1]:
+                self._program.on_line(bytes(line))
         return len(self._output) <= self._program.limit
 
     def _open_input(self) -> int:

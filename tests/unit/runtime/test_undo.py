@@ -9,7 +9,7 @@ import pytest
 from clikit import bash
 from livekit import opened
 from trimtab.contracts.errors import UsageError
-from trimtab.runtime.rewind import count_changes, list_points, point_of
+from trimtab.runtime.rewind import Effect, list_effects, list_points, point_of
 from trimtab.runtime.undo import Wish
 from trimtab.session.changes import INLINE
 
@@ -46,7 +46,8 @@ async def test_an_open_session_goes_back_and_forgets_the_turn(tmp_path: Path) ->
     ):
         await live.ask("first")
         (point,) = list_points(live.folder.events)
-        assert count_changes(live.folder, live.recorder.store) == {1: (1, 1, 0)}
+        expected = Effect(str(tmp_path / "a.txt"), "created", 1, 0)
+        assert list_effects(live.folder, live.recorder.store) == {1: [expected]}
         rewound = live.rewind(point, "both")
         assert rewound.events_removed > 3
         assert not (tmp_path / "a.txt").exists()

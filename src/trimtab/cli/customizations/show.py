@@ -91,7 +91,9 @@ def describe_state(entry: Customization) -> str:
         return "not used: the folder is not trusted"
     if entry.overridden_by:
         return f"not used: {entry.overridden_by} wins, because {entry.why}"
-    return "used" if entry.enabled else "disabled"
+    if entry.enabled:
+        return "used"
+    return f"not used: {entry.why}" if entry.why else "disabled"
 
 
 def describe(entry: Customization) -> dict[str, Any]:

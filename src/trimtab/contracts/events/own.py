@@ -69,3 +69,9 @@ class LeftOut(EventData, type="trimtab.left_out"):
     reason: str
     items: list[JsonObject]
     message: str
+
+
+class Suspended(EventData, type="trimtab.suspended"):
+    """The session was left while these tool calls waited for a client; they may be taken up."""
+
+    tool_call_ids: list[str]

@@ -89,6 +89,11 @@ class Conversation:
         """Ids of calls that have no result yet."""
         return tuple(call_id for call_id, result in self._open.items() if result is None)
 
+    @property
+    def open_tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls that have no result yet."""
+        return tuple(self._calls[call_id] for call_id in self.open_calls)
+
     def apply(self, event: Event) -> None:
         if event.agent_id != self._agent_id:
             return

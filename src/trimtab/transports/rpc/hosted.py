@@ -9,11 +9,14 @@ import msgspec
 
 from trimtab.contracts.errors import AuthenticationError, ConfigurationError, ModelError
 from trimtab.contracts.events.envelope import Event, JsonObject
+from trimtab.contracts.events.permission import PermissionRequested
 from trimtab.contracts.events.session import SessionTitleChanged
 from trimtab.contracts.events.setup import CapabilitiesChanged, CommandsChanged
+from trimtab.contracts.events.tool import ExternalToolRequested
 from trimtab.contracts.hooks import HookFailed
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.tool import Tool
+from trimtab.hooks.answers import combine
 from trimtab.runtime.catalog import SessionCatalog
 from trimtab.runtime.external_tools import ExternalTool, ToolDefinition
 from trimtab.runtime.live import LiveSession
@@ -172,6 +175,17 @@ class HostedSession:
         for event, line in self._requests.values():
             seat.send(self.id, event, line)
 
+    def waiting_calls(self) -> list[str]:
+        """The tool calls that a client has been asked about and has not answered."""
+        found = []
+        for event, _ in self._requests.values():
+            match event.data:
+                case PermissionRequested(permission_request=asked):
+                    found.append(str(asked.get("toolCallId") or ""))
+                case ExternalToolRequested(tool_call_id=call_id):
+                    found.append(call_id)
+        return found
+
     def open_requests(self, wire_name: str) -> list[Any]:
         """The data of the requests of one type that nobody has answered."""
         return [event.data for event, _ in self._requests.values() if event.type == wire_name]
@@ -217,8 +231,8 @@ class HostedSession:
         return self.able("hooks")
 
     async def call(self, hook: str, given: JsonObject) -> JsonObject | None:
-        """Run a hook in every client that has hooks; later outputs add to earlier ones."""
-        merged: JsonObject = {}
+        """Run a hook in every client that has hooks; the strictest verdict of theirs counts."""
+        outputs: list[JsonObject] = []
         for seat in [seat for seat in self.seats if seat.offer.hooks]:
             params = {"sessionId": self.id, "hookType": hook, "input": given}
             try:
@@ -227,8 +241,8 @@ class HostedSession:
                 raise HookFailed(str(error) or "the client gave an error") from None
             output = reply.get("output") if isinstance(reply, dict) else None
             if isinstance(output, dict):
-                merged |= output
-        return merged or None
+                outputs.append(output)
+        return combine(outputs) or None
 
     async def ask_one(self, able: str, method: str, params: JsonObject) -> Any:
         """Put a question to a client that can be asked; to another one if that leaves.

@@ -11,6 +11,7 @@ from trimtab.contracts.events.setup import SessionManagedSettingsResolved
 from trimtab.contracts.ids import timestamp
 from trimtab.providers.service import Service
 from trimtab.runtime.catalog import SessionCatalog
+from trimtab.runtime.live import LiveSession
 from trimtab.runtime.options import SessionOptions
 from trimtab.transports.rpc.hosted import HostedSession
 from trimtab.transports.rpc.peer import Peer
@@ -91,10 +92,19 @@ async def _reopen(
         raise RpcError(FAILED, f"Session not found: {session_id} ({error.message})") from None
     hosted.use(live)
     server.add(hosted)
-    if settings.continue_pending_work and live.projections.conversation.open_calls:
-        message = "Tool calls that were open when the session was closed count as interrupted."
-        live.emit(SessionWarning(warning_type="pending_work_interrupted", message=message))
+    if settings.continue_pending_work:
+        take_up(live)
     return hosted, seat
+
+
+def take_up(live: LiveSession) -> None:
+    """Go on with what waited for a client; what ran then counts as interrupted, and it is said."""
+    from trimtab.runtime.pending import waiting_calls
+
+    still_open = len(live.projections.conversation.open_calls)
+    if still_open and live.take_up(waiting_calls(live.folder.events)) < still_open:
+        message = "Tool calls that ran when the session was left count as interrupted."
+        live.emit(SessionWarning(warning_type="pending_work_interrupted", message=message))
 
 
 async def _join(

@@ -126,14 +126,17 @@ class Server:
     def tell_updated(self, session_id: str) -> None:
         self.tell("updated", session_id, self.times(session_id))
 
-    async def close_session(self, session_id: str) -> None:
-        """End a session; it stays on disk. Nothing happens if it is not open."""
+    async def close_session(self, session_id: str, *, suspend: bool = False) -> None:
+        """End a session; it stays on disk. Nothing happens if it is not open.
+
+        With `suspend`, calls that wait for a client wait on.
+        """
         async with self.opening:
             hosted = self.sessions.get(session_id)
             if hosted is None:
                 return
             try:
-                await hosted.live.close()
+                await hosted.live.suspend(hosted.waiting_calls() if suspend else ())
             finally:
                 self.sessions.pop(session_id, None)
                 if timer := self._timers.pop(session_id, None):

@@ -5,8 +5,8 @@ import msgspec
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionSnapshotRewind
-from trimtab.runtime.rewind import Mode, count_changes, list_points, point_of
-from trimtab.runtime.undo import Wish
+from trimtab.runtime.rewind import Mode, effects_since, list_effects, list_points, point_of
+from trimtab.runtime.undo import TOO_LARGE
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
@@ -30,21 +30,22 @@ async def truncate(call: Call, params: EventId) -> JsonObject:
 @methods.on("session.history.listRewindPoints")
 async def list_rewind_points(call: Call, params: Nothing) -> JsonObject:
     live = call.session.live
-    changed = count_changes(live.folder, live.recorder.store)
+    effects = list_effects(live.folder, live.recorder.store)
     points: list[JsonObject] = []
     for point in list_points(live.folder.events):
-        files, added, removed = changed.get(point.turn, (0, 0, 0))
+        later = {one.path for turn, ones in effects.items() if turn >= point.turn for one in ones}
+        own = effects.get(point.turn, [])
         points.append(
             {
                 "eventId": point.event_id,
                 "timestamp": point.timestamp,
                 "userMessage": point.text,
                 "isAutopilotContinuation": False,
-                "canRestoreFiles": True,
-                "turnChangedFiles": files > 0,
-                "fileCount": files,
-                "linesAdded": added,
-                "linesRemoved": removed,
+                "canRestoreFiles": bool(later),
+                "turnChangedFiles": bool(own),
+                "fileCount": len(later),
+                "linesAdded": sum(one.lines_added for one in own),
+                "linesRemoved": sum(one.lines_removed for one in own),
             }
         )
     return {"fileChangeTrackingEnabled": True, "points": points}
@@ -52,16 +53,20 @@ async def list_rewind_points(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.history.previewRewind", EventId)
 async def preview_rewind(call: Call, params: EventId) -> JsonObject:
-    """What would happen to files."""
+    """What the turns that would be removed did to files."""
     live = call.session.live
     point = point_of(live.folder.events, params.event_id)
-    plan = live.history.plan_undo(Wish(turn=point.turn, since=True))
-    files = [
-        {"path": one.path, "action": "skip" if one.problem else "restore", "reason": one.problem}
-        for one in plan.files
-        if one.problem or one.is_needed
+    files: list[JsonObject] = [
+        {
+            "path": one.path,
+            "changeType": one.change_type,
+            "linesAdded": one.lines_added,
+            "linesRemoved": one.lines_removed,
+        }
+        for one in effects_since(live.folder, live.recorder.store, point.turn)
     ]
-    return {"available": True, "fileCount": len(files), "files": files}
+    reply: JsonObject = {"available": not live.busy, "fileCount": len(files), "files": files}
+    return {**reply, "reason": "session-busy"} if live.busy else reply
 
 
 class Rewind(msgspec.Struct, rename="camel"):
@@ -74,15 +79,23 @@ async def rewind(call: Call, params: Rewind) -> JsonObject:
     """Goes back to before a turn; files that somebody else changed since are skipped."""
     live = call.session.live
     if live.busy:
-        raise UsageError("The agent is working; abort it before you rewind.")
+        return {"outcome": "session-busy", "restoredFiles": [], "skippedFiles": []}
     mode: Mode = "conversation" if params.mode == "conversation" else "both"
     done = live.rewind(point_of(live.folder.events, params.event_id), mode)
     files = done.plan.files if done.plan else ()
+    skipped = [
+        {
+            "path": one.path,
+            "reason": "skipped-capture" if one.problem == TOO_LARGE else "user-modified",
+        }
+        for one in files
+        if one.problem
+    ]
     return {
-        "outcome": "completed",
+        "outcome": "success",
         "eventsRemoved": done.events_removed,
         "restoredFiles": [one.path for one in files if one.is_needed],
-        "skippedFiles": [one.path for one in files if one.problem],
+        "skippedFiles": skipped,
     }
 
 

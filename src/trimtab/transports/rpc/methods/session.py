@@ -147,8 +147,8 @@ async def shut_down(call: Call, params: Shutdown) -> None:
 
 @methods.on("session.suspend")
 async def suspend(call: Call, params: Nothing) -> None:
-    """Closes the session; tool calls that are open then read as interrupted."""
-    await call.server.close_session(call.session.id)
+    """Closes the session; calls that wait for a client can be taken up when it is resumed."""
+    await call.server.close_session(call.session.id, suspend=True)
 
 
 @methods.on("session.delete")

@@ -1,0 +1,82 @@
+"""`trimtab hooks`: what there is, and what it says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clikit import Cli
+from hookkit import saying, write_hooks
+from trimtab.runtime.hook_trial import SAMPLES
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    return Cli(tmp_path)
+
+
+async def ask(cli: Cli, *args: str) -> Any:
+    outcome = await cli.run("hooks", *args, "--json")
+    assert outcome.code == 0, outcome.notes
+    return json.loads(outcome.out)
+
+
+async def test_hooks_are_listed_with_their_lines_and_whether_they_run(cli: Cli) -> None:
+    write_hooks(cli, {"preToolUse": [{"bash": "one"}]}, "user")
+    file = write_hooks(cli, {"agentStop": [{"bash": "two"}], "nonsense": []})
+    listed = await ask(cli, "list")
+    assert [(hook["does"], hook["source"], hook["runs"]) for hook in listed["hooks"]] == [
+        ("one", "user", True),
+        ("two", "repository", False),
+    ]
+    assert listed["hooks"][1]["file"] == str(file)
+    assert listed["hooks"][1]["line"] > 1
+    assert "nonsense" in listed["problems"][0]
+    assert (await ask(cli, "list", "--trust-folder"))["hooks"][1]["runs"]
+
+
+async def test_each_hook_is_run_and_what_follows_is_said(cli: Cli) -> None:
+    hooks = {"preToolUse": [saying({"permissionDecision": "allow"}), {"bash": "exit 3"}]}
+    write_hooks(cli, hooks, "user")
+    said = await ask(cli, "test", "preToolUse")
+    assert said["hooks"][0]["output"] == {"permissionDecision": "allow"}
+    assert "code 3" in said["hooks"][1]["problem"]
+    assert said["outcome"]["permissionDecision"] == "deny"
+
+
+async def test_hooks_of_an_untrusted_folder_do_not_run_here_either(cli: Cli) -> None:
+    write_hooks(cli, {"preToolUse": [{"bash": "touch $HOME/ran"}]})
+    outcome = await cli.run("hooks", "test", "preToolUse")
+    assert "1 hooks of this folder did not run" in outcome.text
+    assert not (cli.home.parent / "ran").exists()
+    await ask(cli, "test", "preToolUse", "--trust-folder")
+    assert (cli.home.parent / "ran").exists()
+
+
+async def test_an_input_of_ones_own_can_be_given(cli: Cli) -> None:
+    write_hooks(cli, {"preToolUse": [{"bash": "exit 2", "matcher": "edit"}]}, "user")
+    (cli.cwd / "input.json").write_text('{"toolName": "edit", "toolArgs": {}}')
+    assert (await ask(cli, "test", "preToolUse"))["hooks"] == []
+    assert len((await ask(cli, "test", "preToolUse", "--input", "input.json"))["hooks"]) == 1
+    outcome = await cli.run("hooks", "test", "preToolUse", "--input", "missing.json")
+    assert outcome.code == 2
+
+
+async def test_every_event_that_is_called_has_a_sample(cli: Cli) -> None:
+    write_hooks(cli, {event: [saying({})] for event in SAMPLES}, "user")
+    for event in SAMPLES:
+        (said,) = (await ask(cli, "test", event))["hooks"]
+        assert said["problem"] is None
+        assert {"sessionId", "timestamp", "cwd"} <= said["given"].keys()
+
+
+async def test_an_unknown_event_is_a_mistake_that_names_the_known(cli: Cli) -> None:
+    outcome = await cli.run("hooks", "test", "preTool")
+    assert outcome.code == 2
+    assert "preToolUse" in outcome.notes
+
+
+async def test_without_hooks_that_is_said(cli: Cli) -> None:
+    outcome = await cli.run("hooks", "list")
+    assert outcome.text == "There are no hooks here.\n"
