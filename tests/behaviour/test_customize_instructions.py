@@ -9,14 +9,9 @@ from typing import Any
 import pytest
 
 from clikit import Cli, serving
+from customizekit import write
 
 HELLO = [{"text": "Hello."}]
-
-
-def write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
 
 
 def make_repository(cli: Cli) -> None:

@@ -7,15 +7,10 @@ from typing import Any
 import pytest
 
 from clikit import Cli, serving
+from customizekit import write
 
 HELLO = [{"text": "Hello."}]
 TRUST = {"COPILOT_ALLOW_ALL": "true"}
-
-
-def write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
 
 
 def skill(description: str, body: str = "Do it.", **fields: str) -> str:

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 from copilot.client import RuntimeConnection, SessionListFilter
+from copilot.generated import rpc
 from copilot.session import PermissionHandler
 
 from clikit import TRIMTAB
@@ -438,3 +439,23 @@ async def test_a_host_is_given_every_kind_of_event_it_handles(sdk: Sdk) -> None:
         )
         stored = {event.type.value for event in await again.get_events()}
     assert {wire_name for wire_name, _ in HOST_EVENTS} <= stored
+
+
+async def test_a_client_can_see_what_fills_the_window(sdk: Sdk) -> None:
+    async with talking(sdk, [TEXT, TEXT]) as talk:
+        before = await talk.session.rpc.metadata.context_info(rpc.MetadataContextInfoRequest(0, 0))
+        assert before.context_info is None
+        await talk.say("short")
+        await talk.say("long " * 500)
+        info = (
+            await talk.session.rpc.metadata.context_info(rpc.MetadataContextInfoRequest(0, 0))
+        ).context_info
+        heavy = await talk.session.rpc.metadata.get_context_heaviest_messages(
+            rpc.MetadataContextHeaviestMessagesRequest(limit=1)
+        )
+    parts = info.system_tokens + info.tool_definitions_tokens + info.conversation_tokens
+    assert info.total_tokens == parts
+    assert info.compaction_threshold == int(info.limit * 0.8)
+    (heaviest,) = heavy.messages
+    assert heaviest.role == "user"
+    assert heaviest.tokens > 400

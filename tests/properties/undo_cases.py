@@ -34,16 +34,15 @@ class Party:
     def __init__(self, base: str, root: str) -> None:
         self.folder = os.path.join(base, "state", "session-state", new_id())
         os.makedirs(self.folder)
+        self.place = SessionFolder(os.path.basename(self.folder), self.folder)
         self.log = os.path.join(self.folder, "events.jsonl")
         self.session = Session("x", EventLog.create(self.log), Projections())
         self.workspace = LocalWorkspace(
             root=root, files=self.folder, env={"PATH": os.environ["PATH"], "HOME": "/nowhere"}
         )
-        self.recorder = Recorder(
-            self.session, self.workspace, SessionFolder("x", self.folder), lambda _: True
-        )
+        self.recorder = Recorder(self.session, self.workspace, self.place, lambda _: True)
         self.files = RecordedWorkspace(self.workspace, self.recorder, "call")
-        self.history = FileHistory(self.log, self.recorder.store, self.recorder.record)
+        self.history = FileHistory(self.place, self.recorder.store, self.recorder.record)
 
     def begin_turn(self) -> None:
         self.session.emit(UserMessage(content="go"))
@@ -129,6 +128,8 @@ class Case:
                     self.relink,
                 ]
             )()
+        if self.rng.random() < 0.2:
+            await self.agent_writes(self.other, "other")
         await self.agent.recorder.end(reason)
 
     def remove(self) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -119,25 +119,22 @@ def merge(found: Iterable[Instruction]) -> list[Instruction]:
     return list(merged.values())
 
 
-def child_folders(folder: str) -> list[str]:
+def child_folders(folder: str) -> Iterator[str]:
     """The folders below one, nearest first, without those that hold no source of the project."""
     from trimtab.customize.globs import Ignored
 
     ignored = Ignored(folder)
-    found: list[str] = []
-    level = [folder]
+    level, left = [folder], MOST_CHILD_FOLDERS
     for _ in range(CHILD_DEPTH):
-        below = []
+        below: list[str] = []
         for parent in level:
             for name in sorted(Listing(parent).folders - IGNORED):
                 path = os.path.join(parent, name)
-                if not ignored.covers(os.path.relpath(path, folder)):
+                if left and not ignored.covers(os.path.relpath(path, folder)):
                     below.append(path)
-                if len(found) + len(below) >= MOST_CHILD_FOLDERS:
-                    return found + below
-        found += below
+                    left -= 1
+                    yield path
         level = below
-    return found
 
 
 class _Search:

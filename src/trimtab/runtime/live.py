@@ -20,10 +20,11 @@ from trimtab.contracts.events.session import (
     SessionWarning,
 )
 from trimtab.contracts.processor import Stop
-from trimtab.contracts.run import Mode, Prompt, Run
+from trimtab.contracts.run import Measured, Mode, Prompt, Run
 from trimtab.contracts.tool import ToolResult
 from trimtab.loop.drain import drain
 from trimtab.loop.execute import INTERRUPTED, record
+from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.controls import Controls
 from trimtab.runtime.recorder import Recorder
 from trimtab.session.cut import cut
@@ -91,6 +92,11 @@ class LiveSession:
         return self._run.mode
 
     @property
+    def context(self) -> tuple[Measured | None, int]:
+        """How full the window was before the last call, and how many tokens a prompt may have."""
+        return self._run.context, self._run.options.prompt_limit or DEFAULT
+
+    @property
     def busy(self) -> bool:
         return self._task is not None and not self._task.done()
 
@@ -150,7 +156,7 @@ class LiveSession:
         """What the session did to files, to be undone and redone. Only while nothing runs."""
         from trimtab.runtime.undo import FileHistory
 
-        return FileHistory(self._session.log.path, self.recorder.store, self.recorder.record)
+        return FileHistory(self.folder, self.recorder.store, self.recorder.record)
 
     def rewind(self, point: "Point", mode: "RewindMode") -> "Rewound":
         """Go back to before a turn. Only while nothing runs."""

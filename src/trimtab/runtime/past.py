@@ -39,7 +39,7 @@ class Past:
         self.folder = folder
         self._session = session
         self._store = BlobStore(folder.blobs)
-        self.history = FileHistory(folder.events, self._store, self._record)
+        self.history = FileHistory(folder, self._store, self._record)
         self._find_interrupted()
 
     def points(self) -> list[Point]:

@@ -108,7 +108,7 @@ def rewind(
     done: list[tuple[WorkspaceChanged, Sequence[Change]]] = []
     plan: Plan | None = None
     if mode != "conversation":
-        keep = FileHistory(session.log.path, history.store, lambda *said: done.append(said))
+        keep = FileHistory(history.folder, history.store, lambda *said: done.append(said))
         plan = keep.apply(keep.plan_undo(Wish(turn=point.turn, since=True)))
     removed = 0
     if mode != "files":

@@ -10,6 +10,8 @@ from trimtab.contracts.changes import Change, FileState
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.changes import WorkspaceChanged
 from trimtab.session.changes import Recorded, read_changes
+from trimtab.session.folder import SessionFolder
+from trimtab.session.others import Written, written_by_others
 from trimtab.session.records import read_records
 from trimtab.workspace.blobs import BlobStore
 from trimtab.workspace.gitstate import is_git_state
@@ -71,19 +73,20 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class FileHistory:
     """What one session did to files, and how to take it back. `record` is told what is done."""
 
-    def __init__(self, log: str, store: BlobStore, record: Record) -> None:
+    def __init__(self, folder: SessionFolder, store: BlobStore, record: Record) -> None:
         self.store = store
         self._record = record
-        self._log = log
+        self.folder = folder
 
     def recorded(self) -> list[Recorded]:
         """Every change of the session, in order."""
-        return list(read_changes(read_records(self._log), self.store))
+        return list(read_changes(read_records(self.folder.events), self.store))
 
     def plan_undo(self, wish: Wish) -> Plan:
         """What taking back a turn would do. Raises `UsageError` when there is nothing to undo."""
         recorded = self.recorded()
-        pending = list(_pending(recorded, named=bool(wish.files)))
+        others = written_by_others(self.folder)
+        pending = list(_pending(recorded, others, named=bool(wish.files)))
         if wish.files:
             pending = [one for one in pending if _touches(one, wish.files)]
         if wish.turn is None and not wish.since:
@@ -204,12 +207,21 @@ def failed(one: FilePlan, problem: str) -> FilePlan:
     return msgspec.structs.replace(one, target=one.current, problem=problem)
 
 
-def _pending(recorded: Sequence[Recorded], *, named: bool) -> Iterable[Recorded]:
-    """The session's own changes, less those that are undone already."""
+def _pending(recorded: Sequence[Recorded], others: Written, *, named: bool) -> Iterable[Recorded]:
+    """The session's own changes, less those that are undone already.
+
+    What another session wrote while a command of this one ran was seen as the command's doing.
+    """
     undone = _find_undone(recorded)
     for one in recorded:
         if one.said.reason in OURS or (named and one.said.reason in UNSURE):
-            left = tuple(c for c in one.changes if (one.event_id, c.place) not in undone)
+            foreign = others if one.said.reason != "tool" else ()
+            left = tuple(
+                change
+                for change in one.changes
+                if (one.event_id, change.place) not in undone
+                and (change.place, change.after.digest) not in foreign
+            )
             if left:
                 yield msgspec.structs.replace(one, changes=left)
 

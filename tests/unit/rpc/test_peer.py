@@ -66,8 +66,16 @@ async def test_a_client_that_is_behind_loses_ephemeral_events_and_no_durable_one
     for one in [event(ephemeral=True), event(ephemeral=False), event(ephemeral=True)]:
         peer.send_event("s", one, encode(one))
     await asyncio.sleep(0)
-    assert [message["params"]["event"].get("ephemeral") for message in pipe.messages] == [None]
+    told, stored = (message["params"]["event"] for message in pipe.messages)
+    assert (told["type"], told["data"]["count"]) == ("trimtab.events_dropped", 1)
+    assert stored["type"] == "session.info"
+    assert "ephemeral" not in stored
     assert peer.dropped == 2
+    pipe.unread = 0
+    peer.send_event("s", one, encode(one))
+    await asyncio.sleep(0)
+    kinds = [message["params"]["event"]["type"] for message in pipe.messages[2:]]
+    assert kinds == ["trimtab.events_dropped", "session.info"]
 
 
 async def test_a_question_ends_with_the_client() -> None:

@@ -75,3 +75,10 @@ class Suspended(EventData, type="trimtab.suspended"):
     """The session was left while these tool calls waited for a client; they may be taken up."""
 
     tool_call_ids: list[str]
+
+
+class EventsDropped(EventData, type="trimtab.events_dropped", ephemeral=True):
+    """A subscriber was too slow for so many passing events; it was given every stored one."""
+
+    count: int
+    reason: str

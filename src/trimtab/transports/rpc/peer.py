@@ -6,7 +6,10 @@ from typing import Any
 
 import msgspec
 
+from trimtab.contracts.events.codec import encode
 from trimtab.contracts.events.envelope import Event, JsonObject
+from trimtab.contracts.events.own import EventsDropped
+from trimtab.contracts.ids import new_id, timestamp
 from trimtab.transports.rpc.framing import BadFrame, FrameParser, frame
 from trimtab.transports.rpc.protocol import (
     CANCELLED,
@@ -54,6 +57,7 @@ class Peer(asyncio.Protocol):
         self.authenticated = False
         self.closed = False
         self.dropped = 0
+        self._missed: dict[str, int] = {}
 
     def use(self, out: asyncio.WriteTransport, *, strict: bool) -> None:
         """Write here. On a socket the first thing that is no frame ends the connection."""
@@ -109,7 +113,10 @@ class Peer(asyncio.Protocol):
     def send_event(self, session_id: str, event: Event, line: bytes) -> None:
         if event.ephemeral and self._is_behind():
             self.dropped += 1
+            self._missed[session_id] = self._missed.get(session_id, 0) + 1
             return
+        if (missed := self._missed.pop(session_id, 0)) > 0:
+            self._write(encode_event(session_id, describe_missed(event, missed)))
         self._write(encode_event(session_id, line))
 
     async def ask(self, method: str, params: JsonObject) -> Any:
@@ -217,3 +224,18 @@ class Peer(asyncio.Protocol):
             waiting.set_exception(RpcError(code if isinstance(code, int) else 0, str(said or "")))
         else:
             waiting.set_result(message.result)
+
+
+def describe_missed(event: Event, count: int) -> bytes:
+    """Tells a client that was slow what it was not given; stored events are never left out."""
+    missed = EventsDropped(count=count, reason="The client read too slowly.")
+    return encode(
+        Event(
+            type=missed.wire_name,
+            data=missed,
+            id=new_id(),
+            timestamp=timestamp(),
+            parent_id=event.parent_id,
+            ephemeral=True,
+        )
+    )

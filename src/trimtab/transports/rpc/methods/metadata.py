@@ -1,5 +1,6 @@
 """What is known about a session: state, context, usage."""
 
+import asyncio
 import os
 
 import msgspec
@@ -7,6 +8,9 @@ import msgspec
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.codec import peek
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.messages import AssistantMessage, Message, UserMessage
+from trimtab.loop.processors.compaction import Thresholds
+from trimtab.runtime.live import LiveSession
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.protocol import NotAvailable
 
@@ -58,11 +62,26 @@ async def set_working_directory(call: Call, params: WorkingDirectory) -> None:
 
 @methods.on("session.metadata.contextInfo")
 async def get_context_info(call: Call, params: Nothing) -> JsonObject:
-    """Nothing is known before the first model call has been answered."""
-    usage = call.session.live.projections.usage
-    if usage.last_input_tokens is None:
+    """Nothing is known before the first model call has been measured."""
+    live = call.session.live
+    found, limit = live.context
+    if found is None:
         return {"contextInfo": None}
-    raise NotAvailable("A breakdown of the context window is not available; see session.usage.")
+    thresholds = live.controls.options.compaction or Thresholds()
+    return {
+        "contextInfo": {
+            "modelName": live.model,
+            "limit": limit,
+            "promptTokenLimit": limit,
+            "systemTokens": found.system,
+            "toolDefinitionsTokens": found.tools,
+            "mcpToolsTokens": 0,
+            "conversationTokens": found.conversation,
+            "totalTokens": found.total,
+            "compactionThreshold": int(limit * thresholds.background),
+            "bufferTokens": int(limit * (1 - thresholds.exhausted)),
+        }
+    }
 
 
 @methods.on("session.usage.getMetrics")
@@ -95,7 +114,40 @@ class Attribution(msgspec.Struct):
 async def get_heaviest(call: Call, params: Attribution) -> JsonObject:
     if params.limit < 1:
         raise UsageError("limit must be at least 1; give a larger number.")
-    raise NotAvailable("Token counts by message are not available in this version.")
+    return await asyncio.to_thread(weigh_messages, call.session.live, params.limit)
+
+
+def weigh_messages(live: LiveSession, count: int) -> JsonObject:
+    """The messages that take most of the window, by the model's own way to count."""
+    from trimtab.providers.tokens import counter_for
+
+    counter = counter_for(live.model)
+    messages = live.projections.conversation.messages
+    weighed = [(counter.of(message), number) for number, message in enumerate(messages)]
+    found, _ = live.context
+    heaviest: list[JsonObject] = [
+        {
+            "id": str(number),
+            "label": _label(messages[number]),
+            "role": _role(messages[number]),
+            "tokens": tokens,
+        }
+        for tokens, number in sorted(weighed, reverse=True)[:count]
+    ]
+    total = found.total if found else sum(tokens for tokens, _ in weighed)
+    return {"messages": heaviest, "totalTokens": total}
+
+
+def _role(message: Message) -> str:
+    if isinstance(message, UserMessage):
+        return "user"
+    return "assistant" if isinstance(message, AssistantMessage) else "tool"
+
+
+def _label(message: Message) -> str:
+    if isinstance(message, UserMessage):
+        return "user"
+    return "assistant" if isinstance(message, AssistantMessage) else f"tool: {message.name}"
 
 
 def _is_same(one: str, other: str) -> bool:
