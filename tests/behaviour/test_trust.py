@@ -101,10 +101,12 @@ async def test_a_trusted_folder_and_what_is_below_it_are_trusted(cli: Cli) -> No
 
 async def test_from_a_subfolder_the_repository_counts(cli: Cli) -> None:
     (cli.cwd / ".git").mkdir()
-    (cli.cwd / "src").mkdir()
+    (cli.cwd / "src/.agents/skills/x").mkdir(parents=True)
     trust(cli, cli.cwd / "src")
-    await run(cli, cwd=cli.cwd / "src")
+    outcome = await run(cli, cwd=cli.cwd / "src")
     assert not ran(cli)
+    paths = [item["path"] for item in outcome.of("trimtab.left_out")[0]["items"]]
+    assert paths == [".github/hooks", "src/.agents/skills"]
     trust(cli, cli.cwd)
     await run(cli, cwd=cli.cwd / "src")
     assert ran(cli)

@@ -27,7 +27,8 @@ LOADABLE = (
     ("mcp", ".mcp.json"),
     ("mcp", ".github/mcp.json"),
     ("mcp", ".vscode/mcp.json"),
-    ("mcp", ".copilot/mcp-config.json"),
+    ("mcp", ".gemini/settings.json"),
+    ("mcp", ".cursor/mcp.json"),
     ("skills", ".github/skills"),
     ("skills", ".agents/skills"),
     ("skills", ".claude/skills"),
@@ -119,13 +120,18 @@ class Trust:
         update_file(path, rewrite)
 
 
-def find_loadable(root: str) -> tuple[Loadable, ...]:
-    """What a folder has that needs trust; names only, nothing is read."""
+def find_loadable(root: str, cwd: str | None = None) -> tuple[Loadable, ...]:
+    """What a repository has that needs trust, at its root and in the folder one works in.
+
+    Names only; nothing is read.
+    """
     found = []
-    for kind, name in LOADABLE:
-        path = os.path.join(root, name)
-        if os.path.isfile(path) or _has_entries(path):
-            found.append(Loadable(kind, name))
+    inner = os.path.relpath(cwd, root) if cwd else os.curdir
+    for base in ("",) if inner == os.curdir else ("", inner):
+        for kind, name in LOADABLE:
+            path = os.path.join(root, base, name)
+            if os.path.isfile(path) or _has_entries(path):
+                found.append(Loadable(kind, os.path.join(base, name)))
     return tuple(found)
 
 

@@ -80,7 +80,7 @@ async def judge_folder(
 ) -> FolderTrust:
     """Decide about the folder of a session, asking a person if there is one and a reason to."""
     root = find_root(cwd)
-    items = find_loadable(root)
+    items = find_loadable(root, cwd)
     verdict = FolderTrust(
         root=root, trusted=trusted, for_now=trusted, items=items, home=home, ask=ask
     )

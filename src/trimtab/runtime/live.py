@@ -128,6 +128,11 @@ class LiveSession:
     def event_count(self) -> int:
         return self._session.log.count
 
+    @property
+    def log_size(self) -> int:
+        """Bytes of the log so far."""
+        return self._session.log.size
+
     async def synced(self) -> None:
         """Wait until everything that happened so far would survive a power cut."""
         await self._session.synced()

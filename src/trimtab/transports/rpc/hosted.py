@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -27,6 +27,9 @@ from trimtab.tools.exit_plan_mode.tool import PlanReady, PlanVerdict
 from trimtab.transports.rpc.peer import Gone, Peer
 from trimtab.transports.rpc.protocol import RpcError
 from trimtab.transports.rpc.seats import Offer, Seat
+
+if TYPE_CHECKING:
+    from trimtab.transports.rpc.mirror import Mirror
 
 _REQUESTS = frozenset(
     ("permission.requested", "external_tool.requested", "elicitation.requested", "command.execute")
@@ -60,6 +63,7 @@ class HostedSession:
         """What clients set and only they read: kept, reported, without effect here."""
         self.catalog: SessionCatalog | None = None
         self.token: str | None = None
+        self.mirror: Mirror | None = None
         self._live: LiveSession | None = None
         self._title = ""
         self._came = asyncio.Event()

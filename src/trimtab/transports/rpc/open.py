@@ -48,6 +48,7 @@ async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
         hosted.use(live)
         live.emit(MANAGED)
         server.add(hosted)
+        mirror(hosted, peer)
     server.tell("created", live.id, server.times(live.id))
     return Then(describe(hosted), lambda: seat.release(hosted.id))
 
@@ -77,7 +78,7 @@ async def _reopen(
     server: Server, peer: Peer, settings: SessionSettings
 ) -> tuple[HostedSession, Seat]:
     session_id = settings.session_id or ""
-    if not server.runtime.store.exists(session_id):
+    if not server.runtime.store.exists(session_id) and not await fetch(server, peer, session_id):
         raise RpcError(FAILED, f"Session not found: {session_id}")
     stored = _stored_folder(server, session_id)
     options = build_options(settings, stored or server.cwd, server.env)
@@ -92,9 +93,30 @@ async def _reopen(
         raise RpcError(FAILED, f"Session not found: {session_id} ({error.message})") from None
     hosted.use(live)
     server.add(hosted)
+    mirror(hosted, peer, resumed=True)
     if settings.continue_pending_work:
         take_up(live)
     return hosted, seat
+
+
+def mirror(hosted: HostedSession, peer: Peer, *, resumed: bool = False) -> None:
+    """Have a session's files follow in the client's file system, if it has one."""
+    if peer.file_system is None:
+        return
+    from trimtab.transports.rpc.mirror import ClientFiles, Mirror
+
+    files = ClientFiles(peer, hosted.id, peer.file_system)
+    hosted.mirror = Mirror(hosted.live, files, fresh=not resumed)
+
+
+async def fetch(server: Server, peer: Peer, session_id: str) -> bool:
+    """Read a session that is not on this machine from the client's file system."""
+    if peer.file_system is None:
+        return False
+    from trimtab.transports.rpc.mirror import ClientFiles, fetch_session
+
+    files = ClientFiles(peer, session_id, peer.file_system)
+    return await fetch_session(server.runtime.store, session_id, files)
 
 
 def take_up(live: LiveSession) -> None:

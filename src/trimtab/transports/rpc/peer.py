@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -25,6 +25,9 @@ from trimtab.transports.rpc.protocol import (
     encode_request,
     encode_result,
 )
+
+if TYPE_CHECKING:
+    from trimtab.transports.rpc.mirror import FileSystem
 
 Answerer = Callable[["Peer", str, msgspec.Raw], Awaitable[Any]]
 """Given a peer, a method and its parameters, gives the result. Raises `RpcError`."""
@@ -58,6 +61,7 @@ class Peer(asyncio.Protocol):
         self.closed = False
         self.dropped = 0
         self._missed: dict[str, int] = {}
+        self.file_system: FileSystem | None = None
 
     def use(self, out: asyncio.WriteTransport, *, strict: bool) -> None:
         """Write here. On a socket the first thing that is no frame ends the connection."""

@@ -1,13 +1,14 @@
-"""Session state kept by a client instead of on this machine's disk."""
+"""Session state that a client keeps in a file system of its own."""
 
-from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
-from trimtab.transports.rpc.protocol import NotAvailable
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.transports.rpc.dispatch import Call, Methods
+from trimtab.transports.rpc.mirror import FileSystem
 
 methods = Methods()
 
 
-@methods.on("sessionFs.setProvider")
-async def set_provider(call: Call, params: Nothing) -> None:
-    raise NotAvailable(
-        "A session file system of the client is not available; sessions are kept in COPILOT_HOME."
-    )
+@methods.on("sessionFs.setProvider", FileSystem)
+async def set_provider(call: Call, params: FileSystem) -> JsonObject:
+    """Holds for the sessions this client opens from now on."""
+    call.peer.file_system = params
+    return {"success": True}
