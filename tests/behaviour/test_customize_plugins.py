@@ -47,7 +47,7 @@ async def kinds(cli: Cli, *args: str) -> dict[tuple[str, str], dict[str, object]
     return {(one["kind"], one["name"]): one for one in shown["customizations"]}
 
 
-@pytest.mark.proves("PLUG-01", "PLUG-02", "PLUG-03", "PLUG-04", "SKILL-04", "AGENT-03")
+@pytest.mark.proves("PLUG-01", "PLUG-02", "PLUG-04", "SKILL-04", "AGENT-03")
 @pytest.mark.parametrize(
     "manifest",
     [

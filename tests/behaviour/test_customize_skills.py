@@ -193,7 +193,6 @@ async def test_agents_of_one_name_follow_the_priorities(cli: Cli, tmp_path: Path
     assert "from home" in second
 
 
-@pytest.mark.proves("AGENT-08")
 async def test_an_agent_for_other_agents_cannot_be_chosen(cli: Cli) -> None:
     text = "---\ndescription: d\ntools: ['*']\nuserInvocable: false\n---\nx\n"
     write(cli.home / "agents" / "inner.md", text)

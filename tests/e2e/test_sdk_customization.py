@@ -15,7 +15,7 @@ AGENTS: Any = [
 ]
 
 
-@pytest.mark.proves("AGENT-09", "AGENT-10")
+@pytest.mark.proves("AGENT-10")
 async def test_a_chosen_agent_works_until_it_is_chosen_no_more(sdk: Sdk) -> None:
     async with talking(sdk, [DONE] * 4, custom_agents=AGENTS) as talk:
         await talk.say("one")

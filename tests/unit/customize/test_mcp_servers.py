@@ -34,7 +34,6 @@ def find(folder: Path, *flags: str, trusted: bool = True, **env: str) -> FoundSe
     return find_servers(server_files(places), places, flags)
 
 
-@pytest.mark.proves("MCP-01")
 @pytest.mark.parametrize("count", range(1, len(SOURCES) + 1))
 def test_the_last_source_wins(tmp_path: Path, count: int) -> None:
     for name in SOURCES[:count]:
