@@ -8,7 +8,7 @@ import pytest
 
 from clikit import Cli, bash, serving
 from livekit import opened
-from trimtab.loop.processors.compaction import Thresholds
+from trimtab.contracts.errors import UsageError
 
 PLANTED = "Never touch the file vendor/legacy.c, and keep Python 3.11."
 FILLER = {"tools": [bash("seq 1 3000")]}
@@ -103,9 +103,12 @@ async def test_a_model_of_its_own_may_write_the_summaries(tmp_path: Path) -> Non
 
 @pytest.mark.proves("COMP-20")
 async def test_compacting_while_the_agent_works_is_refused_and_later_works(tmp_path: Path) -> None:
-    options = {"compaction": Thresholds()}
-    async with opened(tmp_path, ["one", "two", "SUMMARY", "three"], **options) as (live, watch, _):
-        await live.ask("first")
+    replies = ["one", "two", "SUMMARY", "three"]
+    async with opened(tmp_path, replies) as (live, watch, _):
+        live.send("first")
+        with pytest.raises(UsageError, match="The agent is working"):
+            await live.compact()
+        await live.finished()
         await live.ask("second")
         outcome = await live.compact("mind the gap")
         assert outcome.success
