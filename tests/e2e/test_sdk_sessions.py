@@ -459,3 +459,19 @@ async def test_a_client_can_see_what_fills_the_window(sdk: Sdk) -> None:
     (heaviest,) = heavy.messages
     assert heaviest.role == "user"
     assert heaviest.tokens > 400
+
+
+async def test_commands_of_ours_are_listed_and_answered(sdk: Sdk) -> None:
+    async with talking(sdk, [TEXT]) as talk:
+        await talk.say("hi")
+        listed = await talk.session.rpc.commands.list()
+        assert {"context", "limits", "compact"} <= {one.name for one in listed.commands}
+        answer = await talk.session.rpc.commands.invoke(rpc.CommandsInvokeRequest(name="/Context"))
+        assert answer.text.startswith("scripted: ")
+        with pytest.raises(Exception, match="Unknown command"):
+            await talk.session.rpc.commands.invoke(rpc.CommandsInvokeRequest(name="dance"))
+        counted = await talk.session.rpc.metadata.recompute_context_tokens(
+            rpc.MetadataRecomputeContextTokensRequest(model_id="gpt-4.1")
+        )
+        assert counted.total_tokens == counted.messages_token_count + counted.system_token_count
+        assert counted.system_token_count > 300

@@ -171,6 +171,12 @@ class LiveSession:
         self.controls.refresh()
         return done
 
+    async def run_command(self, text: str) -> str | None:
+        """What a slash command says; None if the text is none."""
+        from trimtab.runtime.slash import answer_command
+
+        return await answer_command(self, self._run, text)
+
     def model_metrics(self) -> JsonObject:
         """What was spent, by model."""
         return {

@@ -1,4 +1,4 @@
-"""Slash commands that clients registered."""
+"""Slash commands: ours, and those that clients registered."""
 
 import msgspec
 
@@ -23,8 +23,20 @@ class HandlePending(msgspec.Struct, rename="camel"):
 
 @methods.on("session.commands.list")
 async def list_commands(call: Call, params: Nothing) -> JsonObject:
+    from trimtab.runtime.slash import COMMANDS
+
+    own = [
+        {
+            "name": name,
+            "description": command.help,
+            "kind": "builtin",
+            "allowDuringAgentExecution": False,
+        }
+        for name, command in COMMANDS.items()
+    ]
     return {
-        "commands": [
+        "commands": own
+        + [
             {
                 "name": command.get("name"),
                 "description": command.get("description") or "",
@@ -34,6 +46,21 @@ async def list_commands(call: Call, params: Nothing) -> JsonObject:
             for command in call.session.commands
         ]
     }
+
+
+class Invoke(msgspec.Struct):
+    name: str
+    input: str | None = None
+
+
+@methods.on("session.commands.invoke", Invoke)
+async def invoke(call: Call, params: Invoke) -> JsonObject:
+    """Answers a command of ours at once; what a prompt `/name` says."""
+    name = params.name.lstrip("/").lower()
+    answer = await call.session.live.run_command(f"/{name} {params.input or ''}".rstrip())
+    if answer is None:
+        raise UsageError(f"Unknown command: {name}; see session.commands.list.")
+    return {"kind": "text", "text": answer}
 
 
 @methods.on("session.commands.execute", Execute)

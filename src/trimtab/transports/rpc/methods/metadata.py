@@ -106,6 +106,29 @@ async def get_metrics(call: Call, params: Nothing) -> JsonObject:
     }
 
 
+class Recompute(msgspec.Struct, rename="camel"):
+    model_id: str
+
+
+@methods.on("session.metadata.recomputeContextTokens", Recompute)
+async def recompute_tokens(call: Call, params: Recompute) -> JsonObject:
+    """Counts what is there the way another model would."""
+    return await asyncio.to_thread(count_for, call.session.live, params.model_id)
+
+
+def count_for(live: LiveSession, model: str) -> JsonObject:
+    from trimtab.providers.tokens import counter_for
+
+    counter, conversation = counter_for(model), live.projections.conversation
+    messages = sum(map(counter.of, conversation.messages))
+    system = counter.of(UserMessage.of(conversation.system)) if conversation.system else 0
+    return {
+        "messagesTokenCount": messages,
+        "systemTokenCount": system,
+        "totalTokens": messages + system,
+    }
+
+
 class Attribution(msgspec.Struct):
     limit: int = 10
 

@@ -67,3 +67,13 @@ async def handle_user_input(call: Call, params: Response) -> JsonObject:
 @methods.on("session.ui.handlePendingExitPlanMode", Response)
 async def handle_exit_plan_mode(call: Call, params: Response) -> JsonObject:
     return {"success": call.session.questions.answer(params.request_id, params.response)}
+
+
+class ModeSwitchAnswer(msgspec.Struct, rename="camel"):
+    request_id: str
+    response: str
+
+
+@methods.on("session.ui.handlePendingAutoModeSwitch", ModeSwitchAnswer)
+async def handle_mode_switch(call: Call, params: ModeSwitchAnswer) -> JsonObject:
+    return {"success": call.session.questions.answer(params.request_id, params.response)}
