@@ -341,13 +341,8 @@ FLAGS: tuple[Flag, ...] = (
         help="Accepted for compatibility.",
         ignored="this program never updates itself",
     ),
-    Flag(
-        names=("--experimental", "--no-experimental"),
-        group="mode",
-        hidden=True,
-        help="Accepted for compatibility.",
-        ignored="there are no experimental features to switch",
-    ),
+    Flag(names=("--experimental",), group="mode", help="Turn experimental features on."),
+    Flag(names=("--no-experimental",), group="mode", help="Turn experimental features off."),
     Flag(
         names=("--server", "--headless"),
         group="server",

@@ -21,6 +21,7 @@ _CONFLICTS = (
     ("resume", "session_id"),
     ("continue", "session_id"),
     ("plan", "autopilot"),
+    ("experimental", "no_experimental"),
 )
 
 
@@ -69,7 +70,13 @@ def find_customizations(values: Values, cwd: str) -> CustomizationOptions:
     for folder in plugins:
         if not os.path.isdir(folder):
             raise UsageError(f"--plugin-dir {folder} is no directory; name one that exists.")
-    return CustomizationOptions(agent=values.get("agent"), mcp_config=texts, plugin_dirs=plugins)
+    given = [name for name in ("experimental", "no_experimental") if name in values]
+    return CustomizationOptions(
+        agent=values.get("agent"),
+        mcp_config=texts,
+        plugin_dirs=plugins,
+        experimental=given == ["experimental"] if given else None,
+    )
 
 
 def find_cwd(values: Values) -> str:

@@ -19,9 +19,12 @@ TIERS: Mapping[str, Tier] = {
     "SKILLS_INSTRUCTIONS": "staff",
     "IMAGE_PASTE_FALLBACK": "staff",
     "DISABLE_WEB_TOOLS": "off",
+    "CODE_SCANNING": "off",
 }
 """`on`: for everybody. `experimental`: with --experimental or the setting. `staff`: GitHub's own
 people; here, whoever turns it on. `off`: nobody, unless it is named."""
+USED = frozenset(("CODE_SCANNING",))
+"""Flags something here depends on; the others are known and change nothing."""
 VARIABLE = "COPILOT_CLI_ENABLED_FEATURE_FLAGS"
 
 
@@ -35,18 +38,24 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolve_flags(
-    home: Home, env: Mapping[str, str], *, experimental: bool = False
+    home: Home, env: Mapping[str, str], *, experimental: bool | None = None
 ) -> dict[str, Flag]:
-    """Tier defaults, then `config.json`, then the environment; the last that speaks decides."""
+    """Tier defaults, then `config.json`, then the environment; the last that speaks decides.
+
+    `experimental` turns the flags of that tier on or off; None leaves it to the setting.
+    """
+    files = [os.path.join(home.config, file) for file in ("config.json", "settings.json")]
+    contents = {path: _load(path) for path in files}
+    if experimental is None:
+        experimental = any(one.get("experimental") is True for one in contents.values())
     flags = {name: _by_tier(name, tier, experimental) for name, tier in TIERS.items()}
 
     def decide(name: str, enabled: bool, by: str) -> None:
         tier = TIERS.get(name, "off")
         flags[name] = Flag(name=name, tier=tier, enabled=enabled, decided_by=by)
 
-    for file in ("config.json", "settings.json"):
-        path = os.path.join(home.config, file)
-        for name in _listed(path):
+    for path, content in contents.items():
+        for name in _listed(content):
             decide(name, True, path)
     for name in env.get(VARIABLE, "").split(","):
         if name.strip():
@@ -63,14 +72,19 @@ def _by_tier(name: str, tier: Tier, experimental: bool) -> Flag:
     return Flag(name=name, tier=tier, enabled=enabled, decided_by=f"tier {tier}")
 
 
-def _listed(path: str) -> list[str]:
-    """`feature_flags.enabled` of a file; a file that cannot be read turns nothing on."""
+def _load(path: str) -> dict[str, Any]:
+    """A file that cannot be read turns nothing on."""
     try:
         with open(path, "rb") as file:
             content: Any = read_jsonc(file.read())
     except (OSError, JsonProblem):
-        return []
-    flags = content.get("feature_flags") if isinstance(content, dict) else None
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _listed(content: Mapping[str, Any]) -> list[str]:
+    """`feature_flags.enabled` of a file."""
+    flags = content.get("feature_flags")
     enabled = flags.get("enabled") if isinstance(flags, dict) else None
     if not isinstance(enabled, list):
         return []

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from trimtab.config.feature_flags import Flag
+from trimtab.config.feature_flags import USED, Flag
 from trimtab.config.settings import Setting
 from trimtab.contracts.customization import (
     Customization,
@@ -134,7 +134,8 @@ def view_flags(flags: Iterable[Flag]) -> Iterable[Customization]:
                 source="user" if by_file else "environment",
                 file=flag.decided_by if by_file else "",
                 description=f"{flag.tier}, by {flag.decided_by}",
-                enabled=flag.enabled,
+                enabled=flag.enabled and flag.name in USED,
+                why="" if flag.name in USED else "nothing here depends on this flag",
             )
 
 

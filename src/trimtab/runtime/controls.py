@@ -9,6 +9,7 @@ from trimtab.contracts.events.session import (
     SessionModeChanged,
     SessionModelChange,
     SessionPermissionsChanged,
+    SessionWarning,
 )
 from trimtab.contracts.events.setup import (
     SessionMcpServersLoaded,
@@ -25,7 +26,7 @@ from trimtab.runtime.build import Place, build_permissions
 from trimtab.runtime.limits import LIMITERS, apply_limits, check_limits
 from trimtab.runtime.models import Chosen, ModelChooser
 from trimtab.runtime.options import Client, LimitOptions, PermissionOptions, SessionOptions
-from trimtab.runtime.system_prompt import build_prompt
+from trimtab.runtime.system_prompt import PromptCase, SystemPrompt, build_prompt
 from trimtab.runtime.toolset import choose_tools
 
 
@@ -56,6 +57,7 @@ class Controls:
         self._model_without_agent: str | None = None
         self._told_tools: set[str] = set()
         self._stale = True
+        self.prompt = SystemPrompt("", {})
 
     @property
     def tools(self) -> Collection[Tool]:
@@ -219,6 +221,18 @@ class Controls:
                 f"them: {', '.join(sorted(gone))}.\n</tools_changed_notice>"
             )
 
+    async def _build_prompt(self) -> SystemPrompt:
+        case = PromptCase.of(self._run, self.place.surroundings, self.place.customizations)
+        prompt = await build_prompt(case, self.options, self._client.transform)
+        if prompt.left_out and prompt.left_out != self.prompt.left_out:
+            message = (
+                f"The window of {case.model} is small ({case.limit:,} tokens), so the system "
+                f"prompt has no {', '.join(prompt.left_out)}; see `trimtab prompt show`."
+            )
+            warning = SessionWarning(warning_type="prompt_shortened", message=message)
+            self.place.session.emit(warning)
+        return prompt
+
     async def announce(self) -> None:
         """Before a prompt: tell what the session has, and set the system message, if it changed."""
         if not self._stale:
@@ -235,7 +249,7 @@ class Controls:
             for told in self.place.customizations.announcements():
                 session.emit(told)
         self._tell_vanished()
-        prompt = await build_prompt(run, self.place, self.options, self._client)
-        if prompt != session.conversation.system:
-            session.emit(SystemMessage(role="system", content=prompt))
+        self.prompt = await self._build_prompt()
+        if self.prompt.text != session.conversation.system:
+            session.emit(SystemMessage(role="system", content=self.prompt.text))
         session.emit(SessionToolsUpdated(model=run.options.model))

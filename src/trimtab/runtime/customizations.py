@@ -98,6 +98,15 @@ class Customizations:
         return Settings(self._home, self.places.root if self.trusted else None)
 
     @cached_property
+    def features(self) -> frozenset[str]:
+        """The feature flags that are on. They are known before anything else is loaded."""
+        from trimtab.config.feature_flags import resolve_flags
+
+        experimental = self._options.customize.experimental
+        flags = resolve_flags(self._home, self._env, experimental=experimental)
+        return frozenset(flag.name for flag in flags.values() if flag.enabled)
+
+    @cached_property
     def all_plugins(self) -> "tuple[Plugin, ...]":
         """Installed plugins and those a flag names, disabled ones too."""
         wanted = self._options.customize
@@ -158,11 +167,13 @@ class Customizations:
     @cached_property
     def servers(self) -> "FoundServers":
         """MCP servers as they are configured; connecting to them is not done here."""
-        from trimtab.customize.mcp_servers import find_servers, server_files
+        from trimtab.customize.mcp_servers import agent_servers, find_servers, server_files
 
         disabled = self.settings.get("disabledMcpServers", list[str], [])
         files = server_files(self.places) if self._options.customize.discover else []
         files += [file for plugin in self.plugins for file in plugin.servers]
+        if self.agent is not None and self.agent.mcp_servers:
+            files.append(agent_servers(self.agent))
         return find_servers(files, self.places, self._options.customize.mcp_config, disabled)
 
     def find_skill(self, name: str) -> Skill | None:
@@ -195,10 +206,16 @@ class Customizations:
         if agent.tools is not None and tools is None:
             tools = (*agent.tools, *ALWAYS_OFFERED, *(("skill",) if agent.skills else ()))
         model, *others = (options.model,) if options.model else agent.models or (None,)
+        fallback = (*(other for other in others if other), *options.fallback)
+        if agent.model_policy == "required" and agent.models:
+            if model not in agent.models:
+                known = " or ".join(agent.models)
+                raise UsageError(f"The agent {agent.name} works with {known} only; use that model.")
+            fallback = tuple(one for one in fallback if one in agent.models)
         return msgspec.structs.replace(
             options,
             model=model,
-            fallback=(*(other for other in others if other), *options.fallback),
+            fallback=fallback,
             effort=options.effort or agent.effort,
             available_tools=tools,
         )
@@ -296,7 +313,8 @@ class Customizations:
         if self.trusted:
             names = (".mcp.json", ".github/mcp.json", ".vscode/mcp.json")
             own += [os.path.join(folder, n) for folder in (places.root, places.cwd) for n in names]
-        if not self._options.customize.mcp_config and not any(map(os.path.exists, own)):
+        brought = self._options.customize.mcp_config or (self.agent and self.agent.mcp_servers)
+        if not brought and not any(map(os.path.exists, own)):
             return []
         return [describe_server(one) for one in self.servers.servers.values()]
 

@@ -88,6 +88,8 @@ class CustomizationOptions(msgspec.Struct, frozen=True, kw_only=True):
     """JSON, or `@` and the path of a file."""
     plugin_dirs: tuple[str, ...] = ()
     """Folders of plugins to use in this session."""
+    experimental: bool | None = None
+    """Whether experimental features are on; None: what the setting `experimental` says."""
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,42 +1,96 @@
 """The system prompt of a session: ours, changed by what its caller asked for."""
 
-from trimtab.contracts.run import Run
-from trimtab.prompts.assemble import PromptFacts, read_sections
+import os
+
+import msgspec
+
+from trimtab.contracts.run import Mode, Run
+from trimtab.prompts.assemble import Assembled, PromptFacts, assemble
 from trimtab.prompts.customize import change_sections, join
-from trimtab.runtime.build import Place
-from trimtab.runtime.options import Client, SessionOptions
-from trimtab.runtime.surroundings import list_entries, system_name
+from trimtab.runtime.customizations import Customizations
+from trimtab.runtime.options import SessionOptions, Transform
+from trimtab.runtime.surroundings import Surroundings, list_entries, system_name
 from trimtab.version import __version__
 
 
-async def build_prompt(run: Run, place: Place, options: SessionOptions, client: Client) -> str:
-    """The system prompt for a run, as things are now."""
+class PromptCase(msgspec.Struct, frozen=True, kw_only=True):
+    """For whom a system prompt is: a model with its tools, at a place."""
+
+    model: str
+    tools: frozenset[str]
+    mode: Mode
+    limit: int
+    surroundings: Surroundings
+    customizations: Customizations | None
+
+    @classmethod
+    def of(cls, run: Run, around: Surroundings, custom: Customizations | None) -> "PromptCase":
+        return cls(
+            model=run.options.model,
+            tools=frozenset(run.tools),
+            mode=run.mode,
+            limit=run.options.prompt_limit or 0,
+            surroundings=around,
+            customizations=custom,
+        )
+
+
+class SystemPrompt(msgspec.Struct, frozen=True):
+    """A whole system prompt, its parts by the names callers know, and what had no room."""
+
+    text: str
+    parts: dict[str, str]
+    left_out: tuple[str, ...] = ()
+
+
+async def build_prompt(
+    case: PromptCase, options: SessionOptions, transform: Transform | None = None
+) -> SystemPrompt:
+    """The system prompt as things are now."""
     wanted = options.system_message
     if wanted.mode == "replace":
-        return wanted.content
-    around, custom = place.surroundings, place.customizations
-    facts = PromptFacts(
-        version=__version__,
-        cwd=around.cwd,
-        system=system_name(),
-        listing=list_entries(around.cwd),
-        tools=frozenset(run.tools),
-        mode=run.mode,
-        git_root=around.git_root,
-        branch=around.branch,
-        instructions=custom.prompt_instructions() if custom else (),
-        skills=custom.prompt_skills() if custom and "skill" in run.tools else "",
-        agent=custom.agent_prompt() if custom else "",
-    )
-    sections: dict[str, str] = {}
-    for name, text in read_sections(facts):
-        sections[name] = f"{sections[name]}\n\n{text}" if name in sections else text
+        return SystemPrompt(wanted.content, {"replaced": wanted.content})
+    assembled = assemble(gather_facts(case))
+    sections = _by_name(assembled)
     if wanted.mode == "customize":
         sections = change_sections(sections, wanted.sections)
         callbacks = [
             name for name, change in wanted.sections.items() if change.action == "transform"
         ]
-        if callbacks and client.transform is not None:
-            changed = await client.transform({name: sections.get(name, "") for name in callbacks})
+        if callbacks and transform is not None:
+            changed = await transform({name: sections.get(name, "") for name in callbacks})
             sections = change_sections({**sections, **changed}, {})
-    return join(sections, wanted.content)
+    added = {"appended": wanted.content} if wanted.content else {}
+    return SystemPrompt(
+        join(sections, wanted.content), {**sections, **added}, assembled.left_out
+    )
+
+
+def gather_facts(case: PromptCase) -> PromptFacts:
+    """What sections may speak of."""
+    around, custom = case.surroundings, case.customizations
+    return PromptFacts(
+        version=__version__,
+        cwd=around.cwd,
+        system=system_name(),
+        listing=list_entries(around.cwd),
+        tools=case.tools,
+        mode=case.mode,
+        model=case.model,
+        limit=case.limit,
+        windows=os.name == "nt",
+        features=custom.features if custom else frozenset(),
+        git_root=around.git_root,
+        branch=around.branch,
+        instructions=custom.prompt_instructions() if custom else (),
+        skills=custom.prompt_skills() if custom and "skill" in case.tools else "",
+        agent=custom.agent_prompt() if custom else "",
+    )
+
+
+def _by_name(assembled: Assembled) -> dict[str, str]:
+    sections: dict[str, str] = {}
+    for one in assembled.sections:
+        before = sections.get(one.name)
+        sections[one.name] = one.text if before is None else f"{before}\n\n{one.text}"
+    return sections

@@ -35,8 +35,11 @@ class EventMask:
         self._masker = masker
         self._held: dict[tuple[str, str], EventData] = {}
 
-    def join(self, data: EventData) -> EventData:
-        """A piece of a text with what was held back before it, and without what must wait."""
+    def join(self, data: EventData) -> EventData | None:
+        """A piece of a text with what was held back before it, and without what must wait.
+
+        None if all of it must wait.
+        """
         stream = _STREAMS.get(data.wire_name)
         if stream is None:
             return data
@@ -49,6 +52,8 @@ class EventMask:
         cut = self._masker.find_tail(text)
         if cut < len(text):
             self._held[key] = msgspec.structs.replace(data, **{field: text[cut:]})
+            if not cut:
+                return None
         elif text == getattr(data, field):
             return data
         return msgspec.structs.replace(data, **{field: text[:cut]})

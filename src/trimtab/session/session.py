@@ -114,11 +114,14 @@ class Session:
         if self.mask is not None:
             if (rest := self.mask.take_rest(data)) is not None:
                 self._emit(rest, agent_id, ephemeral=True)
-            data = self.mask.join(data)
+            joined = self.mask.join(data)
+            if joined is None:  # it waits for the next piece, and nobody hears of it before
+                return self._make(data, agent_id, ephemeral=True)
+            data = joined
         return self._emit(data, agent_id, ephemeral)
 
-    def _emit(self, data: EventData, agent_id: str | None, ephemeral: bool | None) -> Event:
-        event = Event(
+    def _make(self, data: EventData, agent_id: str | None, ephemeral: bool | None) -> Event:
+        return Event(
             type=data.wire_name,
             data=data,
             id=new_id(),
@@ -127,6 +130,9 @@ class Session:
             ephemeral=data.is_ephemeral if ephemeral is None else ephemeral,
             agent_id=agent_id,
         )
+
+    def _emit(self, data: EventData, agent_id: str | None, ephemeral: bool | None) -> Event:
+        event = self._make(data, agent_id, ephemeral)
         line = encode(event)
         seen = event
         if self.mask is not None:

@@ -1,0 +1,170 @@
+"""Runs a model's SQL on one SQLite file, within limits and on nothing but that file."""
+
+import asyncio
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from urllib.parse import quote
+
+import msgspec
+
+from trimtab.tools.statements import TRANSACTIONS, Statement
+
+SECONDS = 10.0
+ROWS = 1000
+LONGEST = 4 * 1024 * 1024
+"""Bytes a string, a row or a statement may have."""
+PAGES = 65536
+"""How many pages of 4 KB a database may grow to: 256 MB."""
+STEPS = 2000
+"""Instructions of SQLite's machine between two looks at the clock."""
+READING_PRAGMAS = frozenset(
+    (
+        *("table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo"),
+        *("foreign_key_list", "database_list", "collation_list", "compile_options"),
+        *("integrity_check", "quick_check", "foreign_key_check", "page_count", "encoding"),
+    )
+)
+FORBIDDEN_FUNCTIONS = frozenset(("load_extension", "fts3_tokenizer", "writefile", "readfile"))
+REFUSED = (
+    "Other database files, extensions and settings of the connection are out of reach: use only "
+    "tables of this database."
+)
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What one statement came to. `columns` is None unless it gives rows."""
+
+    verb: str
+    changed: int = 0
+    last_id: int | None = None
+    columns: tuple[str, ...] | None = None
+    rows: Sequence[tuple[object, ...]] = ()
+    more: bool = False
+
+
+class Refusal(Exception):
+    """Why the statements have no effect; the message is for the model."""
+
+
+class Database:
+    """One file of SQLite. `prepare` is SQL that is run when it is opened for writing."""
+
+    def __init__(
+        self, path: str, *, prepare: str = "", read_only: bool = False, seconds: float = SECONDS
+    ) -> None:
+        self._path = path
+        self._prepare = prepare
+        self._read_only = read_only
+        self._seconds = seconds
+
+    async def run(self, statements: Sequence[Statement]) -> list[Outcome]:
+        """Run them in a thread, all or none. Raises `Refusal`; cancelling ends them soon."""
+        stop = threading.Event()
+        work = asyncio.ensure_future(asyncio.to_thread(self._run, statements, stop))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            stop.set()
+            await asyncio.wait([work])
+            work.exception()
+            raise
+
+    def _run(self, statements: Sequence[Statement], stop: threading.Event) -> list[Outcome]:
+        try:
+            with closing(self._open()) as connection:
+                _set_limits(connection, self._stopper(stop))
+                return _run_all(connection, statements)
+        except (sqlite3.Error, sqlite3.Warning, OverflowError, MemoryError) as error:
+            raise Refusal(self._explain(error)) from error
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise Refusal(f"The database cannot be opened: {reason}.") from error
+
+    def _open(self) -> sqlite3.Connection:
+        if self._read_only:
+            address = f"file:{quote(self._path)}?mode=ro"
+            return sqlite3.connect(address, uri=True, timeout=5, isolation_level=None)
+        os.close(os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        connection = sqlite3.connect(self._path, timeout=5, isolation_level=None)
+        try:
+            connection.execute(f"PRAGMA max_page_count={PAGES}")
+            connection.executescript(self._prepare)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _stopper(self, stop: threading.Event) -> Callable[[], bool]:
+        end = time.monotonic() + self._seconds
+        return lambda: stop.is_set() or time.monotonic() > end
+
+    def _explain(self, error: BaseException) -> str:
+        text = str(error)
+        if "interrupted" in text:
+            return f"It took longer than {self._seconds:g} seconds: ask for less at once."
+        if "not authorized" in text or "prohibited" in text:
+            return f"{text}. {REFUSED}"
+        if isinstance(error, MemoryError):
+            return "It needs too much memory: ask for less at once."
+        return text
+
+
+def _set_limits(connection: sqlite3.Connection, stopped: Callable[[], bool]) -> None:
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, LONGEST)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    # What is no text is shown, not refused.
+    connection.text_factory = lambda data: data.decode("utf-8", "replace")
+    connection.set_progress_handler(stopped, STEPS)
+    connection.set_authorizer(_authorize)
+
+
+def _authorize(
+    action: int, first: str | None, second: str | None, database: str | None, source: str | None
+) -> int:
+    allowed = True
+    match action:
+        case sqlite3.SQLITE_ATTACH | sqlite3.SQLITE_DETACH:
+            allowed = False
+        case sqlite3.SQLITE_FUNCTION:
+            allowed = (second or "").lower() not in FORBIDDEN_FUNCTIONS
+        case sqlite3.SQLITE_PRAGMA:
+            name = (first or "").lower()
+            allowed = name in READING_PRAGMAS or (second is None and name == "user_version")
+    return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
+
+
+def _run_all(connection: sqlite3.Connection, statements: Sequence[Statement]) -> list[Outcome]:
+    together = len(statements) > 1 and not any(one.verb in TRANSACTIONS for one in statements)
+    if together:
+        connection.execute("BEGIN")
+    outcomes: list[Outcome] = []
+    for number, statement in enumerate(statements, 1):
+        try:
+            outcomes.append(_run_one(connection, statement))
+        except sqlite3.Error as error:
+            if len(statements) == 1:
+                raise
+            undone = " None of them had an effect." if together else ""
+            raise type(error)(f"statement {number} ({statement.verb}): {error}.{undone}") from error
+    if together:
+        connection.execute("COMMIT")
+    return outcomes
+
+
+def _run_one(connection: sqlite3.Connection, statement: Statement) -> Outcome:
+    with closing(connection.execute(statement.text)) as cursor:
+        if cursor.description is None:
+            return Outcome(
+                verb=statement.verb, changed=max(0, cursor.rowcount), last_id=cursor.lastrowid
+            )
+        columns = tuple(column[0] for column in cursor.description)
+        rows = cursor.fetchmany(ROWS)
+        more = len(rows) == ROWS and cursor.fetchone() is not None
+        if statement.verb in ("INSERT", "UPDATE", "DELETE", "REPLACE"):
+            cursor.fetchall()  # RETURNING has its effect as it is read
+        return Outcome(verb=statement.verb, columns=columns, rows=rows, more=more)

@@ -1,0 +1,1 @@
+"""The `sql` tool: the database of a session."""

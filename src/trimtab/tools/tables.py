@@ -1,0 +1,68 @@
+"""Writes what SQL statements came to as a model reads it."""
+
+from collections.abc import Sequence
+
+from trimtab.tools.database import ROWS, Outcome
+
+SCHEMA = frozenset(("CREATE", "DROP", "ALTER"))
+CELL = 4000
+
+
+def describe_outcomes(outcomes: Sequence[Outcome]) -> str:
+    """One outcome by itself; several as numbered blocks."""
+    if len(outcomes) == 1:
+        return describe_outcome(outcomes[0])
+    blocks = [f"Executed {len(outcomes)} statement(s):"]
+    for number, outcome in enumerate(outcomes, 1):
+        lines = describe_outcome(outcome).split("\n")
+        blocks.append("\n".join((f"{number}. {outcome.verb}", *(f"   {line}" for line in lines))))
+    return "\n\n".join(blocks)
+
+
+def describe_outcome(outcome: Outcome) -> str:
+    if outcome.columns is not None:
+        return draw_table(outcome.columns, outcome)
+    match outcome.verb:
+        case "INSERT" | "REPLACE":
+            last = "" if outcome.last_id is None else f" Last inserted row ID: {outcome.last_id}."
+            return f"{outcome.changed} row(s) inserted.{last}"
+        case "UPDATE":
+            return f"{outcome.changed} row(s) updated."
+        case "DELETE":
+            return f"{outcome.changed} row(s) deleted."
+        case verb if verb in SCHEMA:
+            return "Schema operation completed successfully."
+        case _:
+            return f"Query executed successfully. Rows affected: {outcome.changed}."
+
+
+def draw_table(columns: Sequence[str], outcome: Outcome) -> str:
+    """Rows as a table of Markdown."""
+    if not outcome.rows:
+        return "0 row(s) returned."
+    lines = [
+        f"{len(outcome.rows)} row(s) returned:",
+        "",
+        draw_row(columns),
+        draw_row(["---"] * len(columns)),
+        *map(draw_row, outcome.rows),
+    ]
+    if outcome.more:
+        lines.append(f"<only the first {ROWS} rows; ask for fewer, with LIMIT and OFFSET>")
+    return "\n".join(lines)
+
+
+def draw_row(cells: Sequence[object]) -> str:
+    return f"| {' | '.join(map(draw_cell, cells))} |"
+
+
+def draw_cell(value: object) -> str:
+    """A value on one line; a bar in it cannot be taken for the next cell."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        return f"<{len(value)} bytes>"
+    text = str(value)
+    if len(text) > CELL:
+        text = f"{text[:CELL]}… ({len(text)} characters)"
+    return text.replace("|", "\\|").replace("\r", "\\r").replace("\n", "\\n")
