@@ -122,12 +122,18 @@ async def test_input_for_a_command_without_any_is_refused(bench: Bench) -> None:
 
 
 async def test_a_detached_command_outlives_the_workspace(bench: Bench) -> None:
-    marker = bench.path("alive")
-    text = await bench.bash(f"echo up; sleep 0.3; touch {marker}", mode="async", detach=True)
+    marker, go = bench.path("alive"), bench.path("go")
+    command = f"echo up; until test -e {go}; do sleep 0.02; done; touch {marker}"
+    text = await bench.bash(command, mode="async", detach=True)
     assert text == "<command started in detached background with shellId: 0>"
-    text = await bench.text("read_bash", shellId="0", delay=0.1)
+    async with asyncio.timeout(10):
+        while not (text := await bench.text("read_bash", shellId="0", delay=0.1)).startswith(
+            "up\n"
+        ):
+            assert "is still running" in text
     assert text.startswith("up\n<command with shellId: 0 is still running")
     await bench.workspace.aclose()
+    go.touch()
     await until(marker.exists)
 
 
