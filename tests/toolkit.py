@@ -28,6 +28,7 @@ class Bench:
         self.root = root / "work"
         self.root.mkdir()
         self.files = str(root / "files")
+        self.database = str(root / "session.db")
         self.shown: list[str] = []
         self.workspace = LocalWorkspace(
             root=str(self.root), files=self.files, session_id=self.session_id, **options

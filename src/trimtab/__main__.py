@@ -11,6 +11,9 @@ def main() -> int:
 
         print(f"Trimtab {__version__}")
         return 0
+    import gc
+
+    gc.disable()  # `cli.collector` wakes it when the start is over
     from trimtab.cli.main import main as run
 
     return run(argv)

@@ -4,6 +4,7 @@ import os
 import sys
 from importlib import import_module
 
+from trimtab.cli.collector import wake
 from trimtab.contracts.errors import TrimtabError, UsageError
 
 COMMANDS = {
@@ -23,6 +24,7 @@ COMMANDS = {
     "redo": "redo",
     "rewind": "rewind",
     "plugins": "plugins",
+    "prompt": "prompt",
     "schema": "schema",
     "sessions": "sessions",
     "undo": "undo",
@@ -57,6 +59,7 @@ def main(argv: list[str]) -> int:
 def dispatch(argv: list[str]) -> int:
     if argv and argv[0] in COMMANDS:
         command = import_module(f"trimtab.cli.commands.{COMMANDS[argv[0]]}")
+        wake()
         code: int = command.run(argv[1:])
         sys.stdout.flush()
         return code

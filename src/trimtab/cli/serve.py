@@ -2,6 +2,7 @@
 
 import os
 
+from trimtab.cli.collector import waking
 from trimtab.cli.parse import Values
 from trimtab.contracts.errors import UsageError
 
@@ -34,7 +35,7 @@ def serve(values: Values) -> int:
             return await serve_stdio(server)
         return await serve_port(server, values.get("port", 0))
 
-    return asyncio.run(run())
+    return asyncio.run(waking(run()))
 
 
 def build_env(values: Values) -> dict[str, str]:

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 
+from trimtab.cli.collector import waking
 from trimtab.cli.inputs import build_options, read_prompt
 from trimtab.cli.parse import Values, parse
 from trimtab.contracts.errors import UsageError
@@ -39,7 +40,7 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
         log.on_event(event, line)
 
     if wants_dialog(values):
-        return asyncio.run(talk(runtime, options, values, on_event))
+        return asyncio.run(waking(talk(runtime, options, values, on_event)))
     headless = Headless(
         face=face,
         outputs=(answer, notes),
@@ -52,7 +53,7 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
         ),
     )
     answer.on_closed = headless.on_output_closed
-    return asyncio.run(headless.run())
+    return asyncio.run(waking(headless.run()))
 
 
 def wants_dialog(values: Values) -> bool:

@@ -47,6 +47,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     deny: tuple[Rule, ...] = ()
     git_programs: str = ""
     """The setting, if any, by which git would start programs in this repository."""
+    writable: tuple[str, ...] | None = None
+    """In a sandbox: the only places that may be written, whatever is allowed."""
     client_judges: bool = False
     """Whether a client is asked about everything that no rule decides, harmless or not."""
 

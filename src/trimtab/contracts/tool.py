@@ -71,6 +71,11 @@ class ToolContext(Protocol):
         ...
 
     @property
+    def database(self) -> str:
+        """Path of this session's SQLite file, which need not exist yet."""
+        ...
+
+    @property
     def output_limit(self) -> int:
         """Bytes of text a result may have; longer ones go to a file."""
         ...

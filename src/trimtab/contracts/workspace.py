@@ -50,7 +50,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """A shell command to start.
 
     `background` gives it a standard input that stays open; `terminal` a pseudo-terminal; `detached`
-    lets it outlive the session. `env` are variables it gets besides the usual ones.
+    lets it outlive the session. `env` are variables it gets besides the usual ones. `confined` is
+    false for what a person let out of the sandbox, if there is one.
     """
 
     text: str
@@ -60,6 +61,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     detached: bool = False
     terminal: bool = False
     env: Mapping[str, str] = {}
+    confined: bool = True
 
 
 class CommandState(msgspec.Struct, frozen=True, kw_only=True):

@@ -93,7 +93,9 @@ def builtin_agents(problems: list[Problem]) -> list[AgentDefinition]:
             continue
         prompt = str(values.pop("prompt", ""))
         folder = AgentFolder(path=BUILTIN, source="builtin", origin="builtin")
-        found.append(_build(Fields(values, path), path, folder, prompt.strip()))
+        fields = Fields(values, path)
+        agent = _build(fields, path, folder, prompt.strip())
+        found.append(msgspec.structs.replace(agent, tools=_exactly(fields)))
     return found
 
 
@@ -122,9 +124,13 @@ def read_given(values: Mapping[str, Any]) -> AgentDefinition:
     folder = AgentFolder(path="", source="sdk", origin="user")
     fields = Fields(given, "")
     agent = _build(fields, str(given.get("name") or ""), folder, prompt or "")
+    return msgspec.structs.replace(agent, path="", tools=_exactly(fields))
+
+
+def _exactly(fields: Fields) -> tuple[str, ...] | None:
+    """The tools whoever wrote the fields named as they are called here; None for all of them."""
     tools = fields.names("tools")
-    wanted = None if tools is None or EVERY_TOOL in tools else tools
-    return msgspec.structs.replace(agent, path="", tools=wanted)
+    return None if tools is None or EVERY_TOOL in tools else tools
 
 
 def fill_prompt(agent: AgentDefinition, cwd: str) -> str:

@@ -8,8 +8,9 @@ import msgspec
 
 from trimtab.config.jsonc import blank_out
 from trimtab.config.paths import Home
-from trimtab.contracts.customization import Problem
+from trimtab.contracts.customization import AgentDefinition, Problem
 from trimtab.contracts.hooks import EVENTS, FoundHooks, HookEntry, Origin
+from trimtab.customize.plugins import MANIFESTS
 from trimtab.customize.reading import Listing, Walk, read_text
 
 POLICY = "/etc/github-copilot/policy.d"
@@ -21,12 +22,6 @@ REPOSITORY_SETTINGS = (
     ".claude/settings.local.json",
 )
 PLUGIN_FILES = ("hooks.json", "hooks/hooks.json")
-MANIFESTS = (
-    ".plugin/plugin.json",
-    "plugin.json",
-    ".github/plugin/plugin.json",
-    ".claude-plugin/plugin.json",
-)
 _NAMES = {
     **{name: name for name in EVENTS},
     **{name[:1].upper() + name[1:]: name for name in EVENTS},
@@ -122,6 +117,28 @@ def _read_named(reader: "_Reader", manifest: str, path: str, source: _Source) ->
         reader.read(file, source)
 
 
+def read_agent_hooks(agent: AgentDefinition, root: str) -> FoundHooks:
+    """The hooks in an agent's own file, in the same form as in a file of hooks."""
+    reader = _Reader()
+    source = _Source("repository", root)
+    if agent.plugin:
+        source = _Source("plugin", os.path.dirname(os.path.dirname(agent.path)))
+    elif agent.origin not in ("project", "inherited"):
+        source = _Source("user")
+    for event, items in agent.hooks.items():
+        reader.read_event(event, _as_objects(items), agent.path, source)
+    return reader.found()
+
+
+def _as_objects(value: Any) -> Any:
+    """What a file in YAML says, as if a file of hooks said it."""
+    if isinstance(value, list):
+        return [_as_objects(one) for one in value]
+    if isinstance(value, dict):
+        return _Object({str(key): _as_objects(one) for key, one in value.items()})
+    return value
+
+
 def fingerprint(entry: HookEntry, root: str) -> str:
     """What a hook does, as a digest: the entry, and the scripts of the repository it names."""
     import hashlib
@@ -190,7 +207,7 @@ class _Reader:
             self._note("there is no object hooks in it", file, content.line)
             return
         for event, items in hooks.items():
-            self._read_event(event, items, file, source, hooks.line)
+            self.read_event(event, items, file, source, hooks.line)
 
     def load(self, file: str) -> _Object | None:
         """The object in a file, None if there is no file or nothing usable in it."""
@@ -217,7 +234,7 @@ class _Reader:
         self._note("it is no JSON object", file, 1)
         return None
 
-    def _read_event(self, name: str, items: Any, file: str, source: _Source, line: int) -> None:
+    def read_event(self, name: str, items: Any, file: str, source: _Source, line: int = 0) -> None:
         event = _NAMES.get(name)
         if event is None:
             self._note(f"there is no hook event {name}; it is left out", file, line)

@@ -7,7 +7,13 @@ from typing import Any, Literal
 import msgspec
 
 from trimtab.config.jsonc import JsonProblem, read_jsonc
-from trimtab.contracts.customization import McpServer, Problem, Shadowed, Source
+from trimtab.contracts.customization import (
+    AgentDefinition,
+    McpServer,
+    Problem,
+    Shadowed,
+    Source,
+)
 from trimtab.customize.expansion import Expansion
 from trimtab.customize.places import Places
 from trimtab.customize.reading import read_text
@@ -121,6 +127,12 @@ def server_files(places: Places) -> list[ServerFile]:
             ServerFile(path=os.path.join(folder, ".vscode/mcp.json"), source="repository"),
         ]
     return files
+
+
+def agent_servers(agent: AgentDefinition) -> ServerFile:
+    """The servers an agent's own file brings; they are used while it is the main agent."""
+    content = {"mcpServers": dict(agent.mcp_servers)}
+    return ServerFile(path=agent.path, source=agent.source, content=content)
 
 
 def workspace_file(folder: str) -> str:

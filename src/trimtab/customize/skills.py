@@ -16,6 +16,7 @@ LONGEST_NAME = 64
 LONGEST_DESCRIPTION = 1024
 HEAD = 16 * 1024
 """Bytes of a file that are read to list it."""
+NO_GRANT = "what runs without being asked is the person's choice (--allow-tool), not a file's"
 _NO_EFFECT = {
     "license": "it is for people who share the skill",
     "compatibility": "it is for people who share the skill",
@@ -109,13 +110,16 @@ def _read_skill(path: str, name: str, folder: SkillFolder, problems: list[Proble
     description = f"{description} {when}".strip()
     if len(description) > LONGEST_DESCRIPTION:
         fields.note(f"the description is cut at {LONGEST_DESCRIPTION} characters", "description")
+    allowed = fields.names("allowed-tools", "allowedTools")
+    if allowed is not None:
+        fields.note(f"allowed-tools allows nothing: {NO_GRANT}", "allowed-tools")
     skill = Skill(
         name=given or name,
         path=path,
         description=" ".join(description[:LONGEST_DESCRIPTION].split()),
         source=folder.source,
         origin=folder.origin,
-        allowed_tools=fields.names("allowed-tools", "allowedTools"),
+        allowed_tools=allowed,
         argument_hint=_hint(fields),
         user_invocable=fields.flag("user-invocable", "userInvocable", default=True),
         model_invocable=not fields.flag(

@@ -85,6 +85,8 @@ def _decide_write(access: Access, policy: Policy) -> Decision:
     if is_in_home(path, policy.homes, policy.session_folder):
         reason = f"{path} is the agent's own; tools never write there."
         return Decision(verdict="deny", reason=reason)
+    if policy.writable is not None and not is_inside(path, policy.writable):
+        return Decision(verdict="deny", reason=f"The sandbox does not let {path} be written.")
     if rule := _first(r for r in policy.ask if matches_path(r, "write", path, cwd, denies=True)):
         return _asked(rule)
     return _decide_place(access, policy) or _decide_rule(path, policy)
@@ -97,11 +99,11 @@ def _decide_place(access: Access, policy: Policy) -> Decision | None:
         return Decision(verdict="ask", reason=f"It would delete {path}, outside the workspace.")
     if is_own_file(path, policy.session_folder):
         return Decision(verdict="allow", reason="It is a file of the session itself.")
-    if policy.allow_all_paths:
+    if policy.allow_all_paths and policy.writable is None:
         return None
     if is_protected(path):
         return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
-    return None if inside else _decide_outside(path, policy)
+    return None if inside or policy.allow_all_paths else _decide_outside(path, policy)
 
 
 def _decide_outside(path: str, policy: Policy) -> Decision:

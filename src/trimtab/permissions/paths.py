@@ -6,52 +6,9 @@ import sys
 from collections.abc import Iterable
 from itertools import pairwise
 
+from trimtab.contracts.protected import NAMES, TAILS
+
 _FOLDED = sys.platform in ("darwin", "win32")
-_PROTECTED_NAMES = frozenset(
-    (
-        *(".git", ".gitmodules", ".gitconfig", ".mcp.json", ".vscode", ".idea", ".husky", ".envrc"),
-        *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile"),
-        *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc"),
-        *(
-            ".login",
-            ".logout",
-            ".inputrc",
-            ".xprofile",
-            ".xinitrc",
-            ".xsessionrc",
-            ".pam_environment",
-        ),
-        *(
-            ".claude",
-            ".agents",
-            ".copilot",
-            ".codex",
-            ".cursor",
-            ".gemini",
-            ".windsurf",
-            ".continue",
-        ),
-        *(".aider.conf.yml", ".devcontainer", ".ssh", ".netrc"),
-    )
-)
-_PROTECTED_TAILS = frozenset(
-    (
-        *(
-            (".github", "hooks"),
-            (".github", "copilot"),
-            (".github", "agents"),
-            (".github", "skills"),
-        ),
-        *((".github", "prompts"), (".github", "extensions"), (".github", "mcp.json")),
-        *(
-            (".config", "git"),
-            (".config", "fish"),
-            (".config", "autostart"),
-            (".config", "systemd"),
-        ),
-        *(("etc", "profile"), ("etc", "profile.d"), ("etc", "bash.bashrc"), ("etc", "environment")),
-    )
-)
 _SPECIAL = {
     stat.S_IFIFO: "a FIFO, which could block",
     stat.S_IFCHR: "a device",
@@ -88,9 +45,9 @@ def is_protected(path: str) -> bool:
 
 def _is_protected(path: str) -> bool:
     parts = [part.casefold().rstrip(". ") or part for part in path.split(os.sep) if part]
-    if any(part in _PROTECTED_NAMES for part in parts):
+    if any(part in NAMES for part in parts):
         return True
-    return any(pair in _PROTECTED_TAILS for pair in pairwise(parts))
+    return any(pair in TAILS for pair in pairwise(parts))
 
 
 def refuse_special(path: str) -> str | None:

@@ -23,17 +23,25 @@ class UserContext(Processor):
             return prompt
         import msgspec
 
-        blocks = [
-            *_selections(prompt.attachments),
-            f"<current_datetime>{timestamp()}</current_datetime>",
-            *run.notices,
-            prompt.text,
-        ]
-        tagged = [line for one in prompt.attachments if (line := _tag(one))]
-        if tagged:
-            blocks.append("\n".join(("<tagged_files>", *tagged, "</tagged_files>")))
+        shown = render_prompt(prompt.text, prompt.attachments, run.notices)
         run.notices.clear()
-        return msgspec.structs.replace(prompt, transformed="\n\n".join(blocks))
+        return msgspec.structs.replace(prompt, transformed=shown)
+
+
+def render_prompt(
+    text: str, attachments: Sequence[dict[str, Any]] = (), notices: Sequence[str] = ()
+) -> str:
+    """A person's words as the model is shown them now."""
+    blocks = [
+        *_selections(attachments),
+        f"<current_datetime>{timestamp()}</current_datetime>",
+        *notices,
+        text,
+    ]
+    tagged = [line for one in attachments if (line := _tag(one))]
+    if tagged:
+        blocks.append("\n".join(("<tagged_files>", *tagged, "</tagged_files>")))
+    return "\n\n".join(blocks)
 
 
 def _selections(attachments: Sequence[dict[str, Any]]) -> list[str]:

@@ -1,6 +1,5 @@
 """A circuit breaker per service: sessions side by side do not hammer one that is in trouble."""
 
-import random
 import time
 
 FAILURES = frozenset(("retryable", "overloaded", "rate_limit", "transport"))
@@ -76,6 +75,8 @@ class Breaker:
 
     def _trip(self, retry_after: float) -> None:
         pause = min(_LONGEST_PAUSE, self._pause * (1 << min(self._trips, 10)))
+        import random
+
         pause *= random.uniform(0.75, 1.25)
         self._trips += 1
         self._failures = 0

@@ -5,7 +5,7 @@ environment, loopback never goes through a proxy, and `offline` allows loopback 
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from trimtab.contracts.errors import ModelError
 from trimtab.providers.addresses import Url, parse_url, proxy_for
@@ -17,6 +17,9 @@ _IDLE_SECONDS = 60.0
 _IDLE_PER_ORIGIN = 8
 _DRAIN_SECONDS = 1.0
 _LOOPBACK_ADDRESSES = ("127.0.0.1", "::1")
+
+Resolve = Callable[[Url], Awaitable[Sequence[str]]]
+"""Gives the IP addresses at which a host may be contacted, and nothing else is."""
 
 
 class Response:
@@ -73,8 +76,10 @@ class HttpClient:
         *,
         offline: bool = False,
         timeouts: Timeouts | None = None,
+        resolve: Resolve | None = None,
     ) -> None:
         self._environment = environment
+        self._resolve = resolve
         self._offline = offline
         self._timeouts = timeouts or Timeouts()
         self._tls = TlsContext(environment)
@@ -199,6 +204,9 @@ class HttpClient:
             raise
         return connection
 
+    async def _hosts(self, hop: Url) -> Sequence[str] | None:
+        return None if self._resolve is None else await self._resolve(hop)
+
     async def _open(self, connection: Connection, address: Url, proxy: Url | None) -> None:
         hop = proxy or address
         # The certificates load beside the TCP handshake.
@@ -207,7 +215,7 @@ class HttpClient:
         if loading:
             loading.add_done_callback(lambda task: task.cancelled() or task.exception())
         try:
-            await _dial(connection, hop)
+            await _dial(connection, hop, await self._hosts(hop) if proxy is None else None)
             if proxy is not None and loading and hop.scheme == "https":
                 await _start_tls(connection, hop.host, await loading)
             if proxy is not None and address.scheme == "https":
@@ -219,11 +227,11 @@ class HttpClient:
                 loading.cancel()
 
 
-async def _dial(connection: Connection, hop: Url) -> None:
+async def _dial(connection: Connection, hop: Url, hosts: Sequence[str] | None) -> None:
     failure: OSError | None = None
     # The names of this machine need no look-up, so none is made.
     named = hop.host == "localhost" or hop.host.endswith(".localhost")
-    for host in _LOOPBACK_ADDRESSES if named else (hop.host,):
+    for host in hosts or (_LOOPBACK_ADDRESSES if named else (hop.host,)):
         try:
             await connection.loop.create_connection(
                 lambda: connection, host, hop.port, happy_eyeballs_delay=0.25

@@ -13,7 +13,6 @@ from trimtab.providers.auth import auth_header
 from trimtab.providers.breaker import FAILURES, breaker_for
 from trimtab.providers.effort import map_effort
 from trimtab.providers.errors import from_response, request_id
-from trimtab.providers.names import same_model
 from trimtab.providers.sse import EventTooLarge, SseParser
 from trimtab.providers.wires import new_wire
 from trimtab.version import __version__
@@ -122,7 +121,11 @@ class Service:
         finally:
             response.close(expect_end=ended)
         known = request_id(response.headers) or reply.request_id
-        substituted = not choice.aliases and not same_model(request.model, reply.model)
+        substituted = not choice.aliases and reply.model not in (None, request.model)
+        if substituted:
+            from trimtab.providers.names import same_model
+
+            substituted = not same_model(request.model, reply.model)
         yield msgspec.structs.replace(reply, request_id=known, substituted=substituted)
 
     async def aclose(self) -> None:

@@ -11,9 +11,8 @@ from trimtab.session.folder import SessionFolder
 from trimtab.session.follow import follow
 from trimtab.session.fork import Cut, fork
 from trimtab.session.lease import find_owner
-from trimtab.session.log import Finding
 from trimtab.session.records import Record, read_records, tail_records
-from trimtab.session.repair import check_readable, sound_records
+from trimtab.session.repair import Finding, check_readable, sound_records
 from trimtab.session.store import SessionStore
 from trimtab.session.summary import SessionSummary, summarize
 from trimtab.session.transcript import Entry, plain_event, read_transcript

@@ -21,13 +21,13 @@ from trimtab.loop.processors.compaction import Compaction
 from trimtab.loop.processors.context_usage import ContextUsage
 from trimtab.loop.processors.discovered import DiscoveredInstructions
 from trimtab.loop.processors.images import ImageRemoval
-from trimtab.loop.processors.limits import TurnLimit
 from trimtab.loop.processors.plan_mode import PlanMode
 from trimtab.loop.processors.progress import Progress
 from trimtab.loop.processors.retry import Retry
 from trimtab.loop.processors.slash import SlashCommands
 from trimtab.loop.processors.steering import Steering
 from trimtab.loop.processors.stop_gate import StopGate
+from trimtab.loop.processors.tracked import Tracked
 from trimtab.permissions.processor import Permissions
 from trimtab.prompts.assemble import read_text
 from trimtab.prompts.transform import UserContext
@@ -42,10 +42,11 @@ from trimtab.runtime.recorded import RecordedWorkspace
 from trimtab.runtime.recorder import Recorder
 from trimtab.runtime.rule_files import FileRules
 from trimtab.runtime.surroundings import Surroundings, temp_folder
-from trimtab.runtime.toolset import choose_tools
+from trimtab.runtime.toolset import Situation, choose_tools
 from trimtab.session.folder import SessionFolder
 from trimtab.session.inbox import Inbox
 from trimtab.session.session import Session
+from trimtab.session.todos import read_todos
 from trimtab.tools.arguments import read_arguments
 from trimtab.workspace.local import LocalWorkspace
 
@@ -76,6 +77,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     trust: "FolderTrust | None" = None
     rules: FileRules = FileRules()
     hooks: "HookCaller | None" = None
+    env: Mapping[str, str] = {}
 
     @property
     def skills(self) -> dict[str, Skill]:
@@ -91,6 +93,7 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     call_id: str
     workspace: RecordedWorkspace
     files: str
+    database: str
     output_limit: int
     hard_limit: int
     command_env: Mapping[str, str] = {}
@@ -105,7 +108,8 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
 
 def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Client) -> Run:
     """The run of a session's main agent."""
-    tools = choose_tools(options, client, mode=options.mode, skills=place.skills)
+    now = Situation(mode=options.mode, model=chosen.model)
+    tools = choose_tools(place, options, client, now)
     processors = build_processors(place, chosen, options, client)
     recorder = next(one for one in processors if isinstance(one, Recorder))
     longest = find_output_limit(options.large_output)
@@ -118,6 +122,7 @@ def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Cli
             call_id=call_id,
             workspace=RecordedWorkspace(place.workspace, recorder, call_id),
             files=options.large_output.folder or place.folder.files,
+            database=place.folder.database,
             output_limit=min(longest, half),
             hard_limit=half,
             command_env=find_command_env(run, place, call_id),
@@ -160,6 +165,8 @@ def build_processors(
     limits = options.limits
     processors: list[Processor] = []
     if limits.max_turns is not None:
+        from trimtab.loop.processors.limits import TurnLimit
+
         processors.append(TurnLimit(limits.max_turns))
     processors += [Steering(), SlashCommands()]
     before, after, gate = build_hooks(place)
@@ -169,6 +176,9 @@ def build_processors(
     processors += [PlanMode(permissions.may_change), permissions, recorder]
     processors += [
         *gate,
+        Tracked(
+            place.folder.plan, place.folder.database, lambda: read_todos(place.folder.database)
+        ),
         Progress(limits.max_repeats),
         Autopilot(read_text("nudge"), limits.max_continues),
         ContextUsage(ContextMeter(chosen.model), DEFAULT),

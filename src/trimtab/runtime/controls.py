@@ -20,14 +20,13 @@ from trimtab.contracts.events.system import SystemMessage
 from trimtab.contracts.provider import Price, Provider
 from trimtab.contracts.run import Mode, Run
 from trimtab.contracts.tool import Tool
-from trimtab.loop.processors.limits import TurnLimit
 from trimtab.permissions.processor import Permissions
 from trimtab.runtime.build import Place, build_permissions
-from trimtab.runtime.limits import LIMITERS, apply_limits, check_limits
+from trimtab.runtime.limits import apply_limits, check_limits
 from trimtab.runtime.models import Chosen, ModelChooser
 from trimtab.runtime.options import Client, LimitOptions, PermissionOptions, SessionOptions
 from trimtab.runtime.system_prompt import PromptCase, SystemPrompt, build_prompt
-from trimtab.runtime.toolset import choose_tools
+from trimtab.runtime.toolset import Situation, choose_tools
 
 
 class Controls:
@@ -101,7 +100,7 @@ class Controls:
         if provider is not None:
             run.provider = provider
         self._told_model = True
-        self._stale = True
+        self._choose_tools()
         self.place.session.emit(
             SessionModelChange(
                 previous_model=before.model,
@@ -132,10 +131,14 @@ class Controls:
 
     def set_limits(self, limits: LimitOptions) -> None:
         """Other limits from now on; what was spent before counts."""
+        from trimtab.loop.processors.budget import Budget
+        from trimtab.loop.processors.limits import TurnLimit
+
         run = self._run
         check_limits(run.options.model, limits, run.options.price)
         self.options = msgspec.structs.replace(self.options, limits=limits)
-        run.processors = [one for one in run.processors if not isinstance(one, LIMITERS)]
+        limiters = (Budget, TurnLimit)
+        run.processors = [one for one in run.processors if not isinstance(one, limiters)]
         if limits.max_turns is not None:
             run.processors = [TurnLimit(limits.max_turns), *run.processors]
         apply_limits(run, self.place.session, limits, run.options.price)
@@ -200,14 +203,13 @@ class Controls:
 
     def _choose_tools(self) -> None:
         run = self._run
-        tools = choose_tools(
-            self.options,
-            self._client,
-            run.mode,
-            self._external,
-            self._offered,
-            self.place.skills,
+        now = Situation(
+            mode=run.mode,
+            model=run.options.model,
+            external=self._external,
+            offered=self._offered,
         )
+        tools = choose_tools(self.place, self.options, self._client, now)
         run.tools = tools
         run.specs = tuple(tool.spec for tool in tools.values())
         self._stale = True

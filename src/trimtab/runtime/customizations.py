@@ -56,8 +56,8 @@ class Customizations:
         self, home: Home, env: Mapping[str, str], around: Surroundings, options: SessionOptions
     ) -> None:
         self._home = home
-        self._env = env
-        self._around = around
+        self.env = env
+        self.around = around
         self._options = options
         self.agent: AgentDefinition | None = None
         self.loads_instructions = options.instructions == "load"
@@ -66,19 +66,19 @@ class Customizations:
     @cached_property
     def trusted(self) -> bool:
         """Whether what the folder configures may be used."""
-        if self._env.get("COPILOT_ALLOW_ALL") == "true":
+        if self.env.get("COPILOT_ALLOW_ALL") == "true":
             return True
         from trimtab.config.trust import Trust
 
-        return Trust.of(self._home).is_trusted(self._around.cwd)
+        return Trust.of(self._home).is_trusted(self.around.cwd)
 
     @cached_property
     def places(self) -> Places:
         return find_places(
-            self._around.cwd,
+            self.around.cwd,
             self._home,
-            self._env,
-            repository=self._around.git_root,
+            self.env,
+            repository=self.around.git_root,
             trusted=self.trusted,
         )
 
@@ -103,7 +103,7 @@ class Customizations:
         from trimtab.config.feature_flags import resolve_flags
 
         experimental = self._options.customize.experimental
-        flags = resolve_flags(self._home, self._env, experimental=experimental)
+        flags = resolve_flags(self._home, self.env, experimental=experimental)
         return frozenset(flag.name for flag in flags.values() if flag.enabled)
 
     @cached_property
@@ -245,7 +245,7 @@ class Customizations:
 
         wanted = [skill for name in self.agent.skills if (skill := self.find_skill(name))]
         parts = (wrap(skill, read_body(skill)) for skill in wanted)
-        return "\n\n".join((fill_prompt(self.agent, self._around.cwd), *parts))
+        return "\n\n".join((fill_prompt(self.agent, self.around.cwd), *parts))
 
     def render(self, instruction: Instruction) -> str:
         """An instruction as the model sees it."""

@@ -35,6 +35,10 @@ def apply_settings(options: SessionOptions, settings: "Settings") -> SessionOpti
         changes["effort"] = effort
     if "limits" in values:
         changes["limits"] = complete_limits(options.limits, values["limits"])
+    if "sandbox" in values:
+        from trimtab.runtime.sandbox import read_settings
+
+        changes["sandbox_settings"] = read_settings(values["sandbox"])
     return msgspec.structs.replace(options, **changes)
 
 

@@ -9,6 +9,7 @@ from trimtab.contracts.trust import Loadable
 
 if TYPE_CHECKING:
     from trimtab.config.paths import Home
+    from trimtab.contracts.customization import AgentDefinition
     from trimtab.contracts.hooks import FoundHooks, HookEntry
     from trimtab.hooks.caller import HookCaller
     from trimtab.hooks.runners import Surroundings
@@ -28,7 +29,7 @@ async def set_up_hooks(
     if (
         place.home is not None
         and place.trust is not None
-        and (_plugin_roots(place) or _may_have(place.home, place.trust))
+        and (_plugin_roots(place) or _agent(place) or _may_have(place.home, place.trust))
     ):
         found = await find_session_hooks(place.home, place.trust, place)
         entries = found.entries
@@ -46,6 +47,12 @@ async def set_up_hooks(
         hooks.append(ClientHook(client.hooks))
     prompts = tuple(entry.prompt for entry in entries if entry.type == "prompt")
     return HookCaller(place.session, options.cwd, hooks), prompts
+
+
+def _agent(place: "Place") -> "AgentDefinition | None":
+    """The main agent, if its file has hooks."""
+    agent = place.customizations.agent if place.customizations else None
+    return agent if agent is not None and agent.hooks else None
 
 
 def _plugin_roots(place: "Place") -> list[str]:
@@ -69,10 +76,15 @@ def _may_have(home: "Home", trust: "FolderTrust") -> bool:
 async def find_session_hooks(home: "Home", trust: "FolderTrust", place: "Place") -> "FoundHooks":
     """The hooks that may run; those of the folder only as far as it is trusted."""
     from trimtab.contracts.hooks import FoundHooks
-    from trimtab.customize.hook_files import find_hooks, fingerprint
+    from trimtab.customize.hook_files import find_hooks, fingerprint, read_agent_hooks
 
     repository = trust.root if trust.allows("hooks") else None
     found = find_hooks(home, repository, plugins=_plugin_roots(place), policy=POLICY)
+    if (agent := _agent(place)) is not None:
+        more = read_agent_hooks(agent, trust.root)
+        found = FoundHooks(
+            entries=(*found.entries, *more.entries), problems=(*found.problems, *more.problems)
+        )
     mine = [entry for entry in found.entries if entry.origin == "repository"]
     digests = [(_name(entry, trust.root), fingerprint(entry, trust.root)) for entry in mine]
     admitted = await trust.admit(place.session, "hooks", digests)

@@ -1,20 +1,19 @@
 """Limits on what a session may spend, put in front of everything else in its run."""
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.provider import Price
 from trimtab.contracts.run import Run
-from trimtab.loop.ledger import Allowance, Ledger, Spending
-from trimtab.loop.processors.budget import Budget
 from trimtab.loop.processors.compaction import Compaction
-from trimtab.loop.processors.limits import TurnLimit
 from trimtab.providers.prices import VARIABLE
 from trimtab.runtime.options import LimitOptions
 from trimtab.session.session import Session
 
-LIMITERS = (Budget, TurnLimit)
-"""The processors that hold limits."""
+if TYPE_CHECKING:
+    from trimtab.loop.ledger import Ledger
 
 
 def check_limits(model: str, limits: LimitOptions, price: Price | None) -> None:
@@ -32,6 +31,8 @@ def apply_limits(run: Run, session: Session, limits: LimitOptions, price: Price 
     run.purse = None
     if limits.max_tokens is None and limits.max_usd is None:
         return
+    from trimtab.loop.processors.budget import Budget
+
     ledger = build_ledger(session, limits)
     run.purse = ledger
     # Behind the compaction: what is about to be sent is what has to be paid for.
@@ -39,8 +40,9 @@ def apply_limits(run: Run, session: Session, limits: LimitOptions, price: Price 
     run.processors = [*run.processors[:place], Budget(ledger), *run.processors[place:]]
 
 
-def build_ledger(session: Session, limits: LimitOptions) -> Ledger:
+def build_ledger(session: Session, limits: LimitOptions) -> "Ledger":
     """The ledger of a session tree. What was spent before a resume counts as well."""
+    from trimtab.loop.ledger import Allowance, Ledger, Spending
 
     def spending() -> Spending:
         usage = session.projections.usage

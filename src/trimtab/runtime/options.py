@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trimtab.contracts.hooks import HookPort
     from trimtab.contracts.provider import Provider
     from trimtab.contracts.trust import AskTrust
+    from trimtab.runtime.sandbox import SandboxSettings
     from trimtab.tools.ask_user.tool import AskPerson
     from trimtab.tools.exit_plan_mode.tool import AskApproval
     from trimtab.workspace.worktrees import Worktree
@@ -138,6 +139,9 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Names of variables that no command gets, and whose values are shown nowhere."""
     trust_folder: bool = False
     """Whether this run may use the configuration of its folder, whatever it holds."""
+    sandbox: bool | None = None
+    """Whether commands run in a sandbox; None: what the setting says."""
+    sandbox_settings: "SandboxSettings | None" = None
     large_output: LargeOutput = LargeOutput()
     compaction: Thresholds | None = Thresholds()
     """When old messages are summarised; None: only when it must be, or somebody asks."""

@@ -57,11 +57,8 @@ class Runtime:
 
     async def create(self, options: SessionOptions, client: Client = NOBODY) -> LiveSession:
         """Start a new session."""
-        around = look_around(options.cwd)
-        custom = Customizations(self.home, self.env, around, options)
-        trust = await self._judge(options, client)
-        custom.trusted = trust.trusted
-        options = self._complete(custom.adopt_agent(options), custom)
+        custom, trust, options = await self.prepare(options, client)
+        around = custom.around
         chosen = await self._choose(options)
         folder, log = self.store.create(
             options.session_id,
@@ -93,6 +90,7 @@ class Runtime:
             home=self.home,
             customizations=custom,
             trust=trust,
+            env=self.env,
         )
         return await self._equip(place, chosen, options, client)
 
@@ -100,11 +98,8 @@ class Runtime:
         self, session_id: str, options: SessionOptions, client: Client = NOBODY
     ) -> LiveSession:
         """Go on with a session, whatever state its log is in."""
-        around = look_around(options.cwd)
-        custom = Customizations(self.home, self.env, around, options)
-        trust = await self._judge(options, client)
-        custom.trusted = trust.trusted
-        options = self._complete(custom.adopt_agent(options), custom)
+        custom, trust, options = await self.prepare(options, client)
+        around = custom.around
         chosen = await self._choose(options)
         folder, log = self.store.open(session_id)
         try:
@@ -138,9 +133,19 @@ class Runtime:
             home=self.home,
             customizations=custom,
             trust=trust,
+            env=self.env,
             resumed=True,
         )
         return await self._equip(place, chosen, options, client)
+
+    async def prepare(
+        self, options: SessionOptions, client: Client = NOBODY
+    ) -> tuple[Customizations, FolderTrust, SessionOptions]:
+        """What a session in a folder would load, whether it may, and its choices completed."""
+        custom = Customizations(self.home, self.env, look_around(options.cwd), options)
+        trust = await self._judge(options, client)
+        custom.trusted = trust.trusted
+        return custom, trust, self._complete(custom.adopt_agent(options), custom)
 
     def _complete(self, options: SessionOptions, custom: Customizations) -> SessionOptions:
         """Settings say what nobody else did."""

@@ -9,6 +9,7 @@ from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.run import Run
 
 if TYPE_CHECKING:
+    from trimtab.contracts.customization import Customization
     from trimtab.runtime.live import LiveSession
     from trimtab.runtime.options import LimitOptions
 
@@ -61,7 +62,36 @@ async def show_context(asked: Asked) -> str:
     ]
     lines = [f"{name:<18}{count:>10,}  {count / limit:>5.1%}" for name, count in rows]
     title = f"{asked.run.options.model}: {found.total:,} of {limit:,} tokens"
-    return "\n".join((title, *lines, f"{'on the wire':<18}{found.size:>10,}  bytes"))
+    wire = f"{'on the wire':<18}{found.size:>10,}  bytes"
+    return "\n".join((title, *lines, wire, *_list_parts(asked)))
+
+
+def _list_parts(asked: Asked) -> list[str]:
+    """What each section and tool costs, by the count `trimtab prompt show` makes."""
+    from trimtab.runtime.prompt_preview import measure_parts
+
+    prompt, run = asked.live.controls.prompt, asked.run
+    parts = measure_parts(run.options.model, prompt.parts, run.specs)
+    return [f"  {part.tokens:>8,}  {part.name}" for part in parts]
+
+
+async def show_customizations(asked: Asked) -> str:
+    """What the session loads, as `trimtab customizations` lists it."""
+    from trimtab.runtime.overview import survey
+
+    controls = asked.live.controls
+    custom = controls.place.customizations
+    if custom is None:
+        return "This session loads no customizations."
+    entries = survey(custom.env, controls.options).entries
+    shown = [one for one in entries if asked.rest in ("", one.kind)]
+    lines = [f"{one.kind} {one.name} ({one.source})" + _unused(one) for one in shown]
+    return "\n".join(lines) or "Nothing here customizes the session."
+
+
+def _unused(entry: "Customization") -> str:
+    used = entry.enabled and entry.trusted and not entry.overridden_by
+    return "" if used else " not used"
 
 
 async def show_usage(asked: Asked) -> str:
@@ -161,6 +191,9 @@ LIMIT_FIELDS = {
 COMMANDS = {
     "help": SlashCommand("help", "These commands.", show_help),
     "context": SlashCommand("context", "How full the model's window is.", show_context),
+    "customizations": SlashCommand(
+        "customizations [KIND]", "What people wrote for the agent here.", show_customizations
+    ),
     "usage": SlashCommand("usage", "What was spent, by model.", show_usage),
     "limits": SlashCommand("limits [tokens N] [usd N] …", "Show or set limits.", change_limits),
     "compact": SlashCommand("compact [WORDS]", "Summarise the conversation now.", compact),

@@ -61,9 +61,7 @@ async def build_prompt(
             changed = await transform({name: sections.get(name, "") for name in callbacks})
             sections = change_sections({**sections, **changed}, {})
     added = {"appended": wanted.content} if wanted.content else {}
-    return SystemPrompt(
-        join(sections, wanted.content), {**sections, **added}, assembled.left_out
-    )
+    return SystemPrompt(join(sections, wanted.content), {**sections, **added}, assembled.left_out)
 
 
 def gather_facts(case: PromptCase) -> PromptFacts:

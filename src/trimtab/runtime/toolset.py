@@ -1,43 +1,91 @@
 """Which tools a session has: built-in ones, those of clients, and what the lists leave of them."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from trimtab.contracts.customization import Skill
+import msgspec
+
 from trimtab.contracts.run import Mode
 from trimtab.contracts.tool import Tool
+from trimtab.runtime.models import is_offline
 from trimtab.runtime.options import Client, SessionOptions
-from trimtab.tools.catalog import builtin_tools
+from trimtab.tools.catalog import NAMES, builtin_tools
+
+if TYPE_CHECKING:
+    from trimtab.contracts.web import Page
+    from trimtab.runtime.build import Place
 
 NEEDS_CLIENT = frozenset(("ask_user", "exit_plan_mode"))
+FAMILIES: tuple[tuple[str, Mapping[str, str]], ...] = (
+    ("gpt-5", {"create": "apply_patch", "edit": "apply_patch", "grep": "rg"}),
+)
+"""How names of models begin that were trained with other tools, and which those have instead."""
+FEATURES = {"report_intent": "REPORT_INTENT"}
+"""Tools that are there only when a feature flag is on."""
+
+
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
+    """What may change about a session's tools. `offered` names those that have a client now."""
+
+    mode: Mode
+    model: str
+    external: Sequence[Tool] = ()
+    offered: Collection[str] = ()
 
 
 def choose_tools(
-    options: SessionOptions,
-    client: Client,
-    mode: Mode,
-    external: Sequence[Tool] = (),
-    offered: Collection[str] = (),
-    skills: Mapping[str, Skill] = {},
+    place: "Place", options: SessionOptions, client: Client, now: Situation
 ) -> dict[str, Tool]:
-    """The tools of a session. `offered` names those that need a client and have one now."""
-    tools = {
-        name: tool
-        for name, tool in builtin_tools().items()
-        if name not in NEEDS_CLIENT and (name != "task_complete" or mode == "autopilot")
-    }
-    if "ask_user" in offered and client.ask_person is not None:
+    """The tools of a session."""
+    wanted = choose_names(place, options, now)
+    tools = builtin_tools(wanted)
+    if "ask_user" in now.offered and client.ask_person is not None:
         from trimtab.tools.ask_user.tool import AskUser
 
         tools["ask_user"] = AskUser(client.ask_person)
-    if "exit_plan_mode" in offered and client.ask_approval is not None and mode == "plan":
+    if "exit_plan_mode" in now.offered and client.ask_approval is not None and now.mode == "plan":
         from trimtab.tools.exit_plan_mode.tool import ExitPlanMode
 
         tools["exit_plan_mode"] = ExitPlanMode(client.ask_approval)
-    if skills:
+    if "web_fetch" in tools:
+        tools["web_fetch"] = build_web_fetch(place.env)
+    if place.skills:
         from trimtab.tools.skill.tool import SkillTool
 
-        tools["skill"] = SkillTool(skills)
-    return filter_tools(tools, {tool.spec.name: tool for tool in external}, options)
+        tools["skill"] = SkillTool(place.skills)
+    return filter_tools(tools, {tool.spec.name: tool for tool in now.external}, options)
+
+
+def choose_names(place: "Place", options: SessionOptions, now: Situation) -> set[str]:
+    """Which built-in tools there are, apart from those that are made for a session."""
+    features = place.customizations.features if place.customizations else frozenset()
+    left_out = set(NEEDS_CLIENT)
+    left_out |= {name for name, flag in FEATURES.items() if flag not in features}
+    if now.mode != "autopilot":
+        left_out.add("task_complete")
+    if is_offline(options, place.env) or "DISABLE_WEB_TOOLS" in features:
+        left_out.add("web_fetch")
+    instead = family_tools(now.model)
+    left_out |= set(instead)
+    others = {name for _, table in FAMILIES for name in table.values()}
+    return set(NAMES) - left_out - (others - set(instead.values()))
+
+
+def family_tools(model: str) -> Mapping[str, str]:
+    """The tools a model has instead of the usual ones: usual name → its own."""
+    name = model.lower().rsplit("/", 1)[-1]
+    return next((table for start, table in FAMILIES if name.startswith(start)), {})
+
+
+def build_web_fetch(env: Mapping[str, str]) -> Tool:
+    from trimtab.tools.web_fetch.tool import WebFetch
+
+    async def fetch(url: str) -> "Page":
+        from trimtab.providers.pages import PageFetcher
+
+        return await PageFetcher(env).fetch(url)
+
+    return WebFetch(fetch)
 
 
 def filter_tools(

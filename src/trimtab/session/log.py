@@ -4,15 +4,18 @@ import errno
 import os
 import time
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from trimtab.config.files import cannot
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.session.disk import DiskSync
 from trimtab.session.lease import HANDOVER, Lease, in_use, lock_file, take_lease
 from trimtab.session.records import Record, read_records, tail_records
-from trimtab.session.repair import Finding, check_readable, repair
 
-__all__ = ["EventLog", "Finding", "Record", "read_records", "tail_records"]
+if TYPE_CHECKING:
+    from trimtab.session.repair import Finding
+
+__all__ = ["EventLog", "Record", "read_records", "tail_records"]
 
 
 class EventLog:
@@ -52,6 +55,8 @@ class EventLog:
     @classmethod
     def open(cls, path: str) -> "EventLog":
         """Take the lease and mend what is damaged. Never refuses because of what the log holds."""
+        from trimtab.session.repair import check_readable, repair
+
         check_readable(path)
         folder = os.path.dirname(os.path.abspath(path))
         lease = take_lease(folder)

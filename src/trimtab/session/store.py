@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trimtab.config.files import cannot, make_private_dir, write_new_file
 from trimtab.config.paths import Home
@@ -12,7 +12,9 @@ from trimtab.contracts.ids import is_uuid, new_id, timestamp
 from trimtab.session.folder import SessionFolder, is_safe_name
 from trimtab.session.log import EventLog
 from trimtab.session.metadata import render
-from trimtab.session.summary import SessionSummary, last_used, summarize
+
+if TYPE_CHECKING:
+    from trimtab.session.summary import SessionSummary
 
 CLIENT = "trimtab"
 
@@ -103,6 +105,8 @@ class SessionStore:
 
     def latest(self, cwd: str | None = None) -> str | None:
         """The session used last; one of this working directory before any other."""
+        from trimtab.session.summary import last_used
+
         latest: tuple[bool, str, str] | None = None
         for folder in map(self.folder, self._names()):
             if os.path.isfile(folder.events):
@@ -112,8 +116,10 @@ class SessionStore:
                 latest = max(latest, used) if latest else used
         return latest[2] if latest else None
 
-    def list(self) -> list[SessionSummary]:
+    def list(self) -> "list[SessionSummary]":
         """Every session, the one used last first. A bad folder is listed with its problem."""
+        from trimtab.session.summary import summarize
+
         summaries = [summarize(self.folder(name)) for name in self._names()]
         return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)
 

@@ -21,3 +21,8 @@ def read_table(path: str, table: Literal["todos", "todo_deps"]) -> list[dict[str
     except sqlite3.Error:
         return []
     return [dict(row) for row in found]
+
+
+def read_todos(path: str) -> tuple[list[dict[str, Any]], ...]:
+    """The whole list, to be compared with what it was."""
+    return read_table(path, "todos"), read_table(path, "todo_deps")

@@ -15,6 +15,8 @@ NAMES = (
     "view",
     "create",
     "edit",
+    "web_fetch",
+    "sql",
     "grep",
     "glob",
     "ask_user",

@@ -123,9 +123,7 @@ def _set_limits(connection: sqlite3.Connection, stopped: Callable[[], bool]) -> 
     connection.set_authorizer(_authorize)
 
 
-def _authorize(
-    action: int, first: str | None, second: str | None, database: str | None, source: str | None
-) -> int:
+def _authorize(action: int, first: str | None, second: str | None, *_: str | None) -> int:
     allowed = True
     match action:
         case sqlite3.SQLITE_ATTACH | sqlite3.SQLITE_DETACH:

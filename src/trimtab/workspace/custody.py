@@ -66,6 +66,7 @@ def spawn(
     env: Mapping[str, str],
     streams: tuple[int, int, int],
     tag: int | None,
+    pass_fds: Sequence[int] = (),
 ) -> int:
     """Start a program in a session of its own and give its process id."""
     stdin, stdout, stderr = streams
@@ -78,6 +79,7 @@ def spawn(
             cwd=cwd,
             env=env,
             start_new_session=True,
+            pass_fds=pass_fds,
         )
     # Who waits for the process is ours to decide; this keeps Popen from doing so, too.
     process.returncode = 0

@@ -2,10 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from trimtab.contracts.workspace import Command, CommandState, ShellError, ShellInfo, UnknownShell
 from trimtab.workspace.custody import guardian
 from trimtab.workspace.shell import Shell
+
+if TYPE_CHECKING:
+    from trimtab.workspace.sandbox.confinement import Confinement
 
 FINISHED = 32
 """So many finished commands are remembered, for their output to be read."""
@@ -28,6 +32,7 @@ class LocalShells:
         self._shells: dict[str, Shell] = {}
         self._count = 0
         self._guarded = False
+        self.confinement: Confinement | None = None
 
     async def execute(
         self,
@@ -106,7 +111,7 @@ class LocalShells:
             env["TERM"] = "xterm"
         try:
             self.guard()
-            shell.start(self._root, env)
+            shell.start(self._root, env, self.confinement if command.confined else None)
         except ValueError:
             raise ShellError("The command contains a character that none can have (NUL).") from None
         except OSError as error:

@@ -8,11 +8,14 @@ import termios
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from trimtab.contracts.workspace import Command, CommandState, ShellError, ShellInfo
 from trimtab.workspace import custody
 from trimtab.workspace.capture import Capture, LogFile, Unread
+
+if TYPE_CHECKING:
+    from trimtab.workspace.sandbox.confinement import Confinement
 
 READ_SIZE = 1 << 16
 """What a pipe holds at first. It is widened for those who print much: fewer turns to and fro."""
@@ -79,19 +82,29 @@ class Shell:
         self._streams: tuple[str, str] | None = None
         self._widened = False
         self._tasks: set[asyncio.Task[None]] = set()
+        self._released: Callable[[], None] = lambda: None
 
     @property
     def terminal(self) -> bool:
         """Whether the command has a terminal, not only asked for one."""
         return self.command.terminal and not self._no_terminal
 
-    def start(self, cwd: str, env: Mapping[str, str]) -> None:
-        """Start the command. Raises `OSError`."""
+    def start(
+        self, cwd: str, env: Mapping[str, str], confinement: "Confinement | None" = None
+    ) -> None:
+        """Start the command, in the sandbox if there is one. Raises `OSError`."""
         opened: list[int] = []
         try:
-            argv, streams = self._connect(opened)
-            self._tag = None if self.command.detached else custody.new_tag()
-            self.pid = custody.spawn(argv, cwd=cwd, env=env, streams=streams, tag=self._tag)
+            opener, argv, streams = self._connect(opened)
+            tag = self._tag = None if self.command.detached else custody.new_tag()
+            if confinement is None:
+                argv = [*opener, *argv]
+                self.pid = custody.spawn(argv, cwd=cwd, env=env, streams=streams, tag=tag)
+            else:
+                from trimtab.workspace.sandbox.confinement import Start
+
+                start = Start(opener=opener, argv=argv, cwd=cwd, env=env, streams=streams, tag=tag)
+                self.pid, self._released = confinement.spawn(start)
         except BaseException:
             self._close()
             raise
@@ -103,8 +116,13 @@ class Shell:
             loop.add_reader(self._out, self._readable)
         self._watch(loop)
 
-    def _connect(self, opened: list[int]) -> tuple[Sequence[str], tuple[int, int, int]]:
-        """Pipes or a terminal, ours in the shell, the child's in `opened`; and what to execute."""
+    def _connect(
+        self, opened: list[int]
+    ) -> tuple[Sequence[str], Sequence[str], tuple[int, int, int]]:
+        """Pipes or a terminal, ours in the shell, the child's in `opened`; and what to execute.
+
+        First what opens a terminal, which is outside any sandbox, then the command itself.
+        """
         argv = ["bash", "-c", self.command.text]
         if len(self.command.text) > LONGEST_ARGUMENT:
             argv = ["bash", self._script()]
@@ -114,7 +132,7 @@ class Shell:
             os.makedirs(os.path.dirname(self._saved), exist_ok=True)
             log = os.open(self._saved, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
             opened.append(log)
-            return argv, (null, log, log)
+            return (), argv, (null, log, log)
         if self.command.terminal:
             try:
                 self._out, slave = self._open_terminal()
@@ -122,7 +140,7 @@ class Shell:
                 self._no_terminal = error.strerror or str(error)
             else:
                 opened.append(slave)
-                return self._on_terminal(argv, slave), (slave, slave, slave)
+                return self._on_terminal(slave), argv, (slave, slave, slave)
         self._out, out = os.pipe()
         opened.append(out)
         os.set_blocking(self._out, False)
@@ -133,16 +151,16 @@ class Shell:
             opened.append(stdin)
             os.set_blocking(self._in, False)
             self._streams = pipe_link(stdin), pipe_link(out)
-        return argv, (stdin, out, out)
+        return (), argv, (stdin, out, out)
 
-    def _on_terminal(self, argv: Sequence[str], slave: int) -> Sequence[str]:
+    def _on_terminal(self, slave: int) -> Sequence[str]:
         os.set_blocking(self._out, False)
         termios.tcsetwinsize(self._out, (24, 120))
         self._in, name = self._out, os.ttyname(slave)
         self._streams = name, name
         # A session's first terminal is the one that its leader opens: hence the extra shell.
         opener = 'exec <>"$0" >&0 2>&0; exec "$@"'
-        return ["/bin/sh", "-c", opener, name, *argv]
+        return ["/bin/sh", "-c", opener, name]
 
     def _script(self) -> str:
         """A command longer than an argument may be goes to a file."""
@@ -217,7 +235,8 @@ class Shell:
         deadline = time.monotonic() + SETTLING
         while left := custody.survivors(self._tag, self.pid, recent=False):
             if time.monotonic() > deadline:
-                self.left_behind = tuple(custody.name_of(pid) for pid in left)
+                names = (custody.name_of(pid) for pid in left)
+                self.left_behind = tuple(name for name in names if name != "bwrap")
                 break
             await asyncio.sleep(0.01)
         await custody.end(self._tag, self.pid)
@@ -233,6 +252,7 @@ class Shell:
             if self.output.kept + self.output.lost == before:
                 break
         self._close()
+        self._released()
         self.exit_code = code
         self.finished.set()
         self._on_end(self)

@@ -1,7 +1,6 @@
 """Skills and commands: what is read from their files, which one wins, what broken ones do."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from customizekit import places_in, write
 from trimtab.contracts.customization import FoundSkills, Skill
 from trimtab.customize.folders import SkillFolder, command_folders, skill_folders
 from trimtab.customize.skills import find_skills, read_body
+from trimtab.prompts.instructions import LONGEST_LIST, list_skills
 
 ROWS = [
     ("repo/.github/skills", "repository", "project"),
@@ -141,14 +141,17 @@ def test_one_skill_under_two_names_is_one_skill(tmp_path: Path) -> None:
     assert found.shadowed == ()
 
 
-def test_ten_thousand_skills_are_listed_in_seconds(tmp_path: Path) -> None:
+def test_ten_thousand_skills_are_found_and_what_a_prompt_says_of_them_is_bounded(
+    tmp_path: Path,
+) -> None:
     base = tmp_path / "repo/.github/skills"
     for number in range(10_000):
         folder = f"{base}/s{number}"
         os.makedirs(folder)
         with open(f"{folder}/SKILL.md", "w") as file:
             file.write("---\ndescription: does things\n---\nbody\n")
-    began = time.perf_counter()
     found = find(tmp_path)
     assert len(found.skills) == 10_000
-    assert time.perf_counter() - began < 5
+    listed = list_skills([(one.name, one.description) for one in found.active])
+    assert len(listed) < LONGEST_LIST + 100
+    assert listed.endswith("more that are not listed")

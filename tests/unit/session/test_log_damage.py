@@ -8,8 +8,8 @@ import pytest
 
 from logkit import event, joined, lines_in, short_log
 from trimtab.contracts.errors import ConfigurationError
-from trimtab.session.log import EventLog, Finding
-from trimtab.session.repair import examine, sound_records
+from trimtab.session.log import EventLog
+from trimtab.session.repair import Finding, examine, sound_records
 
 A, B, C = short_log()[2:5]
 TEXT = event("user.message", {"content": "one\ntwo"}, 7)

@@ -1,6 +1,5 @@
 """Events to lines of JSON and back; every line we write is safe for any line-based reader."""
 
-import json
 from typing import Any
 
 import msgspec
@@ -44,6 +43,8 @@ def encode(event: Event) -> bytes:
         line = _encoder.encode(event)
     except UnicodeEncodeError:  # a lone surrogate, for example from a file name
         plain = msgspec.to_builtins(event)
+        import json
+
         return json.dumps(plain, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
     if not line.isascii():
         for raw, escaped in _LINE_ENDS:
@@ -84,6 +85,8 @@ def _open(envelope: Envelope) -> Event:
 def _decode_leniently(line: bytes) -> Event:
     """Accept what other writers produce: lone surrogates, NaN, raw control characters."""
     try:
+        import json
+
         plain = json.loads(line, strict=False)
         given = {name: value for name, value in plain.items() if value is not None}
         event = msgspec.convert({"parentId": None, "id": "", "timestamp": "", **given}, Event)

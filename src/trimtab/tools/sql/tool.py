@@ -21,6 +21,7 @@ class Sql:
             "properties": {
                 "description": {"type": "string", "description": "What this does, in a few words"},
                 "query": {"type": "string", "description": "One or more SQL statements"},
+                "database": {"type": "string", "description": "Only `session`, the default"},
             },
             "required": ["description", "query"],
         },

@@ -1,0 +1,24 @@
+"""Names of files and folders by which something could be made to run later."""
+
+NAMES = frozenset(
+    (
+        *(".git", ".gitmodules", ".gitconfig", ".mcp.json", ".vscode", ".idea", ".husky", ".envrc"),
+        *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile"),
+        *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc"),
+        *(".login", ".logout", ".inputrc", ".xprofile", ".xinitrc", ".xsessionrc"),
+        *(".claude", ".agents", ".copilot", ".codex", ".cursor", ".gemini", ".windsurf"),
+        *(".continue", ".aider.conf.yml", ".devcontainer", ".ssh", ".netrc", ".pam_environment"),
+    )
+)
+"""Protected wherever they stand."""
+
+TAILS = frozenset(
+    (
+        *((".github", "hooks"), (".github", "copilot"), (".github", "agents")),
+        *((".github", "skills"), (".github", "prompts"), (".github", "extensions")),
+        *((".github", "mcp.json"), (".config", "git"), (".config", "fish")),
+        *((".config", "autostart"), (".config", "systemd"), ("etc", "profile")),
+        *(("etc", "profile.d"), ("etc", "bash.bashrc"), ("etc", "environment")),
+    )
+)
+"""A folder and a name in it that are protected together."""

@@ -1,0 +1,122 @@
+"""Arguments for bubblewrap: a view of the file system in which only the policy's places change."""
+
+import os
+import stat
+
+import msgspec
+
+from trimtab.workspace.sandbox.policy import GIT_PARTS, SandboxPolicy, find_git, find_protected
+from trimtab.workspace.sandbox.policy import existing as existing_ones
+
+ROOT_MAY = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
+"""What is left to the superuser: to own files, not to change the machine."""
+SOCKETS = ("tmux-", "ssh-", ".X11-unix", ".ICE-unix", "dbus-", "screen")
+"""Names in the temp directory behind which programs outside take orders."""
+
+
+class Frame(msgspec.Struct, kw_only=True):
+    """Arguments for one command, and what bubblewrap leaves on disk as places to mount on."""
+
+    argv: list[str]
+    left: list[str]
+    ignored: list[str]
+    """Names hidden from git: it would stumble over devices in a working tree."""
+    exclude: str = ""
+
+
+def frame(policy: SandboxPolicy, program: str) -> Frame:
+    """How to start a command. Later arguments lie on top of earlier ones."""
+    made = Frame(argv=[program], left=[], ignored=[])
+    add = made.argv.extend
+    add(("--unshare-pid", "--unshare-ipc", "--unshare-uts"))
+    add(() if policy.network else ("--unshare-net",))
+    add(("--cap-drop", "ALL"))
+    if os.geteuid() == 0:
+        add(word for name in ROOT_MAY for word in ("--cap-add", f"CAP_{name}"))
+    add(("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"))
+    hide_sockets(made, policy)
+    for path in existing_ones((*policy.roots, *policy.writable)):
+        add(("--bind", path, path))
+    for root in existing_ones(policy.roots):
+        protect(made, root)
+    for path in existing_ones((*policy.read_only, *policy.own)):
+        add(("--ro-bind", path, path))
+    for path in existing_ones(policy.session):
+        add(("--bind", path, path))
+    for path in policy.denied:
+        deny(made, path, policy)
+    return made
+
+
+def hide_sockets(made: Frame, policy: SandboxPolicy) -> None:
+    """Nobody outside takes orders: /run is empty, and so are the known places in temp."""
+    names = os.path.realpath("/etc/resolv.conf")
+    made.argv += ["--tmpfs", "/run"]
+    if names.startswith("/run/") and os.path.exists(names):
+        made.argv += ["--ro-bind", names, names]
+    if not policy.temp:
+        made.argv += ["--tmpfs", "/tmp"]  # noqa: S108 - an empty one, seen by this command only
+        return
+    temp = os.path.realpath(policy.temp)
+    made.argv += ["--bind", temp, temp]
+    with os.scandir(temp) as entries:
+        for entry in entries:
+            if entry.name.startswith(SOCKETS) and entry.is_dir(follow_symlinks=False):
+                made.argv += ["--tmpfs", entry.path]
+            elif stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode):
+                made.argv += ["--ro-bind", "/dev/null", entry.path]
+
+
+def protect(made: Frame, root: str) -> None:
+    """What could make something run later stays as it is, also what is not there yet."""
+    git = find_git(root)
+    if git is None:
+        cover(made, os.path.join(root, ".git"), root)
+    else:
+        for folder in dict.fromkeys((git.folder, git.common)):
+            # Mounted on itself it cannot be moved away and replaced.
+            made.argv += ["--bind", folder, folder]
+            for name in GIT_PARTS:
+                cover(made, os.path.join(folder, name), root)
+        made.exclude = os.path.join(git.common, "info", "exclude")
+    parents = {os.path.dirname(path) for path in find_protected(root)} - {root}
+    for path in sorted(parents):
+        if os.path.isdir(path) and not os.path.islink(path):
+            made.argv += ["--bind", path, path]
+    for path in find_protected(root):
+        if os.path.isdir(os.path.dirname(path)) or os.path.dirname(path).endswith(".github"):
+            cover(made, path, root)
+
+
+def cover(made: Frame, path: str, root: str) -> None:
+    if os.path.exists(path):
+        made.argv += ["--ro-bind", path, path]
+    elif not os.path.lexists(path):
+        made.argv += ["--ro-bind", "/dev/null", path]
+        made.left.append(path)
+        made.ignored.append("/" + os.path.relpath(path, root))
+
+
+def deny(made: Frame, path: str, policy: SandboxPolicy) -> None:
+    for one in dict.fromkeys((path, os.path.realpath(path))):
+        if os.path.islink(one):
+            continue
+        if os.path.isdir(one):
+            made.argv += ["--perms", "0000", "--tmpfs", one, "--remount-ro", one]
+        elif os.path.exists(one):
+            made.argv += ["--ro-bind", "/dev/null", one]
+            made.ignored += ["/" + os.path.relpath(one, root) for root in policy.roots]
+        elif any(one.startswith(place + os.sep) for place in policy.all_writable):
+            cover(made, one, os.path.dirname(one))
+
+
+def clean(left: list[str]) -> None:
+    """Remove the empty places that were mounted on, and a folder made for one."""
+    for path in left:
+        try:
+            found = os.lstat(path)
+            if stat.S_ISREG(found.st_mode) and found.st_size == 0:
+                os.unlink(path)
+                os.rmdir(os.path.dirname(path))
+        except OSError:  # not there, or a folder with something in it
+            continue

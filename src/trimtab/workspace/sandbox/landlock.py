@@ -1,0 +1,111 @@
+"""Landlock by system calls: the calling thread, and what it starts, keep to a policy for good."""
+
+import ctypes
+import os
+import struct
+
+from trimtab.workspace.sandbox.policy import SandboxPolicy, existing
+
+CREATE, ADD, RESTRICT = 444, 445, 446
+PATH_BENEATH = 1
+NO_NEW_PRIVS, SECCOMP, FILTER = 38, 22, 2
+
+READING = 0b1101
+"""Execute, read a file, read a directory."""
+UNREAD = 0b101
+"""Execute, read a file: what is taken back from a folder with something denied in it."""
+CAPABILITY_VERSION, CAPABILITIES = 0x20080522, 0b11111011
+"""Chown, override access rights, owner, set-id bits, kill, set group and user."""
+FILE_ONLY = 0b111 | 1 << 14 | 1 << 15
+"""The rights a rule for something that is no directory may have."""
+RIGHTS = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 5: 0xFFFF}
+"""Rights about files that each version of the interface brought, added up."""
+SCOPES_SINCE, SCOPES = 6, 0b11
+"""No abstract sockets and no signals to the world outside."""
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "fd", "shm")
+
+
+def find_version() -> int:
+    """The version of Landlock the kernel has, 0 for none."""
+    try:
+        return max(0, int(ctypes.CDLL(None, use_errno=True).syscall(CREATE, None, 0, 1)))
+    except (OSError, AttributeError):
+        return 0
+
+
+def restrict(policy: SandboxPolicy, program: bytes) -> None:
+    """Bind the calling thread to the policy and a seccomp filter. Raises `OSError`."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    version = find_version()
+    rights = max(value for since, value in RIGHTS.items() if since <= version)
+    scopes = SCOPES if version >= SCOPES_SINCE else 0
+    wanted = struct.pack("=QQQ", rights, 0, scopes)[: 24 if scopes else 8]
+    ruleset = check(libc.syscall(CREATE, wanted, len(wanted), 0))
+    try:
+        for path in readable(policy):
+            allow(libc, ruleset, path, rights & READING)
+        for path in (*existing(policy.all_writable), *(f"/dev/{name}" for name in DEVICES)):
+            unread = holds_denied(path, policy)
+            allow(libc, ruleset, path, rights & ~UNREAD if unread else rights)
+        drop_capabilities(libc)
+        check(libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0))
+        check(libc.syscall(RESTRICT, ruleset, 0))
+    finally:
+        os.close(ruleset)
+    code = ctypes.create_string_buffer(program, len(program))
+    described = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
+    check(libc.prctl(SECCOMP, FILTER, described, 0, 0))
+
+
+def holds_denied(folder: str, policy: SandboxPolicy) -> bool:
+    """Whether something in it is denied; then reading is allowed for what lies beside that."""
+    return any(os.path.realpath(path).startswith(f"{folder}/") for path in policy.denied)
+
+
+def drop_capabilities(libc: ctypes.CDLL) -> None:
+    """Leave to the superuser what concerns files; else it could look into processes outside."""
+    header = ctypes.create_string_buffer(struct.pack("=Ii", CAPABILITY_VERSION, 0))
+    data = ctypes.create_string_buffer(24)
+    check(libc.capget(header, data))
+    _, permitted, _, *_ = struct.unpack("=6I", data.raw)
+    kept = permitted & CAPABILITIES
+    check(libc.capset(header, struct.pack("=6I", kept, kept, 0, 0, 0, 0)))
+
+
+def readable(policy: SandboxPolicy) -> list[str]:
+    """Everything but what is denied: Landlock only allows, so what lies beside it is listed."""
+    denied = {os.path.realpath(path) for path in policy.denied}
+    found, folders = [], ["/"]
+    while folders:
+        folder = folders.pop()
+        if not any(path.startswith(folder.rstrip("/") + "/") for path in denied):
+            found.append(folder)
+            continue
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            continue
+        for path in (os.path.join(folder, name) for name in names):
+            if path not in denied and not os.path.islink(path):
+                folders.append(path)
+    return found
+
+
+def allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
+    try:
+        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        if not os.path.isdir(f"/proc/self/fd/{fd}"):
+            rights &= FILE_ONLY
+        check(libc.syscall(ADD, ruleset, PATH_BENEATH, struct.pack("=Qi", rights, fd), 0))
+    finally:
+        os.close(fd)
+
+
+def check(outcome: int) -> int:
+    if outcome < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return outcome
