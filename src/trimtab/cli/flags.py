@@ -259,6 +259,12 @@ FLAGS: tuple[Flag, ...] = (
         help="Use the hooks, servers, skills and settings of this folder in this run.",
     ),
     Flag(
+        names=("--sandbox",),
+        group="permission",
+        help="Run commands in a sandbox: only the workspace and temp are writable, no network.",
+    ),
+    Flag(names=("--no-sandbox",), group="permission", help="No sandbox, whatever settings say."),
+    Flag(
         names=("--secret-env-vars",),
         group="permission",
         kind="list",

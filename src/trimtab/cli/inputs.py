@@ -21,6 +21,7 @@ _CONFLICTS = (
     ("resume", "session_id"),
     ("continue", "session_id"),
     ("plan", "autopilot"),
+    ("sandbox", "no_sandbox"),
     ("experimental", "no_experimental"),
 )
 
@@ -55,6 +56,7 @@ def build_options(values: Values) -> SessionOptions:
         customize=find_customizations(values, cwd),
         permissions=find_permissions(values, cwd),
         trust_folder="trust_folder" in values,
+        sandbox="sandbox" in values if {"sandbox", "no_sandbox"} & values.keys() else None,
         secrets=split(values.get("secret_env_vars", [])),
         limits=find_limits(values),
     )

@@ -17,7 +17,6 @@ REFUSED: "tuple[tuple[str, Kind, str], ...]" = (
     ("--add-github-mcp-toolset", "list", LATER),
     ("--enable-all-github-mcp-tools", "switch", LATER),
     ("--attachment", "list", LATER),
-    ("--sandbox", "switch", LATER),
     ("--max-ai-credits", "value", LATER),
     ("--banner", "switch", "there is no banner; leave it out"),
     ("--screen-reader", "switch", "output is plain text already; leave it out"),

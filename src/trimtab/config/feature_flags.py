@@ -20,10 +20,11 @@ TIERS: Mapping[str, Tier] = {
     "IMAGE_PASTE_FALLBACK": "staff",
     "DISABLE_WEB_TOOLS": "off",
     "CODE_SCANNING": "off",
+    "REPORT_INTENT": "off",
 }
 """`on`: for everybody. `experimental`: with --experimental or the setting. `staff`: GitHub's own
 people; here, whoever turns it on. `off`: nobody, unless it is named."""
-USED = frozenset(("CODE_SCANNING",))
+USED = frozenset(("CODE_SCANNING", "DISABLE_WEB_TOOLS", "REPORT_INTENT"))
 """Flags something here depends on; the others are known and change nothing."""
 VARIABLE = "COPILOT_CLI_ENABLED_FEATURE_FLAGS"
 

@@ -62,7 +62,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("tone", keep=3),
     Section("tool_efficiency", keep=6),
     Section("environment_context", keep=7),
-    Section("code_change_rules", _has("edit", "create"), keep=8),
+    Section("code_change_rules", _has("edit", "create", "apply_patch"), keep=8),
     Section("guidelines", keep=2),
     Section("safety"),
     Section("tool_instructions", lambda facts: bool(_blocks(facts)), keep=5),

@@ -13,7 +13,7 @@ from trimtab.contracts.customization import Skill
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Policy, Rule
 from trimtab.contracts.processor import Processor
-from trimtab.contracts.run import Run, RunOptions
+from trimtab.contracts.run import Mode, Run, RunOptions
 from trimtab.contracts.tool import ToolResult
 from trimtab.loop.fallback import Fallback, Fallbacks
 from trimtab.loop.processors.autopilot import Autopilot
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from trimtab.loop.beside import Writer
     from trimtab.loop.compact import Keeper
     from trimtab.runtime.folder_trust import FolderTrust
+    from trimtab.workspace.sandbox.policy import SandboxPolicy
 
 
 OUTPUT_LIMIT = 20 * 1024
@@ -77,12 +78,20 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     trust: "FolderTrust | None" = None
     rules: FileRules = FileRules()
     hooks: "HookCaller | None" = None
+    sandbox: "SandboxPolicy | None" = None
     env: Mapping[str, str] = {}
 
     @property
     def skills(self) -> dict[str, Skill]:
         """Skills the model may load."""
         return self.customizations.offered_skills if self.customizations else {}
+
+    def situation(self, mode: Mode, model: str) -> Situation:
+        """What decides which tools there are here."""
+        features = self.customizations.features if self.customizations else ()
+        return Situation(
+            mode=mode, model=model, skills=self.skills, features=features, env=self.env
+        )
 
 
 class CallContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,8 +117,7 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
 
 def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Client) -> Run:
     """The run of a session's main agent."""
-    now = Situation(mode=options.mode, model=chosen.model)
-    tools = choose_tools(place, options, client, now)
+    tools = choose_tools(options, client, place.situation(options.mode, chosen.model))
     processors = build_processors(place, chosen, options, client)
     recorder = next(one for one in processors if isinstance(one, Recorder))
     longest = find_output_limit(options.large_output)
@@ -295,6 +303,10 @@ def build_fallbacks(chosen: Chosen) -> Fallbacks:
 def build_permissions(place: Place, options: SessionOptions, client: Client) -> Permissions:
     """Who says whether a call may happen."""
     policy = msgspec.structs.replace(build_policy(place, options), client_judges=client.judges)
+    if place.sandbox is not None:
+        from trimtab.runtime.sandbox import confine
+
+        policy = confine(policy, place.sandbox)
     hook = None
     if place.hooks is not None:
         from trimtab.hooks.processor import permission_hook

@@ -26,7 +26,7 @@ from trimtab.runtime.limits import apply_limits, check_limits
 from trimtab.runtime.models import Chosen, ModelChooser
 from trimtab.runtime.options import Client, LimitOptions, PermissionOptions, SessionOptions
 from trimtab.runtime.system_prompt import PromptCase, SystemPrompt, build_prompt
-from trimtab.runtime.toolset import Situation, choose_tools
+from trimtab.runtime.toolset import choose_tools
 
 
 class Controls:
@@ -203,13 +203,12 @@ class Controls:
 
     def _choose_tools(self) -> None:
         run = self._run
-        now = Situation(
-            mode=run.mode,
-            model=run.options.model,
+        now = msgspec.structs.replace(
+            self.place.situation(run.mode, run.options.model),
             external=self._external,
             offered=self._offered,
         )
-        tools = choose_tools(self.place, self.options, self._client, now)
+        tools = choose_tools(self.options, self._client, now)
         run.tools = tools
         run.specs = tuple(tool.spec for tool in tools.values())
         self._stale = True

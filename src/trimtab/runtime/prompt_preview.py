@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from trimtab.contracts.customization import Skill
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.provider import ToolSpec
 from trimtab.prompts.transform import render_prompt
@@ -12,7 +13,7 @@ from trimtab.runtime.customizations import Customizations
 from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.runtime import Runtime
 from trimtab.runtime.system_prompt import PromptCase, SystemPrompt, build_prompt
-from trimtab.runtime.toolset import choose_tools
+from trimtab.runtime.toolset import Situation, choose_tools
 
 UNKNOWN_MODEL = "gpt-5"
 """Whose tokens are counted where no model is set up."""
@@ -23,6 +24,17 @@ class Part(msgspec.Struct, frozen=True):
 
     name: str
     tokens: int
+
+
+class PreviewPlace(msgspec.Struct, frozen=True):
+    """What of a place there is without a session."""
+
+    env: Mapping[str, str]
+    customizations: Customizations
+
+    @property
+    def skills(self) -> dict[str, Skill]:
+        return self.customizations.offered_skills
 
 
 class PromptPreview(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +74,9 @@ async def preview_prompt(runtime: Runtime, options: SessionOptions, text: str) -
     """What these choices and this prompt would send, as things are now."""
     custom, _, options = await runtime.prepare(options)
     model, limit = await _find_model(runtime, options)
-    tools = choose_tools(options, Client(), mode=options.mode, skills=custom.offered_skills)
+    now = Situation(mode=options.mode, model=model)
+    place = PreviewPlace(runtime.env, custom)
+    tools = choose_tools(place, options, Client(), now)
     case = PromptCase(
         model=model,
         tools=frozenset(tools),

@@ -188,6 +188,11 @@ class Runtime:
             place.trust.report(place.session)
             rules = await load_rules(self.home, place.trust, place.session)
             place = msgspec.structs.replace(place, rules=rules)
+        if options.sandbox is not None or options.sandbox_settings is not None:
+            from trimtab.runtime.sandbox import set_up_sandbox
+
+            sandbox = set_up_sandbox(place, options, self.env)
+            place = msgspec.structs.replace(place, sandbox=sandbox)
         hooks, prompts = await set_up_hooks(place, options, client, self.env)
         place = msgspec.structs.replace(place, hooks=hooks)
         live = self._open(place, chosen, options, client)

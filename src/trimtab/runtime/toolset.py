@@ -1,10 +1,11 @@
 """Which tools a session has: built-in ones, those of clients, and what the lists leave of them."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from trimtab.contracts.customization import Skill
 from trimtab.contracts.run import Mode
 from trimtab.contracts.tool import Tool
 from trimtab.runtime.models import is_offline
@@ -13,7 +14,6 @@ from trimtab.tools.catalog import NAMES, builtin_tools
 
 if TYPE_CHECKING:
     from trimtab.contracts.web import Page
-    from trimtab.runtime.build import Place
 
 NEEDS_CLIENT = frozenset(("ask_user", "exit_plan_mode"))
 FAMILIES: tuple[tuple[str, Mapping[str, str]], ...] = (
@@ -24,6 +24,19 @@ FEATURES = {"report_intent": "REPORT_INTENT"}
 """Tools that are there only when a feature flag is on."""
 
 
+class Equipped(Protocol):
+    """What of a session's place decides about its tools."""
+
+    @property
+    def env(self) -> Mapping[str, str]: ...
+
+    @property
+    def customizations(self) -> "Customizations | None": ...
+
+    @property
+    def skills(self) -> "dict[str, Skill]": ...
+
+
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """What may change about a session's tools. `offered` names those that have a client now."""
 
@@ -31,14 +44,14 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     external: Sequence[Tool] = ()
     offered: Collection[str] = ()
+    skills: Mapping[str, Skill] = {}
+    features: Collection[str] = ()
+    env: Mapping[str, str] = {}
 
 
-def choose_tools(
-    place: "Place", options: SessionOptions, client: Client, now: Situation
-) -> dict[str, Tool]:
+def choose_tools(options: SessionOptions, client: Client, now: Situation) -> dict[str, Tool]:
     """The tools of a session."""
-    wanted = choose_names(place, options, now)
-    tools = builtin_tools(wanted)
+    tools = builtin_tools(choose_names(options, now))
     if "ask_user" in now.offered and client.ask_person is not None:
         from trimtab.tools.ask_user.tool import AskUser
 
@@ -48,22 +61,21 @@ def choose_tools(
 
         tools["exit_plan_mode"] = ExitPlanMode(client.ask_approval)
     if "web_fetch" in tools:
-        tools["web_fetch"] = build_web_fetch(place.env)
-    if place.skills:
+        tools["web_fetch"] = build_web_fetch(now.env)
+    if now.skills:
         from trimtab.tools.skill.tool import SkillTool
 
-        tools["skill"] = SkillTool(place.skills)
+        tools["skill"] = SkillTool(now.skills)
     return filter_tools(tools, {tool.spec.name: tool for tool in now.external}, options)
 
 
-def choose_names(place: "Place", options: SessionOptions, now: Situation) -> set[str]:
+def choose_names(options: SessionOptions, now: Situation) -> set[str]:
     """Which built-in tools there are, apart from those that are made for a session."""
-    features = place.customizations.features if place.customizations else frozenset()
     left_out = set(NEEDS_CLIENT)
-    left_out |= {name for name, flag in FEATURES.items() if flag not in features}
+    left_out |= {name for name, flag in FEATURES.items() if flag not in now.features}
     if now.mode != "autopilot":
         left_out.add("task_complete")
-    if is_offline(options, place.env) or "DISABLE_WEB_TOOLS" in features:
+    if is_offline(options, now.env) or "DISABLE_WEB_TOOLS" in now.features:
         left_out.add("web_fetch")
     instead = family_tools(now.model)
     left_out |= set(instead)

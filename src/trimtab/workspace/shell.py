@@ -31,6 +31,8 @@ QUIET = 1.0
 """Seconds without output after which a command may be waiting for input."""
 LOOK = 0.4
 
+Connected = tuple[Sequence[str], Sequence[str], tuple[int, int, int]]
+
 KEYS = {
     "enter": b"\n",
     "tab": b"\t",
@@ -116,9 +118,7 @@ class Shell:
             loop.add_reader(self._out, self._readable)
         self._watch(loop)
 
-    def _connect(
-        self, opened: list[int]
-    ) -> tuple[Sequence[str], Sequence[str], tuple[int, int, int]]:
+    def _connect(self, opened: list[int]) -> Connected:
         """Pipes or a terminal, ours in the shell, the child's in `opened`; and what to execute.
 
         First what opens a terminal, which is outside any sandbox, then the command itself.

@@ -60,7 +60,7 @@ class Reader(HTMLParser):
         elif tag == "img" and attrs.get("alt"):
             self._pieces.append(f"![{attrs['alt']}]")
         elif tag in ("td", "th"):
-            self._pieces.append("| ")
+            self._pieces.append(" | ")
         elif tag in MARKS and not self._pre:
             self._pieces.append(MARKS[tag])
         else:
@@ -80,8 +80,6 @@ class Reader(HTMLParser):
             self._pieces.append("\n```\n\n")
         elif tag in MARKS and not self._pre:
             self._pieces.append(MARKS[tag])
-        elif tag in ("td", "th"):
-            self._pieces.append(" ")
         else:
             self._pieces.append("\n\n" if tag in HEADINGS else separator(tag))
 

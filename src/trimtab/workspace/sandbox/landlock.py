@@ -85,9 +85,8 @@ def readable(policy: SandboxPolicy) -> list[str]:
             names = os.listdir(folder)
         except OSError:
             continue
-        for path in (os.path.join(folder, name) for name in names):
-            if path not in denied and not os.path.islink(path):
-                folders.append(path)
+        beside = {os.path.join(folder, name) for name in names} - denied
+        folders += [path for path in beside if not os.path.islink(path)]
     return found
 
 
