@@ -475,3 +475,28 @@ async def test_commands_of_ours_are_listed_and_answered(sdk: Sdk) -> None:
         )
         assert counted.total_tokens == counted.messages_token_count + counted.system_token_count
         assert counted.system_token_count > 300
+
+
+@pytest.mark.proves("AMSES-12")
+async def test_all_text_is_there_before_the_session_is_idle(sdk: Sdk) -> None:
+    text = "word " * 400
+    async with talking(sdk, [{"text": text, "chunk": 3}], streaming=True) as talk:
+        await talk.say("hi")
+        kinds = talk.heard.types
+        pieces = [one.delta_content for one in talk.heard.of("assistant.message_delta")]
+    assert "".join(pieces) == text
+    last = len(kinds) - 1 - kinds[::-1].index("assistant.message_delta")
+    assert last < kinds.index("assistant.message") < kinds.index("session.idle")
+
+
+@pytest.mark.proves("AMSES-09")
+async def test_what_goes_wrong_is_told_in_words_and_logged(sdk: Sdk) -> None:
+    refused = {"error": {"status": 400, "message": "no such parameter: banana"}}
+    async with talking(sdk, [refused, TEXT]) as talk:
+        with pytest.raises(Exception, match="no such parameter: banana"):
+            await talk.say("hi")
+        (error,) = talk.heard.of("session.error")
+        assert "banana" in error.message
+        assert await talk.say("again") == "Hello."
+        stored = [event.type.value for event in await talk.session.get_events()]
+    assert stored.count("session.error") == 1

@@ -37,8 +37,8 @@ def is_public(address: str) -> bool:
         return False
     if isinstance(found, ipaddress.IPv6Address):
         inner = found.ipv4_mapped or found.sixtofour or (found.teredo and found.teredo[1])
-        if inner is None and found in ipaddress.ip_network("64:ff9b::/96"):
-            inner = ipaddress.ip_address(int(found) & 0xFFFFFFFF)
+        if inner is None and found in ipaddress.IPv6Network("64:ff9b::/96"):
+            inner = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
         if inner:
             return is_public(str(inner))
     return found.is_global and not found.is_multicast

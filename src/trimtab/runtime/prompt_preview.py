@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from trimtab.contracts.customization import Skill
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.provider import ToolSpec
 from trimtab.prompts.transform import render_prompt
@@ -24,17 +23,6 @@ class Part(msgspec.Struct, frozen=True):
 
     name: str
     tokens: int
-
-
-class PreviewPlace(msgspec.Struct, frozen=True):
-    """What of a place there is without a session."""
-
-    env: Mapping[str, str]
-    customizations: Customizations
-
-    @property
-    def skills(self) -> dict[str, Skill]:
-        return self.customizations.offered_skills
 
 
 class PromptPreview(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,9 +62,96 @@ async def preview_prompt(runtime: Runtime, options: SessionOptions, text: str) -
     """What these choices and this prompt would send, as things are now."""
     custom, _, options = await runtime.prepare(options)
     model, limit = await _find_model(runtime, options)
-    now = Situation(mode=options.mode, model=model)
-    place = PreviewPlace(runtime.env, custom)
-    tools = choose_tools(place, options, Client(), now)
+    now = Situation(
+        mode=options.mode,
+        model=model,
+        skills=custom.offered_skills,
+        features=custom.features,
+        env=runtime.env,
+    )
+    tools = choose_tools(options, Client(), now)
+    case = PromptCase(
+        model=model,
+        tools=frozenset(tools),
+        mode=options.mode,
+        limit=limit or 0,
+        surroundings=custom.around,
+        customizations=custom,
+    )
+    return PromptPreview(
+        model=model,
+        limit=limit or DEFAULT,
+        system=await build_prompt(case, options),
+        tools=tuple(tool.spec for tool in tools.values()),
+        user=render_prompt(_expand(text, custom)) if text else "",
+    )
+
+
+async def _find_model(runtime: Runtime, options: SessionOptions) -> tuple[str, int | None]:
+    try:
+        chosen = await runtime.models.choose(options)
+    except TrimtabError:  # no service is set up: the prompt can be shown all the same
+        model = options.model or UNKNOWN_MODEL
+        return model, window_of(model)
+    await chosen.aclose()
+    return chosen.model, chosen.prompt_limit
+
+
+def _expand(text: str, custom: Customizations) -> str:
+    """A skill or command a person calls stands for its text."""
+    name, _, arguments = text.removeprefix("/").partition(" ")
+    skill = custom.find_skill(name.strip()) if text.startswith("/") else None
+    if skill is None or not skill.user_invocable:
+        return text
+    from trimtab.customize.skills import read_body
+    from trimtab.loop.processors.skills import fill_arguments, wrap
+
+    body = fill_arguments(read_body(skill), arguments.strip())
+    return body if skill.is_command else wrap(skill, body)class PromptPreview(msgspec.Struct, frozen=True, kw_only=True):
+    """The first request of a session. `limit` is how many tokens a prompt may have."""
+
+    model: str
+    limit: int
+    system: SystemPrompt
+    tools: tuple[ToolSpec, ...]
+    user: str
+
+    @property
+    def parts(self) -> list[Part]:
+        message = {"user message": self.user} if self.user else {}
+        return measure_parts(self.model, self.system.parts, self.tools, message)
+
+
+def measure_parts(
+    model: str,
+    system: Mapping[str, str],
+    tools: Sequence[ToolSpec] = (),
+    rest: Mapping[str, str] = {},
+) -> list[Part]:
+    """The tokens of each section, of each tool's definition, and of other texts."""
+    from trimtab.providers.tokens import counter_for
+
+    counter = counter_for(model)
+    none = counter.of_tools([])
+    return [
+        *(Part(f"system: {name}", counter.text(text)) for name, text in system.items()),
+        *(Part(f"tool: {tool.name}", counter.of_tools([tool]) - none) for tool in tools),
+        *(Part(name, counter.text(text)) for name, text in rest.items()),
+    ]
+
+
+async def preview_prompt(runtime: Runtime, options: SessionOptions, text: str) -> PromptPreview:
+    """What these choices and this prompt would send, as things are now."""
+    custom, _, options = await runtime.prepare(options)
+    model, limit = await _find_model(runtime, options)
+    now = Situation(
+        mode=options.mode,
+        model=model,
+        skills=custom.offered_skills,
+        features=custom.features,
+        env=runtime.env,
+    )
+    tools = choose_tools(options, Client(), now)
     case = PromptCase(
         model=model,
         tools=frozenset(tools),

@@ -1,7 +1,7 @@
 """Which tools a session has: built-in ones, those of clients, and what the lists leave of them."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,19 +22,6 @@ FAMILIES: tuple[tuple[str, Mapping[str, str]], ...] = (
 """How names of models begin that were trained with other tools, and which those have instead."""
 FEATURES = {"report_intent": "REPORT_INTENT"}
 """Tools that are there only when a feature flag is on."""
-
-
-class Equipped(Protocol):
-    """What of a session's place decides about its tools."""
-
-    @property
-    def env(self) -> Mapping[str, str]: ...
-
-    @property
-    def customizations(self) -> "Customizations | None": ...
-
-    @property
-    def skills(self) -> "dict[str, Skill]": ...
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):

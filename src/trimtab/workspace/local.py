@@ -107,12 +107,14 @@ class LocalWorkspace:
         limit: int,
         keep: Callable[[bytes], bool] | None = None,
     ) -> FoundLines:
+        confinement = self.shells.confinement  # only what may not be read is of interest here
         return await search(
             [self._ripgrep, "--no-config", *arguments],
             cwd=self.root,
             env=self._env,
             seconds=seconds,
             lines=LineFilter(limit, keep),
+            confinement=confinement if confinement and confinement.policy.denied else None,
         )
 
     async def run(

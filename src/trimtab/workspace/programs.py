@@ -4,9 +4,14 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from trimtab.workspace import custody
+
+if TYPE_CHECKING:
+    from trimtab.workspace.sandbox.confinement import Confinement
 
 READ_SIZE = 1 << 16
 ERRORS = 8192
@@ -26,8 +31,10 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
 class Program:
     """One run of a program."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: Sink, confinement: "Confinement | None" = None) -> None:
         self._sink = sink
+        self._confinement = confinement
+        self._released: Callable[[], None] = lambda: None
         self._errors = bytearray()
         self._pid = 0
         self._tag: int | None = None
@@ -51,6 +58,7 @@ class Program:
             if self._code is None:
                 await custody.end(self._tag, self._pid)
                 custody.bury(self._pid)
+            self._released()
         return Finished(exit_code=self._code, errors=bytes(self._errors), timed_out=timed_out)
 
     def _start(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> None:
@@ -61,7 +69,13 @@ class Program:
         self._tag = custody.new_tag()
         try:
             streams = (stdin, child_out, child_err)
-            self._pid = custody.spawn(argv, cwd=cwd, env=env, streams=streams, tag=self._tag)
+            if self._confinement is None:
+                self._pid = custody.spawn(argv, cwd=cwd, env=env, streams=streams, tag=self._tag)
+            else:
+                from trimtab.workspace.sandbox.confinement import Start
+
+                start = Start(argv=argv, cwd=cwd, env=env, streams=streams, tag=self._tag)
+                self._pid, self._released = self._confinement.spawn(start)
         except BaseException:
             self._close()
             raise

@@ -65,9 +65,10 @@ async def search(
     env: Mapping[str, str],
     seconds: float,
     lines: LineFilter,
+    confinement: "Confinement | None" = None,
 ) -> FoundLines:
     """Run ripgrep and give the lines it printed; only a part of them says why it is one."""
-    ended = await Program(lines).run(argv, cwd=cwd, env=env, seconds=seconds)
+    ended = await Program(lines, confinement).run(argv, cwd=cwd, env=env, seconds=seconds)
     if ended.exit_code is not None:
         lines.finish()
     stopped = ""

@@ -1,0 +1,211 @@
+"""Commands held to a policy by the operating system, with every backend this machine has."""
+
+import os
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from toolkit import Bench, open_bench
+from trimtab.workspace.sandbox import detection, seccomp
+from trimtab.workspace.sandbox.confinement import Backend, Confinement
+from trimtab.workspace.sandbox.policy import SandboxPolicy, find_git, find_protected
+
+FOUND = detection.detect(os.environ)
+LANDLOCK = not detection.find_problem("landlock", "")
+BACKENDS: list[Backend] = [
+    *(["bubblewrap"] if FOUND.backend == "bubblewrap" else []),  # type: ignore[list-item]
+    *(["landlock"] if LANDLOCK else []),  # type: ignore[list-item]
+]
+HOLDS_PROTECTED = [backend for backend in BACKENDS if backend == "bubblewrap"]
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    async with open_bench(tmp_path) as opened:
+        subprocess.run(["git", "init", "-q"], cwd=opened.root, check=True)
+        opened.write("known.txt", "known\n")
+        yield opened
+
+
+def confine(bench: Bench, backend: Backend, **choices: object) -> SandboxPolicy:
+    os.makedirs(bench.files, exist_ok=True)
+    given = {"roots": (str(bench.root),), "session": (bench.files,), **choices}
+    policy = SandboxPolicy(**given)  # type: ignore[arg-type]
+    bench.workspace.shells.confinement = Confinement(backend, policy, FOUND.program)
+    return policy
+
+
+def names(folder: Path) -> set[str]:
+    return set(os.listdir(folder))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+async def test_commands_write_in_the_workspace_and_nowhere_else(
+    bench: Bench, tmp_path: Path, backend: Backend
+) -> None:
+    confine(bench, backend)
+    text = await bench.bash(f"echo in > made.txt; echo out > {tmp_path}/out; echo $?; ls known.txt")
+    assert bench.path("made.txt").read_text() == "in\n"
+    assert not (tmp_path / "out").exists()
+    assert "known.txt" in text
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+async def test_what_is_denied_cannot_be_read_by_any_command(
+    bench: Bench, tmp_path: Path, backend: Backend
+) -> None:
+    bench.write("secret/key", "hidden-1")
+    bench.write("token", "hidden-2")
+    outside = tmp_path / "outside"
+    outside.write_text("hidden-3")
+    os.symlink(outside, bench.path("link"))
+    denied = (str(bench.path("secret")), str(bench.path("token")), str(outside))
+    confine(bench, backend, denied=denied)
+    text = await bench.bash(
+        f"cat secret/key token link {outside}; cp token t2; ln token t3; cat t2 t3; mv token t4; "
+        "cat t4; python3 -c 'print(open(\"token\").read())'; grep -r hidden .; cat known.txt"
+    )
+    assert "hidden" not in text
+    assert "known" in text
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+async def test_no_connection_leaves_the_sandbox(bench: Bench, backend: Backend) -> None:
+    confine(bench, backend)
+    text = await bench.bash(
+        "python3 - <<'END'\n"
+        "import socket\n"
+        "for family, kind in ((2, 1), (2, 2), (10, 1), (40, 1), (17, 3)):\n"
+        "    try:\n"
+        "        one = socket.socket(family, kind)\n"
+        "        one.settimeout(2)\n"
+        "        one.connect(('192.0.2.1', 9) if family == 2 else ('2001:db8::1', 9))\n"
+        "        print('connected')\n"
+        "    except (OSError, TypeError) as error:\n"
+        "        print('refused')\n"
+        "END\n"
+    )
+    assert text.count("refused") == 5
+    assert "connected" not in text
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+async def test_ways_out_are_closed(bench: Bench, backend: Backend) -> None:
+    confine(bench, backend)
+    text = await bench.bash(
+        f"unshare -Ur true || echo no-namespace; mount -t tmpfs x . || echo no-mount; "
+        f"tr '\\0' '\\n' < /proc/{os.getpid()}/environ | grep -q PATH || echo no-environment; "
+        f"kill -0 {os.getpid()} || echo no-signal"
+    )
+    for closed in ("no-namespace", "no-mount", "no-environment", "no-signal"):
+        assert closed in text
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+async def test_what_a_command_leaves_running_is_found_and_ended(
+    bench: Bench, backend: Backend
+) -> None:
+    confine(bench, backend)
+    text = await bench.bash(
+        "echo late > >(sleep 0.05; cat > late.txt); (setsid sleep 54321 &); echo end"
+    )
+    assert bench.path("late.txt").read_text() == "late\n"
+    assert "sleep" in text
+    assert "bwrap" not in text
+    listed = subprocess.run(["ps", "ax", "-o", "args"], capture_output=True, text=True, check=True)
+    assert "sleep 54321" not in listed.stdout
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+async def test_a_terminal_works_in_the_sandbox(bench: Bench, backend: Backend) -> None:
+    confine(bench, backend)
+    assert "a terminal" in await bench.bash("test -t 0 && test -t 1 && echo a terminal", pty=True)
+
+
+@pytest.mark.parametrize("backend", HOLDS_PROTECTED)
+async def test_protected_names_stay_as_they_are_also_missing_ones(
+    bench: Bench, backend: Backend
+) -> None:
+    bench.write(".github/workflows/ci.yml", "on: push\n")
+    confine(bench, backend)
+    before = names(bench.root)
+    await bench.bash(
+        "echo x > .git/hooks/pre-commit; git config core.pager evil; mkdir .claude; "
+        "echo {} > .mcp.json; mv .git away; mv .github gone; mkdir -p .github/hooks; "
+        "echo x > .github/hooks/h.json; rm -rf .git/hooks; ln -s /tmp .vscode"
+    )
+    assert names(bench.root) == before
+    assert names(bench.path(".github")) == {"workflows"}
+    assert not bench.path(".git/hooks/pre-commit").exists()
+    assert "evil" not in bench.path(".git/config").read_text()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+async def test_git_works_in_the_sandbox(bench: Bench, backend: Backend) -> None:
+    confine(bench, backend)
+    text = await bench.bash(
+        "git add -A && git -c user.name=a -c user.email=a@b.c commit -qm first && "
+        "git status --short && git log --oneline"
+    )
+    assert text.split("\n")[0].endswith("first")
+    assert "?? " not in text
+
+
+@pytest.mark.parametrize("backend", HOLDS_PROTECTED)
+async def test_the_agents_own_folder_is_not_writable_even_inside_the_workspace(
+    bench: Bench, backend: Backend
+) -> None:
+    home = bench.path("home")
+    files = home / "session" / "files"
+    files.mkdir(parents=True)
+    confine(bench, backend, own=(str(home),), session=(str(files),))
+    await bench.bash("echo x > home/settings.json; echo y > home/session/files/artifact")
+    assert names(home) == {"session"}
+    assert (files / "artifact").read_text() == "y\n"
+
+
+def test_the_filter_has_whole_instructions_and_bounded_jumps() -> None:
+    program = seccomp.build_filter((seccomp.INET,))
+    assert len(program) % 8 == 0
+    assert len(program) // 8 < 4096
+
+
+def test_the_repository_of_a_linked_worktree_is_found_with_its_main_one(tmp_path: Path) -> None:
+    main, linked = tmp_path / "main", tmp_path / "linked"
+    for command in (
+        ["git", "init", "-q", str(main)],
+        ["git", "-C", str(main), "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]
+        + ["--allow-empty"],
+        ["git", "-C", str(main), "worktree", "add", "-q", str(linked)],
+    ):
+        subprocess.run(command, check=True, capture_output=True)
+    found = find_git(str(linked))
+    assert found is not None
+    assert found.common == str(main / ".git")
+    assert found.folder == str(main / ".git" / "worktrees" / "linked")
+
+
+def test_start_up_files_are_protected_in_a_home_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert str(tmp_path / ".bashrc") not in find_protected(str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert str(tmp_path / ".bashrc") in find_protected(str(tmp_path))
+
+
+def test_without_any_backend_the_reasons_are_given() -> None:
+    found = detection.try_all("/nowhere")
+    assert found.backend in ("landlock", None)
+    assert "bubblewrap is not installed" in found.reasons
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+async def test_a_search_does_not_read_what_is_denied(bench: Bench, backend: Backend) -> None:
+    bench.write("token", "hidden")
+    bench.write("open.txt", "hidden, not")
+    confine(bench, backend, denied=(str(bench.path("token")),))
+    text = await bench.text("grep", pattern="hidden", output_mode="content")
+    assert "open.txt" in text
+    assert "token" not in text
