@@ -138,7 +138,9 @@ async def test_a_permission_hook_answers_in_the_place_of_a_person(
     assert text in "".join(tool_errors(outcome))
 
 
-@pytest.mark.proves("HOOK-03", "HOOK-04", "HOOK-05", "HOOK-09", "HOOK-10", "HOOK-18", "HOOK-21")
+@pytest.mark.proves(
+    "HOOK-03", "HOOK-04", "HOOK-05", "HOOK-09", "HOOK-10", "HOOK-18", "HOOK-21", "OUTER-08"
+)
 async def test_every_event_of_a_run_reaches_its_hook_with_its_input(cli: Cli) -> None:
     names = [
         "userPromptSubmitted", "userPromptTransformed", "sessionStart", "preToolUse",
@@ -156,6 +158,7 @@ async def test_every_event_of_a_run_reaches_its_hook_with_its_input(cli: Cli) ->
     assert given["preToolUse"]["toolArgs"]["command"] == "touch made"
     assert given["postToolUse"]["toolResult"]["resultType"] == "success"
     assert given["agentStop"]["stop_hook_active"] is False
+    assert given["agentStop"]["stopReason"] == "end_turn"
     assert Path(given["agentStop"]["transcriptPath"]).name == "events.jsonl"
     assert given["sessionEnd"]["reason"] == "complete"
     assert [start["hookType"] for start in stored(cli, "hook.start")] == names

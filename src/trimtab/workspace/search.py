@@ -3,10 +3,14 @@
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.workspace import FoundLines
 from trimtab.workspace.programs import Program
+
+if TYPE_CHECKING:
+    from trimtab.workspace.sandbox.confinement import Confinement
 
 MISSING = (
     "The search program ripgrep (rg) was found neither beside Python nor on PATH; "

@@ -1,0 +1,117 @@
+"""The sandbox as a person switches it on: flags, settings, what tools and commands can do then."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from clikit import Cli, bash, serving
+from conformance import check_lines
+from trimtab.workspace.sandbox.detection import try_all
+
+HERE = try_all(os.environ["PATH"])
+RG = os.path.dirname(sys.executable)
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    return Cli(tmp_path)
+
+
+def create(path: Path | str) -> dict[str, object]:
+    return {"name": "create", "arguments": {"path": str(path), "file_text": "x"}}
+
+
+async def test_allow_all_leaves_the_sandbox_on_for_commands_and_for_file_tools(
+    cli: Cli, tmp_path: Path
+) -> None:
+    places = tmp_path / "by-bash", tmp_path / "by-create"
+    replies = [
+        {"tools": [bash(f"echo x > {places[0]}; echo y > inside; echo status $?")]},
+        {"tools": [create(places[1])]},
+        "done",
+    ]
+    cli.env["TMPDIR"] = str(tmp_path / "home")
+    async with serving(replies) as server:
+        ran = await cli.use(server).ask("go", "--sandbox")
+    check_lines([line.encode() for line in ran.text.split("\n") if line and '"result"' not in line])
+    assert not any(map(os.path.exists, places))
+    assert (cli.cwd / "inside").read_text() == "y\n"
+    (decision,) = ran.of("sandbox.decision")
+    assert decision["kind"] == HERE.backend
+    refused = ran.of("tool.execution_complete")[1]
+    assert "The sandbox does not let" in refused["error"]["message"]
+
+
+async def test_the_setting_denies_reading_to_commands_and_tools_alike(
+    cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "key").write_text("hidden-words")
+    settings = {"sandbox": {"enabled": True, "denied": ["~/private"]}}
+    (cli.home / "settings.json").write_text(json.dumps(settings))
+    replies = [
+        {"tools": [bash(f"cat {tmp_path}/private/key")]},
+        {"tools": [{"name": "view", "arguments": {"path": f"{tmp_path}/private/key"}}]},
+        {"tools": [{"name": "grep", "arguments": {"pattern": "hidden", "path": str(tmp_path)}}]},
+        "done",
+    ]
+    async with serving(replies) as server:
+        ran = await cli.use(server).ask("go")
+        sent = json.dumps([request.body for request in server.requests], default=str)
+    assert "hidden-words" not in ran.text + sent
+    assert "private/key" in ran.text
+
+
+async def test_a_tool_argument_cannot_leave_the_sandbox(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = bash(f"echo x > {out}")["arguments"] | {
+        "sandbox": False,
+        "confined": False,
+        "dangerouslyDisableSandbox": True,
+    }
+    async with serving([{"tools": [{"name": "bash", "arguments": arguments}]}, "done"]) as server:
+        await cli.use(server).ask("go", "--sandbox")
+    assert not out.exists()
+
+
+async def test_no_sandbox_wins_over_the_setting(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (cli.home / "settings.json").write_text('{"sandbox": {"enabled": true}}')
+    async with serving([{"tools": [bash(f"echo x > {out}")]}, "done"]) as server:
+        ran = await cli.use(server).ask("go", "--no-sandbox")
+    assert out.exists()
+    assert ran.of("sandbox.decision") == []
+
+
+async def test_a_repository_cannot_switch_the_sandbox_off(cli: Cli, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (cli.home / "settings.json").write_text('{"sandbox": {"enabled": true}}')
+    folder = cli.cwd / ".github" / "copilot"
+    folder.mkdir(parents=True)
+    (folder / "settings.json").write_text('{"sandbox": {"enabled": false}}')
+    async with serving([{"tools": [bash(f"echo x > {out}")]}, "done"]) as server:
+        await cli.use(server).ask("go", "--trust-folder")
+    assert not out.exists()
+
+
+async def test_a_wrong_setting_stops_the_run_rather_than_the_sandbox(cli: Cli) -> None:
+    (cli.home / "settings.json").write_text('{"sandbox": {"enabled": true, "network": "some"}}')
+    async with serving(["done"]) as server:
+        ran = await cli.use(server).ask("go")
+    assert ran.code == 2
+    assert "The setting `sandbox` is not valid" in ran.notes
+
+
+async def test_undo_takes_back_what_a_sandboxed_command_did(cli: Cli) -> None:
+    (cli.cwd / "kept").write_text("before\n")
+    replies = [{"tools": [bash("echo after > kept; echo new > made")]}, "done"]
+    async with serving(replies) as server:
+        await cli.use(server).ask("go", "--sandbox")
+        assert (cli.cwd / "kept").read_text() == "after\n"
+        undone = await cli.run("undo")
+    assert undone.code == 0
+    assert (cli.cwd / "kept").read_text() == "before\n"
+    assert os.listdir(cli.cwd) == ["kept"]
