@@ -56,7 +56,7 @@ async def test_what_is_shown_is_what_is_sent(cli: Cli, extra: tuple[str, ...]) -
 
 async def test_two_prompts_are_compared(cli: Cli) -> None:
     write(cli.cwd / "AGENTS.md", "Prices are in cents.")
-    outcome = await cli.run("prompt", "diff", "default", "agent:explore+no-instructions")
+    outcome = await cli.run("prompt", "diff", "model:x", "agent:explore+no-instructions+model:x")
     assert outcome.code == 0, outcome.notes
     assert "-Prices are in cents." in outcome.text
     assert "-tool edit" in outcome.text

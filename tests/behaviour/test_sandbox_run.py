@@ -2,22 +2,24 @@
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
 from clikit import Cli, bash, serving
-from conformance import check_lines
 from trimtab.workspace.sandbox.detection import try_all
 
 HERE = try_all(os.environ["PATH"])
-RG = os.path.dirname(sys.executable)
 
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
-    return Cli(tmp_path)
+    """The temp directory is one beside the project, for what is outside both to be outside."""
+    cli = Cli(tmp_path)
+    temp = tmp_path / "temp"
+    temp.mkdir()
+    cli.env["TMPDIR"] = str(temp)
+    return cli
 
 
 def create(path: Path | str) -> dict[str, object]:
@@ -33,10 +35,8 @@ async def test_allow_all_leaves_the_sandbox_on_for_commands_and_for_file_tools(
         {"tools": [create(places[1])]},
         "done",
     ]
-    cli.env["TMPDIR"] = str(tmp_path / "home")
     async with serving(replies) as server:
         ran = await cli.use(server).ask("go", "--sandbox")
-    check_lines([line.encode() for line in ran.text.split("\n") if line and '"result"' not in line])
     assert not any(map(os.path.exists, places))
     assert (cli.cwd / "inside").read_text() == "y\n"
     (decision,) = ran.of("sandbox.decision")
@@ -102,7 +102,7 @@ async def test_a_wrong_setting_stops_the_run_rather_than_the_sandbox(cli: Cli) -
     async with serving(["done"]) as server:
         ran = await cli.use(server).ask("go")
     assert ran.code == 2
-    assert "The setting `sandbox` is not valid" in ran.notes
+    assert "The setting `sandbox` is not valid" in ran.text
 
 
 async def test_undo_takes_back_what_a_sandboxed_command_did(cli: Cli) -> None:

@@ -8,7 +8,7 @@ import sys
 
 import msgspec
 
-from trimtab.tools.edit.splice import NO_FINAL_NEWLINE, Splice, plan_edit
+from trimtab.tools.splice import NO_FINAL_NEWLINE, Splice, plan_edit
 
 NEWLINES = {"lf": ["\n"], "crlf": ["\r\n"], "cr": ["\r"], "mixed": ["\n", "\r\n", "\r"]}
 WORDS = {

@@ -183,6 +183,14 @@ class Workspace(Protocol):
         """
         ...
 
+    async def remove(self, path: str) -> None:
+        """Delete a regular file. A link is refused: what it leads to is somebody else's."""
+        ...
+
+    async def move(self, path: str, target: str) -> None:
+        """Give a file another path, with all it has; raises `FileExistsError` if that is taken."""
+        ...
+
     def remember(self, path: str, data: bytes) -> None:
         """Note what the model was last shown of a file, or has written to it."""
         ...

@@ -39,6 +39,23 @@ class RecordedWorkspace:
             # Also when it was cancelled or failed half way: what happened is what is recorded.
             done()
 
+    async def remove(self, path: str) -> None:
+        done = self._recorder.write_begins(path, Reason("tool", self._call_id))
+        try:
+            await self._inner.remove(path)
+        finally:
+            done()
+
+    async def move(self, path: str, target: str) -> None:
+        reason = Reason("tool", self._call_id)
+        left = self._recorder.write_begins(path, reason)
+        reached = self._recorder.write_begins(target, reason)
+        try:
+            await self._inner.move(path, target)
+        finally:
+            left()
+            reached()
+
 
 class RecordedShells:
     """The shells as one tool call sees them."""

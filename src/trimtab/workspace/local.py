@@ -93,6 +93,12 @@ class LocalWorkspace:
         else:
             await uninterrupted(lambda: files.write(path, data, new=new, stamp=stamp))
 
+    async def remove(self, path: str) -> None:
+        files.remove_file(path)
+
+    async def move(self, path: str, target: str) -> None:
+        files.move_file(path, target)
+
     def remember(self, path: str, data: bytes) -> None:
         self._seen[path] = len(data), hash(data)
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from properties.edit_cases import check, make_case
-from trimtab.tools.edit.splice import Splice, plan_edit
+from trimtab.tools.splice import Splice, plan_edit
 
 TOKEN = b"<<TOKEN>>"
 

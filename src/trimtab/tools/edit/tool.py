@@ -7,7 +7,7 @@ from trimtab.contracts.tool import Access, Args, FileChange, ToolContext, ToolRe
 from trimtab.contracts.workspace import FileContent, StaleFile
 from trimtab.tools.description import describe
 from trimtab.tools.diff import unified
-from trimtab.tools.edit.splice import Mismatch, Splice, plan_edit
+from trimtab.tools.splice import Mismatch, Splice, plan_edit
 from trimtab.tools.files import fail, refuse_path, shown_contents, system_failure
 
 ATTEMPTS = 3

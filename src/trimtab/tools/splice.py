@@ -179,7 +179,7 @@ def unmatched(plain: str, old: str) -> Mismatch:
             "insert, repeat a neighbouring line in both old_str and new_str.",
             summary="No match found",
         )
-    from trimtab.tools.edit.nearest import explain
+    from trimtab.tools.nearest import explain
 
     return Mismatch(
         text=f"No match found for old_str; nothing was changed. {readable(explain(plain, old))}",

@@ -9,7 +9,7 @@ SHOWN = 24
 
 REASONS: tuple[tuple[str, Callable[[str], str]], ...] = (
     (
-        "old_str contains the line numbers that view prints; leave them out.",
+        "{name} contains the line numbers that view prints; leave them out.",
         lambda text: re.sub(r"^\d+\. ?", "", text, flags=re.MULTILINE),
     ),
     (
@@ -34,11 +34,15 @@ REASONS: tuple[tuple[str, Callable[[str], str]], ...] = (
 )
 
 
-def explain(plain: str, old: str) -> str:
-    """One reason if there is an evident one, then the nearest lines as a small diff."""
+def explain(plain: str, old: str, name: str = "old_str") -> str:
+    """One reason if there is an evident one, then the nearest lines as a small diff.
+
+    `name` is what the model calls the text it gave.
+    """
     if len(plain) > SEARCHED:
         return "View the part of the file that you mean and copy it exactly."
     reason = next((text for text, change in REASONS if change(old) in change(plain)), "")
+    reason = reason.replace("{name}", name)
     lines, wanted = plain.split("\n"), old.strip("\n").split("\n")
     start = nearest(lines, wanted)
     if start is None:
@@ -47,7 +51,7 @@ def explain(plain: str, old: str) -> str:
     shown = "\n".join(compare(wanted, found))
     return (
         f"{reason or 'The file may have other text there than you expect.'}\n"
-        f"Nearest text is at lines {start + 1}-{start + len(found)} (- old_str, + file):\n{shown}"
+        f"Nearest text is at lines {start + 1}-{start + len(found)} (- {name}, + file):\n{shown}"
     )
 
 
