@@ -24,7 +24,14 @@ TASKS: tuple[tuple[str, str, str], ...] = (
     ("fact.py", "def factorial(n):\n    result = 0\n    for i in range(1, n + 1):\n        result *= i\n    return result\n", "assert factorial(4) == 24, f'4! is 24, not {factorial(4)}'"),
     ("merge.py", "def merge(a, b):\n    result = dict(b)\n    result.update(a)\n    return result\n", "assert merge({'x': 1}, {'x': 2}) == {'x': 2}, 'the second value wins'"),
     ("area.py", "def area(width, height):\n    return width + height\n", "assert area(3, 4) == 12, f'3 by 4 is 12, not {area(3, 4)}'"),
+    ("even.py", "def evens(values):\n    return [v for v in values if v % 2]\n", "assert evens([1, 2, 3, 4]) == [2, 4], f'[2, 4] expected, not {evens([1, 2, 3, 4])}'"),
+    ("span.py", "def span(values):\n    return max(values) + min(values)\n", "assert span([3, 9, 5]) == 6, f'9 less 3 is 6, not {span([3, 9, 5])}'"),
+    ("slug.py", "def slug(title):\n    return title.lower().replace(' ', '_')\n", "assert slug('My Page') == 'my-page', f'my-page expected, not {slug(\"My Page\")}'"),
+    ("last.py", "def last(items):\n    return items[0]\n", "assert last([1, 2, 3]) == 3, f'3 expected, not {last([1, 2, 3])}'"),
+    ("leap.py", "def minutes(hours):\n    return hours * 24\n", "assert minutes(2) == 120, f'2 hours are 120 minutes, not {minutes(2)}'"),
+    ("both.py", "def both(a, b):\n    return a or b\n", "assert both(True, False) is False, 'both must be true'"),
 )  # fmt: skip
+"""The last six were written after the prompt and its dialect, and never tuned on."""
 
 
 def make_project(name: str, code: str, check: str) -> Path:

@@ -177,3 +177,18 @@ def test_what_was_tried_is_told_and_each_further_attempt_is_bolder() -> None:
     assert "Tried already, wrong: b" in first["messages"][-1]["content"]
     assert first["temperature"] < second["temperature"]
     assert first["seed"] != second["seed"]
+
+
+def test_a_command_that_passes_before_any_change_is_not_the_check() -> None:
+    other = (("bash", {"command": "python prices.py"}), "<exited with exit code 0>", False)
+    given = request(other)
+    body = json.loads(body_of(given, "x"))
+    assert "it is not what fails" in body["messages"][-1]["content"]
+    again = ToolCall(id="1", name="bash", arguments=json.dumps(other[0][1]))
+    assert Story(given).is_repeat(again)
+    assert not Story(request(CHANGED)).is_repeat(again)
+
+
+def test_after_a_failed_attempt_the_first_text_is_shown_again() -> None:
+    body = json.loads(body_of(request(FAILS, CHANGED, FAILS), "x"))
+    assert "prices.py was first:\n```\ndef total(x):" in body["messages"][-1]["content"]

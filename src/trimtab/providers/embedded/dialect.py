@@ -19,6 +19,10 @@ STILL_WRONG = (
     "\nThe check still fails, so what you wrote is not right yet. Compare the expected value with "
     "what the code computes, and change the operator, number or name that is wrong."
 )
+NOT_THE_CHECK = (
+    "\nThat passed before anything was changed, so it is not what fails. Run the file that the "
+    "task says fails."
+)
 NOTHING_CHANGED = (
     "That is the file as it was, so nothing changed. Which operator, number or word in it is "
     "wrong? Write the file with that one changed."
@@ -112,6 +116,9 @@ class Story:
             if self.wrote and not self.passed:
                 self.misses += 1
                 text += STILL_WRONG + self._attempts()
+            elif self.passed and not self.wrote and _CHANGE.search(self.task):
+                self.misses += 1
+                text += NOT_THE_CHECK
         if message.failed:
             self.misses += 1
             text = NOTHING_CHANGED if self.last == "write" and "No changes" in text else text
@@ -119,7 +126,7 @@ class Story:
         self.turns.append({"role": "user", "content": f"Result of {self.last}:\n{shown}"})
 
     def _attempts(self) -> str:
-        """The lines that were tried and are not right, so that another is tried next."""
+        """What was there first, and the lines that were tried and are not right."""
         lines = {
             line.strip()
             for first, *later in self.tried.values()
@@ -127,7 +134,13 @@ class Story:
             for line in set(text.split("\n")) - set(first.split("\n"))
             if line.strip()
         }
-        return "".join(f"\nTried already, wrong: {line}" for line in sorted(lines))
+        told = [f"\nTried already, wrong: {line}" for line in sorted(lines)]
+        told += [
+            f"\n{path} was first:\n```\n{first}\n```\nWrite all of it with the wrong part changed."
+            for path, (first, *_) in self.tried.items()
+            if first
+        ]
+        return "".join(told)
 
     @property
     def next_check(self) -> str:
@@ -140,12 +153,15 @@ class Story:
         return [path for path in self.files if os.path.basename(path) not in self.check]
 
     def is_repeat(self, call: ToolCall | None) -> bool:
-        """Whether a call would write what is there, or what was tried and failed."""
-        if call is None or call.name not in ("edit", "create"):
+        """Whether a call would write what is there, or what was tried and failed, or run again
+        what was run last."""
+        if call is None:
             return False
         arguments = call.readable_arguments()
-        if not isinstance(arguments, dict):
+        if not isinstance(arguments, dict) or call.name not in ("bash", "edit", "create"):
             return False
+        if call.name == "bash":
+            return self.last == "bash" and arguments.get("command") == self.check
         path = _key(arguments.get("path"))
         text = str(arguments.get("new_str", arguments.get("file_text", ""))).rstrip("\n")
         return text == self.files.get(path) or text in self.tried.get(path, ())
