@@ -20,6 +20,7 @@ UNDOS = 10_000
 WRITERS = 16
 ABORTS = 40
 RUNS = 1000
+RACES = 2000
 FRAMES = 100_000
 
 
@@ -143,6 +144,8 @@ async def main() -> int:
         ),
         lambda: cases(2, "worktree_writers.py", WRITERS, f"{WRITERS} writers in worktrees, kills"),
         lambda: cases(3, "limit_cases.py", RUNS, f"{RUNS:,} misbehaving models against limits"),
+        lambda: cases(4, "bypass_matrix.py", 0, "ways around rules x rules x surfaces"),
+        lambda: cases(4, "path_races.py", RACES, f"{RACES:,} reads and writes, links swapped"),
         lambda: tests(5, "injected failures x output x stdin", "tests/e2e/test_failures.py"),
         lambda: cases(5, "rpc_fuzz.py", FRAMES, f"{FRAMES:,} frames no client would send"),
         lambda: cases(5, "rpc_load.py", 200, "200 sessions in one server, 20 tokens/s each"),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from trimtab.runtime.live import LiveSession as LiveSession
     from trimtab.runtime.options import SessionOptions as SessionOptions
     from trimtab.runtime.runtime import Runtime as Runtime
+    from trimtab.tools.function import tool as tool
     from trimtab.version import __version__ as __version__
 
 _PUBLIC = {
@@ -34,6 +35,7 @@ _PUBLIC = {
     "Tool": "contracts.tool",
     "__version__": "version",
     "errors": "contracts.errors",
+    "tool": "tools.function",
 }
 """Public name → module. Nothing is imported before it is used."""
 

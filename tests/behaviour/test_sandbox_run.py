@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from clikit import Cli, bash, serving
+from trimtab.contracts.permission import Answer
+from trimtab.testing.play import play
 from trimtab.workspace.sandbox.detection import try_all
 
 HERE = try_all(os.environ["PATH"])
@@ -115,3 +117,25 @@ async def test_undo_takes_back_what_a_sandboxed_command_did(cli: Cli) -> None:
     assert undone.code == 0
     assert (cli.cwd / "kept").read_text() == "before\n"
     assert os.listdir(cli.cwd) == ["kept"]
+
+
+async def test_only_a_persons_answer_lets_one_command_out_and_only_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, out, temp = (tmp_path / name for name in ("work", "out", "temp"))
+    for folder in (work, out, temp):
+        folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temp))
+    asked: list[bool] = []
+
+    async def answer(request_id: str, request: dict[str, object]) -> Answer:
+        asked.append(request.get("sandboxBypass") is True)
+        return Answer(kind="approve-for-session" if len(asked) == 1 else "reject")
+
+    replies = [{"tools": [bash(f"echo x > {out}/{name}")]} for name in ("first", "second")]
+    played = await play([*replies, "done"], "go", cwd=str(work), ask=answer, sandbox=True)
+    assert asked == [True, True]
+    assert os.listdir(out) == ["first"]
+    kinds = [data.result["kind"] for data in played.of("permission.completed")]
+    assert kinds == ["approved", "denied-interactively-by-user"]
+    assert "ran in a sandbox" in played.of("tool.execution_complete")[1].result["content"]

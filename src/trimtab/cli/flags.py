@@ -23,6 +23,13 @@ FLAGS: tuple[Flag, ...] = (
         help="Answer TEXT, then go on in the terminal.",
     ),
     Flag(
+        names=("--attachment",),
+        group="prompt",
+        kind="list",
+        metavar="PATH",
+        help="Attach a file, directory or image, or the clipboard. May be repeated.",
+    ),
+    Flag(
         names=("-s", "--silent"),
         group="prompt",
         help="Print only the answer: no tool lines, no statistics.",

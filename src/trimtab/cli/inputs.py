@@ -2,11 +2,12 @@
 
 import os
 import sys
+from collections.abc import Callable
 
 from trimtab.cli.parse import Values
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.ids import is_uuid
-from trimtab.contracts.run import Mode
+from trimtab.contracts.run import Mode, Prompt
 from trimtab.runtime.options import (
     CustomizationOptions,
     LimitOptions,
@@ -175,6 +176,22 @@ def find_number(variable: str, default: float) -> float:
 def split(texts: list[str]) -> tuple[str, ...]:
     """Names given comma-separated, in one flag or several."""
     return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
+
+
+def attach_all(values: Values, cwd: str) -> Callable[[str], Prompt | str]:
+    """Makes prompts of what a person types: flags attach to the first, `@path` to each."""
+    waiting: list[str] = list(values.get("attachment", []))
+
+    def prepare(text: str) -> Prompt | str:
+        given = tuple(waiting)
+        waiting.clear()
+        if not given and "@" not in text:
+            return text
+        from trimtab.runtime.attachments import attach
+
+        return attach(text, given, cwd)
+
+    return prepare
 
 
 async def read_prompt(values: Values) -> str:

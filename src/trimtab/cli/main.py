@@ -12,6 +12,7 @@ COMMANDS = {
     "agents": "agents",
     "customizations": "customizations",
     "demo": "demo",
+    "doctor": "doctor",
     "help": "help",
     "hooks": "hooks",
     "init": "init",

@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Mapping
 
 from trimtab.cli.collector import waking
-from trimtab.cli.inputs import build_options, read_prompt
+from trimtab.cli.inputs import attach_all, build_options, read_prompt
 from trimtab.cli.parse import Values, parse
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import Event, JsonObject
@@ -47,6 +47,7 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
         clock=clock,
         open_session=lambda: open_session(runtime, options, values, Client(on_event=on_event)),
         read_prompt=lambda: read_prompt(values),
+        prepare=attach_all(values, options.cwd),
         finishers=build_finishers(values, runtime),
         notices=tuple(
             ("flag_ignored", f"{name} has no effect: {why}.") for name, why in values["ignored"]
@@ -68,7 +69,8 @@ async def talk(runtime: Runtime, options: SessionOptions, values: Values, on_eve
     """A conversation in the terminal."""
     from trimtab.transports.headless.dialog import Dialog
 
-    dialog = Dialog(Output(2), values.get("interactive"))
+    prepare = attach_all(values, options.cwd)
+    dialog = Dialog(Output(2), values.get("interactive"), prepare)
     ask = None if "no_ask_user" in values else dialog.ask
     client = Client(on_event=on_event, ask=ask, ask_trust=None if ask is None else dialog.ask_trust)
     return await dialog.run(lambda: open_session(runtime, options, values, client))

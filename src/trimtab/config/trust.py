@@ -20,6 +20,7 @@ from trimtab.contracts.trust import Loadable
 FOLDERS = "trusted_folders"
 LOADABLE = (
     ("hooks", ".github/hooks"),
+    ("tools", ".github/tools"),
     ("settings", ".github/copilot/settings.json"),
     ("settings", ".github/copilot/settings.local.json"),
     ("hooks", ".claude/settings.json"),

@@ -67,6 +67,11 @@ def has_instructions(places: Places, children: bool) -> bool:
     """Whether there may be an instruction file anywhere it would be read from the start."""
     if children or INSTRUCTIONS_VARIABLE in places.env:
         return True
+    return any(map(os.path.lexists, instruction_places(places)))
+
+
+def instruction_places(places: Places) -> list[str]:
+    """The files and folders of instructions that are read from the start, there or not."""
     config = places.home.config
     candidates = [
         os.path.join(config, "copilot-instructions.md"),
@@ -77,7 +82,7 @@ def has_instructions(places: Places, children: bool) -> bool:
     for folder in places.chain:
         candidates += [os.path.join(folder, name) for name, _ in INSTRUCTION_FILES]
         candidates += [os.path.join(folder, name) for name, _, _ in RULES]
-    return any(map(os.path.lexists, candidates))
+    return candidates
 
 
 def skill_folders(places: Places) -> list[SkillFolder]:

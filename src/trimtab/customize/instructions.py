@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -60,14 +60,16 @@ def find_instructions(
 class Touched:
     """Instructions that apply once something is touched: those of its folders, those it matches.
 
-    Each is given once.
+    Each is given once; `known` are the texts that need not be given any more.
     """
 
-    def __init__(self, places: Places, found: FoundInstructions) -> None:
+    def __init__(
+        self, places: Places, found: FoundInstructions, known: Collection[str] = ()
+    ) -> None:
         self._places = places
         self._scoped = [one for one in found.instructions if one.globs]
         self._folders = set(places.chain)
-        self._known = {one.text for one in found.always}
+        self.known = {*known, *(one.text for one in found.always)}
         self._paths = {os.path.realpath(path) for one in found.always for path in one.paths}
 
     def touch(self, path: str) -> list[Instruction]:
@@ -76,8 +78,8 @@ class Touched:
         if not path.startswith(root.rstrip(os.sep) + os.sep):
             return []
         given = [*self._of_folders(path), *self._of_patterns(os.path.relpath(path, root))]
-        fresh = [one for one in merge(given) if one.text not in self._known]
-        self._known.update(one.text for one in fresh)
+        fresh = [one for one in merge(given) if one.text not in self.known]
+        self.known.update(one.text for one in fresh)
         return fresh
 
     def _of_folders(self, path: str) -> list[Instruction]:

@@ -120,7 +120,9 @@ def server_files(places: Places) -> list[ServerFile]:
     if not places.trusted:
         return files
     for folder in dict.fromkeys((places.root, places.cwd)):
+        codex = os.path.join(folder, ".codex/config.toml")
         files += [
+            ServerFile(path=codex, source="codex", keys=("mcp_servers",)),
             ServerFile(path=os.path.join(folder, ".gemini/settings.json"), source="gemini"),
             ServerFile(path=os.path.join(folder, ".cursor/mcp.json"), source="cursor"),
             ServerFile(path=workspace_file(folder), source="repository"),

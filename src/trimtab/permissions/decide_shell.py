@@ -48,7 +48,10 @@ def _find_match(rule: Rule, analysis: Analysis, cwd: str) -> str | None:
     for url in analysis.possible_urls:
         if matches_address(rule, url, denies=True):
             return url
-    return _find_path(rule, analysis, cwd)
+    if path := _find_path(rule, analysis, cwd):
+        return path
+    # Also what cannot be known before it runs is a command.
+    return "all commands" if rule.argument is None and rule.kind in ("shell", "bash") else None
 
 
 def _find_path(rule: Rule, analysis: Analysis, cwd: str) -> str | None:

@@ -25,6 +25,7 @@ _OUTCOMES = {
     "reject": "denied-interactively-by-user",
     "user-not-available": "denied-no-approval-rule-and-could-not-request-from-user",
 }
+_STRICTNESS = ("allow", "ask", "deny")
 _SOURCES = {
     HOOK_DENIED: "host_policy",
     "reject": "human_response",
@@ -52,6 +53,8 @@ class Permissions(Processor):
         self._hook = hook
         self.harmless: set[str] = set()
         """Calls that were allowed only because they are known to change nothing."""
+        self.pins: dict[str, dict[str, str]] = {}
+        """By call, where the paths it names led when it was judged."""
 
     @property
     def policy(self) -> Policy:
@@ -67,7 +70,7 @@ class Permissions(Processor):
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
         ctx = run.tool_context(pending.call.id)
         for access in pending.tool.access(pending.args, ctx):
-            decision = self._heed(pending, self._decide(access, pending.tool.spec.name), access)
+            decision = self._heed(pending, self._judge(access, pending), access)
             if decision.verdict == "ask":
                 refusal = await self._question(run, pending, access, decision)
             elif decision.verdict == "deny":
@@ -96,6 +99,25 @@ class Permissions(Processor):
             client_judges=False,
         )
         return decide(access, generous)
+
+    def _judge(self, access: Access, pending: PendingCall) -> Decision:
+        """A path is judged by its name and by where it leads, and leads there from now on."""
+        decision = self._decide(access, pending.tool.spec.name)
+        if access.kind not in ("read", "write"):
+            return decision
+        from trimtab.permissions.paths import resolve
+
+        real = resolve(access.target)
+        self.pins.setdefault(pending.call.id, {})[access.target] = real
+        if real == access.target:
+            return decision
+        there = msgspec.structs.replace(access, target=real)
+        both = decision, self._decide(there, pending.tool.spec.name)
+        return max(both, key=lambda one: _STRICTNESS.index(one.verdict))
+
+    async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
+        self.pins.pop(pending.call.id, None)
+        return result
 
     def _decide(self, access: Access, tool: str) -> Decision:
         from trimtab.permissions.decide import decide

@@ -16,8 +16,10 @@ _ALIASES = {
     "bash": "shell",
     "edit": "write",
     "create": "write",
+    "apply_patch": "write",
     "view": "read",
     "grep": "read",
+    "rg": "read",
     "glob": "read",
     "web_fetch": "url",
 }

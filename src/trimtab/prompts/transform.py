@@ -62,11 +62,14 @@ def _tag(attachment: dict[str, Any]) -> str | None:
     try:
         if os.path.isdir(path):
             return f"* {path} ({len(os.listdir(path))} items)"
-        if os.path.getsize(path) > _COUNTED:
-            return f"* {path}"
+        if not os.path.isfile(path) or os.path.getsize(path) > _COUNTED:
+            return f"* {path}"  # reading a FIFO would wait for a writer for ever
         with open(path, "rb") as file:
             data = file.read()
     except OSError as error:
         return f"* {path} (cannot be read: {error.strerror})"
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+    wanted = attachment.get("lineRange")
+    if isinstance(wanted, dict):
+        return f"* {path} (lines {wanted.get('start')}-{wanted.get('end')} of {lines} lines)"
     return f"* {path} (line 1 of {lines} lines)"

@@ -24,6 +24,7 @@ from trimtab.loop.processors.images import ImageRemoval
 from trimtab.loop.processors.plan_mode import PlanMode
 from trimtab.loop.processors.progress import Progress
 from trimtab.loop.processors.retry import Retry
+from trimtab.loop.processors.skills import Skills
 from trimtab.loop.processors.slash import SlashCommands
 from trimtab.loop.processors.steering import Steering
 from trimtab.loop.processors.stop_gate import StopGate
@@ -128,7 +129,9 @@ def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Cli
             session=place.session,
             session_id=place.session.id,
             call_id=call_id,
-            workspace=RecordedWorkspace(place.workspace, recorder, call_id),
+            workspace=RecordedWorkspace(
+                pin(run, place, call_id), recorder, call_id, confined=is_confined(run, call_id)
+            ),
             files=options.large_output.folder or place.folder.files,
             database=place.folder.database,
             output_limit=min(longest, half),
@@ -182,6 +185,10 @@ def build_processors(
     permissions = build_permissions(place, options, client)
     recorder = Recorder(place.session, place.workspace, place.folder, permissions.may_change)
     processors += [PlanMode(permissions.may_change), permissions, recorder]
+    if place.sandbox is not None:
+        from trimtab.permissions.sandbox_bypass import SandboxBypass
+
+        processors.append(SandboxBypass(permissions.policy, client.ask))
     processors += [
         *gate,
         Tracked(
@@ -209,14 +216,10 @@ def build_customized(place: Place) -> list[Processor]:
     custom = place.customizations
     if custom is None:
         return []
-    processors: list[Processor] = []
-    if custom.skills.skills:
-        from trimtab.customize.skills import read_body
-        from trimtab.loop.processors.skills import Skills
-
-        processors.append(Skills(custom.find_skill, read_body))
-    processors.append(DiscoveredInstructions(custom.touch, custom.render))
-    return processors
+    return [
+        Skills(custom.find_skill, custom.read_skill),
+        DiscoveredInstructions(custom.touch, custom.render),
+    ]
 
 
 def find_command_env(run: Run, place: Place, call_id: str) -> Mapping[str, str]:
@@ -226,6 +229,19 @@ def find_command_env(run: Run, place: Place, call_id: str) -> Mapping[str, str]:
     from trimtab.runtime.git_caution import cautious_variables
 
     return cautious_variables(place.workspace.child_env)
+
+
+def pin(run: Run, place: Place, call_id: str) -> LocalWorkspace:
+    """The workspace of a call, in which paths lead where they led when it was judged."""
+    for one in run.processors:
+        if isinstance(one, Permissions) and call_id in one.pins:
+            return place.workspace.pinned(one.pins[call_id])
+    return place.workspace
+
+
+def is_confined(run: Run, call_id: str) -> bool:
+    """Whether a call's commands stay in the sandbox: nobody let this one out."""
+    return not any(call_id in getattr(one, "released", ()) for one in run.processors)
 
 
 def build_hooks(place: Place) -> tuple[list[Processor], list[Processor], list[Processor]]:

@@ -25,6 +25,8 @@ from trimtab.runtime.build import Place, build_permissions
 from trimtab.runtime.limits import apply_limits, check_limits
 from trimtab.runtime.models import Chosen, ModelChooser
 from trimtab.runtime.options import Client, LimitOptions, PermissionOptions, SessionOptions
+from trimtab.runtime.python_tools import PythonTools
+from trimtab.runtime.stock import Stock, take_stock
 from trimtab.runtime.system_prompt import PromptCase, SystemPrompt, build_prompt
 from trimtab.runtime.toolset import choose_tools
 
@@ -57,6 +59,8 @@ class Controls:
         self._told_tools: set[str] = set()
         self._stale = True
         self.prompt = SystemPrompt("", {})
+        self._seen: Stock | None = None
+        self._python = PythonTools(place)
 
     @property
     def tools(self) -> Collection[Tool]:
@@ -205,7 +209,7 @@ class Controls:
         run = self._run
         now = msgspec.structs.replace(
             self.place.situation(run.mode, run.options.model),
-            external=self._external,
+            external=(*self._python.tools, *self._external),
             offered=self._offered,
         )
         tools = choose_tools(self.options, self._client, now)
@@ -222,6 +226,17 @@ class Controls:
                 f"them: {', '.join(sorted(gone))}.\n</tools_changed_notice>"
             )
 
+    def _look_for_changes(self) -> None:
+        """People edit instructions, skills and agents while a session lives."""
+        custom = self.place.customizations
+        if custom is None:
+            return
+        before, self._seen = self._seen, take_stock(custom)
+        if before is not None and before != self._seen:
+            custom.reload()
+            self._seen = take_stock(custom)
+            self._choose_tools()
+
     async def _build_prompt(self) -> SystemPrompt:
         case = PromptCase.of(self._run, self.place.surroundings, self.place.customizations)
         prompt = await build_prompt(case, self.options, self._client.transform)
@@ -236,6 +251,9 @@ class Controls:
 
     async def announce(self) -> None:
         """Before a prompt: tell what the session has, and set the system message, if it changed."""
+        self._look_for_changes()
+        if await self._python.refresh():
+            self._choose_tools()
         if not self._stale:
             return
         self._stale = False

@@ -1,7 +1,7 @@
 """What a session loads from disk: found when it is first asked for, and then kept."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,6 @@ from trimtab.contracts.customization import (
     FoundInstructions,
     FoundSkills,
     Instruction,
-    McpServer,
     Problem,
     Skill,
 )
@@ -35,6 +34,7 @@ from trimtab.customize.folders import (
     skill_folders,
 )
 from trimtab.customize.places import Places, find_places
+from trimtab.runtime.described import describe_agent, describe_server, describe_skill
 from trimtab.runtime.options import SessionOptions
 from trimtab.runtime.surroundings import Surroundings
 
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from trimtab.customize.plugins import Plugin
 
 SETTINGS_FILES = ("settings.json", "settings.local.json")
+READ = ("settings", "all_plugins", "instructions", "skills", "agents", "servers", "_touched")
+"""What is read from disk and kept."""
 ALWAYS_OFFERED = ("task_complete", "ask_user", "exit_plan_mode")
 """Tools an agent has whatever its file says: without them it could not end or ask."""
 
@@ -62,6 +64,7 @@ class Customizations:
         self.agent: AgentDefinition | None = None
         self.loads_instructions = options.instructions == "load"
         self._warned: set[str] = set()
+        self._given: Collection[str] = ()
 
     @cached_property
     def trusted(self) -> bool:
@@ -304,7 +307,22 @@ class Customizations:
     def _touched(self) -> "Touched":
         from trimtab.customize.instructions import Touched
 
-        return Touched(self.places, self.instructions)
+        return Touched(self.places, self.instructions, self._given)
+
+    def read_skill(self, skill: Skill) -> str:
+        """What a skill says, now."""
+        from trimtab.customize.skills import read_body
+
+        return read_body(skill)
+
+    def reload(self) -> None:
+        """Forget what was read: it is read again when it is next asked for."""
+        if (touched := self.__dict__.get("_touched")) is not None:
+            self._given = touched.known
+        for name in READ:
+            self.__dict__.pop(name, None)
+        if self.agent is not None and self.agent.path:
+            self.agent = self.agents.find(self.agent.name) or self.agent
 
     def _describe_servers(self) -> list[dict[str, object]]:
         """The configured servers. Files are parsed only where one of ours is there."""
@@ -332,50 +350,3 @@ class Customizations:
         more = f" (and {len(new) - 1} more problems)" if len(new) > 1 else ""
         message = f"{new[0]}{more}; see `trimtab customizations`."
         return SessionWarning(warning_type="customization", message=message)
-
-
-def describe_skill(skill: Skill) -> dict[str, object]:
-    """A skill as `session.skills_loaded` and the SDK describe it."""
-    described: dict[str, object] = {
-        "name": skill.name,
-        "description": skill.description,
-        "source": skill.origin,
-        "userInvocable": skill.user_invocable,
-        "enabled": skill.enabled,
-        "path": skill.path,
-    }
-    if skill.argument_hint:
-        described["argumentHint"] = skill.argument_hint
-    return described
-
-
-_SERVER_SOURCES = {"repository": "workspace", "plugin": "plugin"}
-NOT_CONNECTED = "connecting to MCP servers is not part of this version yet"
-
-
-def describe_server(server: McpServer) -> dict[str, object]:
-    """A server as `session.mcp_servers_loaded` describes it."""
-    described: dict[str, object] = {
-        "name": server.name,
-        "status": "failed" if server.enabled else "disabled",
-        "source": _SERVER_SOURCES.get(server.source, "user"),
-    }
-    return described | {"error": NOT_CONNECTED} if server.enabled else described
-
-
-def describe_agent(agent: AgentDefinition) -> dict[str, object]:
-    """An agent as `session.custom_agents_updated` and the SDK describe it."""
-    described: dict[str, object] = {
-        "id": agent.name,
-        "name": agent.alias or agent.name,
-        "displayName": agent.display_name,
-        "description": agent.description,
-        "source": agent.origin,
-        "tools": None if agent.tools is None else list(agent.tools),
-        "userInvocable": agent.user_invocable,
-        "disableModelInvocation": not agent.model_invocable,
-    }
-    if agent.models:
-        described |= {"model": agent.models[0], "models": list(agent.models)}
-        described["modelPolicy"] = agent.model_policy
-    return described

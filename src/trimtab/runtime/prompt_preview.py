@@ -8,6 +8,7 @@ from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.provider import ToolSpec
 from trimtab.prompts.transform import render_prompt
 from trimtab.providers.windows import DEFAULT, window_of
+from trimtab.runtime.attachments import attach
 from trimtab.runtime.customizations import Customizations
 from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.runtime import Runtime
@@ -83,7 +84,7 @@ async def preview_prompt(runtime: Runtime, options: SessionOptions, text: str) -
         limit=limit or DEFAULT,
         system=await build_prompt(case, options),
         tools=tuple(tool.spec for tool in tools.values()),
-        user=render_prompt(_expand(text, custom)) if text else "",
+        user=_render(text, custom) if text else "",
     )
 
 
@@ -95,6 +96,11 @@ async def _find_model(runtime: Runtime, options: SessionOptions) -> tuple[str, i
         return model, window_of(model)
     await chosen.aclose()
     return chosen.model, chosen.prompt_limit
+
+
+def _render(text: str, custom: Customizations) -> str:
+    prompt = attach(text, (), custom.around.cwd)
+    return render_prompt(_expand(text, custom), prompt.attachments)
 
 
 def _expand(text: str, custom: Customizations) -> str:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from trimtab.contracts.tool import Access
 from trimtab.contracts.workspace import Command, CommandState, Stamp
 from trimtab.runtime.recorder import Reason, Recorder
@@ -11,9 +13,12 @@ from trimtab.workspace.local import LocalWorkspace
 class RecordedWorkspace:
     """The workspace as one tool call sees it: everything it writes is recorded as its doing."""
 
-    def __init__(self, inner: LocalWorkspace, recorder: Recorder, call_id: str) -> None:
+    def __init__(
+        self, inner: LocalWorkspace, recorder: Recorder, call_id: str, *, confined: bool = True
+    ) -> None:
         self.root = inner.root
         self.shells = RecordedShells(inner, recorder, call_id)
+        self.shells.confined = confined
         self.resolve = inner.resolve
         self.inspect = inner.inspect
         self.list = inner.list
@@ -67,6 +72,8 @@ class RecordedShells:
         self._recorder = recorder
         self._call_id = call_id
         self._writing: Reason | None = None
+        self.confined = True
+        """Whether commands of the call stay in the sandbox, if there is one."""
 
     async def execute(
         self,
@@ -76,6 +83,8 @@ class RecordedShells:
         limit: int,
         listener: Callable[[bytes], None] | None = None,
     ) -> CommandState:
+        if not self.confined:
+            command = msgspec.structs.replace(command, confined=False)
         if not self._recorder.may_change(Access(kind="shell", target=command.text)):
             return await self._inner.execute(command, wait=wait, limit=limit, listener=listener)
         reason = Reason("shell", self._call_id, command.text[:1000])

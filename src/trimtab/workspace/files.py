@@ -14,6 +14,7 @@ from trimtab.contracts.workspace import (
     StaleFile,
     Stamp,
 )
+from trimtab.workspace.exact import held, open_exact
 
 LARGEST = 512 * 1024 * 1024
 CHUNK = 1024 * 1024
@@ -56,7 +57,11 @@ def proc_device() -> int | None:
 
 
 def list_names(path: str, limit: int) -> Listing:
-    names = sorted(os.listdir(path))
+    fd = open_exact(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        names = sorted(os.listdir(fd))
+    finally:
+        os.close(fd)
     shown = tuple(name.encode("utf-8", "replace").decode() for name in names[:limit])
     return Listing(names=shown, total=len(names))
 
@@ -80,7 +85,7 @@ def load(path: str) -> FileContent:
 
 def open_regular(path: str) -> int:
     """Open for reading; checked after opening, since a FIFO may have taken the file's place."""
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    fd = open_exact(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
         raise OSError(errno.EINVAL, "Not a regular file", path)
@@ -133,32 +138,28 @@ def after_newlines(data: bytes | bytearray, count: int) -> int:
 
 
 def write(path: str, data: bytes, *, new: bool = False, stamp: Stamp | None = None) -> None:
-    """Create or replace a file through symlinks; see the workspace contract."""
-    target = os.path.realpath(path)
+    """Create or replace the file at a path without links; see the workspace contract."""
+    with held(path) as target:
+        write_held(target, data, new=new, stamp=stamp)
+
+
+def write_held(target: str, data: bytes, *, new: bool, stamp: Stamp | None) -> None:
     found = None
     if not new:
         try:
-            found = os.stat(target)
+            found = os.stat(target, follow_symlinks=False)
         except FileNotFoundError:
             if stamp is not None:
-                raise StaleFile(errno.ESTALE, "The file is gone", path) from None
+                raise StaleFile(errno.ESTALE, "The file is gone", target) from None
     if found is None:
-        make_directory(os.path.dirname(target))
         create(target, data, new)
         return
     if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.EINVAL, "Not a regular file", path)
+        raise OSError(errno.EINVAL, "Not a regular file", target)
     if stamp is not None and stamp_of(found) != stamp:
-        raise StaleFile(errno.ESTALE, "The file has changed", path)
+        raise StaleFile(errno.ESTALE, "The file has changed", target)
     if found.st_nlink > 1 or not replace(target, data, found):
         overwrite(target, data)
-
-
-def make_directory(path: str) -> None:
-    try:
-        os.makedirs(path, exist_ok=True)
-    except FileExistsError:  # said of the directory, it would be taken for said of the file
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from None
 
 
 def create(target: str, data: bytes, new: bool) -> None:
@@ -205,7 +206,7 @@ def replace(target: str, data: bytes, found: os.stat_result) -> bool:
             copy_attributes(target, fd, found)
         finally:
             os.close(fd)
-        if stamp_of(os.stat(target)) != stamp_of(found):
+        if stamp_of(os.stat(target, follow_symlinks=False)) != stamp_of(found):
             raise StaleFile(errno.ESTALE, "The file has changed", target)
         os.rename(temporary, target)
     except OSError as error:
@@ -224,20 +225,20 @@ def copy_attributes(target: str, fd: int, found: os.stat_result) -> None:
         os.fchown(fd, found.st_uid, found.st_gid)
     if hasattr(os, "listxattr"):
         try:
-            names = os.listxattr(target)
+            names = os.listxattr(target, follow_symlinks=False)
         except OSError as error:
             if error.errno != errno.ENOTSUP:
                 raise
             names = []
         for name in names:
-            value = os.getxattr(target, name)
+            value = os.getxattr(target, name, follow_symlinks=False)
             os.setxattr(fd, name, value)
     os.fchmod(fd, stat.S_IMODE(found.st_mode))
 
 
 def overwrite(target: str, data: bytes) -> None:
     """Write over a file that must stay the same one. Space is taken first, then bytes change."""
-    fd = os.open(target, os.O_WRONLY | os.O_CLOEXEC)
+    fd = os.open(target, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if data and hasattr(os, "posix_fallocate"):
             try:
@@ -269,3 +270,27 @@ def remove(path: str) -> None:
 
 def stamp_of(found: os.stat_result) -> Stamp:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def remove_file(path: str) -> None:
+    """Delete a regular file; a link or anything else is refused."""
+    if not stat.S_ISREG(os.lstat(path).st_mode):
+        raise OSError(errno.EINVAL, "It is a link or no regular file", path)
+    os.unlink(path)
+
+
+def move_file(path: str, target: str) -> None:
+    """Give a regular file another path, never over an existing one; parent directories are made."""
+    if not stat.S_ISREG(os.lstat(path).st_mode):
+        raise OSError(errno.EINVAL, "It is a link or no regular file", path)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    try:
+        os.link(path, target)  # unlike a rename it fails when the target exists
+    except FileExistsError:
+        raise
+    except OSError:
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target) from None
+        os.rename(path, target)
+    else:
+        os.unlink(path)

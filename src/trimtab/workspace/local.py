@@ -52,6 +52,7 @@ class LocalWorkspace:
         self._env = {"PATH": given.get("PATH", os.defpath), "HOME": self._home, "LC_ALL": "C.UTF-8"}
         self._ripgrep = find_ripgrep(given)
         self._seen: dict[str, tuple[int, int]] = {}
+        self.pins: Mapping[str, str] = {}
 
     @property
     def home(self) -> str:
@@ -71,27 +72,41 @@ class LocalWorkspace:
     def inspect(self, path: str) -> PathInfo:
         return files.inspect(path)
 
+    def follow(self, path: str) -> str:
+        """Where a path leads now. The methods below open that, and no link put there since."""
+        return self.pins.get(path) or os.path.realpath(path)
+
+    def pinned(self, pins: Mapping[str, str]) -> "LocalWorkspace":
+        """The same workspace, in which paths lead where they led when they were judged."""
+        from copy import copy
+
+        same = copy(self)
+        same.pins = pins
+        return same
+
     def list(self, path: str, limit: int) -> Listing:
-        return files.list_names(path, limit)
+        return files.list_names(self.follow(path), limit)
 
     def load(self, path: str) -> FileContent:
-        return files.load(path)
+        return files.load(self.follow(path))
 
     async def read(self, path: str) -> FileContent:
-        if os.stat(path).st_size <= AT_ONCE:
-            return files.load(path)
-        return await asyncio.to_thread(files.load, path)
+        real = self.follow(path)
+        if os.stat(real).st_size <= AT_ONCE:
+            return files.load(real)
+        return await asyncio.to_thread(files.load, real)
 
     async def read_lines(self, path: str, first: int, last: int | None, limit: int) -> Lines:
-        return await asyncio.to_thread(files.read_lines, path, first, last, limit)
+        return await asyncio.to_thread(files.read_lines, self.follow(path), first, last, limit)
 
     async def write(
         self, path: str, data: bytes, *, new: bool = False, stamp: Stamp | None = None
     ) -> None:
+        real = self.follow(path)
         if len(data) <= AT_ONCE:
-            files.write(path, data, new=new, stamp=stamp)
+            files.write(real, data, new=new, stamp=stamp)
         else:
-            await uninterrupted(lambda: files.write(path, data, new=new, stamp=stamp))
+            await uninterrupted(lambda: files.write(real, data, new=new, stamp=stamp))
 
     async def remove(self, path: str) -> None:
         files.remove_file(path)

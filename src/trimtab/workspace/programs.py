@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-
 from typing import TYPE_CHECKING
 
 import msgspec

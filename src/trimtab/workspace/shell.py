@@ -232,14 +232,15 @@ class Shell:
 
     async def _settle(self, code: int) -> None:
         """Let what the command left running end, or end it."""
-        deadline = time.monotonic() + SETTLING
+        deadline, pause = time.monotonic() + SETTLING, 0.001
         while left := custody.survivors(self._tag, self.pid, recent=False):
             if time.monotonic() > deadline:
                 names = (custody.name_of(pid) for pid in left)
                 self.left_behind = tuple(name for name in names if name != "bwrap")
+                await custody.end(self._tag, self.pid)
                 break
-            await asyncio.sleep(0.01)
-        await custody.end(self._tag, self.pid)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, 0.01)
         self._finish(code)
 
     def _finish(self, code: int) -> None:

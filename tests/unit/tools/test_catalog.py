@@ -7,7 +7,7 @@ from trimtab.tools.catalog import NAMES, builtin_tools
 
 
 def test_tools_come_in_the_order_of_the_wire() -> None:
-    assert list(builtin_tools())[:12] == [
+    assert list(builtin_tools())[:14] == [
         "bash",
         "read_bash",
         "write_bash",
@@ -16,9 +16,11 @@ def test_tools_come_in_the_order_of_the_wire() -> None:
         "view",
         "create",
         "edit",
+        "apply_patch",
         "web_fetch",
         "sql",
         "grep",
+        "rg",
         "glob",
     ]
 

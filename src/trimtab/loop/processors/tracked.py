@@ -1,15 +1,17 @@
-"""Tells when a tool has changed the plan of the session or its list of things to do."""
+"""Tells what tools did to the session itself: its plan, its list of things to do, its intent."""
 
 import asyncio
 import os
 from collections.abc import Callable
 from contextlib import suppress
 
+from trimtab.contracts.events.assistant import AssistantIntent
 from trimtab.contracts.events.session import SessionPlanChanged, SessionTodosChanged
 from trimtab.contracts.processor import PendingCall, Processor, Stop
 from trimtab.contracts.run import Run
 from trimtab.contracts.tool import ToolResult
 
+INTENT = "report_intent"
 Mark = tuple[int, int, int] | None
 """Identity of a file's content: inode, size, modification time. None: there is no file."""
 
@@ -31,6 +33,8 @@ class Tracked(Processor):
         return None
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
+        if pending.tool.spec.name == INTENT and result.kind == "success":
+            run.session.emit(AssistantIntent(intent=pending.args["intent"]))
         before, self._plan_mark = self._plan_mark, mark(self._plan)
         if before != self._plan_mark:
             run.session.emit(SessionPlanChanged(operation=operation(before, self._plan_mark)))

@@ -7,8 +7,8 @@ from trimtab.contracts.tool import Access, Args, FileChange, ToolContext, ToolRe
 from trimtab.contracts.workspace import FileContent, StaleFile
 from trimtab.tools.description import describe
 from trimtab.tools.diff import unified
-from trimtab.tools.splice import Mismatch, Splice, plan_edit
 from trimtab.tools.files import fail, refuse_path, shown_contents, system_failure
+from trimtab.tools.splice import Mismatch, Splice, plan_edit
 
 ATTEMPTS = 3
 PREVIEWED = 8 * 1024 * 1024

@@ -5,8 +5,10 @@ import os
 import signal
 from collections.abc import Awaitable, Callable
 
+from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer
+from trimtab.contracts.run import Prompt
 from trimtab.contracts.trust import TrustAnswer, TrustQuestion
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.headless.output import Output
@@ -53,11 +55,17 @@ class Lines:
 
 
 class Dialog:
-    """Prompts from a terminal, one after another, in one session."""
+    """Prompts from a terminal, one after another, in one session.
 
-    def __init__(self, notes: Output, first: str | None) -> None:
+    `prepare` makes a prompt of the words; it may raise a `TrimtabError`.
+    """
+
+    def __init__(
+        self, notes: Output, first: str | None, prepare: Callable[[str], Prompt | str]
+    ) -> None:
         self._notes = notes
         self._first = first
+        self._prepare = prepare
         self._lines = Lines(0)
         self._live: LiveSession | None = None
 
@@ -88,8 +96,16 @@ class Dialog:
             if prompt is None or prompt.strip() in _LEAVE:
                 return
             if prompt.strip():
-                await live.ask(prompt)
+                await self._send(live, prompt)
             prompt = None
+
+    async def _send(self, live: LiveSession, text: str) -> None:
+        try:
+            prompt = self._prepare(text)
+        except TrimtabError as error:
+            self._notes.write(f"{error.message}\n".encode())
+            return
+        await live.ask(prompt)
 
     def _interrupt(self, main: "asyncio.Task[object]") -> None:
         if self._live is not None and self._live.busy:

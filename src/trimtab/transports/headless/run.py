@@ -11,6 +11,7 @@ import msgspec
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.processor import Stop
+from trimtab.contracts.run import Prompt
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.headless.output import Output
 from trimtab.transports.headless.result import Clock, build_result
@@ -33,7 +34,8 @@ class Face(Protocol):
 class Headless(msgspec.Struct, kw_only=True):
     """One prompt, one answer.
 
-    `open_session` gives the session, `read_prompt` the prompt; both may raise a `TrimtabError`.
+    `open_session` gives the session, `read_prompt` the prompt and `prepare` what is attached to
+    it; all may raise a `TrimtabError`.
     `finishers` run after the run has ended (share, usage file), before the result is shown.
     """
 
@@ -42,6 +44,7 @@ class Headless(msgspec.Struct, kw_only=True):
     clock: Clock
     open_session: Callable[[], Awaitable[LiveSession]]
     read_prompt: Callable[[], Awaitable[str]]
+    prepare: Callable[[str], Prompt | str] = lambda text: text
     finishers: list[Callable[[LiveSession, JsonObject], None]] = []
     notices: tuple[tuple[str, str], ...] = ()
     """Remarks (type, sentence) for the start of the session, such as flags without effect."""
@@ -66,7 +69,7 @@ class Headless(msgspec.Struct, kw_only=True):
         return stop.exit_code
 
     async def _answer(self) -> Stop:
-        prompt = await self.read_prompt()
+        prompt = self.prepare(await self.read_prompt())
         self.live = await self.open_session()
         for info_type, message in self.notices:
             self.live.inform(info_type, message)

@@ -2,6 +2,8 @@
 
 import os
 import stat
+from collections.abc import Iterable
+from contextlib import suppress
 
 import msgspec
 
@@ -19,6 +21,7 @@ class Frame(msgspec.Struct, kw_only=True):
 
     argv: list[str]
     left: list[str]
+    left_folders: list[str]
     ignored: list[str]
     """Names hidden from git: it would stumble over devices in a working tree."""
     exclude: str = ""
@@ -26,7 +29,7 @@ class Frame(msgspec.Struct, kw_only=True):
 
 def frame(policy: SandboxPolicy, program: str) -> Frame:
     """How to start a command. Later arguments lie on top of earlier ones."""
-    made = Frame(argv=[program], left=[], ignored=[])
+    made = Frame(argv=[program], left=[], left_folders=[], ignored=[])
     add = made.argv.extend
     add(("--unshare-pid", "--unshare-ipc", "--unshare-uts"))
     add(() if policy.network else ("--unshare-net",))
@@ -61,10 +64,20 @@ def hide_sockets(made: Frame, policy: SandboxPolicy) -> None:
     made.argv += ["--bind", temp, temp]
     with os.scandir(temp) as entries:
         for entry in entries:
-            if entry.name.startswith(SOCKETS) and entry.is_dir(follow_symlinks=False):
-                made.argv += ["--tmpfs", entry.path]
-            elif stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode):
+            if entry.is_dir(follow_symlinks=False):
+                made.argv += ["--tmpfs", entry.path] if entry.name.startswith(SOCKETS) else []
+            elif is_socket(entry):
                 made.argv += ["--ro-bind", "/dev/null", entry.path]
+
+
+def is_socket(entry: os.DirEntry[str]) -> bool:
+    """Asks the disk only about what is neither file nor link: there may be thousands of those."""
+    if entry.is_file(follow_symlinks=False) or entry.is_symlink():
+        return False
+    try:
+        return stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
+    except OSError:  # gone again
+        return False
 
 
 def protect(made: Frame, root: str) -> None:
@@ -94,6 +107,9 @@ def cover(made: Frame, path: str, root: str) -> None:
     elif not os.path.lexists(path):
         made.argv += ["--ro-bind", "/dev/null", path]
         made.left.append(path)
+        folder = os.path.dirname(path)
+        if not os.path.lexists(folder) and folder not in made.left_folders:
+            made.left_folders.append(folder)
         made.ignored.append("/" + os.path.relpath(path, root))
 
 
@@ -110,13 +126,13 @@ def deny(made: Frame, path: str, policy: SandboxPolicy) -> None:
             cover(made, one, os.path.dirname(one))
 
 
-def clean(left: list[str]) -> None:
-    """Remove the empty places that were mounted on, and a folder made for one."""
-    for path in left:
-        try:
+def clean(files: Iterable[str], folders: Iterable[str]) -> None:
+    """Remove the empty places that were mounted on, and the folders made for them."""
+    for path in files:
+        with suppress(OSError):  # it was not made after all
             found = os.lstat(path)
             if stat.S_ISREG(found.st_mode) and found.st_size == 0:
                 os.unlink(path)
-                os.rmdir(os.path.dirname(path))
-        except OSError:  # not there, or a folder with something in it
-            continue
+    for path in folders:
+        with suppress(OSError):  # it has got something in it
+            os.rmdir(path)

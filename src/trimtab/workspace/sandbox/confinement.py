@@ -45,6 +45,7 @@ class Confinement:
         self._program = program
         self._running = 0
         self._left: list[str] = []
+        self._left_folders: list[str] = []
 
     @property
     def reservation(self) -> str:
@@ -84,14 +85,15 @@ class Confinement:
                 os.close(fd)
         self._running += 1
         self._left += frame.left
+        self._left_folders += frame.left_folders
         return pid, self._ended
 
     def _ended(self) -> None:
         """With the last command go the empty files; another's are still mounted on."""
         self._running -= 1
         if not self._running:
-            bubblewrap.clean(self._left)
-            self._left = []
+            bubblewrap.clean(self._left, self._left_folders)
+            self._left, self._left_folders = [], []
 
     def _bind(self, start: Start) -> int:
         """From a thread that binds itself first: children inherit that, other threads do not."""

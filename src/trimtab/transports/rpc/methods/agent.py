@@ -6,7 +6,7 @@ from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.subagent import SubagentDeselected, SubagentSelected
-from trimtab.runtime.customizations import describe_agent, describe_skill
+from trimtab.runtime.described import describe_agent, describe_skill
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.hosted import HostedSession
 from trimtab.transports.rpc.methods.discovery import describe_instruction

@@ -1,0 +1,136 @@
+"""What a person attaches to a prompt: paths of flags, `@path` in the words, the clipboard."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.run import Prompt
+
+CLIPBOARD = "clipboard"
+LARGEST_IMAGE = 256 * 1024 * 1024
+MOST_MENTIONS = 100
+_MENTION = re.compile(r'(?<![\w@/.])@(?:"([^"\n]+)"|((?:\\ |[^\s"\'`<>|])+))(?::(\d+)(?:-(\d+))?)?')
+_LINES = re.compile(r"(.+?):(\d+)(?:-(\d+))?")
+
+Attachment = dict[str, Any]
+
+
+def attach(text: str, given: Sequence[str], cwd: str) -> Prompt:
+    """A prompt with what its flags and its words name. A path that a flag names must exist."""
+    found: dict[str, Attachment] = {}
+    for name in given:
+        is_clipboard = name == CLIPBOARD and not os.path.exists(os.path.join(cwd, name))
+        one = _read_clipboard() if is_clipboard else _attach_named(name, cwd)
+        found.setdefault(_key(one), one)
+    for path, lines in find_mentions(text, cwd):
+        one = _attach_path(path, lines)
+        found.setdefault(_key(one), one)
+    return Prompt(text=text, attachments=tuple(found.values()))
+
+
+def find_mentions(text: str, cwd: str) -> Iterator[tuple[str, tuple[int, int] | None]]:
+    """Paths that are there and that the words name with `@`, each with the lines meant."""
+    for match in list(_MENTION.finditer(text))[:MOST_MENTIONS]:
+        quoted, plain, first, last = match.groups()
+        if quoted:
+            candidates = [(quoted, _lines(first, last))]
+        else:
+            candidates = list(_readings(plain.replace("\\ ", " ")))
+        for name, lines in candidates:
+            path = _resolve(name, cwd)
+            if os.path.isdir(path) or os.path.isfile(path):
+                yield path, lines
+                break
+
+
+def _readings(word: str) -> Iterator[tuple[str, tuple[int, int] | None]]:
+    """What a word may mean: a path, one with lines, either before the end of a sentence."""
+    while word:
+        yield word, None
+        if match := _LINES.fullmatch(word):
+            yield match[1], _lines(match[2], match[3])
+        if word[-1] not in ".,;:!?)]}":
+            return
+        word = word[:-1]
+
+
+def _lines(first: str | None, last: str | None) -> tuple[int, int] | None:
+    return None if first is None else (int(first), int(last or first))
+
+
+def _resolve(name: str, cwd: str) -> str:
+    return os.path.normpath(os.path.join(cwd, os.path.expanduser(name)))
+
+
+def _attach_named(name: str, cwd: str) -> Attachment:
+    path = _resolve(name, cwd)
+    if not os.path.isdir(path) and not os.path.isfile(path):
+        raise UsageError(f"--attachment {name} is no file or directory; name one that exists.")
+    return _attach_path(path, None)
+
+
+def _attach_path(path: str, lines: tuple[int, int] | None) -> Attachment:
+    name = os.path.basename(path) or path
+    if os.path.isdir(path):
+        return {"type": "directory", "path": path, "displayName": name}
+    if image := _attach_image(path, name):
+        return image
+    attachment: Attachment = {"type": "file", "path": path, "displayName": name}
+    if lines is not None:
+        attachment["lineRange"] = {"start": lines[0], "end": lines[1]}
+    return attachment
+
+
+def _attach_image(path: str, name: str) -> Attachment | None:
+    """An image by its content, not its name; a file that cannot be read is named only."""
+    from trimtab.runtime.images import BMP, find_type
+
+    try:
+        with open(path, "rb") as file:
+            head = file.read(64)
+            bitmap = head[:2] == b"BM" and os.fstat(file.fileno()).st_size <= LARGEST_IMAGE
+            if find_type(head) is None and not bitmap:
+                return None
+            data = head + file.read(LARGEST_IMAGE)
+    except OSError:
+        return None
+    if bitmap and find_type(data) != BMP:
+        return None
+    return _blob(data, name)
+
+
+def _blob(data: bytes, name: str) -> Attachment:
+    from binascii import b2a_base64
+
+    from trimtab.runtime.images import fit_image
+
+    fitted, kind = fit_image(data, name)
+    encoded = b2a_base64(fitted, newline=False).decode("ascii")
+    return {"type": "blob", "data": encoded, "mimeType": kind, "displayName": name}
+
+
+def _read_clipboard() -> Attachment:
+    from trimtab.runtime.clipboard import read_clipboard
+    from trimtab.runtime.images import find_type
+
+    data = read_clipboard()
+    if find_type(data) is not None:
+        return _blob(data, CLIPBOARD)
+    text = data.decode("utf-8", "replace")
+    lines = text.split("\n")
+    end = {"line": len(lines) - 1, "character": len(lines[-1])}
+    return {
+        "type": "selection",
+        "filePath": CLIPBOARD,
+        "displayName": CLIPBOARD,
+        "text": text,
+        "selection": {"start": {"line": 0, "character": 0}, "end": end},
+    }
+
+
+def _key(attachment: Attachment) -> str:
+    """What an attachment is, whatever it was called."""
+    path = attachment.get("path")
+    return f"{path}:{attachment.get('lineRange')}" if path else str(attachment)

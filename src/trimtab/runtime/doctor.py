@@ -1,0 +1,200 @@
+"""Looks over an installation: what works, what does not, and what to do. Contacts nothing."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from trimtab.config.paths import Home, find_home
+from trimtab.contracts.errors import TrimtabError
+
+if TYPE_CHECKING:
+    from trimtab.runtime.folder_trust import FolderTrust
+
+ENOUGH = 200 * 1024 * 1024
+"""Bytes that should be free where sessions are kept."""
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the report; `advice` says what to do about what is not ok."""
+
+    subject: str
+    state: Literal["ok", "warn", "fail"]
+    message: str
+    advice: str = ""
+
+
+def ok(subject: str, message: str) -> Finding:
+    return Finding(subject=subject, state="ok", message=message)
+
+
+def warn(subject: str, message: str, advice: str) -> Finding:
+    return Finding(subject=subject, state="warn", message=message, advice=advice)
+
+
+def fail(subject: str, message: str, advice: str) -> Finding:
+    return Finding(subject=subject, state="fail", message=message, advice=advice)
+
+
+async def examine(env: Mapping[str, str], cwd: str) -> list[Finding]:
+    """Everything there is to say about this machine, this home and this folder."""
+    findings = [*look_at_program(), look_at_search(env), look_at_git(env)]
+    try:
+        home = find_home(env)
+    except TrimtabError as error:
+        return [
+            *findings,
+            fail("home", error.message, "Correct that and run trimtab doctor again."),
+        ]
+    findings += [look_at_home(home), look_at_space(home)]
+    findings += [look_at_services(env, home), look_at_embedded(env)]
+    findings += [*look_at_sandbox(env), *look_at_settings(home)]
+    return findings + await look_at_folder(env, home, cwd)
+
+
+def look_at_program() -> Iterator[Finding]:
+    from trimtab.version import __version__
+
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield ok("python", f"{version} ({sys.executable})")
+    yield ok("install", f"trimtab {__version__} ({os.path.dirname(os.path.dirname(__file__))})")
+
+
+def look_at_search(env: Mapping[str, str]) -> Finding:
+    from trimtab.workspace.search import find_ripgrep
+
+    try:
+        return ok("search", find_ripgrep(env))
+    except TrimtabError as error:
+        return fail("search", error.message, "Install ripgrep.")
+
+
+def look_at_git(env: Mapping[str, str]) -> Finding:
+    import shutil
+
+    found = shutil.which("git", path=env.get("PATH"))
+    if found:
+        return ok("git", found)
+    return warn("git", "not found on PATH", "Install git to use worktrees and to see changes.")
+
+
+def look_at_home(home: Home) -> Finding:
+    for folder in dict.fromkeys((home.config, home.state)):
+        place = folder
+        while not os.path.exists(place):
+            place = os.path.dirname(place)
+        if not os.access(place, os.W_OK | os.X_OK):
+            advice = "Make it writable, or set COPILOT_HOME to a folder that is."
+            return fail("home", f"{folder} cannot be written", advice)
+    return ok("home", home.config if home.config == home.state else f"{home.config}, {home.state}")
+
+
+def look_at_space(home: Home) -> Finding:
+    place = home.state
+    while not os.path.exists(place):
+        place = os.path.dirname(place)
+    found = os.statvfs(place)
+    free = found.f_bavail * found.f_frsize
+    message = f"{free / 1e9:.1f} GB free in {place}"
+    if free >= ENOUGH:
+        return ok("disk", message)
+    return warn("disk", message, "Free some space, or remove sessions (trimtab sessions delete).")
+
+
+def look_at_services(env: Mapping[str, str], home: Home) -> Finding:
+    from trimtab.runtime.sources import Sources
+
+    try:
+        found = [one.address for one in Sources(env, home, offline=False).destinations()]
+    except TrimtabError as error:
+        return fail("models", error.message, "Correct that.")
+    if found:
+        return ok("models", f"{', '.join(found)} (not contacted)")
+    advice = "Set COPILOT_PROVIDER_BASE_URL, a key or a GitHub token; see trimtab help."
+    return warn("models", "no service is configured", advice)
+
+
+def look_at_embedded(env: Mapping[str, str]) -> Finding:
+    from trimtab.providers.embedded.weights import find_weights, is_usable
+
+    if is_usable(env):
+        return ok("embedded", f"{find_weights(env)}")
+    advice = "Needed only without any service: run trimtab models pull."
+    return warn("embedded", "the embedded model is not installed", advice)
+
+
+def look_at_sandbox(env: Mapping[str, str]) -> Iterator[Finding]:
+    from trimtab.workspace.sandbox.detection import detect
+
+    found = detect(env)
+    why = "; ".join(found.reasons)
+    if found.backend == "bubblewrap":
+        yield ok("sandbox", f"bubblewrap works ({found.program})")
+    elif found.backend:
+        message = f"Landlock works, which holds less back ({why})"
+        yield warn("sandbox", message, "Install bubblewrap.")
+    else:
+        yield warn("sandbox", f"none works here ({why})", "Install bubblewrap to use --sandbox.")
+
+
+def look_at_settings(home: Home) -> Iterator[Finding]:
+    from trimtab.config.settings import Settings
+    from trimtab.runtime.sandbox import read_settings
+
+    settings = Settings(home)
+    count = len(settings.values)
+    problems = settings.problems
+    for problem in problems:
+        yield warn("settings", problem.sentence, f"Correct {problem.file or home.settings}.")
+    if not problems:
+        yield ok("settings", f"{count} in {home.settings}" if count else "none")
+    if "sandbox" in settings.values:
+        try:
+            on = read_settings(settings.values["sandbox"]).enabled
+            yield ok("sandbox", f"commands run {'inside' if on else 'outside'} it by the setting")
+        except TrimtabError as error:
+            yield fail("sandbox", error.message, f"Correct {home.settings}.")
+
+
+async def look_at_folder(env: Mapping[str, str], home: Home, cwd: str) -> list[Finding]:
+    """What this folder would add: trust, rules, hooks."""
+    from trimtab.runtime.hook_trial import list_hooks
+
+    trusted = env.get("COPILOT_ALLOW_ALL") == "true"
+    listed = await list_hooks(env, cwd, trusted=trusted)
+    findings = []
+    items = len(listed.trust.items)
+    if listed.trust.trusted or not items:
+        state = "trusted" if listed.trust.trusted else "not trusted, and has nothing to load"
+        findings.append(ok("trust", f"{listed.trust.root} is {state}"))
+    else:
+        message = f"{listed.trust.root} is not trusted; {items} things of it are not loaded"
+        findings.append(warn("trust", message, "Start with --trust-folder to use them."))
+    sources = find_rule_sources(home, listed.trust)
+    findings.append(ok("rules", ", ".join(sources) or "no files; flags and answers only"))
+    running = sum(map(listed.runs, listed.found.entries))
+    files = dict.fromkeys(entry.file for entry in listed.found.entries)
+    findings.append(ok("hooks", f"{running} run, of {', '.join(files)}" if files else "none"))
+    problems = [problem.sentence for problem in listed.found.problems]
+    return findings + [warn("hooks", said, "Correct the file.") for said in problems]
+
+
+def find_rule_sources(home: Home, trust: "FolderTrust") -> list[str]:
+    """The files that give rules to a session here."""
+    from trimtab.runtime.rule_files import REPOSITORY
+
+    files = [home.settings, home.permissions]
+    if trust.trusted:
+        files += [os.path.join(trust.root, name) for name in REPOSITORY]
+    sources = []
+    for file in files:
+        try:
+            with open(file, "rb") as stream:
+                data = stream.read()
+        except OSError:
+            continue
+        if any(word in data for word in (b'"permissions"', b'Urls"', b'"locations"')):
+            sources.append(file)
+    return sources

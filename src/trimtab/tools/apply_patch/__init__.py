@@ -1,0 +1,1 @@
+"""Changes several files at once by a patch."""

@@ -1,0 +1,1 @@
+"""Says what the agent is about to do."""

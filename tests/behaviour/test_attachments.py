@@ -1,0 +1,68 @@
+"""Attachments in runs of the real program."""
+
+import base64
+import json
+import os
+
+import pytest
+
+from clikit import Cli, serving
+from customizekit import write
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+async def test_files_directories_and_images_reach_the_model(cli: Cli) -> None:
+    write(cli.cwd / "a.py", "one\ntwo\n")
+    write(cli.cwd / "docs/x.md", "x")
+    write(cli.cwd / "pixel.png", PIXEL)
+    flags = ("--attachment", "docs", "--attachment", "pixel.png")
+    async with serving([{"text": "ok"}]) as server:
+        outcome = await cli.use(server).ask("compare @a.py", *flags)
+        parts = server.requests[0].json["messages"][1]["content"]
+    (told,) = outcome.of("user.message")
+    assert told["content"] == "compare @a.py"
+    assert [one["type"] for one in told["attachments"]] == ["directory", "blob", "file"]
+    texts = [part["text"] for part in parts if part["type"] == "text"]
+    assert texts[0] == told["transformedContent"]
+    assert texts[0].endswith(
+        f"\n\ncompare @a.py\n\n<tagged_files>\n* {cli.cwd}/docs (1 items)\n"
+        f"* {cli.cwd}/a.py (line 1 of 2 lines)\n</tagged_files>"
+    )
+    images = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+    assert images == ["data:image/png;base64," + base64.b64encode(PIXEL).decode()]
+
+
+async def test_an_attachment_that_is_not_there_is_a_usage_error(cli: Cli) -> None:
+    async with serving(["never"]) as server:
+        outcome = await cli.use(server).ask("x", "--attachment", "nothing.txt")
+        assert not server.requests
+    assert outcome.result["exitCode"] == 2
+    assert "--attachment nothing.txt" in json.dumps(outcome.result)
+
+
+@pytest.mark.proves("AMPROMPT-04", "SYS-25")
+async def test_what_the_model_saw_of_a_prompt_never_changes(cli: Cli) -> None:
+    write(cli.cwd / "a.py", "one\n")
+    async with serving([{"text": "first"}, {"text": "second"}]) as server:
+        await cli.use(server).ask("look at @a.py")
+        before = server.requests[0].json["messages"][1]
+        write(cli.cwd / "a.py", "one\ntwo\nthree\n")
+        await cli.ask("again @a.py", "--continue")
+        messages = server.requests[1].json["messages"]
+    assert messages[1] == before
+    assert "line 1 of 1 lines" in before["content"]
+    assert "line 1 of 3 lines" in messages[3]["content"]
+
+
+async def test_without_the_extra_an_image_that_must_be_shrunk_is_refused(cli: Cli) -> None:
+    large = PIXEL + b"\0" * 6 * 1024 * 1024
+    write(cli.cwd / "big.png", large)
+    blocked = write(cli.cwd / "without/PIL/__init__.py", "raise ImportError('not installed')")
+    env = {"PYTHONPATH": os.fspath(blocked.parent.parent)}
+    async with serving(["never"]) as server:
+        outcome = await cli.use(server).ask("x", "--attachment", "big.png", env=env)
+    assert outcome.code == 2
+    assert "install trimtab[images]" in outcome.notes + outcome.text

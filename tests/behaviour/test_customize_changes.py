@@ -1,0 +1,57 @@
+"""What people change about the agent while a session lives is used from the next prompt on."""
+
+from pathlib import Path
+
+from customizekit import write
+from livekit import opened
+
+HELLO = ["one", "two", "three", "four"]
+
+
+async def test_changed_instructions_reach_the_next_prompt_by_an_event(tmp_path: Path) -> None:
+    file = write(tmp_path / "AGENTS.md", "Prices are in cents.")
+    async with opened(tmp_path, HELLO) as (live, watch, provider):
+        await live.ask("a")
+        await live.ask("b")
+        assert len(watch.of("system.message")) == 1, "nothing changed"
+        write(file, "Prices are in euros, always.")
+        await live.ask("c")
+        file.unlink()
+        await live.ask("d")
+        told = [one.content for one in watch.of("system.message")]
+        sent = [request.system for request in provider.requests]
+    assert len(told) == 3
+    assert sent == [told[0], told[0], told[1], told[2]]
+    assert "in cents" in told[0]
+    assert "in euros" in told[1]
+    assert "Prices" not in told[2]
+
+
+async def test_a_skill_that_is_added_can_be_used_at_once(tmp_path: Path) -> None:
+    async with opened(tmp_path, HELLO, trust_folder=True) as (live, watch, provider):
+        await live.ask("a")
+        text = "---\ndescription: deploys\n---\nRun make deploy."
+        write(tmp_path / ".github/skills/deploy/SKILL.md", text)
+        await live.ask("/deploy now")
+        loaded = [[s["name"] for s in one.skills] for one in watch.of("session.skills_loaded")]
+        asked = provider.requests[1]
+    assert loaded == [[], ["deploy"]]
+    assert "- deploy: deploys" in asked.system
+    assert "skill" in [tool.name for tool in asked.tools]
+    assert "Run make deploy." in str(asked.messages[-1])
+
+
+async def test_a_changed_agent_speaks_by_its_new_text(tmp_path: Path) -> None:
+    from trimtab.runtime.options import CustomizationOptions
+
+    head = "---\ndescription: d\ntools: ['*']\n---\n"
+    file = write(tmp_path / ".github/agents/ann.md", head + "Be Ann.")
+    chosen = CustomizationOptions(agent="ann")
+    options = {"trust_folder": True, "customize": chosen}
+    async with opened(tmp_path, HELLO, **options) as (live, _, provider):
+        await live.ask("a")
+        write(file, head + "Be Ann, and kind.")
+        await live.ask("b")
+        first, second = (request.system for request in provider.requests)
+    assert "Be Ann." in first
+    assert "Be Ann, and kind." in second

@@ -1,0 +1,62 @@
+"""`trimtab doctor` as a person runs it."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clikit import Cli
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    return Cli(tmp_path)
+
+
+async def findings(cli: Cli, subject: str, **options: Any) -> list[dict[str, str]]:
+    ran = await cli.run("doctor", "--json", **options)
+    document = json.loads(ran.out)
+    assert ran.code == (0 if document["ok"] else 1)
+    return [one for one in document["findings"] if one["subject"] == subject]
+
+
+async def test_every_line_has_a_state_and_bad_ones_say_what_to_do(cli: Cli) -> None:
+    ran = await cli.run("doctor")
+    assert ran.code == 0
+    for subject in ("python", "search", "git", "home", "disk", "models", "sandbox", "trust"):
+        assert f" {subject} " in ran.text
+    lines = json.loads((await cli.run("doctor", "--json")).out)["findings"]
+    assert {one["state"] for one in lines} <= {"ok", "warn", "fail"}
+    assert all(one["advice"] for one in lines if one["state"] != "ok")
+
+
+async def test_the_sandbox_is_named_with_the_reason_for_a_lesser_one(cli: Cli) -> None:
+    hidden = {"PATH": os.path.dirname(os.path.realpath("/bin/sh")) + "-none"}
+    (one,) = await findings(cli, "sandbox", env=hidden)
+    assert "bubblewrap is not installed" in one["message"]
+
+
+async def test_a_home_that_cannot_be_made_fails(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (one,) = await findings(cli, "home", env={"COPILOT_HOME": str(tmp_path / "file")})
+    assert one["state"] == "fail"
+
+
+async def test_wrong_settings_and_rule_files_are_named(cli: Cli) -> None:
+    (cli.home / "settings.json").write_text(
+        '{"stream": 3, "sandbox": {"network": "maybe"}, "permissions": {"deny": ["shell(rm)"]}}'
+    )
+    assert "stream" in (await findings(cli, "settings"))[0]["message"]
+    assert (await findings(cli, "rules"))[0]["message"] == str(cli.home / "settings.json")
+    assert (await findings(cli, "sandbox"))[-1]["state"] == "fail"
+
+
+async def test_an_untrusted_folder_is_said_to_be_one(cli: Cli) -> None:
+    hooks = cli.cwd / ".github" / "hooks"
+    hooks.mkdir(parents=True)
+    (hooks / "one.json").write_text('{"version": 1, "hooks": {}}')
+    (one,) = await findings(cli, "trust")
+    assert one["state"] == "warn"
+    assert "--trust-folder" in one["advice"]

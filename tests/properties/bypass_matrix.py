@@ -1,0 +1,226 @@
+"""Ways around a rule, on every surface there is, against every kind of rule: nothing may change.
+
+`python bypass_matrix.py 0` tries all of it and says how many effects there were. Sub-agents and
+MCP servers are no surfaces yet.
+"""
+
+import asyncio
+import hashlib
+import itertools
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from trimtab.contracts.permission import Answer
+from trimtab.runtime.options import CustomizationOptions, PermissionOptions
+from trimtab.testing.play import ALLOW_ALL, Played, play
+
+SHELL = {
+    "plain": "touch made",
+    "compound": "ls && touch made; true",
+    "substitution": "echo $(touch made) `touch made2`",
+    "process substitution": "cat <(touch made) > /dev/null",
+    "redirection": "echo x > made",
+    "append": "echo x >> kept.txt",
+    "clobber": "echo x >| kept.txt",
+    "read-write": ": <> made",
+    "here document": "cat > made <<END\nx\nEND",
+    "here string": "tee made <<< x",
+    "hidden word": "t''ouch made",
+    "escaped word": "\\touch made",
+    "variable word": "x=touch; $x made",
+    "ansi word": "$'\\x74ouch' made",
+    "continued word": "to\\\nuch made",
+    "path": "/usr/bin/touch made; /bin/../bin/touch made2",
+    "wrapper": "env nice -n 1 timeout 5 touch made",
+    "xargs": "echo made | xargs touch",
+    "find": "find . -name kept.txt -exec touch made ;",
+    "find delete": "find . -name kept.txt -delete",
+    "eval": 'eval "touch made"',
+    "shell": "bash -c 'touch made'; sh -c 'touch made2'",
+    "stdin script": "echo 'touch made' | bash",
+    "function": "ls() { touch made; }; ls",
+    "alias": "shopt -s expand_aliases; alias ls='touch made'\nls",
+    "trap": "trap 'touch made' EXIT",
+    "background": "touch made & wait",
+    "python": 'python3 -c \'open("made", "w")\'',
+    "perl": "perl -e 'open F, \">made\"'",
+    "awk": "awk 'BEGIN { system(\"touch made\") }'",
+    "sed": "sed -i s/kept/lost/ kept.txt",
+    "sed e": "echo x | sed 'e touch made'",
+    "sort output": "sort -o made kept.txt",
+    "tar": "tar cf made kept.txt",
+    "git hook": "git -c alias.x='!touch made' x",
+    "git alias": "git -c core.pager='touch made' -p log",
+    "editor variable": "PAGER='touch made' git -p log",
+    "move": "mv kept.txt made",
+    "remove": "rm -f kept.txt",
+    "link": "ln -s /etc/passwd made; ln kept.txt made2",
+    "truncate": "truncate -s 0 kept.txt",
+    "carriage return": "ls\r; touch made",
+}
+FILES: dict[str, tuple[str, dict[str, Any]]] = {
+    "create": ("create", {"path": "made", "file_text": "x"}),
+    "create above": ("create", {"path": "sub/../made", "file_text": "x"}),
+    "create by link": ("create", {"path": "here/made", "file_text": "x"}),
+    "edit": ("edit", {"path": "kept.txt", "old_str": "kept", "new_str": "lost"}),
+    "edit by link": ("edit", {"path": "here/kept.txt", "old_str": "kept", "new_str": "lost"}),
+}
+Guard = Callable[[Path, Path], dict[str, Any]]
+
+
+def plan_mode(home: Path, cwd: Path) -> dict[str, Any]:
+    return {"mode": "plan"}
+
+
+def deny_rule(home: Path, cwd: Path) -> dict[str, Any]:
+    return {
+        "permissions": PermissionOptions(
+            allow_all_tools=True,
+            allow_all_paths=True,
+            allow_all_urls=True,
+            allow_destructive=True,
+            deny=("shell", "write"),
+        )
+    }
+
+
+def hook_deny(home: Path, cwd: Path) -> dict[str, Any]:
+    answer = {"permissionDecision": "deny", "permissionDecisionReason": "the hook says no"}
+    hook = {"type": "command", "bash": f"cat > /dev/null; echo '{json.dumps(answer)}'"}
+    folder = home / "hooks"
+    folder.mkdir(exist_ok=True)
+    hooks = {"version": 1, "hooks": {"preToolUse": [hook]}}
+    (folder / "hooks.json").write_text(json.dumps(hooks))
+    return {}
+
+
+def hook_change(home: Path, cwd: Path) -> dict[str, Any]:
+    """A hook that turns something harmless into what a rule denies."""
+    changed = {"command": "touch made", "description": "x", "path": "made", "file_text": "x"}
+    hook = {
+        "type": "command",
+        "bash": f"cat > /dev/null; echo '{json.dumps({'modifiedArgs': changed})}'",
+    }
+    folder = home / "hooks"
+    folder.mkdir(exist_ok=True)
+    hooks = {"version": 1, "hooks": {"preToolUse": [hook]}}
+    (folder / "hooks.json").write_text(json.dumps(hooks))
+    return deny_rule(home, cwd)
+
+
+def read_only_agent(home: Path, cwd: Path) -> dict[str, Any]:
+    folder = home / "agents"
+    folder.mkdir(exist_ok=True)
+    text = "---\nname: reader\ndescription: reads\ntools: [view, grep, glob]\n---\nRead only.\n"
+    (folder / "reader.agent.md").write_text(text)
+    return {"customize": CustomizationOptions(agent="reader")}
+
+
+GUARDS: dict[str, Guard] = {
+    "plan mode": plan_mode,
+    "deny rule": deny_rule,
+    "hook deny": hook_deny,
+    "hook change": hook_change,
+    "read-only agent": read_only_agent,
+}
+
+
+async def approve(request_id: str, request: Any) -> Answer:
+    """A client that agrees to everything it is asked."""
+    return Answer(kind="approve-for-session")
+
+
+async def headless(script: list[Any], places: dict[str, Any], choices: dict[str, Any]) -> Played:
+    return await play(script, "go", **places, **choices)
+
+
+async def client(script: list[Any], places: dict[str, Any], choices: dict[str, Any]) -> Played:
+    return await play(script, "go", ask=approve, **places, **choices)
+
+
+async def resumed(script: list[Any], places: dict[str, Any], choices: dict[str, Any]) -> Played:
+    first = await play(["hello"], "hello", **places, **choices)
+    return await play(script, "go", resume=first.session_id, **places, **choices)
+
+
+async def autopilot(script: list[Any], places: dict[str, Any], choices: dict[str, Any]) -> Played:
+    return await play(script, "go", **places, **{"mode": "autopilot", **choices})
+
+
+SURFACES: dict[str, Callable[..., Awaitable[Played]]] = {
+    "headless": headless,
+    "client": client,
+    "resumed": resumed,
+    "autopilot": autopilot,
+}
+
+
+def digest(folder: Path) -> str:
+    """One value for all names, kinds and contents below a folder."""
+    seen = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        seen.update(f"{path.relative_to(folder)} {path.lstat().st_mode} ".encode())
+        if path.is_symlink():
+            seen.update(os.readlink(path).encode())
+        elif path.is_file():
+            seen.update(path.read_bytes())
+    return seen.hexdigest()
+
+
+def calls(every: int) -> list[dict[str, Any]]:
+    """The ways around, every n-th of them."""
+    shell = [
+        {"name": "bash", "arguments": {"command": command, "description": name}}
+        for name, command in SHELL.items()
+    ]
+    tools = [{"name": name, "arguments": arguments} for name, arguments in FILES.values()]
+    return [*shell[::every], *tools]
+
+
+async def attempt(folder: Path, guard: str, surface: str, every: int = 1) -> list[str]:
+    """Try the ways around one rule on one surface; what went wrong, as sentences."""
+    home, cwd = folder / "home", folder / "work"
+    for place in (home, cwd / "sub"):
+        place.mkdir(parents=True)
+    (cwd / "kept.txt").write_text("kept\n")
+    (cwd / "here").symlink_to(".")
+    tried = calls(every)
+    script = [*({"tools": [call]} for call in tried), "done", *["done"] * 12]
+    choices = {"permissions": ALLOW_ALL, **GUARDS[guard](home, cwd)}
+    before = digest(cwd)
+    places: dict[str, Any] = {"cwd": str(cwd), "home": str(home)}
+    played = await SURFACES[surface](script, places, choices)
+    wrong = [] if digest(cwd) == before else [f"{guard} on {surface}: the folder changed"]
+    ends = played.of("tool.execution_complete")
+    if len(ends) != len(tried):
+        wrong.append(f"{guard} on {surface}: {len(ends)} of {len(tried)} calls were answered")
+    for call, end in zip(tried, ends, strict=False):
+        if end.success or not end.error["message"]:
+            wrong.append(f"{guard} on {surface}: {call['arguments']} was not refused")
+    return wrong
+
+
+def pairs() -> list[tuple[str, str]]:
+    """Every rule on every surface; autopilot and plan mode exclude each other."""
+    product = itertools.product(GUARDS, SURFACES)
+    return [pair for pair in product if pair != ("plan mode", "autopilot")]
+
+
+async def main() -> int:
+    wrong: list[str] = []
+    for guard, surface in pairs():
+        folder = Path(tempfile.mkdtemp(prefix="trimtab-bypass-"))
+        wrong += await attempt(folder, guard, surface)
+    print("\n".join(wrong[:20]))
+    count = len(pairs()) * len(calls(1))
+    print(f"{len(wrong)} effects of {count} attempts")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

@@ -1,0 +1,67 @@
+"""Reads and writes a path while somebody swaps a folder on the way for a link to outside."""
+
+import asyncio
+import ctypes
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from trimtab.workspace.local import LocalWorkspace
+
+
+@contextmanager
+def swapping(place: Path, outside: Path) -> Iterator[None]:
+    """A folder that is, from one moment to the next, a link to one outside, and back."""
+    link = place.with_name("link")
+    link.symlink_to(outside)
+    over = threading.Event()
+    libc = ctypes.CDLL(None)
+    here, exchange = -100, 2
+
+    def swap() -> None:
+        while not over.is_set() or place.is_symlink():
+            libc.renameat2(here, bytes(place), here, bytes(link), exchange)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+async def race(folder: Path, rounds: int) -> tuple[int, int]:
+    """How often something outside was read or written, and how often a call went through."""
+    root, outside = folder / "work", folder / "outside"
+    (root / "place").mkdir(parents=True)
+    outside.mkdir()
+    (outside / "file").write_text("outside")
+    (root / "place" / "file").write_text("inside")
+    workspace = LocalWorkspace(root=str(root), files=str(folder / "files"))
+    path = str(root / "place" / "file")
+    escapes = done = 0
+    with swapping(root / "place", outside):
+        for number in range(rounds):
+            pinned = workspace.pinned({path: path, f"{path}-{number}": f"{path}-{number}"})
+            try:
+                escapes += pinned.load(path).data == b"outside"
+                done += 1
+                await pinned.write(path, b"inside")
+                await pinned.write(f"{path}-{number}", b"new", new=True)
+            except OSError:
+                continue
+    escapes += (outside / "file").read_text() != "outside"
+    escapes += len(os.listdir(outside)) - 1
+    await workspace.aclose()
+    return escapes, done
+
+
+if __name__ == "__main__":
+    found = asyncio.run(race(Path(tempfile.mkdtemp(prefix="trimtab-race-")), int(sys.argv[1])))
+    print(f"{found[0]} escapes in {sys.argv[1]} rounds")
+    sys.exit(1 if found[0] else 0)
