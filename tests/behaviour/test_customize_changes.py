@@ -47,8 +47,8 @@ async def test_a_changed_agent_speaks_by_its_new_text(tmp_path: Path) -> None:
     head = "---\ndescription: d\ntools: ['*']\n---\n"
     file = write(tmp_path / ".github/agents/ann.md", head + "Be Ann.")
     chosen = CustomizationOptions(agent="ann")
-    options = {"trust_folder": True, "customize": chosen}
-    async with opened(tmp_path, HELLO, **options) as (live, _, provider):
+    session = opened(tmp_path, HELLO, trust_folder=True, customize=chosen)
+    async with session as (live, _, provider):
         await live.ask("a")
         write(file, head + "Be Ann, and kind.")
         await live.ask("b")

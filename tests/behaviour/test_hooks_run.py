@@ -297,3 +297,19 @@ async def test_a_hook_can_tell_how_far_it_is(cli: Cli) -> None:
     outcome = await touch(cli, {"preToolUse": [{"bash": f"{echo}; printf '{{}}'"}]})
     assert [progress["message"] for progress in outcome.of("hook.progress")] == ["one", "two"]
     assert (cli.cwd / "made").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"version": 1, "hooks": {', '{"version": 1, "hooks": {"preToolUse": [{"type": "command"}]}}'],
+    ids=["no JSON", "a guard without a command"],
+)
+async def test_a_guard_that_cannot_be_read_denies(cli: Cli, text: str) -> None:
+    file = write_hooks(cli, {}, "user")
+    file.write_text(text)
+    async with serving([{"tools": [bash("touch made")]}, DONE]) as server:
+        outcome = await cli.use(server).ask("go")
+    assert not (cli.cwd / "made").exists()
+    (error,) = tool_errors(outcome)
+    assert "cannot be used" in error
+    assert str(file) in error

@@ -142,3 +142,18 @@ async def test_the_intent_is_told_when_the_flag_is_on(tmp_path: Path) -> None:
         on = await cli.ask("go", env={"COPILOT_CLI_ENABLED_FEATURE_FLAGS": "REPORT_INTENT"})
     assert off.of("assistant.intent") == []
     assert on.of("assistant.intent") == [{"intent": "Reading tests"}]
+
+
+async def test_facts_outlive_the_session_when_memory_is_on(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    (cli.cwd / ".git").mkdir()
+    store = {"name": "store_memory", "arguments": {"subject": "tests", "fact": "Run make test."}}
+    read = {"name": "read_memories", "arguments": {}}
+    replies = [{"tools": [read]}, {"text": "a"}, {"tools": [store]}, {"text": "b"}]
+    async with serving([*replies, {"tools": [read]}, {"text": "c"}]) as server:
+        off = await cli.use(server).ask("go")
+        (cli.home / "settings.json").write_text('{"memory": true}')
+        stored, again = await cli.ask("go"), await cli.ask("go")
+    assert results(off) == []
+    assert results(stored) == ["Memory stored."]
+    assert results(again) == ["About this repository:\n- tests: Run make test."]

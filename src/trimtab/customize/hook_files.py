@@ -9,9 +9,10 @@ import msgspec
 from trimtab.config.jsonc import blank_out
 from trimtab.config.paths import Home
 from trimtab.contracts.customization import AgentDefinition, Problem
-from trimtab.contracts.hooks import EVENTS, FoundHooks, HookEntry, Origin
+from trimtab.contracts.hooks import EVENTS, GUARDS, FoundHooks, HookEntry, Origin
 from trimtab.customize.plugins import MANIFESTS
 from trimtab.customize.reading import Listing, Walk, read_text
+from trimtab.customize.refusals import refusal
 
 POLICY = "/etc/github-copilot/policy.d"
 REPOSITORY = ".github/hooks"
@@ -195,6 +196,8 @@ class _Reader:
 
     def read(self, file: str, source: _Source, *, is_settings: bool = False) -> None:
         content = self.load(file)
+        if content is None and not is_settings and any(p.file == file for p in self.problems):
+            self.entries.append(refusal("preToolUse", source.origin, file))
         if content is None or content.get("disableAllHooks") is True:
             return
         if not is_settings and content.get("version", 1) != 1:
@@ -240,18 +243,14 @@ class _Reader:
             self._note(f"there is no hook event {name}; it is left out", file, line)
             return
         for item in items if isinstance(items, list) else [items]:
-            if not isinstance(item, _Object):
-                self._note(f"an entry of {name} is no object; it is left out", file, line)
-                continue
-            group = item.get("hooks")
-            inner = group if isinstance(group, list) else [item]
-            for one in inner:
+            group = item.get("hooks") if isinstance(item, _Object) else None
+            for one in group if isinstance(group, list) else [item]:
                 if isinstance(one, _Object):
                     fields = one if one is item else _within(one, item)
                     entry = _Entry(self, fields, file, event).build(source, name[:1].isupper())
                     self.entries += [entry] if entry else []
                 else:
-                    self._note(f"an entry of {name} is no object; it is left out", file, item.line)
+                    self._note(f"an entry of {name} is no object; it is left out", file, line)
 
     def _note(self, message: str, file: str, line: int = 0) -> None:
         self.problems.append(Problem(message=message, file=file, line=line))
@@ -279,8 +278,10 @@ class _Entry:
                 self._note(f"the field {name} is not known and has no effect")
         kind = self._text("type") or self._guess()
         if problem := self._find_problem(kind):
-            self._note(f"{problem}; the hook is left out")
-            return None
+            guards = self._event in GUARDS
+            self._note(f"{problem}; the hook {'denies everything' if guards else 'is left out'}")
+            place = source.origin, self._file, self._fields.line
+            return refusal(self._event, *place, problem) if guards else None
         return HookEntry(
             event=self._event,
             type=kind,  # type: ignore[arg-type]
@@ -301,8 +302,8 @@ class _Entry:
         )
 
     def _guess(self) -> str:
-        return next((kind for kind, field in (("http", "url"), ("prompt", "prompt"))
-                     if field in self._fields), "command")  # fmt: skip
+        kinds = {"url": "http", "prompt": "prompt"}
+        return next((kinds[name] for name in kinds if name in self._fields), "command")
 
     def _find_problem(self, kind: str) -> str:
         match kind:

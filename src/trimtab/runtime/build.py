@@ -90,9 +90,17 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     def situation(self, mode: Mode, model: str) -> Situation:
         """What decides which tools there are here."""
         features = self.customizations.features if self.customizations else ()
-        return Situation(
-            mode=mode, model=model, skills=self.skills, features=features, env=self.env
-        )
+        now = Situation(mode=mode, model=model, skills=self.skills, features=features, env=self.env)
+        custom = self.customizations
+        if custom is None or self.home is None or not custom.has_settings:
+            return now
+        if not custom.settings.get("memory", bool, False):
+            return now
+        from trimtab.tools.memories import Memories
+
+        folder = os.path.join(self.home.state, "memories")
+        memories = Memories(folder, self.surroundings.git_root or "")
+        return msgspec.structs.replace(now, memory=memories)
 
 
 class CallContext(msgspec.Struct, frozen=True, kw_only=True):

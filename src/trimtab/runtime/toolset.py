@@ -14,8 +14,10 @@ from trimtab.tools.catalog import NAMES, builtin_tools
 
 if TYPE_CHECKING:
     from trimtab.contracts.web import Page
+    from trimtab.tools.memories import Memories
 
 NEEDS_CLIENT = frozenset(("ask_user", "exit_plan_mode"))
+NEEDS_MEMORY = frozenset(("store_memory", "read_memories"))
 FAMILIES: tuple[tuple[str, Mapping[str, str]], ...] = (
     ("gpt-5", {"create": "apply_patch", "edit": "apply_patch", "grep": "rg"}),
 )
@@ -34,6 +36,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     skills: Mapping[str, Skill] = {}
     features: Collection[str] = ()
     env: Mapping[str, str] = {}
+    memory: "Memories | None" = None
+    """Where facts are kept, if the person wants that."""
 
 
 def choose_tools(options: SessionOptions, client: Client, now: Situation) -> dict[str, Tool]:
@@ -47,6 +51,12 @@ def choose_tools(options: SessionOptions, client: Client, now: Situation) -> dic
         from trimtab.tools.exit_plan_mode.tool import ExitPlanMode
 
         tools["exit_plan_mode"] = ExitPlanMode(client.ask_approval)
+    if now.memory is not None:
+        from trimtab.tools.read_memories.tool import ReadMemories
+        from trimtab.tools.store_memory.tool import StoreMemory
+
+        tools |= {"store_memory": StoreMemory(now.memory)}
+        tools |= {"read_memories": ReadMemories(now.memory)}
     if "web_fetch" in tools:
         tools["web_fetch"] = build_web_fetch(now.env)
     if now.skills:
@@ -58,7 +68,7 @@ def choose_tools(options: SessionOptions, client: Client, now: Situation) -> dic
 
 def choose_names(options: SessionOptions, now: Situation) -> set[str]:
     """Which built-in tools there are, apart from those that are made for a session."""
-    left_out = set(NEEDS_CLIENT)
+    left_out = set(NEEDS_CLIENT | NEEDS_MEMORY)
     left_out |= {name for name, flag in FEATURES.items() if flag not in now.features}
     if now.mode != "autopilot":
         left_out.add("task_complete")

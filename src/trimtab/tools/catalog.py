@@ -21,6 +21,8 @@ NAMES = (
     "grep",
     "rg",
     "glob",
+    "store_memory",
+    "read_memories",
     "report_intent",
     "ask_user",
     "exit_plan_mode",

@@ -1,0 +1,1 @@
+"""Reads the facts kept by earlier sessions."""

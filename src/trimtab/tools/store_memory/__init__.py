@@ -1,0 +1,1 @@
+"""Keeps a fact for later sessions."""
