@@ -21,7 +21,6 @@ TIERS: Mapping[str, Tier] = {
     "DISABLE_WEB_TOOLS": "off",
     "CODE_SCANNING": "off",
     "REPORT_INTENT": "off",
-    "REPORT_INTENT": "off",
 }
 """`on`: for everybody. `experimental`: with --experimental or the setting. `staff`: GitHub's own
 people; here, whoever turns it on. `off`: nobody, unless it is named."""

@@ -80,5 +80,9 @@ async def search(
         stopped = f"the search was stopped after {seconds:g} seconds"
     elif lines.full:
         stopped = "there were too many results"
-    error = ended.errors.decode("utf-8", "replace").strip() if ended.exit_code not in (0, 1) else ""
+    # The sandbox fails with the code that ripgrep has for "nothing found", but not in silence.
+    found = ended.exit_code == 0 or (
+        ended.exit_code == 1 and not ended.errors.startswith(b"bwrap:")
+    )
+    error = "" if found else ended.errors.decode("utf-8", "replace").strip()
     return FoundLines(lines=tuple(lines.lines), error=error, stopped=stopped)

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -59,6 +60,8 @@ def hide_sockets(made: Frame, policy: SandboxPolicy) -> None:
         made.argv += ["--ro-bind", names, names]
     if not policy.temp:
         made.argv += ["--tmpfs", "/tmp"]  # noqa: S108 - an empty one, seen by this command only
+        if sys.prefix.startswith("/tmp/"):  # noqa: S108 - the search program is installed there
+            made.argv += ["--ro-bind", sys.prefix, sys.prefix]
         return
     temp = os.path.realpath(policy.temp)
     made.argv += ["--bind", temp, temp]
