@@ -44,7 +44,7 @@ class LocalShells:
     ) -> CommandState:
         shell = self._start(command)
         if command.background:
-            return shell.state(limit)
+            return shell.state(None)  # nobody is shown output now, so it must not count as seen
         shell.listener, shell.foreground = listener, True
         try:
             await shell.wait(wait)

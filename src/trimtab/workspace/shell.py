@@ -333,9 +333,9 @@ class Shell:
             # Not even killed: stuck in the kernel, or another user's. It is reported as killed.
             self._finish(128 + signal.SIGKILL)
 
-    def state(self, limit: int) -> CommandState:
-        """What is new since the last time."""
-        output, size, saved = self.output.take(limit)
+    def state(self, limit: int | None) -> CommandState:
+        """What is new since the last time; without a limit the output is left for later."""
+        output, size, saved = (b"", 0, None) if limit is None else self.output.take(limit)
         return CommandState(
             shell_id=self.id,
             output=output,
