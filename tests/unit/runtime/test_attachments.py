@@ -98,6 +98,7 @@ def test_a_text_that_begins_like_a_bitmap_is_text(tmp_path: Path) -> None:
     assert one["type"] == "file"
 
 
+@pytest.mark.proves("PKG-04")
 @pytest.mark.parametrize(("mode", "kind"), [("RGB", "image/jpeg"), ("RGBA", "image/png")])
 def test_an_image_that_is_too_large_is_made_smaller(mode: str, kind: str) -> None:
     noise = Image.frombytes(mode, (1500, 1500), os.urandom(1500 * 1500 * len(mode)))
@@ -123,6 +124,7 @@ def fake(folder: Path, name: str, script: str) -> None:
     path.chmod(0o755)
 
 
+@pytest.mark.proves("PKG-04")
 def test_the_clipboard_gives_an_image_before_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

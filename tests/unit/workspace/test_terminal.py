@@ -20,7 +20,7 @@ print(foreign)
 """
 
 
-@pytest.mark.proves("PKG-06")
+@pytest.mark.proves("PKG-04", "PKG-06")
 async def test_a_terminal_needs_nothing_but_python_and_opens_every_time(tmp_path: Path) -> None:
     probe = await asyncio.create_subprocess_exec(sys.executable, "-c", PROBE, stdout=PIPE)
     assert (await probe.communicate())[0] == b"[]\n"
