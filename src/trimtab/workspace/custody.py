@@ -13,6 +13,7 @@ import os
 import resource
 import signal
 import subprocess
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
@@ -59,6 +60,18 @@ def tagging(tag: int | None) -> Iterator[None]:
         resource.setrlimit(TAGGED, own)
 
 
+def pass_on_signals() -> None:
+    """Started in the background, this program ignores interrupts; what it starts must not.
+
+    An ignored signal stays ignored in a new program, one with a handler does not.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+
+
 def spawn(
     argv: Sequence[str],
     *,
@@ -70,6 +83,7 @@ def spawn(
 ) -> int:
     """Start a program in a session of its own and give its process id."""
     stdin, stdout, stderr = streams
+    pass_on_signals()
     with tagging(tag):
         process = subprocess.Popen(
             argv,
