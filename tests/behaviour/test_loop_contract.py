@@ -32,7 +32,7 @@ WIRES = {
 }
 
 
-@pytest.mark.proves("LOOP-23")
+@pytest.mark.proves("LOOP-23", "AMLMS-05", "AMLMS-07")
 async def test_every_wire_gives_the_same_events(cli: Cli) -> None:
     seen: dict[str, list[str]] = {}
     for name, env in WIRES.items():
@@ -271,3 +271,16 @@ def test_the_package_is_typed_and_embeddable() -> None:
     assert os.path.exists(os.path.join(os.path.dirname(trimtab.__file__), "py.typed"))
     assert trimtab.Runtime is not None
     assert trimtab.SessionOptions is not None
+
+
+async def test_the_key_goes_with_every_request_and_nowhere_else(cli: Cli) -> None:
+    key = "vscode-lm-1b4e28ba-2fa1-11d2-883f-0016d3cca427"
+    for env in WIRES.values():
+        async with serving(WORK) as server:
+            outcome = await cli.use(server).ask("go", env=env | {"COPILOT_PROVIDER_API_KEY": key})
+            assert len(server.requests) == 2
+            for request in server.requests:
+                assert key in str(request.headers)
+                assert key.encode() not in request.body
+        assert key not in outcome.text
+    assert all(key not in log.read_text() for log in cli.logs())

@@ -84,3 +84,8 @@ class ToolMessage(msgspec.Struct, frozen=True, kw_only=True, tag="tool"):
 
 
 Message: TypeAlias = UserMessage | AssistantMessage | ToolMessage
+
+
+def role_of(message: Message) -> str:
+    """Who speaks: user, assistant or tool."""
+    return str(message.__struct_config__.tag)

@@ -9,6 +9,7 @@ from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.own import ModelCall
 from trimtab.contracts.provider import Price, Provider, Reply, Request
 from trimtab.contracts.run import Run
+from trimtab.loop.sample import spent_on
 
 
 class Writer(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +68,6 @@ def record_call(
     run: Run, writer: Writer, errand: Errand, status: str, reply: Reply | None, duration_ms: int
 ) -> None:
     """The durable record that settles what was reserved."""
-    usage = reply.usage if reply else None
     run.session.emit(
         ModelCall(
             purpose=errand.purpose,
@@ -76,11 +76,6 @@ def record_call(
             status=status,
             attempt=errand.attempt,
             duration_ms=duration_ms,
-            input_tokens=usage.input_tokens if usage else None,
-            output_tokens=usage.output_tokens if usage else None,
-            cache_read_tokens=usage.cache_read_tokens if usage else None,
-            cache_write_tokens=usage.cache_write_tokens if usage else None,
-            reasoning_tokens=usage.reasoning_tokens if usage else None,
-            cost_usd=writer.price.of(usage) if usage and writer.price else None,
+            **spent_on(reply.usage if reply else None, writer.price),
         )
     )

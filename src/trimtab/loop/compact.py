@@ -11,7 +11,13 @@ from trimtab.contracts.events.context import SessionCompactionComplete, SessionC
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.ids import new_id
-from trimtab.contracts.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from trimtab.contracts.messages import (
+    AssistantMessage,
+    Message,
+    ToolMessage,
+    UserMessage,
+    role_of,
+)
 from trimtab.contracts.provider import Reply, Request, Usage
 from trimtab.contracts.run import Measured, Run
 from trimtab.loop.beside import Errand, Writer, ask_beside
@@ -236,7 +242,7 @@ def _tokens_used(usage: Usage) -> JsonObject:
 def _shortened(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """The same conversation with long tool results cut, so that it can be sent at all."""
     return tuple(
-        msgspec.structs.replace(message, text=_cut(message.text, TOO_LONG))
+        msgspec.structs.replace(message, text=clip(message.text, TOO_LONG))
         if isinstance(message, ToolMessage)
         else message
         for message in messages
@@ -245,21 +251,16 @@ def _shortened(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 def _recent(messages: tuple[Message, ...]) -> str:
     """The last messages, each in a few lines."""
-    lines = [f"{_role(m)}: {_cut(text, SHORT)}" for m in messages[-RECENT:] if (text := _text(m))]
+    lines = [f"{role_of(m)}: {clip(text, SHORT)}" for m in messages[-RECENT:] if (text := _text(m))]
     return "\n".join(("<recent_messages>", *lines, "</recent_messages>"))
 
 
-def _cut(text: str, limit: int) -> str:
+def clip(text: str, limit: int) -> str:
+    """A text without its middle, where it is too long."""
     if len(text) <= limit:
         return text
     half = limit // 2
     return f"{text[:half]}\n[{len(text) - limit} characters left out]\n{text[-half:]}"
-
-
-def _role(message: Message) -> str:
-    if isinstance(message, UserMessage):
-        return "user"
-    return "assistant" if isinstance(message, AssistantMessage) else "tool"
 
 
 def _text(message: Message) -> str:

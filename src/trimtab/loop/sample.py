@@ -19,7 +19,15 @@ from trimtab.contracts.events.own import ModelCall
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.messages import Reasoning, ToolCall
-from trimtab.contracts.provider import ReasoningDelta, Reply, Request, TextDelta, Waiting
+from trimtab.contracts.provider import (
+    Price,
+    ReasoningDelta,
+    Reply,
+    Request,
+    TextDelta,
+    Usage,
+    Waiting,
+)
 from trimtab.contracts.run import Run
 
 
@@ -213,13 +221,8 @@ class Sampling:
                 turn_id=str(run.turn),
                 attempt=self._attempt,
                 duration_ms=int((perf_counter() - self._started) * 1000),
-                input_tokens=usage.input_tokens if usage else None,
-                output_tokens=usage.output_tokens if usage else None,
-                cache_read_tokens=usage.cache_read_tokens if usage else None,
-                cache_write_tokens=usage.cache_write_tokens if usage else None,
-                reasoning_tokens=usage.reasoning_tokens if usage else None,
                 partial_content=None if reply else "".join(self._text) or None,
-                cost_usd=run.options.price.of(usage) if usage and run.options.price else None,
+                **spent_on(usage, run.options.price),
             )
         )
 
@@ -250,6 +253,20 @@ class Sampling:
         return (
             None if self._first_token is None else int((self._first_token - self._started) * 1000)
         )
+
+
+def spent_on(usage: Usage | None, price: Price | None) -> JsonObject:
+    """What the record of a call says about its cost; nothing that is not known."""
+    if usage is None:
+        return {}
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+        "cost_usd": price.of(usage) if price else None,
+    }
 
 
 def _request(call: ToolCall) -> JsonObject:

@@ -10,7 +10,7 @@ from trimtab.contracts.events.codec import decode
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.ids import timestamp
 from trimtab.loop.beside import Writer
-from trimtab.loop.compact import Checkpoint
+from trimtab.loop.compact import Checkpoint, clip
 from trimtab.session.folder import SessionFolder
 from trimtab.session.projections.changes import CodeChanges
 from trimtab.session.records import read_records
@@ -46,9 +46,9 @@ class SessionKeeper:
         todos = await asyncio.to_thread(read_table, self._folder.database, "todos")
         blocks = [
             _block("user_messages", fit(words, budget // 2)),
-            _block("plan", _clip(_read(self._folder.plan), budget // 4)),
-            _block("todos", _clip("\n".join(map(_todo, todos)), budget // 8)),
-            _block("changed_files", _clip("\n".join(self._changes.files), budget // 8)),
+            _block("plan", clip(self._folder.read_plan() or "", budget // 4)),
+            _block("todos", clip("\n".join(map(_todo, todos)), budget // 8)),
+            _block("changed_files", clip("\n".join(self._changes.files), budget // 8)),
         ]
         return "\n\n".join(filter(None, blocks))
 
@@ -88,7 +88,7 @@ def fit(words: list[str], budget: int) -> str:
     if not words:
         return ""
     share = max(200, budget // 2)
-    clipped = [_clip(text, share) for text in words]
+    clipped = [clip(text, share) for text in words]
     kept: list[tuple[int, str]] = [(0, clipped[0])]
     left = budget - len(clipped[0])
     tail: list[tuple[int, str]] = []
@@ -109,13 +109,6 @@ def _block(name: str, text: str) -> str:
 
 def _todo(row: dict[str, object]) -> str:
     return f"- [{row.get('status', '')}] {row.get('id', '')}: {row.get('title', '')}"
-
-
-def _clip(text: str, limit: int) -> str:
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
 
 
 def _read(path: str) -> str:

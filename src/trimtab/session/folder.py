@@ -53,6 +53,14 @@ class SessionFolder(msgspec.Struct, frozen=True):
     def database(self) -> str:
         return os.path.join(self.path, "session.db")
 
+    def read_plan(self) -> str | None:
+        """The plan of the session, if it has one."""
+        try:
+            with open(self.plan, encoding="utf-8", errors="replace") as file:
+                return file.read()
+        except OSError:
+            return None
+
     def read_metadata(self) -> Metadata:
         """What `workspace.yaml` says; nothing if there is none."""
         try:

@@ -59,7 +59,7 @@ async def ask_person(hosted: HostedSession, question: Question) -> Response | No
 async def ask_approval(hosted: HostedSession, plan: PlanReady) -> PlanVerdict:
     """What a client says to a plan; approval changes the mode."""
     request_id = new_id()
-    content = _read_plan(hosted) or plan.summary
+    content = hosted.live.folder.read_plan() or plan.summary
     params: JsonObject = {
         "summary": plan.summary,
         "planContent": content,
@@ -144,11 +144,3 @@ async def ask_mode_switch(hosted: HostedSession, error: ModelError) -> bool:
         return False
     live.controls.set_model("auto")
     return True
-
-
-def _read_plan(hosted: HostedSession) -> str:
-    try:
-        with open(hosted.live.folder.plan, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""

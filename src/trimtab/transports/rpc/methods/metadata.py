@@ -8,7 +8,7 @@ import msgspec
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.codec import peek
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.messages import AssistantMessage, Message, UserMessage
+from trimtab.contracts.messages import Message, ToolMessage, UserMessage, role_of
 from trimtab.loop.processors.compaction import Thresholds
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
@@ -152,7 +152,7 @@ def weigh_messages(live: LiveSession, count: int) -> JsonObject:
         {
             "id": str(number),
             "label": _label(messages[number]),
-            "role": _role(messages[number]),
+            "role": role_of(messages[number]),
             "tokens": tokens,
         }
         for tokens, number in sorted(weighed, reverse=True)[:count]
@@ -161,16 +161,8 @@ def weigh_messages(live: LiveSession, count: int) -> JsonObject:
     return {"messages": heaviest, "totalTokens": total}
 
 
-def _role(message: Message) -> str:
-    if isinstance(message, UserMessage):
-        return "user"
-    return "assistant" if isinstance(message, AssistantMessage) else "tool"
-
-
 def _label(message: Message) -> str:
-    if isinstance(message, UserMessage):
-        return "user"
-    return "assistant" if isinstance(message, AssistantMessage) else f"tool: {message.name}"
+    return f"tool: {message.name}" if isinstance(message, ToolMessage) else role_of(message)
 
 
 def _is_same(one: str, other: str) -> bool:

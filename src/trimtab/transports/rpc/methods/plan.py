@@ -20,15 +20,15 @@ class Update(msgspec.Struct):
 
 @methods.on("session.plan.read")
 async def read(call: Call, params: Nothing) -> JsonObject:
-    path = call.session.live.folder.plan
-    content = _content(path)
-    return {"exists": content is not None, "content": content, "path": path}
+    folder = call.session.live.folder
+    content = folder.read_plan()
+    return {"exists": content is not None, "content": content, "path": folder.plan}
 
 
 @methods.on("session.plan.update", Update)
 async def update(call: Call, params: Update) -> None:
     live = call.session.live
-    known = _content(live.folder.plan) is not None
+    known = live.folder.read_plan() is not None
     replace_file(live.folder.plan, params.content.encode("utf-8", "replace"))
     live.emit(SessionPlanChanged(operation="update" if known else "create"))
 
@@ -53,11 +53,3 @@ async def read_todos_with_dependencies(call: Call, params: Nothing) -> JsonObjec
         "rows": read_table(database, "todos"),
         "dependencies": read_table(database, "todo_deps"),
     }
-
-
-def _content(path: str) -> str | None:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
