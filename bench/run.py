@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from connect import bare_ms, connect_ms
+from discovery import measure_discovery
+from hands import measure_hands
 from measure import Spent, TimedServer, install, installed_mb, spawn, turns
 from snapshots import LIMIT, SIZES, snapshot_ms
 from streaming import WIRES, measure_counting, measure_wire
@@ -167,6 +169,7 @@ async def main() -> None:
     ours, floor = connect_ms(bench.trimtab), bare_ms(bench.python)
     report.row("spawn to connect reply, ms", ours, floor, limit=150)
     await measure_turns(bench, report, long="--quick" not in sys.argv)
+    await measure_discovery(bench.trimtab, server, report.row)
     await server.stop()
     report.row("installed, MB", installed_mb(venv), limit=80)
     measure_log(report)
@@ -175,6 +178,8 @@ async def main() -> None:
         report.row(f"first snapshot of {size:,} files, ms", first)
         limit = LIMIT if size == SIZES[-1] else None
         report.row(f"snapshot of {size:,} unchanged files, ms", again, floor, limit)
+    for what, value, base in await measure_hands():
+        report.row(what, value, base)
     for wire in WIRES:
         speed, times, first = await asyncio.to_thread(measure_wire, wire)
         report.row(f"{wire} stream, MB/s", speed)

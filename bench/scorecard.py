@@ -18,6 +18,11 @@ KILLS = 1000
 EDITS = 50_000
 UNDOS = 10_000
 WRITERS = 16
+COMMANDS = 100
+"""All there are."""
+STOPS = 500
+OUTPUT = 1000
+FILES = 500_000
 ABORTS = 40
 RUNS = 1000
 RACES = 2000
@@ -75,10 +80,11 @@ def tests(promise: int, what: str, *selection: str) -> bool:
 
 
 def cases(promise: int, program: str, count: int, what: str) -> bool:
-    """A program of `tests/properties` that says in its last line what it found."""
-    path = ROOT / "tests" / "properties" / program
+    """A program of `tests/properties`, perhaps with a word, that says last what it found."""
+    name, *words = program.split()
+    path = ROOT / "tests" / "properties" / name
     result = subprocess.run(
-        [sys.executable, path, str(count)],
+        [sys.executable, path, *words, str(count)],
         capture_output=True,
         text=True,
         check=False,
@@ -143,8 +149,16 @@ async def main() -> int:
             2, "undo_cases.py", UNDOS, f"{UNDOS:,} undo cases: agent, shell, person, others"
         ),
         lambda: cases(2, "worktree_writers.py", WRITERS, f"{WRITERS} writers in worktrees, kills"),
+        lambda: cases(7, "process_cases.py commands", COMMANDS, "awkward commands, verdict in 5 s"),
+        lambda: cases(7, "process_cases.py kills", STOPS, f"{STOPS} random kills of commands"),
+        lambda: cases(
+            7, "process_cases.py output", OUTPUT, f"{OUTPUT:,} MB of output of a command"
+        ),
+        lambda: cases(7, "search_cases.py", FILES, f"search in {FILES:,} files"),
         lambda: cases(3, "limit_cases.py", RUNS, f"{RUNS:,} misbehaving models against limits"),
         lambda: cases(4, "bypass_matrix.py", 0, "ways around rules x rules x surfaces"),
+        lambda: cases(4, "over_asking.py", 0, "everyday commands that are asked about"),
+        lambda: cases(4, "questions.py", 0, "questions in sessions after the first"),
         lambda: cases(4, "path_races.py", RACES, f"{RACES:,} reads and writes, links swapped"),
         lambda: tests(5, "injected failures x output x stdin", "tests/e2e/test_failures.py"),
         lambda: cases(5, "rpc_fuzz.py", FRAMES, f"{FRAMES:,} frames no client would send"),

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import msgspec
 
+from trimtab.contracts.agents import Assignment
 from trimtab.contracts.tool import Access, Tool, ToolResult
 from trimtab.tools.arguments import read_arguments
 from trimtab.tools.catalog import builtin_tools
@@ -37,6 +38,9 @@ class Bench:
 
     def progress(self, text: str) -> None:
         self.shown.append(text)
+
+    async def delegate(self, assignment: Assignment) -> ToolResult:
+        return ToolResult(text=f"{assignment.agent_type} did: {assignment.prompt}")
 
     async def call(self, name: str, **args: Any) -> ToolResult:
         """What the loop does with a call: read its arguments, ask for its access, run it."""

@@ -55,3 +55,34 @@ async def test_a_changed_agent_speaks_by_its_new_text(tmp_path: Path) -> None:
         first, second = (request.system for request in provider.requests)
     assert "Be Ann." in first
     assert "Be Ann, and kind." in second
+
+
+async def test_rules_servers_and_plugins_are_watched(tmp_path: Path) -> None:
+    async with opened(tmp_path, HELLO, trust_folder=True) as (live, watch, provider):
+        await live.ask("a")
+        write(tmp_path / ".claude/rules/deep/all.md", "Always be kind.")
+        server = '{"mcpServers": {"db": {"command": "db"}}}'
+        write(tmp_path / ".mcp.json", server)
+        await live.ask("b")
+        servers = [
+            [one["name"] for one in told.servers] for told in watch.of("session.mcp_servers_loaded")
+        ]
+        systems = [request.system for request in provider.requests]
+    assert servers == [[], ["db"]]
+    assert "Always be kind." not in systems[0]
+    assert "Always be kind." in systems[1]
+
+
+async def test_hooks_stay_as_they_were_and_an_event_says_so(tmp_path: Path) -> None:
+    hook = '{"version": 1, "hooks": {"userPromptSubmitted": [{"type": "command", "bash": "%s"}]}}'
+    file = write(tmp_path / ".github/hooks/a.json", hook % "touch first")
+    async with opened(tmp_path, HELLO, trust_folder=True) as (live, watch, _):
+        await live.ask("a")
+        write(file, hook % "touch second")
+        await live.ask("b")
+        await live.ask("c")
+        told = [one.message for one in watch.of("session.warning")]
+    assert (tmp_path / "first").exists()
+    assert not (tmp_path / "second").exists()
+    assert len(told) == 1
+    assert told[0].startswith(f"{file} changed; the hooks of this session stay as they were.")

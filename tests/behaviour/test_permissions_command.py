@@ -185,3 +185,29 @@ async def test_rules_are_suggested_from_past_answers(tmp_path: Path) -> None:
     assert outcome.text == "--allow-tool 'shell(make)'  # approved 2 times\n"
     outcome = await cli.run("permissions", "suggest", "--json", "--least", "9")
     assert json.loads(outcome.text) == []
+
+
+@pytest.mark.parametrize("action", [("explain",), ("neutralise", "--context", "approval")])
+async def test_every_line_gets_one_answer_whatever_it_holds(
+    tmp_path: Path, action: tuple[str, ...]
+) -> None:
+    lines = [
+        *(b"", b" ", b"no json", b"[]", b"null", b"3", b"NaN", b"\xff\xfe", b"[" * 100_000, b"{}"),
+        *(
+            b'{"command": 3}',
+            b'{"command": "ls", "rule_sets": 3}',
+            b'{"text": null}',
+            b'{"text": 3}',
+        ),
+        *(b'{"command": "\\ud800"}', b'{"command": "a\\u0000b"}', b'{"text": "\\ud800"}'),
+        *(b'{"tool": "view"}', b'{"op": "zap", "path": "x"}', b'{"path": "a\\u0000"}'),
+        *(b'{"op": "write", "path": "/proc/1/root/x"}', b'{"path": "x", "flags": ["--none"]}'),
+        b'{"command": "' + b"echo a; " * 125_000 + b'"}',
+        b'{"text": "' + b"x" * 1_000_000 + b'"}',
+        b'{"command": "ls", "text": "last"}',
+    ]
+    given = b"\n".join(lines) + b"\n"
+    outcome = await Cli(tmp_path).run("permissions", *action, "--jsonl", stdin=given)
+    assert outcome.code == 0, outcome.notes
+    assert len(outcome.lines) == len(lines)
+    assert "error" not in outcome.lines[-1]

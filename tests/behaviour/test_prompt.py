@@ -9,6 +9,7 @@ from clikit import Cli, Outcome, bash, serving
 from customizekit import write
 
 HELLO = [{"text": "Hello."}] * 3
+DONE = {"name": "task_complete", "arguments": {"summary": "done"}}
 TRUST = {"COPILOT_ALLOW_ALL": "true"}
 AGENT = """---
 description: checks prices
@@ -35,23 +36,46 @@ def warnings(outcome: Outcome, kind: str) -> list[str]:
 
 
 @pytest.mark.proves("SYS-24", "AMPROMPT-06")
-@pytest.mark.parametrize("extra", [(), ("--agent", "prices"), ("--no-custom-instructions",)])
-async def test_what_is_shown_is_what_is_sent(cli: Cli, extra: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("window", ["", "4096"])
+@pytest.mark.parametrize(
+    "extra",
+    [
+        (),
+        ("--agent", "prices"),
+        ("--agent", "explore"),
+        ("--no-custom-instructions",),
+        ("--mode", "plan"),
+        ("--mode", "autopilot"),
+        ("--excluded-tools", "bash,edit"),
+        ("--available-tools", "view,grep"),
+        ("--model", "gpt-5"),
+    ],
+)
+async def test_what_is_shown_is_what_is_sent(cli: Cli, extra: tuple[str, ...], window: str) -> None:
     write(cli.cwd / "AGENTS.md", "Prices are in cents.")
     write(cli.cwd / ".github/agents/prices.md", AGENT)
-    async with serving(HELLO) as server:
+    write(cli.cwd / ".github/skills/s/SKILL.md", "---\ndescription: d\n---\nb")
+    write(cli.home / "settings.json", '{"memory": true}')
+    async with serving([{"text": "Hello.", "tools": [DONE]}] * 3) as server:
         cli.use(server).env |= TRUST
+        if window:
+            cli.env["COPILOT_PROVIDER_MAX_PROMPT_TOKENS"] = window
         shown = json.loads((await cli.run("prompt", "show", "--json", *extra, "hi there")).text)
         await cli.ask("hi there", *extra)
-        (request,) = server.requests
-    assert shown["model"] == "scripted"
+        request = server.requests[0]
+    assert shown["model"] == request.json["model"]
     assert shown["system"] == system_of(request)
-    sent = [tool["function"]["name"] for tool in request.json["tools"]]
-    assert [tool["name"] for tool in shown["tools"]] == sent
+    sent = [tool[tool["type"]] for tool in request.json.get("tools", ())]
+    for mine, one in zip(shown["tools"], sent, strict=True):
+        assert (mine["name"], mine["description"]) == (one["name"], one["description"])
+        assert mine["parameters"] == one.get("parameters", mine["parameters"])
     user = request.json["messages"][1]["content"]
     assert shown["user"].split("\n")[1:] == user.split("\n")[1:], "all but the time"
     assert shown["tokens"] == sum(part["tokens"] for part in shown["parts"])
-    assert ("Prices are in cents." in shown["system"]) == (not extra or extra[0] == "--agent")
+    left_out = (
+        extra[:1] == ("--no-custom-instructions",) or "custom_instructions" in shown["leftOut"]
+    )
+    assert ("Prices are in cents." in shown["system"]) == (not left_out)
 
 
 async def test_two_prompts_are_compared(cli: Cli) -> None:

@@ -2,11 +2,13 @@
 
 import json
 import os
+from asyncio import StreamReader, StreamWriter
 from pathlib import Path
 
 import pytest
 
 from clikit import Cli, bash, serving
+from netkit import OK, Listener, listening
 from trimtab.contracts.permission import Answer
 from trimtab.testing.play import play
 from trimtab.workspace.sandbox.detection import try_all
@@ -105,6 +107,79 @@ async def test_a_wrong_setting_stops_the_run_rather_than_the_sandbox(cli: Cli) -
         ran = await cli.use(server).ask("go")
     assert ran.code == 2
     assert "The setting `sandbox` is not valid" in ran.text
+
+
+async def greet(listener: Listener, reader: StreamReader, writer: StreamWriter) -> None:
+    await listener.read(reader)
+    writer.write(OK)
+    await writer.drain()
+
+
+async def test_hosts_are_reached_by_a_list_and_refusals_reach_the_model_and_the_log(
+    cli: Cli,
+) -> None:
+    async with listening(greet) as listed, listening(greet) as other:
+        settings = {"enabled": True, "allowedHosts": [f"127.0.0.1:{listed.port}"]}
+        (cli.home / "settings.json").write_text(json.dumps({"sandbox": settings}))
+        command = f"curl -sS {listed.url}/; curl -sS {other.url}/; curl --noproxy '*' {other.url}/"
+        async with serving([{"tools": [bash(command)]}, "done"]) as server:
+            ran = await cli.use(server).ask("go")
+            told = json.dumps(server.requests[1].body, default=str)
+    assert (listed.connections, other.connections) == (1, 0)
+    (refused,) = ran.of("trimtab.connection_refused")
+    assert refused["host"] == "127.0.0.1"
+    assert refused["port"] == other.port
+    assert refused["toolCallId"] == ran.of("tool.execution_complete")[0]["toolCallId"]
+    assert (
+        f"the sandbox refused a connection to 127.0.0.1:{other.port}: {refused['reason']}" in told
+    )
+
+
+async def test_a_flag_for_an_address_opens_its_host_and_one_that_denies_closes_it(
+    cli: Cli,
+) -> None:
+    async with listening(greet) as server_of_web:
+        url, commands = server_of_web.url, [bash(f"curl -sS {server_of_web.url}/")]
+        async with serving([{"tools": commands}, "done"] * 3) as server:
+            cli.use(server)
+            await cli.ask("go", "--sandbox", "--allow-url", url)
+            assert server_of_web.connections == 1
+            await cli.ask("go", "--sandbox", "--allow-url", f"{url}/docs")
+            await cli.ask("go", "--sandbox", "--allow-url", url, "--deny-url", "https://127.0.0.1")
+    assert server_of_web.connections == 1
+
+
+async def test_events_say_whether_a_command_ran_in_the_sandbox(cli: Cli) -> None:
+    view = {"name": "view", "arguments": {"path": "."}}
+    replies = [{"tools": [bash("true"), view]}, "done"] * 2
+    async with serving(replies) as server:
+        inside = await cli.use(server).ask("go", "--sandbox")
+        outside = await cli.ask("go")
+    ends = [data.get("sandboxed") for data in inside.of("tool.execution_complete")]
+    assert sorted(map(str, ends)) == ["None", "True"]
+    assert not any("sandboxed" in data for data in outside.of("tool.execution_complete"))
+
+
+@pytest.mark.proves("PERM-11")
+async def test_an_address_that_is_allowed_must_still_pass_the_list_of_hosts(cli: Cli) -> None:
+    settings = {"sandbox": {"enabled": True, "allowedHosts": ["example.com"]}}
+    (cli.home / "settings.json").write_text(json.dumps(settings))
+    fetch = {"name": "web_fetch", "arguments": {"url": "https://other.example/x"}}
+    async with serving([{"tools": [fetch]}, "done"]) as server:
+        ran = await cli.use(server).ask("go", "--allow-url", "https://other.example/x")
+    (end,) = ran.of("tool.execution_complete")
+    assert ran.of("permission.requested") == []
+    assert end["error"]["code"] == "denied"
+    assert "https://other.example/x be reached: it is not on the list" in end["error"]["message"]
+
+
+async def test_a_host_that_is_none_stops_the_run(cli: Cli) -> None:
+    settings = {"sandbox": {"enabled": True, "allowedHosts": ["https://example.com/x"]}}
+    (cli.home / "settings.json").write_text(json.dumps(settings))
+    async with serving(["done"]) as server:
+        ran = await cli.use(server).ask("go")
+    assert ran.code == 2
+    assert "names a host that is none" in ran.text
 
 
 async def test_undo_takes_back_what_a_sandboxed_command_did(cli: Cli) -> None:

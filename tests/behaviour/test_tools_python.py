@@ -6,6 +6,7 @@ from typing import Any
 
 from clikit import Cli, bash, serving
 from livekit import opened
+from rpckit import Raw
 
 TOOL = '''import trimtab
 
@@ -53,6 +54,44 @@ async def test_a_file_of_a_project_needs_trust(tmp_path: Path) -> None:
     assert "tools" in str(untrusted.lines)
     assert "Tool 'weather' does not exist." in str(untrusted.of("tool.execution_complete"))
     assert results(trusted) == ["Rome: sunny"]
+
+
+async def test_an_installed_package_brings_tools_by_entry_point(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    site = tmp_path / "site"
+    write(site / "skies" / "__init__.py", TOOL)
+    info = site / "skies-1.0.dist-info"
+    write(info / "METADATA", "Metadata-Version: 2.1\nName: skies\nVersion: 1.0\n")
+    write(info / "entry_points.txt", "[trimtab.tools]\nskies = skies\n")
+    cli.env["PYTHONPATH"] = str(site)
+    async with serving([{"tools": [CALL]}, {"text": "done"}] * 2) as server:
+        outcome = await cli.use(server).ask("go")
+        excluded = await cli.ask("go", "--excluded-tools", "custom:*")
+        sent = tool_names(server.requests[0].body)
+    assert "weather" in sent
+    assert results(outcome) == ["Rome: sunny"]
+    assert results(excluded) == []
+
+
+async def test_clients_are_told_where_a_tool_comes_from(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    file = cli.home / "tools" / "weather.py"
+    write(file)
+    async with serving([{"text": "done"}]) as server:
+        raw = await Raw.start(cli.use(server))
+        await raw.call("connect")
+        made = await raw.call("session.create", 2, workingDirectory=str(cli.cwd))
+        session = made["result"]["sessionId"]
+        await raw.call("session.send", 3, sessionId=session, prompt="go")
+        listed = await raw.call("session.tools.getCurrentMetadata", 4, sessionId=session)
+        await raw.end()
+    tools = {tool["name"]: tool for tool in listed["result"]["tools"]}
+    assert (tools["weather"]["source"], tools["weather"]["namespacedName"]) == (
+        str(file),
+        "custom:weather",
+    )
+    assert "source" not in tools["bash"]
+    assert tools["bash"]["namespacedName"] == "builtin:bash"
 
 
 async def test_a_broken_file_is_told_and_the_others_work(tmp_path: Path) -> None:

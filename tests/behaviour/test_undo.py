@@ -236,7 +236,6 @@ async def test_other_tools_find_the_pre_images_in_copilots_layout(cli: Cli) -> N
     assert backup.read_text() == LINES
 
 
-@pytest.mark.proves("AMREC-01")
 async def test_blame_says_who_wrote_each_line(cli: Cli) -> None:
     await work(cli, [edit("a.txt", "two\n", "TWO\n")], [bash("echo seven >> a.txt")])
     path = cli.cwd / "a.txt"

@@ -89,7 +89,6 @@ async def test_a_resumed_session_goes_on_in_its_worktree(cli: Cli) -> None:
     assert not (cli.cwd / "where.txt").exists()
 
 
-@pytest.mark.proves("VSC-22")
 async def test_removal_is_refused_while_anything_would_be_lost(cli: Cli) -> None:
     await work(cli, "--worktree=fix")
     refused = await cli.run("worktrees", "remove", "fix")

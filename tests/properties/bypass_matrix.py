@@ -1,7 +1,7 @@
 """Ways around a rule, on every surface there is, against every kind of rule: nothing may change.
 
-`python bypass_matrix.py 0` tries all of it and says how many effects there were. Sub-agents and
-MCP servers are no surfaces yet.
+`python bypass_matrix.py 0` tries all of it and says how many effects there were. Surfaces are
+sessions in this process, the real command, and the real command behind the official SDK.
 """
 
 import asyncio
@@ -15,6 +15,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from clikit import Cli, serving
+from sdkkit import Sdk, make_tool, talking
 from trimtab.contracts.permission import Answer
 from trimtab.runtime.options import CustomizationOptions, PermissionOptions
 from trimtab.testing.play import ALLOW_ALL, Played, play
@@ -69,7 +71,20 @@ FILES: dict[str, tuple[str, dict[str, Any]]] = {
     "create by link": ("create", {"path": "here/made", "file_text": "x"}),
     "edit": ("edit", {"path": "kept.txt", "old_str": "kept", "new_str": "lost"}),
     "edit by link": ("edit", {"path": "here/kept.txt", "old_str": "kept", "new_str": "lost"}),
+    "a person's own tool": ("maker", {"path": "made"}),
 }
+OWN_TOOL = """import trimtab
+
+@trimtab.tool
+def maker(path: str) -> str:
+    \'\'\'Makes a file.\'\'\'
+    open({folder!r} + path, "w").close()
+    return "made"
+"""
+Choices = dict[str, Any]
+Ends = list[tuple[bool, str]]
+"""Of every call whether it went through, and what the model was told."""
+DENIED = ("shell", "write", "maker", "outsider")
 Guard = Callable[[Path, Path], dict[str, Any]]
 
 
@@ -84,7 +99,7 @@ def deny_rule(home: Path, cwd: Path) -> dict[str, Any]:
             allow_all_paths=True,
             allow_all_urls=True,
             allow_destructive=True,
-            deny=("shell", "write"),
+            deny=DENIED,
         )
     }
 
@@ -135,29 +150,93 @@ async def approve(request_id: str, request: Any) -> Answer:
     return Answer(kind="approve-for-session")
 
 
-async def headless(script: list[Any], places: dict[str, Any], choices: dict[str, Any]) -> Played:
-    return await play(script, "go", **places, **choices)
+def ends_of(played: Played) -> Ends:
+    ends = played.of("tool.execution_complete")
+    return [(end.success, (end.error or {}).get("message", "")) for end in ends]
 
 
-async def client(script: list[Any], places: dict[str, Any], choices: dict[str, Any]) -> Played:
-    return await play(script, "go", ask=approve, **places, **choices)
+async def headless(script: list[Any], places: dict[str, Any], choices: Choices) -> Ends:
+    return ends_of(await play(script, "go", **places, **choices))
 
 
-async def resumed(script: list[Any], places: dict[str, Any], choices: dict[str, Any]) -> Played:
-    first = await play(["hello"], "hello", **places, **choices)
-    return await play(script, "go", resume=first.session_id, **places, **choices)
+async def client(script: list[Any], places: dict[str, Any], choices: Choices) -> Ends:
+    return ends_of(await play(script, "go", ask=approve, **places, **choices))
 
 
-async def autopilot(script: list[Any], places: dict[str, Any], choices: dict[str, Any]) -> Played:
-    return await play(script, "go", **places, **{"mode": "autopilot", **choices})
+async def resumed(script: list[Any], places: dict[str, Any], choices: Choices) -> Ends:
+    """First with everything allowed; none of that is left afterwards."""
+    first = await play(["hello"], "hello", ask=approve, **places)
+    return ends_of(await play(script, "go", resume=first.session_id, **places, **choices))
 
 
-SURFACES: dict[str, Callable[..., Awaitable[Played]]] = {
+async def autopilot(script: list[Any], places: dict[str, Any], choices: Choices) -> Ends:
+    return ends_of(await play(script, "go", **places, **{"mode": "autopilot", **choices}))
+
+
+async def command(script: list[Any], places: dict[str, Any], choices: Choices) -> Ends:
+    """The installed program, once."""
+    return await run_command(script, places, to_flags(choices))
+
+
+async def resumed_command(script: list[Any], places: dict[str, Any], choices: Choices) -> Ends:
+    """The installed program, continuing what was allowed everything before."""
+    return await run_command([{"text": "hello"}, *script], places, to_flags(choices), first=True)
+
+
+async def run_command(
+    script: list[Any], places: dict[str, Any], flags: list[str], *, first: bool = False
+) -> Ends:
+    cli = Cli(Path(tempfile.mkdtemp(prefix="trimtab-bypass-")))
+    cli.cwd = Path(places["cwd"])
+    cli.env["COPILOT_HOME"] = places["home"]
+    async with serving(script) as server:
+        cli.use(server)
+        if first:
+            await cli.ask("hello", "--yolo")
+        ran = await cli.ask("go", *flags, *(["--continue"] if first else []))
+    ends = ran.of("tool.execution_complete")
+    return [(end["success"], end.get("error", {}).get("message", "")) for end in ends]
+
+
+def to_flags(choices: Choices) -> list[str]:
+    flags = [word for rule in choices["permissions"].deny for word in ("--deny-tool", rule)]
+    flags += ["--allow-destructive"] if choices["permissions"].allow_destructive else []
+    flags += ["--plan"] if choices.get("mode") == "plan" else []
+    custom = choices.get("customize")
+    return flags + (["--agent", custom.agent] if custom else [])
+
+
+async def sdk(script: list[Any], places: dict[str, Any], choices: Choices) -> Ends:
+    """The official client, which approves everything and brings a tool of its own."""
+    kit = Sdk(Path(tempfile.mkdtemp(prefix="trimtab-bypass-")))
+    kit.home, kit.cwd = Path(places["home"]), Path(places["cwd"])
+    if choices["permissions"].deny:
+        rules = {"permissions": {"deny": choices["permissions"].deny}}
+        (kit.home / "settings.json").write_text(json.dumps(rules))
+    config: Choices = {}
+    if custom := choices.get("customize"):
+        config["agent"] = custom.agent
+    tool = make_tool("outsider", lambda key: str((kit.cwd / key).write_text("x")))
+    outside = [{"tools": [{"name": "outsider", "arguments": {"key": "made"}}]}]
+    async with talking(kit, [*outside, *script], tools=[tool], **config) as talk:
+        mode = {"agent_mode": choices["mode"]} if "mode" in choices else {}
+        await talk.session.send("go", **mode)
+        await talk.heard.until("session.idle")
+        ends = talk.heard.of("tool.execution_complete")
+    return [(end.success, end.error.message if end.error else "") for end in ends]
+
+
+SURFACES: dict[str, Callable[..., Awaitable[Ends]]] = {
     "headless": headless,
     "client": client,
     "resumed": resumed,
     "autopilot": autopilot,
+    "command": command,
+    "resumed command": resumed_command,
+    "sdk": sdk,
 }
+EXTRA = {"sdk": 1}
+"""Calls that only one surface can try."""
 
 
 def digest(folder: Path) -> str:
@@ -189,19 +268,21 @@ async def attempt(folder: Path, guard: str, surface: str, every: int = 1) -> lis
         place.mkdir(parents=True)
     (cwd / "kept.txt").write_text("kept\n")
     (cwd / "here").symlink_to(".")
+    (home / "tools").mkdir()
+    (home / "tools" / "maker.py").write_text(OWN_TOOL.format(folder=f"{cwd}/"))
     tried = calls(every)
-    script = [*({"tools": [call]} for call in tried), "done", *["done"] * 12]
+    script = [*({"tools": [call]} for call in tried), *["done"] * 12]
     choices = {"permissions": ALLOW_ALL, **GUARDS[guard](home, cwd)}
     before = digest(cwd)
     places: dict[str, Any] = {"cwd": str(cwd), "home": str(home)}
-    played = await SURFACES[surface](script, places, choices)
+    ends = await SURFACES[surface](script, places, choices)
     wrong = [] if digest(cwd) == before else [f"{guard} on {surface}: the folder changed"]
-    ends = played.of("tool.execution_complete")
-    if len(ends) != len(tried):
-        wrong.append(f"{guard} on {surface}: {len(ends)} of {len(tried)} calls were answered")
-    for call, end in zip(tried, ends, strict=False):
-        if end.success or not end.error["message"]:
-            wrong.append(f"{guard} on {surface}: {call['arguments']} was not refused")
+    count = len(tried) + EXTRA.get(surface, 0)
+    if len(ends) != count:
+        wrong.append(f"{guard} on {surface}: {len(ends)} of {count} calls were answered")
+    for number, (success, message) in enumerate(ends):
+        if success or not message:
+            wrong.append(f"{guard} on {surface}: call {number} was not refused: {message}")
     return wrong
 
 
@@ -217,7 +298,7 @@ async def main() -> int:
         folder = Path(tempfile.mkdtemp(prefix="trimtab-bypass-"))
         wrong += await attempt(folder, guard, surface)
     print("\n".join(wrong[:20]))
-    count = len(pairs()) * len(calls(1))
+    count = sum(len(calls(1)) + EXTRA.get(surface, 0) for _, surface in pairs())
     print(f"{len(wrong)} effects of {count} attempts")
     return 1 if wrong else 0
 

@@ -59,8 +59,19 @@ def families(rng: random.Random) -> dict[str, list[dict[str, Any]]]:
         "calls what is not there": [{"tools": [{"name": "nope", "arguments": {}}] * 3}],
         "counts nothing": [{"tools": [glob("x")]}, {"text": "hm"}],
         "too large for ever": [{"error": {"status": 413}}, {"tools": [glob("x")], "usage": usage}],
+        "always spawns": [{"tools": [spawn("general-purpose")], "usage": usage}],
+        "spawns many": [{"tools": [spawn("explore")] * 3, "usage": usage}],
+        "spawns and works": [
+            {"tools": [spawn("task"), glob("*")], "usage": usage},
+            {"text": "done", "usage": usage},
+        ],
         "grows": [{"tools": [{"name": "bash", "arguments": SEQ}], "usage": usage}],
     }
+
+
+def spawn(agent: str) -> dict[str, Any]:
+    arguments = {"description": "more of it", "prompt": "go on", "agent_type": agent}
+    return {"name": "task", "arguments": arguments}
 
 
 SEQ = {"command": "seq 1 2000", "description": "count"}

@@ -1,4 +1,4 @@
-"""Reads and writes a path while somebody swaps a folder on the way for a link to outside."""
+"""Reads, writes, moves and removes while somebody swaps a folder on the way for a link to outside."""
 
 import asyncio
 import ctypes
@@ -40,25 +40,30 @@ async def race(folder: Path, rounds: int) -> tuple[int, int]:
     root, outside = folder / "work", folder / "outside"
     (root / "place").mkdir(parents=True)
     outside.mkdir()
-    (outside / "file").write_text("outside")
-    (root / "place" / "file").write_text("inside")
+    for name in ("file", "victim"):
+        (outside / name).write_text("outside")
+        (root / "place" / name).write_text("inside")
     workspace = LocalWorkspace(root=str(root), files=str(folder / "files"))
-    path = str(root / "place" / "file")
+    path, victim = str(root / "place" / "file"), str(root / "place" / "victim")
     escapes = done = 0
     with swapping(root / "place", outside):
         for number in range(rounds * 50):
             if number >= rounds and done:  # the swapping thread may have been asleep all along
                 break
-            pinned = workspace.pinned({path: path, f"{path}-{number}": f"{path}-{number}"})
+            new, moved = f"{path}-{number}", f"{path}-{number}-moved"
+            pinned = workspace.pinned({name: name for name in (path, victim, new, moved)})
             try:
                 escapes += pinned.load(path).data == b"outside"
                 done += 1
                 await pinned.write(path, b"inside")
-                await pinned.write(f"{path}-{number}", b"new", new=True)
+                await pinned.remove(victim)
+                await pinned.write(victim, b"inside")
+                await pinned.write(new, b"new", new=True)
+                await pinned.move(new, moved)
             except OSError:
                 continue
     escapes += (outside / "file").read_text() != "outside"
-    escapes += len(os.listdir(outside)) - 1
+    escapes += sorted(os.listdir(outside)) != ["file", "victim"]
     await workspace.aclose()
     return escapes, done
 

@@ -21,6 +21,8 @@ from trimtab.session.log import EventLog
 from trimtab.session.session import Projections, Session
 from trimtab.workspace.local import LocalWorkspace
 
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+"""A file system without a disk, where there is one: a case is thousands of small file operations."""
 FOLDERS = ("", "src", "src/deep", "docs")
 NAMES = ("a.txt", "b.txt", "c.bin", "d.txt")
 
@@ -258,7 +260,7 @@ def check_undone(case: Case, first: dict[str, Seen], before: dict[str, Seen], pl
 
 async def check(seed: int) -> None:
     """One case: work, undo of everything, redo, undo again."""
-    base = tempfile.mkdtemp(prefix="trimtab-undo-")
+    base = tempfile.mkdtemp(prefix="trimtab-undo-", dir=MEMORY)
     case = Case(seed, base)
     try:
         first = look(case.root)

@@ -31,13 +31,16 @@ Location = Literal["user", "repository", "working-directory", "directory"]
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """Something about a file that a person should know. Lines count from 1; 0 is the whole file.
 
-    A `note` says that something has no effect here; everything else loads.
+    A `note` says that something has no effect here; everything else loads. `field` is what it is
+    about, and `entry` whose field, in a file that has several entries.
     """
 
     message: str
     file: str = ""
     line: int = 0
     note: bool = False
+    field: str = ""
+    entry: str = ""
 
     @property
     def sentence(self) -> str:
@@ -50,7 +53,8 @@ class Customization(msgspec.Struct, frozen=True, kw_only=True):
 
     `scope` says when it applies (`always`, a glob, `on demand`). `overridden_by` names the file or
     place that wins and `why` the rule by which it does. `prompt` is what it adds to the prompt of
-    a session; its tokens are counted by whoever shows the entry.
+    a session; its tokens are counted by whoever shows the entry. `fields` says of every field its
+    file has whether it is used, or why not.
     """
 
     name: str
@@ -66,6 +70,7 @@ class Customization(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
     prompt: str = ""
     problems: tuple[Problem, ...] = ()
+    fields: Mapping[str, str] = {}
 
 
 class Instruction(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +87,8 @@ class Instruction(msgspec.Struct, frozen=True, kw_only=True):
     globs: tuple[str, ...] = ()
     description: str = ""
     imports: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    """The names of the fields in its file."""
 
 
 class Skill(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,6 +109,7 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
     is_command: bool = False
     plugin: str = ""
     enabled: bool = True
+    fields: tuple[str, ...] = ()
 
 
 class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,6 +127,7 @@ class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True):
     display_name: str = ""
     description: str = ""
     tools: tuple[str, ...] | None = None
+    denied_tools: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     model_policy: Literal["preferred", "required"] = "preferred"
     effort: str | None = None
@@ -128,8 +137,11 @@ class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True):
     model_invocable: bool = True
     user_invocable: bool = True
     include_instructions: bool = False
+    read_only: bool = False
+    """Whether it is kept from changing anything, whatever its tools could."""
     origin: str = "project"
     plugin: str = ""
+    fields: tuple[str, ...] = ()
 
 
 class McpServer(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,6 +158,7 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
     url: str = ""
     headers: Mapping[str, str] = {}
     tools: tuple[str, ...] = ("*",)
+    excluded_tools: tuple[str, ...] = ()
     timeout: int | None = None
     """In milliseconds."""
     filter_mapping: str | Mapping[str, str] | None = None
@@ -153,6 +166,18 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
     enabled: bool = True
     extra: Mapping[str, Any] = {}
     """Fields for features that connect later: OAuth, deferred tools."""
+    fields: tuple[str, ...] = ()
+
+
+class Shadowed(msgspec.Struct, frozen=True):
+    """Something that is not used because another takes its place, or by a rule without one."""
+
+    name: str
+    path: str
+    source: Source
+    by: str
+    why: str
+    fields: tuple[str, ...] = ()
 
 
 class FoundInstructions(msgspec.Struct, frozen=True):
@@ -160,21 +185,12 @@ class FoundInstructions(msgspec.Struct, frozen=True):
 
     instructions: tuple[Instruction, ...] = ()
     problems: tuple[Problem, ...] = ()
+    left_out: tuple[Shadowed, ...] = ()
 
     @property
     def always(self) -> tuple[Instruction, ...]:
         """Those that apply whatever is worked on."""
         return tuple(one for one in self.instructions if not one.globs)
-
-
-class Shadowed(msgspec.Struct, frozen=True):
-    """Something that is not used because another has its name, and the rule that decides."""
-
-    name: str
-    path: str
-    source: Source
-    by: str
-    why: str
 
 
 class FoundSkills(msgspec.Struct, frozen=True):

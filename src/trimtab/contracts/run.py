@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
+from trimtab.contracts.agents import Assignment
 from trimtab.contracts.events.envelope import Event, EventData
 from trimtab.contracts.messages import Message, ToolCall
 from trimtab.contracts.processor import Processor, Stop
@@ -172,6 +173,8 @@ class Run(msgspec.Struct, kw_only=True):
     tool_context: Callable[[str], ToolContext]
     read_arguments: Callable[[ToolSpec, str], dict[str, Any] | ToolResult]
     """Parses and checks what a model wrote; a result tells the model what is wrong with it."""
+    translate: Callable[[ToolCall, Mapping[str, Tool]], ToolCall] = lambda call, _: call
+    """A call in our words, where a model knows a tool by another name."""
     mode: Mode = "interactive"
     interaction_id: str = ""
     turn: int = 0
@@ -198,5 +201,11 @@ class Run(msgspec.Struct, kw_only=True):
     """The last prompt whose service counts what it keeps of prompts."""
     notices: list[str] = msgspec.field(default_factory=list)
     """What is to be put before the words of the next prompt."""
+    delegate: Callable[[str, Assignment], Awaitable[ToolResult]] | None = None
+    """Has another agent do something, on behalf of a tool call."""
+    depth: int = 0
+    """How many agents up the main one is."""
+    children: "dict[str, Run]" = msgspec.field(default_factory=dict)
+    """The agents that work for this one now, by id."""
     before_idle: Callable[[Stop], Awaitable[None]] | None = None
     """Called when nothing is left to answer, before the session is said to be idle."""

@@ -5,6 +5,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from trimtab.contracts.agents import Assignment
 from trimtab.contracts.messages import Image
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.workspace import Workspace
@@ -51,6 +52,8 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     images: tuple[Image, ...] = ()
     changes: tuple[FileChange, ...] = ()
     telemetry: dict[str, Any] = {}
+    sandboxed: bool | None = None
+    """Whether a command of it ran in the sandbox; None where there is none."""
 
 
 class ToolContext(Protocol):
@@ -92,6 +95,10 @@ class ToolContext(Protocol):
 
     def progress(self, text: str) -> None:
         """Show output while the call runs."""
+        ...
+
+    async def delegate(self, assignment: Assignment) -> "ToolResult":
+        """Have another agent do something, and give its answer."""
         ...
 
 

@@ -9,11 +9,13 @@ import msgspec
 from trimtab.contracts.customization import AgentDefinition, FoundAgents, Problem, Shadowed
 from trimtab.customize.fields import Fields
 from trimtab.customize.folders import AgentFolder
-from trimtab.customize.front_matter import YamlProblem, read_yaml, split_document
+from trimtab.customize.front_matter import Document, YamlProblem, read_yaml, split_document
 from trimtab.customize.reading import Listing, identify, read_text
 
 BUILTIN = os.path.join(os.path.dirname(__file__), "builtin")
 EVERY_TOOL = "*"
+GENERAL = "general-purpose"
+"""The built-in agent that is told everything the main one is."""
 TOOL_NAMES: Mapping[str, tuple[str, ...]] = {
     "read": ("view",),
     "notebookread": ("view",),
@@ -37,10 +39,34 @@ TOOL_NAMES: Mapping[str, tuple[str, ...]] = {
     "websearch": ("web_search",),
     "todo": ("sql",),
     "todowrite": ("sql",),
+    "read_file": ("view",),
+    "read_many_files": ("view",),
+    "list_directory": ("view",),
+    "write_file": ("create", "edit"),
+    "replace": ("edit",),
+    "grep_search": ("grep",),
+    "search_file_content": ("grep",),
+    "run_shell_command": ("bash", "read_bash", "write_bash", "stop_bash", "list_bash"),
+    "google_web_search": ("web_search",),
+    "write_todos": ("sql",),
+    "activate_skill": ("skill",),
     "askuserquestion": ("ask_user",),
 }
 """What other agents call tools, in lower case, and what they are called here."""
-_MODEL_ALIASES = frozenset(("sonnet", "opus", "haiku", "fable", "default", "opusplan"))
+READING_TOOLS = ("view", "grep", "rg", "glob", "web_fetch", "web_search", "report_intent")
+MODEL_ALIASES: Mapping[str, str] = {
+    "sonnet": "sonnet",
+    "opus": "opus",
+    "haiku": "haiku",
+    "fable": "fable",
+    "opusplan": "opus",
+    "sonnet[1m]": "sonnet",
+    "opus[1m]": "opus",
+}
+"""Claude's names for the newest model of a family."""
+_SESSIONS_MODEL = ("inherit", "default")
+_DISPLAY = ("displayName", "display-name", "display_name", "title")
+_EFFORT = ("reasoningEffort", "reasoning-effort", "effort", "model_reasoning_effort")
 _NO_EFFECT = {
     "color": "agents have no colours here",
     "background": "whoever starts an agent says whether it runs in the background",
@@ -55,6 +81,22 @@ _NO_EFFECT = {
     "argument-hint": "an agent takes no arguments",
     "target": "agents are used wherever they are found",
     "metadata": "it is for people who share the agent",
+    "license": "it is for people who share the agent",
+    "version": "it is for people who share the agent",
+    "disabled": "remove the file, or leave the agent unused",
+    "omitClaudeMd": "use include-custom-instructions",
+    "agents": "which agents it may start is not limited by the file",
+    "mode": "the mode is chosen with --mode",
+    "approval_policy": "permissions are the person's choice, not the file's",
+    "is_background": "whoever starts an agent says whether it runs in the background",
+    "nickname_candidates": "an agent goes by its own name",
+    "kind": "agents run on this machine",
+    "agent_card_url": "agents run on this machine",
+    "agent_card_json": "agents run on this machine",
+    "auth": "agents run on this machine",
+    "temperature": "the model's own is used",
+    "max_turns": "limits are set with --max-turns",
+    "timeout_mins": "limits are set with --deadline",
 }
 
 
@@ -107,14 +149,33 @@ def read_agent(path: str, folder: AgentFolder, problems: list[Problem]) -> Agent
         if not wrong:
             problems.append(Problem(message="the file is empty: it holds no agent", file=path))
         return None
-    document = split_document(text, path)
+    document = _split(text, path)
     if document.problems:
         problems += document.problems
         return None  # without its fields it would have every tool
     fields = Fields(document.fields, path, document.head)
+    if document.fields.get("kind") == "remote":
+        fields.note("it is left out: agents run on this machine", "kind")
+        problems += fields.problems
+        return None
     agent = _build(fields, path, folder, document.body.strip())
     problems += fields.finish()
     return agent
+
+
+def _split(text: str, path: str) -> Document:
+    """Fields and prompt of a file. Codex's agents are TOML, the prompt being one of the fields."""
+    if not path.endswith(".toml"):
+        return split_document(text, path)
+    from trimtab.config.jsonc import JsonProblem
+    from trimtab.customize.parsing import parse_config
+
+    try:
+        values = parse_config(path, text)
+    except JsonProblem as error:
+        problem = Problem(message=str(error), file=path, line=error.line)
+        return Document(fields={}, body="", problems=(problem,))
+    return Document(fields=values, body=str(values.get("developer_instructions", "")), head=text)
 
 
 def read_given(values: Mapping[str, Any]) -> AgentDefinition:
@@ -145,7 +206,8 @@ def map_tools(tools: Sequence[str] | None) -> tuple[str, ...] | None:
     mapped: list[str] = []
     for tool in tools:
         name = tool.partition("(")[0].strip()  # Claude limits a tool to some arguments this way
-        mapped += TOOL_NAMES.get(name.lower(), (name,))
+        group = name.lower().partition("/")[0]  # editors put tools into groups: search/codebase
+        mapped += TOOL_NAMES.get(name.lower()) or TOOL_NAMES.get(group) or (name,)
     return tuple(dict.fromkeys(mapped))
 
 
@@ -161,7 +223,7 @@ def _enter(
         return
     same_folder = os.path.dirname(agent.path) == os.path.dirname(winner.path)
     why = "NAME.agent.md wins over NAME.md" if same_folder else "the folder looked at first wins"
-    shadowed.append(Shadowed(agent.name, agent.path, agent.source, winner.path, why))
+    shadowed.append(Shadowed(agent.name, agent.path, agent.source, winner.path, why, agent.fields))
 
 
 def _files(folder: str, problems: list[Problem]) -> list[str]:
@@ -171,7 +233,7 @@ def _files(folder: str, problems: list[Problem]) -> list[str]:
     listing = Listing(folder)
     if listing.problem:
         problems.append(listing.problem)
-    names = [name for name in listing.names if name.endswith(".md") and name != "README.md"]
+    names = [n for n in listing.names if n.endswith((".md", ".toml")) and n != "README.md"]
     names.sort(key=lambda name: not name.endswith(".agent.md"))
     paths = [os.path.join(folder, name) for name in names]
     return [path for path in paths if not os.path.isdir(path)]
@@ -179,37 +241,49 @@ def _files(folder: str, problems: list[Problem]) -> list[str]:
 
 def _build(fields: Fields, path: str, folder: AgentFolder, prompt: str) -> AgentDefinition:
     base = os.path.basename(path)
-    for suffix in (".agent.md", ".agent.yaml", ".md"):
+    for suffix in (".agent.md", ".agent.yaml", ".md", ".toml"):
         base = base.removesuffix(suffix)
     fields.ignore(_NO_EFFECT)
+    fields.text("developer_instructions")
     name = fields.text("name")
     tools = fields.names("tools")
-    denied = fields.names("disallowedTools")
-    if denied:
-        fields.note("disallowedTools has no effect: use --excluded-tools", "disallowedTools")
     return AgentDefinition(
         name=base,
         path=path,
         source=folder.source,
         prompt=prompt,
         alias=name,
-        display_name=fields.text("displayName", "display-name", "title") or name or base,
+        display_name=fields.text(*_DISPLAY) or name or base,
         description=fields.text("description"),
-        tools=map_tools(tools),
+        tools=_limit(fields, map_tools(tools)),
+        denied_tools=map_tools(fields.names("disallowedTools")) or (),
         models=_models(fields),
         model_policy=_policy(fields),
-        effort=fields.text("reasoningEffort", "reasoning-effort", "effort") or None,
+        effort=fields.text(*_EFFORT) or None,
         mcp_servers=_servers(fields),
         skills=fields.names("skills") or (),
         hooks=fields.object("hooks"),
         model_invocable=_model_may_call(fields),
         user_invocable=fields.flag("userInvocable", "user-invocable", default=True),
+        read_only=folder.source == "builtin" and fields.flag("readOnly", default=False),
         include_instructions=fields.flag(
             "include-custom-instructions", "includeCustomInstructions", default=False
         ),
         origin=folder.origin,
         plugin=folder.plugin,
+        fields=fields.given,
     )
+
+
+def _limit(fields: Fields, tools: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Cursor and Codex have agents that only read; here such an agent has only such tools."""
+    only_reads = fields.flag("readonly", default=False)
+    sandbox = fields.text("sandbox_mode")
+    if sandbox and sandbox != "read-only":
+        fields.note("sandbox_mode has no effect: it is the person's choice", "sandbox_mode")
+    if not only_reads and sandbox != "read-only":
+        return tools
+    return READING_TOOLS if tools is None else tuple(t for t in tools if t in READING_TOOLS)
 
 
 def _model_may_call(fields: Fields) -> bool:
@@ -221,9 +295,12 @@ def _model_may_call(fields: Fields) -> bool:
 def _models(fields: Fields) -> tuple[str, ...]:
     models = []
     for model in fields.names("model", "models") or ():
-        if model in _MODEL_ALIASES:
-            fields.note(f"the model {model!r} is no model's id, so the session's is used", "model")
-        elif model != "inherit":
+        if model in MODEL_ALIASES:
+            meant = f"the newest Claude {MODEL_ALIASES[model].title()} that can be reached"
+            fields.note(f"the model {model} is {meant}, else the session's is used", "model")
+        if model == "fast":
+            fields.note("the model fast is no model's id, so the session's is used", "model")
+        elif model not in _SESSIONS_MODEL:
             models.append(model)
     return tuple(models)
 
@@ -236,5 +313,10 @@ def _policy(fields: Fields) -> Literal["preferred", "required"]:
 
 
 def _servers(fields: Fields) -> Mapping[str, Any]:
-    """Inline servers by name. Claude also names servers that are set up elsewhere, in a list."""
-    return fields.object("mcp-servers", "mcpServers", "mcp_servers")
+    """Inline servers by name. In Claude's list those that are set up elsewhere are only named."""
+    names = ("mcp-servers", "mcpServers", "mcp_servers")
+    listed = fields.items(*names)
+    if listed is None:
+        return fields.object(*names)
+    inline = [one for one in listed if isinstance(one, dict)]
+    return {str(name): server for one in inline for name, server in one.items()}

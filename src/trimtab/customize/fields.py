@@ -18,6 +18,11 @@ class Fields:
         self._asked: set[str] = set()
         self.problems: list[Problem] = []
 
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The names of all fields."""
+        return tuple(self._values)
+
     def text(self, *names: str) -> str:
         value = self._take(names)
         if value is None or isinstance(value, str):
@@ -50,6 +55,11 @@ class Fields:
             return tuple(value)
         self._wrong(names[0], "a list of names")
         return None
+
+    def items(self, *names: str) -> list[Any] | None:
+        """A list of anything; None if it is something else."""
+        value = self._take(names)
+        return value if isinstance(value, list) else None
 
     def object(self, *names: str) -> Mapping[str, Any]:
         value = self._take(names)
@@ -89,4 +99,5 @@ class Fields:
         if name:
             lines = self._head.split("\n")
             line = next((n for n, text in enumerate(lines, 2) if text.startswith(name + ":")), 0)
-        self.problems.append(Problem(message=message, file=self._path, line=line, note=True))
+        problem = Problem(message=message, file=self._path, line=line, note=True, field=name)
+        self.problems.append(problem)

@@ -35,22 +35,51 @@ PROJECT_SKILLS: tuple[tuple[str, Source], ...] = (
     (".github/skills", "repository"),
     (".agents/skills", "repository"),
     (".claude/skills", "claude"),
+    (".codex/skills", "codex"),
+    (".gemini/skills", "gemini"),
+    (".cursor/skills", "cursor"),
 )
 PROJECT_AGENTS: tuple[tuple[str, Source], ...] = (
     (".github/agents", "repository"),
     (".claude/agents", "claude"),
+    (".codex/agents", "codex"),
+    (".gemini/agents", "gemini"),
+    (".cursor/agents", "cursor"),
 )
+COMMANDS: tuple[tuple[str, str, Source], ...] = (
+    (".claude/commands", ".md", "claude"),
+    (".codex/prompts", ".md", "codex"),
+    (".gemini/commands", ".toml", "gemini"),
+    (".cursor/commands", ".md", "cursor"),
+)
+"""Folders of commands, and how their files end."""
+NAMING_SETTINGS = (".gemini/settings.json", ".codex/config.toml")
+"""Settings that may name more instruction files."""
+USER_SERVERS = (".codex/config.toml", ".gemini/settings.json", ".cursor/mcp.json", ".claude.json")
+PROJECT_SERVERS = (
+    ".codex/config.toml",
+    ".gemini/settings.json",
+    ".cursor/mcp.json",
+    ".mcp.json",
+    ".github/mcp.json",
+    ".vscode/mcp.json",
+)
+"""Files that may name MCP servers."""
 INSTRUCTIONS_VARIABLE = "COPILOT_CUSTOM_INSTRUCTIONS_DIRS"
 SKILLS_VARIABLE = "COPILOT_SKILLS_DIRS"
 
 
 class SkillFolder(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder of skills or commands. `origin` is where it stands, in Copilot's words."""
+    """A folder of skills or commands. `origin` is where it stands, in Copilot's words.
+
+    The files of commands end in `suffix`.
+    """
 
     path: str
     source: Source
     origin: str
     commands: bool = False
+    suffix: str = ".md"
     plugin: str = ""
 
 
@@ -78,11 +107,22 @@ def instruction_places(places: Places) -> list[str]:
         os.path.join(config, "instructions"),
         os.path.join(places.user, ".claude", "rules"),
         *(os.path.join(places.user, name) for name, _ in USER_INSTRUCTIONS),
+        *(os.path.join(places.user, name) for name in NAMING_SETTINGS),
+        *(os.path.join(places.root, name) for name in NAMING_SETTINGS),
     ]
     for folder in places.chain:
         candidates += [os.path.join(folder, name) for name, _ in INSTRUCTION_FILES]
         candidates += [os.path.join(folder, name) for name, _, _ in RULES]
     return candidates
+
+
+def server_paths(places: Places) -> list[str]:
+    """The files that may name MCP servers, there or not."""
+    paths = [os.path.join(places.home.config, "mcp-config.json")]
+    paths += [os.path.join(places.user, name) for name in USER_SERVERS]
+    for folder in dict.fromkeys((places.root, places.cwd)) if places.trusted else ():
+        paths += [os.path.join(folder, name) for name in PROJECT_SERVERS]
+    return paths
 
 
 def skill_folders(places: Places) -> list[SkillFolder]:
@@ -99,6 +139,9 @@ def skill_folders(places: Places) -> list[SkillFolder]:
         (places.home.config, "skills", "user", "personal-copilot"),
         (places.user, ".agents/skills", "user", "personal-agents"),
         (places.user, ".claude/skills", "claude", "custom"),
+        (places.user, ".codex/skills", "codex", "custom"),
+        (places.user, ".gemini/skills", "gemini", "custom"),
+        (places.user, ".cursor/skills", "cursor", "custom"),
     )
     folders += [
         SkillFolder(path=os.path.join(base, name), source=source, origin=origin)
@@ -120,16 +163,18 @@ def named_folders(
 
 
 def command_folders(places: Places) -> list[SkillFolder]:
-    """Commands exist in Claude's folders only."""
+    """Where commands are looked for; what is found first wins."""
     project = dict.fromkeys((places.cwd, places.root)) if places.trusted else {}
     return [
         SkillFolder(
-            path=os.path.join(folder, ".claude", "commands"),
-            source="claude",
+            path=os.path.join(folder, name),
+            source=source,
             origin="project" if folder in project else "custom",
             commands=True,
+            suffix=suffix,
         )
         for folder in dict.fromkeys((*project, places.user))
+        for name, suffix, source in COMMANDS
     ]
 
 
@@ -147,6 +192,9 @@ def agent_folders(places: Places) -> list[AgentFolder]:
         (places.home.config, "agents", "user"),
         (places.user, ".github/agents", "user"),
         (places.user, ".claude/agents", "claude"),
+        (places.user, ".codex/agents", "codex"),
+        (places.user, ".gemini/agents", "gemini"),
+        (places.user, ".cursor/agents", "cursor"),
     )
     return [
         *folders,

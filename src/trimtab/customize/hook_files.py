@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 
-from trimtab.config.jsonc import blank_out
 from trimtab.config.paths import Home
 from trimtab.contracts.customization import AgentDefinition, Problem
 from trimtab.contracts.hooks import EVENTS, GUARDS, FoundHooks, HookEntry, Origin
+from trimtab.customize import hook_fields
+from trimtab.customize.lined import LinedObject, parse_lined
 from trimtab.customize.plugins import MANIFESTS
 from trimtab.customize.reading import Listing, Walk, read_text
 from trimtab.customize.refusals import refusal
@@ -22,6 +23,7 @@ REPOSITORY_SETTINGS = (
     ".claude/settings.json",
     ".claude/settings.local.json",
 )
+CLAUDE_SETTINGS = ".claude/settings.json"
 PLUGIN_FILES = ("hooks.json", "hooks/hooks.json")
 _NAMES = {
     **{name: name for name in EVENTS},
@@ -29,21 +31,8 @@ _NAMES = {
     "Stop": "agentStop",
     "UserPromptSubmit": "userPromptSubmitted",
 }
-_FIELDS = frozenset(
-    (
-        *("type", "matcher", "hooks", "description", "comment", "statusMessage"),
-        *("command", "bash", "powershell", "exec", "args", "cwd", "env", "timeoutSec", "timeout"),
-        *("url", "headers", "allowedEnvVars", "prompt"),
-    )
-)
 MILLISECONDS = 1000
 """From here on a `timeout` must be meant in milliseconds: no hook may take that many seconds."""
-
-
-class _Object(dict[str, Any]):
-    """An object of a file, and the line it begins on."""
-
-    line = 0
 
 
 class _Source(msgspec.Struct, frozen=True):
@@ -60,8 +49,10 @@ def find_hooks(
     *,
     plugins: Sequence[str] = (),
     policy: str = POLICY,
+    user: str = "",
 ) -> FoundHooks:
-    """All hooks in the order in which they run. Give `repository` only if it is trusted.
+    """All hooks in the order in which they run. Give `repository` only if it is trusted; `user` is
+    the person's home directory, where Claude's settings are.
 
     `disableAllHooks` in the person's settings turns off all but the policy's; in the repository's
     it turns off the repository's own: no repository can switch off what guards the person.
@@ -73,6 +64,8 @@ def find_hooks(
     for file in Walk(os.path.join(home.config, "hooks"), ".json").files:
         reader.read(file, _Source("user"))
     reader.read(home.settings, _Source("user"), is_settings=True)
+    if user:
+        reader.read(os.path.join(user, CLAUDE_SETTINGS), _Source("user"), is_settings=True)
     if repository is not None:
         _find_in_repository(reader, repository)
     for plugin in plugins:
@@ -136,7 +129,7 @@ def _as_objects(value: Any) -> Any:
     if isinstance(value, list):
         return [_as_objects(one) for one in value]
     if isinstance(value, dict):
-        return _Object({str(key): _as_objects(one) for key, one in value.items()})
+        return LinedObject({str(key): _as_objects(one) for key, one in value.items()})
     return value
 
 
@@ -180,10 +173,13 @@ class _Reader:
     def __init__(self) -> None:
         self.entries: list[HookEntry] = []
         self.problems: list[Problem] = []
-        self._loaded: dict[str, _Object | None] = {}
+        self.fields: dict[tuple[str, int], tuple[str, ...]] = {}
+        self._loaded: dict[str, LinedObject | None] = {}
 
     def found(self) -> FoundHooks:
-        return FoundHooks(entries=tuple(self.entries), problems=tuple(self.problems))
+        return FoundHooks(
+            entries=tuple(self.entries), problems=tuple(self.problems), fields=self.fields
+        )
 
     def is_disabled(self, settings: str) -> bool:
         content = self.load(settings)
@@ -206,25 +202,25 @@ class _Reader:
         hooks = content.get("hooks")
         if hooks is None and is_settings:
             return
-        if not isinstance(hooks, _Object):
+        if not isinstance(hooks, LinedObject):
             self._note("there is no object hooks in it", file, content.line)
             return
         for event, items in hooks.items():
             self.read_event(event, items, file, source, hooks.line)
 
-    def load(self, file: str) -> _Object | None:
+    def load(self, file: str) -> LinedObject | None:
         """The object in a file, None if there is no file or nothing usable in it."""
         if file not in self._loaded:
             self._loaded[file] = self._load(file) if os.path.lexists(file) else None
         return self._loaded[file]
 
-    def _load(self, file: str) -> _Object | None:
+    def _load(self, file: str) -> LinedObject | None:
         text, problems = read_text(file)
         self.problems.extend(problems)
         if not text.strip():
             return None
         try:
-            content = _parse(text)
+            content = parse_lined(text)
         except ValueError as error:
             line = getattr(error, "lineno", 1)
             self._note(f"it is not JSON ({getattr(error, 'msg', error)})", file, line)
@@ -232,7 +228,7 @@ class _Reader:
         except RecursionError:
             self._note("it is nested too deeply", file, 1)
             return None
-        if isinstance(content, _Object):
+        if isinstance(content, LinedObject):
             return content
         self._note("it is no JSON object", file, 1)
         return None
@@ -243,9 +239,9 @@ class _Reader:
             self._note(f"there is no hook event {name}; it is left out", file, line)
             return
         for item in items if isinstance(items, list) else [items]:
-            group = item.get("hooks") if isinstance(item, _Object) else None
+            group = item.get("hooks") if isinstance(item, LinedObject) else None
             for one in group if isinstance(group, list) else [item]:
-                if isinstance(one, _Object):
+                if isinstance(one, LinedObject):
                     fields = one if one is item else _within(one, item)
                     entry = _Entry(self, fields, file, event).build(source, name[:1].isupper())
                     self.entries += [entry] if entry else []
@@ -256,9 +252,9 @@ class _Reader:
         self.problems.append(Problem(message=message, file=file, line=line))
 
 
-def _within(inner: _Object, group: _Object) -> _Object:
+def _within(inner: LinedObject, group: LinedObject) -> LinedObject:
     """An entry of a group has the group's matcher."""
-    fields = _Object({"matcher": group.get("matcher"), **inner})
+    fields = LinedObject({"matcher": group.get("matcher"), **inner})
     fields.line = inner.line
     return fields
 
@@ -266,16 +262,14 @@ def _within(inner: _Object, group: _Object) -> _Object:
 class _Entry:
     """One entry being read."""
 
-    def __init__(self, reader: _Reader, fields: _Object, file: str, event: str) -> None:
+    def __init__(self, reader: _Reader, fields: LinedObject, file: str, event: str) -> None:
         self._reader = reader
         self._fields = fields
         self._file = file
         self._event = event
 
     def build(self, source: _Source, claude: bool) -> HookEntry | None:
-        for name in self._fields:
-            if name not in _FIELDS:
-                self._note(f"the field {name} is not known and has no effect")
+        self._note_fields()
         kind = self._text("type") or self._guess()
         if problem := self._find_problem(kind):
             guards = self._event in GUARDS
@@ -300,6 +294,15 @@ class _Entry:
             plugin=source.plugin,
             **self._program(),
         )
+
+    def _note_fields(self) -> None:
+        self._reader.fields[self._file, self._fields.line] = tuple(
+            name for name, value in self._fields.items() if value is not None
+        )
+        for name in self._fields:
+            if name not in hook_fields.KNOWN:
+                why = hook_fields.NO_EFFECT.get(name, "it is not known")
+                self._note(f"{name} has no effect: {why}", name)
 
     def _guess(self) -> str:
         kinds = {"url": "http", "prompt": "prompt"}
@@ -372,26 +375,12 @@ class _Entry:
         self._note(f"{name} must be an object of texts")
         return {}
 
-    def _note(self, message: str) -> None:
-        problem = Problem(message=message, file=self._file, line=self._fields.line)
+    def _note(self, message: str, field: str = "") -> None:
+        line = self._fields.line
+        entry = f"line {line}" if line else ""
+        note = field in hook_fields.NO_EFFECT
+        problem = Problem(
+            message=message, file=self._file, line=line, field=field, entry=entry, note=note
+        )
         if problem not in self._reader.problems:
             self._reader.problems.append(problem)
-
-
-def _parse(text: str) -> Any:
-    """A value whose objects know their lines. Raises `ValueError`."""
-    from json.decoder import JSONDecoder, JSONObject  # type: ignore[attr-defined]
-    from json.scanner import py_make_scanner  # type: ignore[attr-defined]
-
-    text = blank_out(text)
-
-    def parse_object(place: tuple[str, int], *rest: Any) -> tuple[_Object, int]:
-        found, end = JSONObject(place, *rest)
-        lined = _Object(found)
-        lined.line = text.count("\n", 0, place[1]) + 1
-        return lined, end
-
-    decoder = JSONDecoder()
-    decoder.parse_object = parse_object  # type: ignore[attr-defined]
-    decoder.scan_once = py_make_scanner(decoder)  # type: ignore[attr-defined]
-    return decoder.decode(text)

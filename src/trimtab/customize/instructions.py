@@ -12,11 +12,13 @@ from trimtab.contracts.customization import (
     Instruction,
     Location,
     Problem,
+    Shadowed,
     Source,
 )
 from trimtab.customize.folders import (
     INSTRUCTION_FILES,
     INSTRUCTIONS_VARIABLE,
+    NAMING_SETTINGS,
     RULES,
     USER_INSTRUCTIONS,
 )
@@ -42,6 +44,7 @@ def find_instructions(
     `children` also looks two levels below the working directory; `extra` names more folders.
     """
     search = _Search(places)
+    search.read_names()
     search.read_user()
     search.read_folder(places.root, "repository")
     search.read_rules(places.root, "repository")
@@ -54,7 +57,9 @@ def find_instructions(
         search.read_children(places.cwd)
     for folder in (*places.directories(INSTRUCTIONS_VARIABLE), *extra):
         search.read_extra(folder)
-    return FoundInstructions(tuple(merge(search.found)), tuple(search.problems))
+    return FoundInstructions(
+        tuple(merge(search.found)), tuple(search.problems), tuple(search.left_out)
+    )
 
 
 class Touched:
@@ -90,6 +95,7 @@ class Touched:
             missing.append(folder)
             folder = os.path.dirname(folder)
         search = _Search(self._places)
+        search.read_names()
         for one in reversed(missing):
             if not IGNORED.intersection(os.path.relpath(one, root).split(os.sep)):
                 search.read_folder(one, "directory")
@@ -146,6 +152,9 @@ class _Search:
         self._places = places
         self.found: list[Instruction] = []
         self.problems: list[Problem] = []
+        self.left_out: list[Shadowed] = []
+        self._always: tuple[str, ...] = ()
+        self._instead: tuple[str, ...] = ()
         root = os.path.realpath(places.root)
         home = tuple(
             os.path.realpath(os.path.join(base, name))
@@ -153,6 +162,17 @@ class _Search:
         )
         self._inside = Boundary((root, *home) if places.trusted else (root,), places.user)
         self._own = Boundary((os.path.realpath(places.user), *home), places.user)
+
+    def read_names(self) -> None:
+        """Settings of other agents may name more files; most people have none."""
+        places = self._places
+        folders = (places.user, places.root) if places.trusted else (places.user,)
+        if any(os.path.exists(os.path.join(a, b)) for a in folders for b in NAMING_SETTINGS):
+            from trimtab.customize.file_names import find_file_names
+
+            names = find_file_names(places)
+            self._always, self._instead = names.always, names.instead
+            self.problems += names.problems
 
     def read_user(self) -> None:
         own = os.path.join(self._places.home.config, "copilot-instructions.md")
@@ -164,6 +184,16 @@ class _Search:
         for name, source in INSTRUCTION_FILES:
             if name != "AGENTS.md" or not self._is_overridden(folder):
                 self._add(os.path.join(folder, name), source, location)
+        for name in self._always:
+            self._add(os.path.join(folder, name), "gemini", location)
+        if self._instead and not self._has_agents_file(folder):
+            paths = (os.path.join(folder, name) for name in self._instead)
+            if (first := next(filter(os.path.isfile, paths), None)) is not None:
+                self._add(first, "codex", location)
+
+    def _has_agents_file(self, folder: str) -> bool:
+        names = ("AGENTS.md", "AGENTS.override.md")
+        return any(os.path.exists(os.path.join(folder, name)) for name in names)
 
     def read_children(self, folder: str) -> None:
         """The folders below one, as far as there is time: the rest is read when it is touched."""
@@ -181,8 +211,9 @@ class _Search:
         if not os.path.exists(os.path.join(folder, "AGENTS.override.md")):
             return False
         if os.path.exists(path):
-            message = "it is left out: AGENTS.override.md takes its place"
-            self.problems.append(Problem(message=message, file=path))
+            winner, why = os.path.join(folder, "AGENTS.override.md"), "it takes the other's place"
+            name = self._places.shorten(path)
+            self.left_out.append(Shadowed(name, path, "repository", winner, why))
         return True
 
     def read_rules(self, folder: str, location: Location) -> None:
@@ -226,6 +257,9 @@ class _Search:
         text, problems = read_text(path)
         self.problems += problems
         body, scope = self._split(text, path, source)
+        if scope.manual:
+            name, why = self._places.shorten(path), "it has neither alwaysApply nor globs"
+            self.left_out.append(Shadowed(name, path, source, "", why, scope.fields))
         if not body or scope.manual:
             return
         imported: tuple[str, ...] = ()
@@ -243,6 +277,7 @@ class _Search:
             globs=scope.globs,
             description=scope.description,
             imports=imported,
+            fields=scope.fields,
         )
         self.found.append(instruction)
 
@@ -266,6 +301,7 @@ class _Scope(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     manual: bool = False
     problems: tuple[Problem, ...] = ()
+    fields: tuple[str, ...] = ()
 
 
 def _read_scope(document: "Document", path: str, source: Source) -> _Scope:
@@ -282,8 +318,6 @@ def _read_scope(document: "Document", path: str, source: Source) -> _Scope:
         always = fields.flag("alwaysApply", default=False)
         manual = not always and not globs
         globs = () if always else globs
-        if manual:
-            fields.note("the rule is left out: it has neither alwaysApply nor globs")
     fields.text("name")
     fields.ignore({"excludeAgent": "there is no other agent here to exclude"})
     return _Scope(
@@ -291,4 +325,5 @@ def _read_scope(document: "Document", path: str, source: Source) -> _Scope:
         description=description,
         manual=manual,
         problems=fields.finish(),
+        fields=fields.given,
     )

@@ -1,7 +1,7 @@
 """Plugins: folders that bring skills, commands, agents, MCP servers and hooks together."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -9,11 +9,14 @@ import msgspec
 from trimtab.config.edit import read_object
 from trimtab.config.jsonc import JsonProblem, read_jsonc
 from trimtab.config.paths import Home
+from trimtab.config.trust import Trust
 from trimtab.contracts.customization import Problem
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.customize.folders import AgentFolder, SkillFolder
-from trimtab.customize.mcp_servers import ServerFile, workspace_file
+from trimtab.customize.mcp_servers import workspace_file
+from trimtab.customize.plugin_content import digest_plugin
 from trimtab.customize.reading import read_text
+from trimtab.customize.server_entry import ServerFile
 
 MANIFESTS = (
     ".plugin/plugin.json",
@@ -21,6 +24,8 @@ MANIFESTS = (
     ".github/plugin/plugin.json",
     ".claude-plugin/plugin.json",
 )
+KIND = "plugins"
+CHANGED = "it is not loaded: it was changed since you trusted it, or was never trusted"
 REGISTRY = "installed_plugins"
 """The field of `config.json` that names installed plugins."""
 _USED = frozenset(
@@ -35,7 +40,7 @@ _NO_EFFECT = {
     "settings": "settings are the person's choice, not a plugin's",
     "userConfig": "set variables in the environment",
 }
-_ABOUT = frozenset(
+ABOUT = frozenset(
     ("author", "homepage", "repository", "license", "keywords", "category", "tags", "$schema")
 )
 
@@ -63,12 +68,14 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     version: str = ""
     enabled: bool = True
+    trusted: bool = True
     by_flag: bool = False
     skills: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     servers: tuple[ServerFile, ...] = ()
     problems: tuple[Problem, ...] = ()
+    fields: tuple[str, ...] = ()
 
     @property
     def skill_folders(self) -> list[SkillFolder]:
@@ -89,15 +96,40 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_plugins(home: Home, folders: Sequence[str] = ()) -> tuple[Plugin, ...]:
-    """Those a flag names, then the installed ones; of one name the first is used."""
+    """Those a flag names, then the installed ones; of one name the first is used.
+
+    An installed one that is not as it was when it was trusted is not trusted.
+    """
     found: dict[str, Plugin] = {}
     for folder in folders:
         plugin = read_plugin(folder)
         found.setdefault(plugin.name, msgspec.structs.replace(plugin, by_flag=True))
     for one in read_registry(home):
         plugin = read_plugin(one.cache_path, one.name)
-        found.setdefault(plugin.name, msgspec.structs.replace(plugin, enabled=one.enabled))
+        plugin = msgspec.structs.replace(plugin, enabled=one.enabled)
+        found.setdefault(plugin.name, _judge(plugin, home) if one.enabled else plugin)
     return tuple(found.values())
+
+
+def _judge(plugin: Plugin, home: Home) -> Plugin:
+    if Trust(home).accepts(home.config, KIND, plugin.name, digest_plugin(plugin.root)):
+        return plugin
+    message = f"{CHANGED}; look at it, then use `trimtab plugins trust {plugin.name}`"
+    problem = Problem(message=message, file=plugin.file)
+    return msgspec.structs.replace(plugin, trusted=False, problems=(*plugin.problems, problem))
+
+
+def trust_plugins(home: Home, plugins: Iterable[Plugin]) -> None:
+    """Remember plugins as they are now."""
+    digests = [(one.name, digest_plugin(one.root)) for one in plugins]
+    Trust(home).accept(home.config, KIND, digests)
+
+
+def trust_first(home: Home, plugins: Iterable[Plugin]) -> None:
+    """Remember the plugins another program installed, if none were ever looked at."""
+    installed = [one for one in plugins if one.enabled and not one.by_flag]
+    if installed and not Trust(home).has_seen(home.config, KIND):
+        trust_plugins(home, installed)
 
 
 def read_registry(home: Home) -> list[Installed]:
@@ -151,9 +183,11 @@ class _Reader:
         given = content.get("name")
         for field in content:
             if field in _NO_EFFECT:
-                self._note(f"{field} has no effect: {_NO_EFFECT[field]}", note=True)
-            elif field not in _USED and field not in _ABOUT:
-                self._note(f"the field {field} is not known and has no effect", note=True)
+                self._note(f"{field} has no effect: {_NO_EFFECT[field]}", note=True, field=field)
+            elif field not in _USED and field not in ABOUT:
+                self._note(
+                    f"the field {field} is not known and has no effect", note=True, field=field
+                )
         return Plugin(
             name=given if isinstance(given, str) and is_plugin_name(given) else name,
             root=self._root,
@@ -165,6 +199,7 @@ class _Reader:
             agents=self._paths(content, "agents"),
             servers=self._servers(content.get("mcpServers")),
             problems=tuple(self.problems),
+            fields=tuple(content),
         )
 
     def _paths(self, content: Mapping[str, Any], field: str) -> tuple[str, ...]:
@@ -206,8 +241,9 @@ class _Reader:
     def _file(self, path: str, content: Any = None) -> ServerFile:
         return ServerFile(path=path, source="plugin", content=content, plugin_root=self._root)
 
-    def _note(self, message: str, *, note: bool = False) -> None:
-        self.problems.append(Problem(message=message, file=self._manifest, note=note))
+    def _note(self, message: str, *, note: bool = False, field: str = "") -> None:
+        problem = Problem(message=message, file=self._manifest, note=note, field=field)
+        self.problems.append(problem)
 
 
 def is_plugin_name(name: str) -> bool:

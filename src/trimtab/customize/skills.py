@@ -9,11 +9,19 @@ from trimtab.contracts.customization import FoundSkills, Problem, Shadowed, Skil
 from trimtab.customize.fields import Fields
 from trimtab.customize.folders import SkillFolder
 from trimtab.customize.front_matter import Document, split_document
-from trimtab.customize.reading import Listing, identify, read_text
+from trimtab.customize.reading import (
+    LARGEST,
+    MOST_ENTRIES,
+    Listing,
+    Walk,
+    identify,
+    read_text,
+)
 
 FILE = "SKILL.md"
 LONGEST_NAME = 64
 LONGEST_DESCRIPTION = 1024
+COMMAND_DEPTH = 4
 HEAD = 16 * 1024
 """Bytes of a file that are read to list it."""
 NO_GRANT = "what runs without being asked is the person's choice (--allow-tool), not a file's"
@@ -29,6 +37,7 @@ _NO_EFFECT = {
     "hooks": "hooks are read from hook files and plugins only",
     "paths": "a skill is offered for all files",
     "shell": "commands inside a skill are not run",
+    "disallowed-tools": "a skill runs in the session that uses it, with that session's tools",
     "mode": "a skill runs in the session that uses it",
 }
 
@@ -54,7 +63,7 @@ def find_skills(folders: Sequence[SkillFolder], disabled: Collection[str] = ()) 
                 skill = msgspec.structs.replace(skill, name=key)
             if (winner := skills.get(key)) is not None:
                 why = _why(skill, winner)
-                shadowed.append(Shadowed(key, path, skill.source, winner.path, why))
+                shadowed.append(Shadowed(key, path, skill.source, winner.path, why, skill.fields))
                 continue
             if key in disabled or skill.path in disabled:
                 skill = msgspec.structs.replace(skill, enabled=False)
@@ -65,7 +74,26 @@ def find_skills(folders: Sequence[SkillFolder], disabled: Collection[str] = ()) 
 def read_body(skill: Skill) -> str:
     """What a skill says, without its fields."""
     text, _ = read_text(skill.path)
-    return split_document(text, skill.path).body.strip()
+    return _split(text, skill.path).body.strip()
+
+
+def _split(text: str, path: str) -> Document:
+    """Fields and body of a file. Gemini's commands are TOML, the body being one of the fields."""
+    if not path.endswith(".toml"):
+        return split_document(text, path)
+    from trimtab.config.jsonc import JsonProblem
+    from trimtab.customize.parsing import parse_config
+
+    try:
+        fields = parse_config(path, text)
+    except JsonProblem as error:
+        problem = Problem(message=str(error), file=path, line=error.line)
+        return Document(fields={}, body="", problems=(problem,))
+    prompt = fields.get("prompt")
+    if not isinstance(prompt, str):
+        problem = Problem(message="it has no text prompt; it is left out", file=path)
+        return Document(fields=fields, body="", problems=(problem,))
+    return Document(fields=fields, body=prompt.replace("{{args}}", "$ARGUMENTS"), head=text)
 
 
 def _why(skill: Skill, winner: Skill) -> str:
@@ -80,10 +108,11 @@ def _files(folder: SkillFolder, problems: list[Problem]) -> list[tuple[str, str]
     if listing.problem:
         problems.append(listing.problem)
     if folder.commands:
+        walk = Walk(folder.path, folder.suffix, depth=COMMAND_DEPTH, entries=MOST_ENTRIES)
+        problems += [one for one in walk.problems if one != listing.problem]
+        relative = ((path, os.path.relpath(path, folder.path)) for path in sorted(walk.files))
         return [
-            (os.path.join(folder.path, name), name.removesuffix(".md"))
-            for name in listing.names
-            if name.endswith(".md")
+            (path, name.removesuffix(folder.suffix).replace(os.sep, ":")) for path, name in relative
         ]
     if FILE in listing.names:
         alone = os.path.basename(folder.path.rstrip(os.sep))
@@ -93,13 +122,18 @@ def _files(folder: SkillFolder, problems: list[Problem]) -> list[tuple[str, str]
 
 
 def _read_skill(path: str, name: str, folder: SkillFolder, problems: list[Problem]) -> Skill | None:
-    text, wrong = read_text(path, HEAD)
+    text, wrong = read_text(path, HEAD if path.endswith(".md") else LARGEST)
     if not text and wrong:
         problems += wrong
         return None
-    document = split_document(text, path)
+    document = _split(text, path)
     problems += document.problems
+    if path.endswith(".toml") and not document.body:
+        return None
     fields = Fields(document.fields, path, document.head)
+    fields.text("prompt")
+    if "!{" in document.body or "@{" in document.body:
+        fields.note("what stands in !{} and @{} is not run or read", "prompt")
     fields.ignore(_NO_EFFECT)
     given = fields.text("name")
     if given and not _is_name(given):
@@ -127,6 +161,7 @@ def _read_skill(path: str, name: str, folder: SkillFolder, problems: list[Proble
         ),
         is_command=folder.commands,
         plugin=folder.plugin,
+        fields=fields.given,
     )
     problems += fields.finish()
     return skill

@@ -19,9 +19,11 @@ from trimtab.contracts.customization import (
 from trimtab.contracts.hooks import FoundHooks
 from trimtab.customize.mcp_servers import FoundServers
 from trimtab.customize.places import Places
-from trimtab.customize.plugins import Plugin
+from trimtab.customize.plugins import ABOUT, CHANGED, Plugin
 
 MERGED = "files with the same text are one instruction"
+USED_FIELD = "used"
+FOR_PEOPLE = "it is for people who share the plugin"
 
 
 def view_instructions(found: FoundInstructions, places: Places) -> Iterable[Customization]:
@@ -37,7 +39,9 @@ def view_instructions(found: FoundInstructions, places: Places) -> Iterable[Cust
                 overridden_by=places.shorten(one.paths[0]) if index else "",
                 why=MERGED if index else "",
                 prompt="" if index or one.globs else one.text,
+                fields=dict.fromkeys(one.fields, USED_FIELD),
             )
+    yield from _view_shadowed(found.left_out, "instruction")
 
 
 def view_skills(found: FoundSkills) -> Iterable[Customization]:
@@ -53,6 +57,7 @@ def view_skills(found: FoundSkills) -> Iterable[Customization]:
             prompt=f"- {skill.name}: {skill.description}"
             if skill.enabled and skill.model_invocable
             else "",
+            fields=dict.fromkeys(skill.fields, USED_FIELD),
         )
     yield from _view_shadowed(found.shadowed, "skill")
 
@@ -66,6 +71,7 @@ def view_agents(found: FoundAgents) -> Iterable[Customization]:
             file=agent.path,
             scope=_callers(agent.user_invocable, agent.model_invocable, f"--agent {agent.name}"),
             description=agent.description,
+            fields=dict.fromkeys(agent.fields, USED_FIELD),
         )
     yield from _view_shadowed(found.shadowed, "agent")
 
@@ -79,6 +85,7 @@ def view_servers(found: FoundServers) -> Iterable[Customization]:
             file=server.file,
             description=server.url or " ".join((server.command, *server.args)),
             enabled=server.enabled,
+            fields=dict.fromkeys(server.fields, USED_FIELD),
         )
     yield from _view_shadowed(found.shadowed, "mcp-server")
 
@@ -91,7 +98,10 @@ def view_plugins(plugins: Iterable[Plugin]) -> Iterable[Customization]:
             source="flag" if plugin.by_flag else "plugin",
             file=plugin.file,
             description=f"{plugin.version} {plugin.description}".strip(),
+            trusted=plugin.trusted,
             enabled=plugin.enabled,
+            why="" if plugin.trusted else CHANGED,
+            fields={one: FOR_PEOPLE if one in ABOUT else USED_FIELD for one in plugin.fields},
         )
 
 
@@ -105,7 +115,8 @@ def view_hooks(found: FoundHooks) -> Iterable[Customization]:
             file=hook.file,
             line=hook.line,
             scope=hook.matcher or "always",
-            description=hook.command or hook.url or " ".join(hook.argv) or hook.prompt,
+            description=hook.does,
+            fields=dict.fromkeys(found.fields.get((hook.file, hook.line), ()), USED_FIELD),
         )
 
 
@@ -142,19 +153,29 @@ def view_flags(flags: Iterable[Flag]) -> Iterable[Customization]:
 def attach_problems(
     entries: Iterable[Customization], problems: Iterable[Problem]
 ) -> tuple[list[Customization], list[Problem]]:
-    """Problems at the entry of their file, and those whose file gave none or several."""
+    """Problems at the entry they are about, and those that are about none or several."""
     viewed = list(entries)
     entries_of: dict[str, int] = {}
     for entry in viewed:
         entries_of[entry.file] = entries_of.get(entry.file, 0) + 1
-    waiting: dict[str, list[Problem]] = {}
+    waiting: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
-        waiting.setdefault(problem.file, []).append(problem)
+        waiting.setdefault((problem.file, problem.entry), []).append(problem)
     attached = []
     for entry in viewed:
-        found = waiting.pop(entry.file, ()) if entries_of[entry.file] == 1 else ()
-        attached.append(msgspec.structs.replace(entry, problems=tuple(found)) if found else entry)
+        name = f"line {entry.line}" if entry.kind == "hook" else entry.name
+        found = waiting.pop((entry.file, name), [])
+        if entries_of[entry.file] == 1:
+            found += waiting.pop((entry.file, ""), [])
+        attached.append(_with_problems(entry, found) if found else entry)
     return attached, [problem for rest in waiting.values() for problem in rest]
+
+
+def _with_problems(entry: Customization, problems: Sequence[Problem]) -> Customization:
+    about = {one.field: one.message for one in problems if one.field in entry.fields}
+    return msgspec.structs.replace(
+        entry, problems=tuple(problems), fields={**entry.fields, **about}
+    )
 
 
 def _view_shadowed(shadowed: Iterable[Shadowed], kind: Kind) -> Iterable[Customization]:
@@ -164,8 +185,10 @@ def _view_shadowed(shadowed: Iterable[Shadowed], kind: Kind) -> Iterable[Customi
             kind=kind,
             source=one.source,
             file=one.path,
+            enabled=bool(one.by),
             overridden_by=one.by,
             why=one.why,
+            fields=dict.fromkeys(one.fields, "no effect: the whole file is not used"),
         )
 
 

@@ -117,6 +117,10 @@ class HookCaller:
         self._cwd = cwd
         self._hooks = hooks
 
+    def for_agent(self, session: SessionPort) -> "HookCaller":
+        """The same hooks for another agent, recorded as called for it."""
+        return HookCaller(session, self._cwd, self._hooks)
+
     def listens(self, event: str) -> bool:
         """Whether any hook may want to hear of an event."""
         return any(hook.applies(event, {}) for hook in self._hooks)

@@ -174,15 +174,20 @@ def end_hook(caller: HookCaller, run: Run) -> Callable[[Stop], Awaitable[None]]:
         given: JsonObject = {"reason": reason or "complete"}
         if reason == "error":
             given["error"] = {"message": stop.message, "name": "Error"}
-        messages = run.session.conversation.messages
-        last = messages[-1] if messages else None
-        if isinstance(last, AssistantMessage) and last.text:
-            given["finalMessage"] = last.text
+        if final := last_words(run):
+            given["finalMessage"] = final
         with suppress(TimeoutError):
             async with asyncio.timeout(5):
                 await caller.call("sessionEnd", **given)
 
     return tell
+
+
+def last_words(run: Run) -> str:
+    """What the model said last, if it was the last to speak."""
+    messages = run.session.conversation.messages
+    last = messages[-1] if messages else None
+    return last.text if isinstance(last, AssistantMessage) else ""
 
 
 def permission_hook(

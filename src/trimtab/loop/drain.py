@@ -10,21 +10,8 @@ LEFT = Prompt(text="", source="pending", billable=False)
 
 
 async def drain(run: Run) -> Stop:
-    """Answer every waiting prompt; returns why the last one ended."""
-    stop = Stop(reason="end_turn")
-    while (prompt := LEFT if run.left else run.inbox.take()) is not None:
-        try:
-            admitted = await admit(run, prompt)
-        except BaseException:
-            run.inbox.give_back(prompt)
-            raise
-        if admitted is None:
-            continue
-        stop = await respond(run, admitted)
-        if stop.reason == "end_turn":
-            stop = await pass_gate(run, stop)
-        if stop.exit_code:
-            break
+    """Answer every waiting prompt, then say that nothing is left; returns why the last ended."""
+    stop = await answer(run)
     if run.before_idle is not None:
         await run.before_idle(stop)
     run.session.emit(AssistantIdle())
@@ -32,12 +19,30 @@ async def drain(run: Run) -> Stop:
     return stop
 
 
+async def answer(run: Run) -> Stop:
+    """Answer every waiting prompt; returns why the last one ended."""
+    stop = Stop(reason="end_turn")
+    while (prompt := LEFT if run.left else run.inbox.take()) is not None:
+        if (admitted := await admit(run, prompt)) is None:
+            continue
+        stop = await respond(run, admitted)
+        if stop.reason == "end_turn":
+            stop = await pass_gate(run, stop)
+        if stop.exit_code:
+            break
+    return stop
+
+
 async def admit(run: Run, prompt: Prompt) -> Prompt | None:
     """Let processors see a prompt before it enters the conversation."""
     current: Prompt | None = prompt
-    for processor in run.processors:
-        if current is not None:
-            current = await processor.on_prompt(run, current)
+    try:
+        for processor in run.processors:
+            if current is not None:
+                current = await processor.on_prompt(run, current)
+    except BaseException:
+        run.inbox.give_back(prompt)
+        raise
     return current
 
 

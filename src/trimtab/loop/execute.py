@@ -16,6 +16,7 @@ INTERRUPTED = "The execution of this tool, or a previous tool was interrupted."
 
 async def execute(run: Run, calls: Sequence[ToolCall]) -> list[ToolResult]:
     """Run the calls of one reply side by side; results are recorded as they come in."""
+    calls = [run.translate(call, run.tools) for call in calls]
     for call in calls:
         run.session.emit(
             ToolExecutionStart(
@@ -105,6 +106,7 @@ def record(run: Run, call: ToolCall, result: ToolResult, code: str | None = None
             else None,
             error=None if success else {"message": message, "code": code or result.kind},
             tool_telemetry=result.telemetry or None,
+            sandboxed=result.sandboxed,
             file_edits=edits or None,
             model_text=None if success or message == result.text else result.text,
         )

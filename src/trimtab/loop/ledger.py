@@ -1,6 +1,6 @@
 """What a session and everything under it may spend, and has spent."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -8,11 +8,17 @@ from trimtab.contracts.provider import Price, Usage
 
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
-    """What has been paid for so far. `calls` counts recorded calls by agent."""
+    """What has been paid for so far.
+
+    `calls` counts recorded calls by agent, `agents` tells tokens and USD of each sub-agent, and
+    `dearest` what the dearest call so far came to.
+    """
 
     tokens: int = 0
     usd: float = 0.0
-    calls: dict[str | None, int] = {}
+    calls: Mapping[str | None, int] = {}
+    agents: Mapping[str, tuple[int, float]] = {}
+    dearest: tuple[int, float] = (0, 0.0)
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,17 +55,14 @@ class Ledger:
 
     def __init__(self, allowance: Allowance, spending: Callable[[], Spending]) -> None:
         self.allowance = allowance
-        self._spending = spending
+        self.spending = spending
         self._reserved: dict[str | None, _Reservation] = {}
 
     def fits(self, *estimates: Estimate) -> bool:
         """Whether these calls may all still be made."""
-        spent = self._spending()
-        open_ones = [
-            r.estimate for agent, r in self._reserved.items() if self._is_open(spent, agent)
-        ]
-        tokens = spent.tokens + sum(e.tokens for e in (*open_ones, *estimates))
-        usd = spent.usd + sum(e.usd for e in (*open_ones, *estimates))
+        tokens, usd = self._committed()
+        tokens += sum(e.tokens for e in estimates)
+        usd += sum(e.usd for e in estimates)
         limit = self.allowance
         return (limit.tokens is None or tokens <= limit.tokens) and (
             limit.usd is None or usd <= limit.usd
@@ -67,7 +70,7 @@ class Ledger:
 
     def reserve(self, agent: str | None, estimate: Estimate) -> None:
         """Hold back what one agent's next call may cost."""
-        calls = self._spending().calls.get(agent, 0)
+        calls = self.spending().calls.get(agent, 0)
         self._reserved[agent] = _Reservation(estimate=estimate, calls_before=calls)
 
     def reserve_call(self, purpose: str, prompt: int, output: int, price: Price | None) -> bool:
@@ -78,9 +81,22 @@ class Ledger:
         self.reserve(purpose, estimate)
         return True
 
+    def slice(self, agent: str) -> "Slice":
+        """What a sub-agent may spend: half of what is left, so that its caller can go on."""
+        tokens, usd = self._committed()
+        limit = self.allowance
+        return Slice(
+            self,
+            agent,
+            Allowance(
+                tokens=None if limit.tokens is None else max(0, limit.tokens - tokens) // 2,
+                usd=None if limit.usd is None else max(0.0, limit.usd - usd) / 2,
+            ),
+        )
+
     def share(self) -> float:
         """How much of the nearest limit is spent, from 0 on."""
-        spent, limit = self._spending(), self.allowance
+        spent, limit = self.spending(), self.allowance
         shares = [
             used / allowed if allowed else 1.0
             for used, allowed in ((spent.tokens, limit.tokens), (spent.usd, limit.usd))
@@ -90,7 +106,7 @@ class Ledger:
 
     def describe(self) -> str:
         """What is spent of what, for a person."""
-        spent, limit = self._spending(), self.allowance
+        spent, limit = self.spending(), self.allowance
         parts = []
         if limit.tokens is not None:
             parts.append(f"{spent.tokens:,} of {limit.tokens:,} tokens")
@@ -98,5 +114,63 @@ class Ledger:
             parts.append(f"${spent.usd:.4f} of ${limit.usd:.4f}")
         return " and ".join(parts)
 
-    def _is_open(self, spent: Spending, agent: str | None) -> bool:
-        return spent.calls.get(agent, 0) == self._reserved[agent].calls_before
+    def _committed(self) -> tuple[int, float]:
+        """Tokens and USD that are spent or held back.
+
+        A call under way may cost as much as the dearest so far, so that however many agents are at
+        work, only one call can go past a limit.
+        """
+        spent = self.spending()
+        tokens, usd = spent.dearest
+        held = [
+            one.estimate
+            for agent, one in self._reserved.items()
+            if spent.calls.get(agent, 0) == one.calls_before
+        ]
+        return (
+            spent.tokens + sum(max(one.tokens, tokens) for one in held),
+            spent.usd + sum(max(one.usd, usd) for one in held),
+        )
+
+
+class Slice(Ledger):
+    """The part of a ledger that one sub-agent, and those below it, may spend.
+
+    It is a cap and holds nothing back: a call must fit into the slice and into the whole.
+    """
+
+    def __init__(self, whole: Ledger, agent: str, allowance: Allowance) -> None:
+        super().__init__(allowance, self._spent_here)
+        self._whole = whole
+        self._agent = agent
+        self._below: list[Slice] = []
+
+    def slice(self, agent: str) -> "Slice":
+        made = super().slice(agent)
+        self._below.append(made)
+        return made
+
+    def fits(self, *estimates: Estimate) -> bool:
+        return super().fits(*estimates) and self._whole.fits(*estimates)
+
+    def reserve(self, agent: str | None, estimate: Estimate) -> None:
+        super().reserve(agent, estimate)
+        self._whole.reserve(agent, estimate)
+
+    def reserve_call(self, purpose: str, prompt: int, output: int, price: Price | None) -> bool:
+        return super().reserve_call(f"{purpose}:{self._agent}", prompt, output, price)
+
+    @property
+    def _members(self) -> list[str]:
+        return [self._agent, *(agent for one in self._below for agent in one._members)]
+
+    def _spent_here(self) -> Spending:
+        everything = self._whole.spending()
+        spent = [everything.agents.get(agent, (0, 0.0)) for agent in self._members]
+        return Spending(
+            tokens=sum(tokens for tokens, _ in spent),
+            usd=sum(usd for _, usd in spent),
+            calls=everything.calls,
+            agents=everything.agents,
+            dearest=everything.dearest,
+        )

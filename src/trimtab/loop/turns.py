@@ -21,8 +21,7 @@ async def respond(run: Run, prompt: Prompt) -> Stop:
             stop = await take_turn(run)
         finally:
             run.session.emit(AssistantTurnEnd(turn_id=turn_id))
-        run.turn += 1
-        run.total_turns += 1
+        run.turn, run.total_turns = run.turn + 1, run.total_turns + 1
         if stop is not None:
             return stop
 

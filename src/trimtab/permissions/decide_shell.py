@@ -183,6 +183,7 @@ def _judge_target(path: str, policy: Policy) -> Decision | None:
 
 
 def _belongs_to_git(analysis: Analysis) -> bool:
+    """Whether only git does something; what git touches is its own. Redirections are not git's."""
     return all(found.base.startswith("git ") or found.read_only for found in analysis.commands)
 
 
@@ -204,7 +205,8 @@ def _judge_paths(analysis: Analysis, policy: Policy) -> Decision | None:
             continue
         if not is_inside(path, policy.roots):
             return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
-    for path in (*analysis.targets, *analysis.touched):
-        if path is not None and is_protected(path) and not _belongs_to_git(analysis):
+    touched = () if _belongs_to_git(analysis) else analysis.touched
+    for path in (*analysis.targets, *touched):
+        if path is not None and is_protected(path):
             return Decision(verdict="ask", reason=f"{path} is protected: it can make things run.")
     return None

@@ -16,11 +16,20 @@ _SPECIAL = {
     stat.S_IFSOCK: "a socket",
 }
 _SESSION_FILES = ("plan.md", "files")
+_INVISIBLE = dict.fromkeys(
+    (0xAD, 0xFEFF, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070))
+)
+"""Characters that some file systems pass over when they compare names."""
 
 
 def resolve(path: str) -> str:
     """Where a path leads, every link followed; of what does not exist yet, its parents' links."""
-    return os.path.realpath(path)
+    try:
+        return os.path.realpath(path)
+    except OSError as error:  # a link that nobody may read: it leads no further
+        return str(error.filename)
+    except ValueError:  # no name has a NUL in it
+        return os.path.normpath(path.replace("\0", "\ufffd"))
 
 
 def fold(path: str) -> str:
@@ -40,11 +49,23 @@ def is_inside(path: str, roots: Iterable[str]) -> bool:
 
 def is_protected(path: str) -> bool:
     """Whether writing there could make something run later, now or once it exists."""
-    return any(_is_protected(one) for one in {resolve(path), os.path.normpath(path)})
+    if any(_is_protected(one) for one in {resolve(path), os.path.normpath(path)}):
+        return True
+    return _has_other_names(path)
+
+
+def _has_other_names(path: str) -> bool:
+    """Whether a file can be reached by another name, too, which may be a protected one."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_nlink > 1
 
 
 def _is_protected(path: str) -> bool:
-    parts = [part.casefold().rstrip(". ") or part for part in path.split(os.sep) if part]
+    folded = path.translate(_INVISIBLE).casefold()
+    parts = [part.rstrip(". ") or part for part in folded.split(os.sep) if part]
     if any(part in NAMES for part in parts):
         return True
     return any(pair in TAILS for pair in pairwise(parts))

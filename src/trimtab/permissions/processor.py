@@ -33,6 +33,12 @@ _SOURCES = {
 }
 
 
+class _Standing(msgspec.Struct):
+    """What the agents of a session have in common."""
+
+    policy: Policy
+
+
 class Permissions(Processor):
     """Allows, asks or denies. With nobody to ask, what would be asked is denied and counted.
 
@@ -47,7 +53,7 @@ class Permissions(Processor):
         keeper: ApprovalKeeper | None = None,
         hook: AskHook | None = None,
     ) -> None:
-        self._policy = policy
+        self._standing = _Standing(policy)
         self._ask = ask
         self._keeper = keeper
         self._hook = hook
@@ -59,13 +65,22 @@ class Permissions(Processor):
     @property
     def policy(self) -> Policy:
         """What is allowed now, answers of this session included."""
-        return self._policy
+        return self._standing.policy
+
+    def for_agent(self) -> "Permissions":
+        """The same judge for another agent: what is approved for one is approved for all.
+
+        Calls are told apart by ids that a model chooses, so each agent's are kept apart.
+        """
+        other = Permissions(self.policy, self._ask, self._keeper, self._hook)
+        other._standing = self._standing
+        return other
 
     def may_change(self, access: Access) -> bool:
         """Whether an access may change anything but the session's own files."""
         from trimtab.permissions.effects import may_change
 
-        return may_change(access, self._policy)
+        return may_change(access, self.policy)
 
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
         ctx = run.tool_context(pending.call.id)
@@ -92,7 +107,7 @@ class Permissions(Processor):
         from trimtab.permissions.decide import decide
 
         generous = msgspec.structs.replace(
-            self._policy,
+            self.policy,
             allow_all_tools=True,
             allow_all_paths=True,
             allow_all_urls=True,
@@ -123,10 +138,10 @@ class Permissions(Processor):
         from trimtab.permissions.decide import decide
 
         named = Access(kind="custom-tool", target=tool, mutates=access.mutates)
-        for rule in self._policy.deny:
+        for rule in self.policy.deny:
             if rule.kind == tool and rule.argument is None:
-                return decide(named, self._policy)
-        return decide(access, self._policy)
+                return decide(named, self.policy)
+        return decide(access, self.policy)
 
     def _deny(
         self, run: Run, pending: PendingCall, access: Access, decision: Decision
@@ -147,7 +162,7 @@ class Permissions(Processor):
         from trimtab.permissions.requests import build_request
 
         request_id = new_id()
-        request = build_request(access, pending, self._policy)
+        request = build_request(access, pending, self.policy)
         run.session.emit(PermissionRequested(request_id=request_id, permission_request=request))
         return request_id, request
 
@@ -210,7 +225,8 @@ class Permissions(Processor):
             rules = (Rule("url", access.target.partition("?")[0], scope),)
         if not rules:
             return {"kind": "approved"}
-        self._policy = msgspec.structs.replace(self._policy, allow=(*self._policy.allow, *rules))
+        allow = (*self.policy.allow, *rules)
+        self._standing.policy = msgspec.structs.replace(self.policy, allow=allow)
         if approval is None:
             return {"kind": "approved"}
         kept = remembered(access, approval) or approval
@@ -225,7 +241,7 @@ class Permissions(Processor):
 
         analysis = None
         if access.kind == "shell":
-            analysis = analyse(access.target, self._policy.cwd, self._policy.home)
+            analysis = analyse(access.target, self.policy.cwd, self.policy.home)
         return generalise(access, analysis)
 
 

@@ -10,6 +10,7 @@ from trimtab.contracts.run import Run
 from trimtab.contracts.tool import Access, ToolResult
 
 SIGNS = (
+    "<the sandbox refused a connection to ",
     "Read-only file system",
     "Operation not permitted",
     "Permission denied",
@@ -43,14 +44,18 @@ class SandboxBypass(Processor):
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
         access = self._find_command(run, pending)
-        if access is None or not was_stopped(result.text):
+        if access is None:
+            return result
+        result = msgspec.structs.replace(result, sandboxed=True)
+        if not was_stopped(result.text):
             return result
         answer = await self._question(run, pending, access)
         if answer is None or not answer.kind.startswith("approve"):
             return msgspec.structs.replace(result, text=result.text + NOTE)
         self.released.add(pending.call.id)
         try:
-            return await pending.tool.run(pending.args, run.tool_context(pending.call.id))
+            outside = await pending.tool.run(pending.args, run.tool_context(pending.call.id))
+            return msgspec.structs.replace(outside, sandboxed=False)
         finally:
             self.released.discard(pending.call.id)
 

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
@@ -114,8 +114,8 @@ class Assembled(msgspec.Struct, frozen=True):
     left_out: tuple[str, ...] = ()
 
 
-def assemble(facts: PromptFacts) -> Assembled:
-    """The sections that apply, as far as the model has room for them."""
+def assemble(facts: PromptFacts, only: Collection[str] = ()) -> Assembled:
+    """The sections that apply, or those of them in `only`, as far as there is room for them."""
     values = {
         "version": facts.version,
         "cwd": facts.cwd,
@@ -138,7 +138,7 @@ def assemble(facts: PromptFacts) -> Assembled:
             section.keep,
         )
         for section in SECTIONS
-        if section.shown(facts)
+        if section.shown(facts) and (not only or section.name in only)
     ]
     return _fit(shown, facts.limit)
 

@@ -1,20 +1,14 @@
 """Puts the parts of an agent together. The order of processors is policy, and it stands here."""
 
 import os
-import sys
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from trimtab.config.paths import Home
 from trimtab.config.trust import trust_key
-from trimtab.contracts.customization import Skill
-from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Policy, Rule
 from trimtab.contracts.processor import Processor
-from trimtab.contracts.run import Mode, Run, RunOptions
-from trimtab.contracts.tool import ToolResult
+from trimtab.contracts.run import Run, RunOptions
 from trimtab.loop.fallback import Fallback, Fallbacks
 from trimtab.loop.processors.autopilot import Autopilot
 from trimtab.loop.processors.compaction import Compaction
@@ -35,93 +29,24 @@ from trimtab.prompts.transform import UserContext
 from trimtab.providers.meter import ContextMeter
 from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.approvals import KeptApprovals
-from trimtab.runtime.customizations import Customizations
+from trimtab.runtime.call_context import CallContext, make_context
 from trimtab.runtime.git_caution import find_git_programs
 from trimtab.runtime.models import Chosen
-from trimtab.runtime.options import Client, LargeOutput, SessionOptions
-from trimtab.runtime.recorded import RecordedWorkspace
+from trimtab.runtime.options import Client, SessionOptions
+from trimtab.runtime.place import Place
 from trimtab.runtime.recorder import Recorder
-from trimtab.runtime.rule_files import FileRules
-from trimtab.runtime.surroundings import Surroundings, temp_folder
-from trimtab.runtime.toolset import Situation, choose_tools
-from trimtab.session.folder import SessionFolder
+from trimtab.runtime.surroundings import temp_folder
+from trimtab.runtime.toolset import choose_tools
 from trimtab.session.inbox import Inbox
-from trimtab.session.session import Session
 from trimtab.session.todos import read_todos
+from trimtab.tools.aliases import translate
 from trimtab.tools.arguments import read_arguments
-from trimtab.workspace.local import LocalWorkspace
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from trimtab.hooks.caller import HookCaller
     from trimtab.loop.beside import Writer
     from trimtab.loop.compact import Keeper
-    from trimtab.runtime.folder_trust import FolderTrust
-    from trimtab.workspace.sandbox.policy import SandboxPolicy
-
-
-OUTPUT_LIMIT = 20 * 1024
-HALF_A_PROMPT = 2
-"""Bytes of output for each token a prompt may have: four bytes a token, half of the tokens."""
-
-
-class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an agent works: its session, its folder on disk, its workspace."""
-
-    session: Session
-    folder: SessionFolder
-    workspace: LocalWorkspace
-    surroundings: Surroundings
-    home: Home | None = None
-    customizations: Customizations | None = None
-    resumed: bool = False
-    trust: "FolderTrust | None" = None
-    rules: FileRules = FileRules()
-    hooks: "HookCaller | None" = None
-    sandbox: "SandboxPolicy | None" = None
-    env: Mapping[str, str] = {}
-
-    @property
-    def skills(self) -> dict[str, Skill]:
-        """Skills the model may load."""
-        return self.customizations.offered_skills if self.customizations else {}
-
-    def situation(self, mode: Mode, model: str) -> Situation:
-        """What decides which tools there are here."""
-        features = self.customizations.features if self.customizations else ()
-        now = Situation(mode=mode, model=model, skills=self.skills, features=features, env=self.env)
-        custom = self.customizations
-        if custom is None or self.home is None or not custom.has_settings:
-            return now
-        if not custom.settings.get("memory", bool, False):
-            return now
-        from trimtab.tools.memories import Memories
-
-        folder = os.path.join(self.home.state, "memories")
-        memories = Memories(folder, self.surroundings.git_root or "")
-        return msgspec.structs.replace(now, memory=memories)
-
-
-class CallContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool is given besides its arguments."""
-
-    session: Session
-    session_id: str
-    call_id: str
-    workspace: RecordedWorkspace
-    files: str
-    database: str
-    output_limit: int
-    hard_limit: int
-    command_env: Mapping[str, str] = {}
-
-    def progress(self, text: str) -> None:
-        from trimtab.contracts.events.tool import ToolExecutionPartialResult
-
-        self.session.emit(
-            ToolExecutionPartialResult(tool_call_id=self.call_id, partial_output=text)
-        )
 
 
 def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Client) -> Run:
@@ -129,23 +54,9 @@ def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Cli
     tools = choose_tools(options, client, place.situation(options.mode, chosen.model))
     processors = build_processors(place, chosen, options, client)
     recorder = next(one for one in processors if isinstance(one, Recorder))
-    longest = find_output_limit(options.large_output)
 
     def tool_context(call_id: str) -> CallContext:
-        half = (run.options.prompt_limit or DEFAULT) * HALF_A_PROMPT
-        return CallContext(
-            session=place.session,
-            session_id=place.session.id,
-            call_id=call_id,
-            workspace=RecordedWorkspace(
-                pin(run, place, call_id), recorder, call_id, confined=is_confined(run, call_id)
-            ),
-            files=options.large_output.folder or place.folder.files,
-            database=place.folder.database,
-            output_limit=min(longest, half),
-            hard_limit=half,
-            command_env=find_command_env(run, place, call_id),
-        )
+        return make_context(run, place, recorder, options.large_output, call_id)
 
     run = Run(
         session=place.session,
@@ -162,6 +73,7 @@ def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Cli
         ),
         tool_context=tool_context,
         read_arguments=read_arguments,
+        translate=translate,
         mode=options.mode,
     )
     if place.hooks is not None:
@@ -194,9 +106,9 @@ def build_processors(
     recorder = Recorder(place.session, place.workspace, place.folder, permissions.may_change)
     processors += [PlanMode(permissions.may_change), permissions, recorder]
     if place.sandbox is not None:
-        from trimtab.permissions.sandbox_bypass import SandboxBypass
+        from trimtab.runtime.sandbox import build_guards
 
-        processors.append(SandboxBypass(permissions.policy, client.ask))
+        processors += build_guards(place.sandbox, permissions.policy, client.ask)
     processors += [
         *gate,
         Tracked(
@@ -230,41 +142,16 @@ def build_customized(place: Place) -> list[Processor]:
     ]
 
 
-def find_command_env(run: Run, place: Place, call_id: str) -> Mapping[str, str]:
-    """The variables of a call's commands: git is kept from doing more than nobody was asked."""
-    if not any(isinstance(one, Permissions) and call_id in one.harmless for one in run.processors):
-        return {}
-    from trimtab.runtime.git_caution import cautious_variables
-
-    return cautious_variables(place.workspace.child_env)
-
-
-def pin(run: Run, place: Place, call_id: str) -> LocalWorkspace:
-    """The workspace of a call, in which paths lead where they led when it was judged."""
-    for one in run.processors:
-        if isinstance(one, Permissions) and call_id in one.pins:
-            return place.workspace.pinned(one.pins[call_id])
-    return place.workspace
-
-
-def is_confined(run: Run, call_id: str) -> bool:
-    """Whether a call's commands stay in the sandbox: nobody let this one out."""
-    return not any(call_id in getattr(one, "released", ()) for one in run.processors)
-
-
 def build_hooks(place: Place) -> tuple[list[Processor], list[Processor], list[Processor]]:
     """Hooks before and after a prompt gets its context, and the gate a run passes to stop."""
     if place.hooks is None:
         return [], [], []
     from trimtab.hooks.processor import Hooks, StartHooks, stop_hook
-    from trimtab.runtime.external_tools import Outcome, read_outcome
-
-    def read_result(result: JsonObject) -> ToolResult:
-        return read_outcome("", {}, Outcome(result=result))
+    from trimtab.runtime.external_tools import read_modified
 
     source = "resume" if place.resumed else "new"
     return (
-        [Hooks(place.hooks, read_result)],
+        [Hooks(place.hooks, read_modified)],
         [StartHooks(place.hooks, source=source)],
         [StopGate(stop_hook(place.hooks, place.folder.events))],
     )
@@ -346,16 +233,6 @@ def build_permissions(place: Place, options: SessionOptions, client: Client) -> 
         roots=(*policy.roots, *granted.directories),
     )
     return Permissions(policy, client.ask, kept, hook)
-
-
-def find_output_limit(wanted: LargeOutput) -> int:
-    """The size in bytes from which output goes to a file."""
-    if not wanted.enabled:
-        return sys.maxsize
-    if wanted.limit is not None:
-        return max(1, wanted.limit)
-    text = os.environ.get("COPILOT_LARGE_OUTPUT_THRESHOLD_BYTES", "")
-    return int(text) if text.isdigit() and int(text) > 0 else OUTPUT_LIMIT
 
 
 def read_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:

@@ -1,9 +1,13 @@
 """What can be changed about a session while it lives: mode, model, tools, permissions."""
 
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from trimtab.contracts.agents import Assignment
+from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.context import SessionLimitsChanged
 from trimtab.contracts.events.session import (
     SessionModeChanged,
@@ -19,16 +23,21 @@ from trimtab.contracts.events.setup import (
 from trimtab.contracts.events.system import SystemMessage
 from trimtab.contracts.provider import Price, Provider
 from trimtab.contracts.run import Mode, Run
-from trimtab.contracts.tool import Tool
+from trimtab.contracts.tool import Tool, ToolResult
 from trimtab.permissions.processor import Permissions
-from trimtab.runtime.build import Place, build_permissions
-from trimtab.runtime.limits import apply_limits, check_limits
+from trimtab.runtime.build import build_permissions
+from trimtab.runtime.limits import apply_limits, check_limits, share_limits
+from trimtab.runtime.loaded import describe_loaded
 from trimtab.runtime.models import Chosen, ModelChooser
 from trimtab.runtime.options import Client, LimitOptions, PermissionOptions, SessionOptions
+from trimtab.runtime.place import Place
 from trimtab.runtime.python_tools import PythonTools
-from trimtab.runtime.stock import Stock, take_stock
+from trimtab.runtime.stock import Stock, take_hook_stock, take_stock
 from trimtab.runtime.system_prompt import PromptCase, SystemPrompt, build_prompt
-from trimtab.runtime.toolset import choose_tools
+from trimtab.runtime.toolset import Situation, choose_tools
+
+if TYPE_CHECKING:
+    from trimtab.runtime.crew import Crew
 
 
 class Controls:
@@ -60,7 +69,11 @@ class Controls:
         self._stale = True
         self.prompt = SystemPrompt("", {})
         self._seen: Stock | None = None
+        self._opened_at = time.time_ns()
+        self._seen_hooks: Stock | None = None
         self._python = PythonTools(place)
+        self._crew: Crew | None = None
+        run.delegate = self._delegate
 
     @property
     def tools(self) -> Collection[Tool]:
@@ -74,7 +87,8 @@ class Controls:
         previous = self._run.mode
         if mode == previous:
             return
-        self._run.mode = mode
+        for run in family(self._run):
+            run.mode = mode if run is self._run or mode == "plan" else "interactive"
         self.place.session.emit(SessionModeChanged(previous_mode=previous, new_mode=mode))
         self._choose_tools()
 
@@ -132,6 +146,8 @@ class Controls:
         """Close the services that were switched to."""
         for chosen in self._opened:
             await chosen.aclose()
+        if self._crew is not None:
+            await self._crew.aclose()
 
     def set_limits(self, limits: LimitOptions) -> None:
         """Other limits from now on; what was spent before counts."""
@@ -144,8 +160,9 @@ class Controls:
         limiters = (Budget, TurnLimit)
         run.processors = [one for one in run.processors if not isinstance(one, limiters)]
         if limits.max_turns is not None:
-            run.processors = [TurnLimit(limits.max_turns), *run.processors]
+            run.processors = [TurnLimit(limits.max_turns, run.total_turns), *run.processors]
         apply_limits(run, self.place.session, limits, run.options.price)
+        share_limits(run)
         told = {"maxTokens": limits.max_tokens, "maxUsd": limits.max_usd}
         self.place.session.emit(SessionLimitsChanged(session_limits=told))
 
@@ -176,7 +193,10 @@ class Controls:
         usual = self._model_without_agent or self._run.options.model
         wanted = custom.change_agent(name)
         self.options = msgspec.structs.replace(
-            self.options, available_tools=wanted.available_tools, customize=wanted.customize
+            self.options,
+            available_tools=wanted.available_tools,
+            excluded_tools=wanted.excluded_tools,
+            customize=wanted.customize,
         )
         model = wanted.model or usual
         self._model_without_agent = None if name is None else usual
@@ -184,15 +204,33 @@ class Controls:
             self.set_model(model, effort=wanted.effort)
         self._choose_tools()
 
+    def switch_skill(self, name: str, *, enabled: bool) -> None:
+        """Switch a skill on or off in this session only."""
+        custom = self.place.customizations
+        if custom is None or name not in custom.skills.skills:
+            raise UsageError(f"There is no skill {name!r}; see session.skills.list.")
+        custom.switched_skills[name] = enabled
+        self.reload()
+
+    def reload(self) -> None:
+        """Read again what is on disk, whether or not it seems to have changed."""
+        custom = self.place.customizations
+        if custom is not None:
+            custom.reload()
+            self._seen = take_stock(custom)
+            self._choose_tools()
+
     def set_permissions(self, permissions: PermissionOptions) -> None:
         """Other rules from now on. What was approved for the session is forgotten."""
         before, after = self.options.permissions, permissions
         self.options = msgspec.structs.replace(self.options, permissions=permissions)
         judge = build_permissions(self.place, self.options, self._client)
-        self._run.processors = [
-            judge if isinstance(processor, Permissions) else processor
-            for processor in self._run.processors
-        ]
+        for run in family(self._run):
+            own = judge if run is self._run else judge.for_agent()
+            run.processors = [
+                own if isinstance(processor, Permissions) else processor
+                for processor in run.processors
+            ]
         if before.allow_all_tools != after.allow_all_tools:
             names = {True: "allow-all", False: "manual"}
             self.place.session.emit(
@@ -205,14 +243,34 @@ class Controls:
         """Announce everything again before the next prompt."""
         self._stale = True
 
-    def _choose_tools(self) -> None:
-        run = self._run
-        now = msgspec.structs.replace(
+    async def _delegate(self, call_id: str, task: Assignment) -> ToolResult:
+        from trimtab.runtime.crew import Crew
+        from trimtab.runtime.subagents import Subagent
+
+        if self._crew is None:
+            self._crew = Crew(
+                self.place, self._client, self._models, lambda: self.options, self._pool
+            )
+        return await Subagent(self._crew, self._run, self._run, call_id).perform(task)
+
+    def _situation(self, run: Run) -> Situation:
+        return msgspec.structs.replace(
             self.place.situation(run.mode, run.options.model),
             external=(*self._python.tools, *self._external),
             offered=self._offered,
         )
-        tools = choose_tools(self.options, self._client, now)
+
+    def _pool(self, run: Run) -> dict[str, Tool]:
+        """The tools a sub-agent may choose from: those of the main agent do not limit it."""
+        custom, options = self.place.customizations, self.options
+        if custom is not None and custom.agent is not None:
+            options = msgspec.structs.replace(options, available_tools=custom.available_tools)
+        options = msgspec.structs.replace(options, main_excluded=())
+        return choose_tools(options, self._client, self._situation(run))
+
+    def _choose_tools(self) -> None:
+        run = self._run
+        tools = choose_tools(self.options, self._client, self._situation(run))
         run.tools = tools
         run.specs = tuple(tool.spec for tool in tools.values())
         self._stale = True
@@ -232,10 +290,25 @@ class Controls:
         if custom is None:
             return
         before, self._seen = self._seen, take_stock(custom)
-        if before is not None and before != self._seen:
-            custom.reload()
-            self._seen = take_stock(custom)
-            self._choose_tools()
+        if before is None:
+            changed = any(info[0] > self._opened_at for info in self._seen.values())
+        else:
+            changed = before != self._seen
+        if changed:
+            self.reload()
+        before, self._seen_hooks = self._seen_hooks, take_hook_stock(custom)
+        if before is not None and before != self._seen_hooks:
+            self._tell_changed_hooks(before, self._seen_hooks)
+
+    def _tell_changed_hooks(self, before: Stock, after: Stock) -> None:
+        """Hooks stay as they were: what guards a session must not change by its own doing."""
+        paths = [path for path in {**before, **after} if before.get(path) != after.get(path)]
+        message = (
+            f"{', '.join(paths[:3])} changed; the hooks of this session stay as they were. "
+            "Start or resume a session to use what is there now."
+        )
+        warning = SessionWarning(warning_type="hooks_changed", message=message)
+        self.place.session.emit(warning)
 
     async def _build_prompt(self) -> SystemPrompt:
         case = PromptCase.of(self._run, self.place.surroundings, self.place.customizations)
@@ -265,10 +338,17 @@ class Controls:
             session.emit(SessionMcpServersLoaded(servers=[]))
             session.emit(SessionSkillsLoaded(skills=[]))
         else:
-            for told in self.place.customizations.announcements():
+            for told in describe_loaded(self.place.customizations):
                 session.emit(told)
         self._tell_vanished()
         self.prompt = await self._build_prompt()
         if self.prompt.text != session.conversation.system:
             session.emit(SystemMessage(role="system", content=self.prompt.text))
         session.emit(SessionToolsUpdated(model=run.options.model))
+
+
+def family(run: Run) -> Iterator[Run]:
+    """A run and all that work for it now."""
+    yield run
+    for child in tuple(run.children.values()):
+        yield from family(child)

@@ -18,13 +18,6 @@ from trimtab.contracts.customization import (
     Skill,
 )
 from trimtab.contracts.errors import UsageError
-from trimtab.contracts.events.envelope import EventData
-from trimtab.contracts.events.session import SessionWarning
-from trimtab.contracts.events.setup import (
-    SessionCustomAgentsUpdated,
-    SessionMcpServersLoaded,
-    SessionSkillsLoaded,
-)
 from trimtab.customize.folders import (
     SKILLS_VARIABLE,
     agent_folders,
@@ -34,7 +27,6 @@ from trimtab.customize.folders import (
     skill_folders,
 )
 from trimtab.customize.places import Places, find_places
-from trimtab.runtime.described import describe_agent, describe_server, describe_skill
 from trimtab.runtime.options import SessionOptions
 from trimtab.runtime.surroundings import Surroundings
 
@@ -63,7 +55,10 @@ class Customizations:
         self._options = options
         self.agent: AgentDefinition | None = None
         self.loads_instructions = options.instructions == "load"
-        self._warned: set[str] = set()
+        self.switched_skills: dict[str, bool] = {}
+        self.meant_models: dict[str, str] = {}
+        self.model_problems: tuple[Problem, ...] = ()
+        self.warned: set[str] = set()
         self._given: Collection[str] = ()
 
     @cached_property
@@ -123,7 +118,7 @@ class Customizations:
     @property
     def plugins(self) -> "list[Plugin]":
         """Those that are used."""
-        return [plugin for plugin in self.all_plugins if plugin.enabled]
+        return [plugin for plugin in self.all_plugins if plugin.enabled and plugin.trusted]
 
     @cached_property
     def instructions(self) -> FoundInstructions:
@@ -156,8 +151,10 @@ class Customizations:
             return FoundSkills()
         from trimtab.customize.skills import find_skills
 
-        disabled = settings.get("disabledSkills", list[str], [])
-        return find_skills(folders, {*disabled, *wanted.disabled_skills})
+        disabled = {*settings.get("disabledSkills", list[str], []), *wanted.disabled_skills}
+        switched = self.switched_skills
+        off = {name for name in (*disabled, *switched) if not switched.get(name, False)}
+        return find_skills(folders, off)
 
     @cached_property
     def agents(self) -> FoundAgents:
@@ -199,6 +196,33 @@ class Customizations:
         names = ", ".join(dict.fromkeys(one.name for one in known if one.user_invocable))
         raise UsageError(f"There is no agent {name!r} to choose: it {reason}; use one of {names}.")
 
+    @property
+    def available_tools(self) -> tuple[str, ...] | None:
+        """The tools the session was given, whatever its main agent wants of them."""
+        return self._options.available_tools
+
+    @property
+    def callable_agents(self) -> dict[str, AgentDefinition]:
+        """Agents that may be started by another one, built-in ones included."""
+        wanted = self._options.customize
+        found: Mapping[str, AgentDefinition] = self.agents.agents
+        if not wanted.discover:
+            found = {name: one for name, one in found.items() if one.source == "builtin"}
+        every = {**found, **{one.name: one for one in wanted.agents}}
+        return {name: one for name, one in every.items() if one.model_invocable}
+
+    @property
+    def offered_agents(self) -> dict[str, str]:
+        """What those people wrote are for, by name. Without any, no file is read."""
+        wanted = self._options.customize
+        if not wanted.agents and not (wanted.discover and self.has_agent_files()):
+            return {}
+        return {
+            name: one.description
+            for name, one in self.callable_agents.items()
+            if one.source != "builtin"
+        }
+
     def adopt_agent(self, options: SessionOptions) -> SessionOptions:
         """The choices of a session whose main agent was named: the agent's, where none was made."""
         name = options.customize.agent
@@ -208,20 +232,31 @@ class Customizations:
         tools = options.available_tools
         if agent.tools is not None and tools is None:
             tools = (*agent.tools, *ALWAYS_OFFERED, *(("skill",) if agent.skills else ()))
-        model, *others = (options.model,) if options.model else agent.models or (None,)
+        models = self.models_of(agent)
+        model, *others = (options.model,) if options.model else models or (None,)
         fallback = (*(other for other in others if other), *options.fallback)
         if agent.model_policy == "required" and agent.models:
-            if model not in agent.models:
+            if model not in models:
                 known = " or ".join(agent.models)
                 raise UsageError(f"The agent {agent.name} works with {known} only; use that model.")
-            fallback = tuple(one for one in fallback if one in agent.models)
+            fallback = tuple(one for one in fallback if one in models)
         return msgspec.structs.replace(
             options,
             model=model,
             fallback=fallback,
             effort=options.effort or agent.effort,
             available_tools=tools,
+            excluded_tools=(*options.excluded_tools, *agent.denied_tools),
         )
+
+    def models_of(self, agent: AgentDefinition) -> tuple[str, ...]:
+        """The models of an agent; a family by the model it means, none if that is not known."""
+        from trimtab.customize.agents import MODEL_ALIASES
+
+        meant = [
+            self.meant_models.get(one) if one in MODEL_ALIASES else one for one in agent.models
+        ]
+        return tuple(one for one in meant if one)
 
     def change_agent(self, name: str | None) -> SessionOptions:
         """What the choices of the session would be with another main agent, or with none.
@@ -233,7 +268,7 @@ class Customizations:
         return self.adopt_agent(
             msgspec.structs.replace(
                 plain,
-                model=None if agent and agent.models else plain.model,
+                model=None if agent and self.models_of(agent) else plain.model,
                 customize=msgspec.structs.replace(plain.customize, agent=name),
             )
         )
@@ -276,29 +311,6 @@ class Customizations:
 
         return list_skills([(skill.name, skill.description) for skill in offered])
 
-    def announcements(self) -> list[EventData]:
-        """What the session has, in events; problems are told once."""
-        events: list[EventData] = [
-            SessionMcpServersLoaded(servers=self._describe_servers()),
-            SessionSkillsLoaded(
-                skills=[describe_skill(one) for one in self.skills.skills.values()]
-            ),
-        ]
-        if self.agent is not None or self._has_agent_files():
-            events.append(
-                SessionCustomAgentsUpdated(
-                    agents=[describe_agent(one) for one in self.agents.agents.values()],
-                    warnings=[one.sentence for one in self.agents.problems if one.note],
-                    errors=[one.sentence for one in self.agents.problems if not one.note],
-                )
-            )
-        problems = (*self.settings.problems, *self.skills.problems)
-        if self.loads_instructions:
-            problems += self.instructions.problems
-        if warning := self._warn(problems):
-            events.append(warning)
-        return events
-
     def touch(self, path: str) -> Sequence[Instruction]:
         """What applies to a path once it is touched, each instruction once."""
         return self._touched.touch(path) if self.loads_instructions else ()
@@ -324,29 +336,13 @@ class Customizations:
         if self.agent is not None and self.agent.path:
             self.agent = self.agents.find(self.agent.name) or self.agent
 
-    def _describe_servers(self) -> list[dict[str, object]]:
-        """The configured servers. Files are parsed only where one of ours is there."""
-        places = self.places
-        own = [os.path.join(places.home.config, "mcp-config.json")]
-        if self.trusted:
-            names = (".mcp.json", ".github/mcp.json", ".vscode/mcp.json")
-            own += [os.path.join(folder, n) for folder in (places.root, places.cwd) for n in names]
-        brought = self._options.customize.mcp_config or (self.agent and self.agent.mcp_servers)
-        if not brought and not any(map(os.path.exists, own)):
-            return []
-        return [describe_server(one) for one in self.servers.servers.values()]
+    @property
+    def brings_servers(self) -> bool:
+        """Whether a flag, a client or the main agent names MCP servers."""
+        given = self._options.customize.mcp_config
+        return bool(given or (self.agent and self.agent.mcp_servers) or self.plugins)
 
-    def _has_agent_files(self) -> bool:
+    def has_agent_files(self) -> bool:
         if any(plugin.agents for plugin in self.plugins):
             return True
         return any(os.path.isdir(folder.path) for folder in agent_folders(self.places))
-
-    def _warn(self, problems: tuple[Problem, ...]) -> SessionWarning | None:
-        new = [one.sentence for one in problems if not one.note]
-        new = [one for one in new if one not in self._warned]
-        if not new:
-            return None
-        self._warned.update(new)
-        more = f" (and {len(new) - 1} more problems)" if len(new) > 1 else ""
-        message = f"{new[0]}{more}; see `trimtab customizations`."
-        return SessionWarning(warning_type="customization", message=message)

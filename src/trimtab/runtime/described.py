@@ -22,12 +22,17 @@ _SERVER_SOURCES = {"repository": "workspace", "plugin": "plugin"}
 NOT_CONNECTED = "connecting to MCP servers is not part of this version yet"
 
 
+def server_source(server: McpServer) -> str:
+    """Where a server comes from, in Copilot's words."""
+    return _SERVER_SOURCES.get(server.source, "user")
+
+
 def describe_server(server: McpServer) -> dict[str, object]:
     """A server as `session.mcp_servers_loaded` describes it."""
     described: dict[str, object] = {
         "name": server.name,
         "status": "failed" if server.enabled else "disabled",
-        "source": _SERVER_SOURCES.get(server.source, "user"),
+        "source": server_source(server),
     }
     return described | {"error": NOT_CONNECTED} if server.enabled else described
 

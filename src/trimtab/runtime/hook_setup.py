@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from trimtab.contracts.hooks import FoundHooks, HookEntry
     from trimtab.hooks.caller import HookCaller
     from trimtab.hooks.runners import Surroundings
-    from trimtab.runtime.build import Place
     from trimtab.runtime.folder_trust import FolderTrust
     from trimtab.runtime.options import Client, SessionOptions
+    from trimtab.runtime.place import Place
     from trimtab.workspace.local import LocalWorkspace
 
 POLICY = "/etc/github-copilot/policy.d"
+CLAUDE_SETTINGS = "/.claude/settings.json"
+LARGEST = 1024 * 1024
+"""Bytes of a settings file that are looked at."""
 
 
 async def set_up_hooks(
@@ -29,11 +32,17 @@ async def set_up_hooks(
     if (
         place.home is not None
         and place.trust is not None
-        and (_plugin_roots(place) or _agent(place) or _may_have(place.home, place.trust))
+        and (
+            _plugin_roots(place)
+            or _agent(place)
+            or _may_have(place.home, place.trust, _user(place))
+        )
     ):
         found = await find_session_hooks(place.home, place.trust, place)
         entries = found.entries
         for problem in found.problems:
+            if problem.note:
+                continue
             warning = SessionWarning(warning_type="hook_configuration", message=problem.sentence)
             place.session.emit(warning)
     if not entries and client.hooks is None:
@@ -60,15 +69,24 @@ def _plugin_roots(place: "Place") -> list[str]:
     return [one.root for one in place.customizations.plugins] if place.customizations else []
 
 
-def _may_have(home: "Home", trust: "FolderTrust") -> bool:
+def _user(place: "Place") -> str:
+    """The person's home directory, where it is known."""
+    return place.customizations.env.get("HOME", "") if place.customizations else ""
+
+
+def _may_have(home: "Home", trust: "FolderTrust", user: str) -> bool:
     """Whether hook files can exist at all; most sessions learn here that they have none."""
     if os.path.isdir(POLICY) or os.path.isdir(os.path.join(home.config, "hooks")):
         return True
     if any(item.kind in ("hooks", "settings") for item in trust.items):
         return True
+    return _names_hooks(home.settings) or bool(user and _names_hooks(user + CLAUDE_SETTINGS))
+
+
+def _names_hooks(settings: str) -> bool:
     try:
-        with open(home.settings, "rb") as file:
-            return b'"hooks"' in file.read()
+        with open(settings, "rb") as file:
+            return b'"hooks"' in file.read(LARGEST)
     except OSError:
         return False
 
@@ -79,7 +97,8 @@ async def find_session_hooks(home: "Home", trust: "FolderTrust", place: "Place")
     from trimtab.customize.hook_files import find_hooks, fingerprint, read_agent_hooks
 
     repository = trust.root if trust.allows("hooks") else None
-    found = find_hooks(home, repository, plugins=_plugin_roots(place), policy=POLICY)
+    roots, user = _plugin_roots(place), _user(place)
+    found = find_hooks(home, repository, plugins=roots, policy=POLICY, user=user)
     if (agent := _agent(place)) is not None:
         more = read_agent_hooks(agent, trust.root)
         found = FoundHooks(

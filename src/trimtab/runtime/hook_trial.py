@@ -77,7 +77,8 @@ async def list_hooks(env: Mapping[str, str], cwd: str, *, trusted: bool) -> List
     """All hooks that a session in a folder would have, those of an untrusted folder included."""
     home = find_home(env)
     trust = await judge_folder(home, cwd, env, trusted=trusted, ask=None)
-    return Listed(found=find_hooks(home, trust.root), trust=trust)
+    found = find_hooks(home, trust.root, user=env.get("HOME", ""))
+    return Listed(found=found, trust=trust)
 
 
 async def try_hooks(

@@ -69,6 +69,29 @@ class SessionKeeper:
         return Checkpoint(number=number, path=path)
 
 
+class TaskKeeper:
+    """For an agent that works for another one: what must not be lost is the task it was given."""
+
+    def __init__(
+        self,
+        task: str,
+        instruction: str,
+        find_summarizer: Callable[[], Awaitable[Writer | None]],
+    ) -> None:
+        self.instruction = instruction
+        self._task = task
+        self._find_summarizer = find_summarizer
+
+    def summarizer(self) -> Awaitable[Writer | None]:
+        return self._find_summarizer()
+
+    async def carry(self, budget: int) -> str:
+        return _block("task", clip(self._task, budget))
+
+    def file(self, summary: str) -> Checkpoint | None:
+        return None
+
+
 def read_words(log: str) -> list[str]:
     """What the person typed, in order, since the conversation was last cleared."""
     words: list[str] = []

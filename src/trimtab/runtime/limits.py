@@ -31,13 +31,28 @@ def apply_limits(run: Run, session: Session, limits: LimitOptions, price: Price 
     run.purse = None
     if limits.max_tokens is None and limits.max_usd is None:
         return
+    set_budget(run, build_ledger(session, limits))
+
+
+def set_budget(run: Run, ledger: "Ledger", agent: str | None = None) -> None:
+    """Have a run spend from a ledger and from nothing else."""
     from trimtab.loop.processors.budget import Budget
 
-    ledger = build_ledger(session, limits)
     run.purse = ledger
+    others = [one for one in run.processors if not isinstance(one, Budget)]
     # Behind the compaction: what is about to be sent is what has to be paid for.
-    place = 1 + max(i for i, one in enumerate(run.processors) if isinstance(one, Compaction))
-    run.processors = [*run.processors[:place], Budget(ledger), *run.processors[place:]]
+    place = 1 + max(i for i, one in enumerate(others) if isinstance(one, Compaction))
+    run.processors = [*others[:place], Budget(ledger, agent), *others[place:]]
+
+
+def share_limits(run: Run) -> None:
+    """Give the agents that work for a run their part of what it may spend, now."""
+    from trimtab.loop.ledger import Ledger
+
+    for agent, child in run.children.items():
+        if isinstance(run.purse, Ledger):
+            set_budget(child, run.purse.slice(agent), agent)
+        share_limits(child)
 
 
 def build_ledger(session: Session, limits: LimitOptions) -> "Ledger":
@@ -51,6 +66,11 @@ def build_ledger(session: Session, limits: LimitOptions) -> "Ledger":
             tokens=(total.input_tokens or 0) + (total.output_tokens or 0),
             usd=total.cost_usd or 0.0,
             calls=usage.calls,
+            agents={
+                agent: ((one.input_tokens or 0) + (one.output_tokens or 0), one.cost_usd or 0.0)
+                for agent, one in usage.agents.items()
+            },
+            dearest=usage.dearest,
         )
 
     return Ledger(Allowance(tokens=limits.max_tokens, usd=limits.max_usd), spending)

@@ -126,6 +126,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     client_name: str | None = None
     available_tools: tuple[str, ...] | None = None
     excluded_tools: tuple[str, ...] = ()
+    main_excluded: tuple[str, ...] = ()
+    """Tools that only sub-agents have."""
     instructions: Literal["load", "skip"] = "load"
     customize: CustomizationOptions = CustomizationOptions()
     system_message: SystemMessageOptions = SystemMessageOptions()

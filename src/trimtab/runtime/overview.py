@@ -83,7 +83,7 @@ def gather(env: Mapping[str, str], options: SessionOptions) -> Customizations:
 def _build(found: Customizations, env: Mapping[str, str], *, trusted: bool) -> Overview:
     repository = found.places.root if found.trusted else None
     roots = [plugin.root for plugin in found.plugins]
-    hooks = find_hooks(found.places.home, repository, plugins=roots)
+    hooks = find_hooks(found.places.home, repository, plugins=roots, user=found.places.user)
     flags = resolve_flags(found.places.home, env).values()
     parts: tuple[tuple[Kind, Iterable[Customization], Iterable[Problem]], ...] = (
         (

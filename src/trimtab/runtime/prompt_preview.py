@@ -11,9 +11,10 @@ from trimtab.providers.windows import DEFAULT, window_of
 from trimtab.runtime.attachments import attach
 from trimtab.runtime.customizations import Customizations
 from trimtab.runtime.options import Client, SessionOptions
+from trimtab.runtime.place import find_situation
 from trimtab.runtime.runtime import Runtime
 from trimtab.runtime.system_prompt import PromptCase, SystemPrompt, build_prompt
-from trimtab.runtime.toolset import Situation, choose_tools
+from trimtab.runtime.toolset import choose_tools
 
 UNKNOWN_MODEL = "gpt-5"
 """Whose tokens are counted where no model is set up."""
@@ -63,13 +64,7 @@ async def preview_prompt(runtime: Runtime, options: SessionOptions, text: str) -
     """What these choices and this prompt would send, as things are now."""
     custom, _, options = await runtime.prepare(options)
     model, limit = await _find_model(runtime, options)
-    now = Situation(
-        mode=options.mode,
-        model=model,
-        skills=custom.offered_skills,
-        features=custom.features,
-        env=runtime.env,
-    )
+    now = find_situation(custom, runtime.home, options.mode, model)
     tools = choose_tools(options, Client(), now)
     case = PromptCase(
         model=model,

@@ -10,7 +10,8 @@ from trimtab.contracts.trust import Loadable
 from trimtab.tools.catalog import NAMES
 
 if TYPE_CHECKING:
-    from trimtab.runtime.build import Place
+    from trimtab.runtime.place import Place
+    from trimtab.tools.function import FunctionTool
 
 GROUP = "trimtab.tools"
 PROJECT = os.path.join(".github", "tools")
@@ -71,7 +72,7 @@ class PythonTools:
                         self._add(self._installed, tool, f"the installed {entry.value}")
         return self._installed
 
-    def _load(self, path: str) -> list[Tool]:
+    def _load(self, path: str) -> "list[FunctionTool]":
         def load() -> object:
             from importlib.util import module_from_spec, spec_from_file_location
 
@@ -88,22 +89,23 @@ class PythonTools:
 
         return self._import(path, load)
 
-    def _import(self, where: str, load: Any) -> list[Tool]:
+    def _import(self, where: str, load: Any) -> "list[FunctionTool]":
         from trimtab.tools.function import find_tools
 
         try:
             loaded = load()
             names = vars(loaded) if hasattr(loaded, "__file__") else {"": loaded}
-            return list(find_tools(names))
+            return find_tools(names)
         except (Exception, SystemExit) as error:  # somebody else's code: it may do anything
             self._warn(f"{where} gives no tools ({type(error).__name__}: {error}); correct it.")
             return []
 
-    def _add(self, found: dict[str, Tool], tool: Tool, where: str) -> None:
+    def _add(self, found: dict[str, Tool], tool: "FunctionTool", where: str) -> None:
         name = tool.spec.name
         if name in NAMES:
             self._warn(f"The tool {name} of {where} has the name of a built-in one; rename it.")
         else:
+            tool.source = where
             found[name] = tool
 
     def _warn(self, message: str) -> None:

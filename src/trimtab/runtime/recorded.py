@@ -83,8 +83,7 @@ class RecordedShells:
         limit: int,
         listener: Callable[[bytes], None] | None = None,
     ) -> CommandState:
-        if not self.confined:
-            command = msgspec.structs.replace(command, confined=False)
+        command = msgspec.structs.replace(command, confined=self.confined, call_id=self._call_id)
         if not self._recorder.may_change(Access(kind="shell", target=command.text)):
             return await self._inner.execute(command, wait=wait, limit=limit, listener=listener)
         reason = Reason("shell", self._call_id, command.text[:1000])

@@ -17,15 +17,16 @@ from trimtab.contracts.provider import Provider
 from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.secrets import find_secrets
 from trimtab.loop.processors.slash import SlashCommands
-from trimtab.runtime.build import Place, build_run
+from trimtab.runtime.build import build_run
 from trimtab.runtime.controls import Controls
 from trimtab.runtime.customizations import Customizations
 from trimtab.runtime.folder_trust import FolderTrust, judge_folder
 from trimtab.runtime.hook_setup import set_up_hooks
 from trimtab.runtime.limits import apply_limits, check_limits
 from trimtab.runtime.live import LiveSession
-from trimtab.runtime.models import LOCAL, Chosen, ModelChooser, RoleModels
+from trimtab.runtime.models import LOCAL, Chosen, ModelChooser, RoleModels, is_offline
 from trimtab.runtime.options import Client, SessionOptions
+from trimtab.runtime.place import Place
 from trimtab.runtime.rule_files import load_rules
 from trimtab.runtime.surroundings import look_around
 from trimtab.session.folder import SessionFolder
@@ -145,6 +146,11 @@ class Runtime:
         custom = Customizations(self.home, self.env, look_around(options.cwd), options)
         trust = await self._judge(options, client)
         custom.trusted = trust.trusted
+        if options.customize.agent is not None and options.model is None:
+            from trimtab.runtime.model_families import find_meant_models
+
+            offline = is_offline(options, self.env)
+            await find_meant_models(custom, options.customize.agent, offline=offline)
         return custom, trust, self._complete(custom.adopt_agent(options), custom)
 
     def _complete(self, options: SessionOptions, custom: Customizations) -> SessionOptions:

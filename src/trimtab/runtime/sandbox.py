@@ -2,21 +2,26 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.events.own import ConnectionRefused
 from trimtab.contracts.events.permission import SandboxDecision
 from trimtab.contracts.events.session import SessionInfo
-from trimtab.contracts.permission import Policy, Rule
+from trimtab.contracts.permission import Ask, Policy, Rule
+from trimtab.contracts.processor import Processor
 from trimtab.runtime.surroundings import temp_folder
 
 if TYPE_CHECKING:
     from trimtab.config.paths import Home
-    from trimtab.runtime.build import Place
     from trimtab.runtime.options import SessionOptions
+    from trimtab.runtime.place import Place
+    from trimtab.session.session import Session
+    from trimtab.workspace.sandbox.confinement import Refusal
+    from trimtab.workspace.sandbox.hosts import HostList
     from trimtab.workspace.sandbox.policy import SandboxPolicy
 
 
@@ -28,6 +33,8 @@ class SandboxSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknow
     read_only: tuple[str, ...] = ()
     denied: tuple[str, ...] = ()
     network: Literal["off", "on"] = "off"
+    allowed_hosts: tuple[str, ...] = ()
+    denied_hosts: tuple[str, ...] = ()
 
 
 def read_settings(value: object) -> SandboxSettings:
@@ -57,7 +64,13 @@ def set_up_sandbox(
             "install bubblewrap, or run with --no-sandbox."
         )
     policy = build_sandbox_policy(place, options, settings)
+    if policy.hosts is not None and found.backend != "bubblewrap":
+        raise ConfigurationError(
+            f"The sandbox here is {found.backend}, which cannot hold commands to a list of hosts; "
+            "install bubblewrap, or take the hosts away."
+        )
     confinement = Confinement(found.backend, policy, found.program)
+    confinement.on_refusal = report_refusals(place.session)
     place.workspace.shells.confinement = confinement
     place.session.emit(
         SandboxDecision(
@@ -94,8 +107,88 @@ def build_sandbox_policy(
         own=(home.config, home.state) if home else (),
         session=(place.folder.files, os.path.join(place.folder.path, "plan.md")),
         temp=temp_folder() if options.permissions.temp_dir else "",
-        network=settings.network == "on",
+        network=settings.network == "on" and not settings.denied_hosts,
+        hosts=find_hosts(options, settings),
     )
+
+
+def find_hosts(options: "SessionOptions", settings: SandboxSettings) -> "HostList | None":
+    """What may be reached: hosts of the setting, and those a flag allows or denies as addresses.
+
+    A flag for some paths of a host does not open the host: a tunnel to it has no paths.
+    """
+    everything = ("*:*",) if settings.network == "on" else ()
+    given = options.permissions
+    allowed = (*settings.allowed_hosts, *everything, *hosts_of(given.allow, whole=True))
+    if not allowed or (settings.network == "on" and not settings.denied_hosts):
+        return None
+    from trimtab.workspace.sandbox.hosts import build_list
+
+    denied = (*settings.denied_hosts, *hosts_of(given.deny, whole=False))
+    try:
+        return build_list(allowed, denied)
+    except ValueError as error:
+        raise ConfigurationError(
+            f"The setting `sandbox` names a host that is none: {error}; "
+            "write example.com, *.example.com or example.com:8080."
+        ) from None
+
+
+def hosts_of(rules: tuple[str, ...], *, whole: bool) -> list[str]:
+    """The hosts of rules about addresses; `whole` leaves out those for a part of a host."""
+    if not any(rule.startswith("url") for rule in rules):
+        return []
+    from trimtab.permissions.rules import parse_rules
+    from trimtab.permissions.urls import parse_pattern
+
+    found = []
+    for rule in parse_rules(rules):
+        pattern = parse_pattern(rule.argument or "*") if rule.kind == "url" else None
+        if pattern is None or (whole and (pattern.path != "/" or pattern.host == "*")):
+            continue
+        found.append(f"{pattern.host}:{pattern.port}" if whole else f"{pattern.host}:*")
+    return found
+
+
+def build_guards(sandbox: "SandboxPolicy", policy: Policy, ask: Ask | None) -> list[Processor]:
+    """Who holds tools to the policy of the sandbox, and lets single commands out of it."""
+    from trimtab.permissions.sandbox_bypass import SandboxBypass
+
+    bypass = SandboxBypass(policy, ask)
+    hosts = sandbox.hosts
+    if hosts is None:
+        return [bypass]
+    from urllib.parse import urlsplit
+
+    from trimtab.permissions.firewall import Firewall
+    from trimtab.workspace.sandbox.hosts import canonical
+
+    def find_objection(address: str) -> str:
+        try:
+            parts = urlsplit(address)
+            host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
+            hosts.find(canonical(host), parts.port or {"http": 80}.get(parts.scheme, 443))
+        except PermissionError as error:
+            return str(error)
+        except ValueError:
+            return "it names no host"
+        return ""
+
+    return [Firewall(find_objection), bypass]
+
+
+def report_refusals(session: "Session") -> "Callable[[Refusal], None]":
+    def report(refusal: "Refusal") -> None:
+        session.emit(
+            ConnectionRefused(
+                host=refusal.host,
+                port=refusal.port,
+                reason=refusal.reason,
+                tool_call_id=refusal.call_id or None,
+            )
+        )
+
+    return report
 
 
 def confine(policy: Policy, sandbox: "SandboxPolicy") -> Policy:

@@ -1,26 +1,33 @@
 """What the files that customize a session look like from outside, to see when one was changed."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from trimtab.customize.folders import (
     agent_folders,
     command_folders,
     instruction_places,
+    server_paths,
     skill_folders,
 )
 from trimtab.runtime.customizations import SETTINGS_FILES, Customizations
 
 MOST = 5000
 """Files that are looked at before each prompt; a look costs about a microsecond."""
+RULE_DEPTH, PLUGIN_DEPTH, HOOK_DEPTH = 3, 4, 2
+"""Levels of folders that are looked into."""
 Stock = dict[str, tuple[int, int, int]]
 """When each path that is there was changed, its size and which file it is."""
 
 
 def take_stock(custom: Customizations) -> Stock:
     """A look at everything a session was read from, and at where it could find more."""
+    return _look(_paths(custom))
+
+
+def _look(paths: Iterable[str]) -> Stock:
     stock: Stock = {}
-    for count, path in enumerate(_paths(custom)):
+    for count, path in enumerate(paths):
         if count == MOST:
             break
         try:
@@ -31,17 +38,32 @@ def take_stock(custom: Customizations) -> Stock:
     return stock
 
 
+def take_hook_stock(custom: Customizations) -> Stock:
+    """A look at the files hooks are read from."""
+    places = custom.places
+    folders = [os.path.join(places.home.config, "hooks")]
+    files = [places.home.settings, os.path.join(places.user, ".claude", "settings.json")]
+    if custom.trusted:
+        folders.append(os.path.join(places.root, ".github", "hooks"))
+        files += [os.path.join(places.root, ".claude", name) for name in SETTINGS_FILES]
+    listed = (entry for folder in folders for entry in _below(folder, HOOK_DEPTH))
+    return _look(path for path in (*files, *listed) if path.endswith(".json"))
+
+
 def _paths(custom: Customizations) -> Iterator[str]:
     places, read = custom.places, custom.__dict__
     yield places.home.settings
+    yield os.path.join(places.home.config, "config.json")  # which plugins there are
     if custom.trusted:
         folder = os.path.join(places.root, ".github", "copilot")
         yield from (os.path.join(folder, name) for name in SETTINGS_FILES)
     if custom.loads_instructions:
-        yield from instruction_places(places)
+        for place in instruction_places(places):
+            yield from _below(place, RULE_DEPTH)
         for instruction in custom.instructions.instructions:
             yield from instruction.paths
             yield from instruction.imports
+    yield from server_paths(places)
     yield from (folder.path for folder in (*skill_folders(places), *command_folders(places)))
     yield from (folder.path for folder in agent_folders(places))
     if "agents" in read:
@@ -49,3 +71,18 @@ def _paths(custom: Customizations) -> Iterator[str]:
     for skill in custom.skills.skills.values():
         yield skill.path
         yield os.path.dirname(skill.path)
+    for plugin in custom.all_plugins:
+        yield from _below(plugin.root, PLUGIN_DEPTH)
+
+
+def _below(path: str, depth: int) -> Iterator[str]:
+    """A path, and what is in it if it is a folder."""
+    yield path
+    if depth:
+        try:
+            with os.scandir(path) as entries:
+                found = [(one.path, one.is_dir(follow_symlinks=False)) for one in entries]
+        except OSError:  # a file, or nothing
+            return
+        for inner, is_folder in found:
+            yield from _below(inner, depth - 1 if is_folder else 0)

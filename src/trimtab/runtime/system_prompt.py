@@ -4,6 +4,7 @@ import os
 
 import msgspec
 
+from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.run import Mode, Run
 from trimtab.prompts.assemble import Assembled, PromptFacts, assemble
 from trimtab.prompts.customize import change_sections, join
@@ -62,6 +63,26 @@ async def build_prompt(
             sections = change_sections({**sections, **changed}, {})
     added = {"appended": wanted.content} if wanted.content else {}
     return SystemPrompt(join(sections, wanted.content), {**sections, **added}, assembled.left_out)
+
+
+AGENT_SECTIONS = frozenset(
+    ("agent", "environment_context", "safety", "tool_instructions", "skills", "custom_instructions")
+)
+"""What an agent with a task of its own kind is told; one for every kind of task is told all."""
+
+
+def build_agent_prompt(case: PromptCase, agent: AgentDefinition) -> str:
+    """The system prompt of an agent that works for another one."""
+    from trimtab.customize.agents import GENERAL, fill_prompt
+
+    general = agent.name == GENERAL and agent.source == "builtin"
+    facts = msgspec.structs.replace(
+        gather_facts(case), agent=fill_prompt(agent, case.surroundings.cwd)
+    )
+    if not general and not agent.include_instructions:
+        facts = msgspec.structs.replace(facts, instructions=())
+    sections = _by_name(assemble(facts, () if general else AGENT_SECTIONS))
+    return join(sections, "")
 
 
 def gather_facts(case: PromptCase) -> PromptFacts:

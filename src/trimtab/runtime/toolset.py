@@ -13,6 +13,7 @@ from trimtab.runtime.options import Client, SessionOptions
 from trimtab.tools.catalog import NAMES, builtin_tools
 
 if TYPE_CHECKING:
+    from trimtab.config.paths import Home
     from trimtab.contracts.web import Page
     from trimtab.tools.memories import Memories
 
@@ -36,6 +37,12 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     skills: Mapping[str, Skill] = {}
     features: Collection[str] = ()
     env: Mapping[str, str] = {}
+    agents: Mapping[str, str] = {}
+    """Agents people wrote that may work for this one, by name, each with what it is for."""
+    no_agents: Sequence[str] = ()
+    """Names of agents that may not."""
+    home: "Home | None" = None
+    """Where past sessions are, if they are kept."""
     memory: "Memories | None" = None
     """Where facts are kept, if the person wants that."""
 
@@ -59,6 +66,12 @@ def choose_tools(options: SessionOptions, client: Client, now: Situation) -> dic
         tools |= {"read_memories": ReadMemories(now.memory)}
     if "web_fetch" in tools:
         tools["web_fetch"] = build_web_fetch(now.env)
+    if "session_store_sql" in tools and now.home is not None:
+        tools["session_store_sql"] = build_session_store(now.home)
+    if "task" in tools and (now.agents or now.no_agents):
+        from trimtab.tools.task.tool import TaskTool
+
+        tools["task"] = TaskTool(now.agents, now.no_agents)
     if now.skills:
         from trimtab.tools.skill.tool import SkillTool
 
@@ -74,6 +87,8 @@ def choose_names(options: SessionOptions, now: Situation) -> set[str]:
         left_out.add("task_complete")
     if is_offline(options, now.env) or "DISABLE_WEB_TOOLS" in now.features:
         left_out.add("web_fetch")
+    if now.home is None:
+        left_out.add("session_store_sql")
     instead = family_tools(now.model)
     left_out |= set(instead)
     others = {name for _, table in FAMILIES for name in table.values()}
@@ -97,6 +112,17 @@ def build_web_fetch(env: Mapping[str, str]) -> Tool:
     return WebFetch(fetch)
 
 
+def build_session_store(home: "Home") -> Tool:
+    from trimtab.tools.session_store_sql.tool import SessionStoreSql
+
+    async def prepare() -> tuple[str, int]:
+        from trimtab.runtime.session_search import prepare_index
+
+        return await prepare_index(home)
+
+    return SessionStoreSql(prepare)
+
+
 def filter_tools(
     builtin: Mapping[str, Tool], external: Mapping[str, Tool], options: SessionOptions
 ) -> dict[str, Tool]:
@@ -116,4 +142,5 @@ def filter_tools(
         for name, tool in {**builtin, **external}.items()
         if (available is None or matches(name, available))
         and not matches(name, options.excluded_tools)
+        and not matches(name, options.main_excluded)
     }

@@ -57,6 +57,15 @@ class Projections:
             self.approvals,
         )
 
+    def join(self, projection: Projection) -> None:
+        """Keep another fold up to date from now on, such as the conversation of a sub-agent."""
+        for wire_name in projection.reads:
+            self._readers.setdefault(wire_name, []).append(projection)
+
+    def leave(self, projection: Projection) -> None:
+        for wire_name in projection.reads:
+            self._readers[wire_name].remove(projection)
+
     @property
     def wanted(self) -> frozenset[str]:
         """The event types any fold looks at."""

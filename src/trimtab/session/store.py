@@ -108,7 +108,7 @@ class SessionStore:
         from trimtab.session.summary import last_used
 
         latest: tuple[bool, str, str] | None = None
-        for folder in map(self.folder, self._names()):
+        for folder in self.folders():
             if os.path.isfile(folder.events):
                 metadata = _metadata_of(folder)
                 here = cwd is not None and metadata.get("cwd") == cwd
@@ -120,8 +120,12 @@ class SessionStore:
         """Every session, the one used last first. A bad folder is listed with its problem."""
         from trimtab.session.summary import summarize
 
-        summaries = [summarize(self.folder(name)) for name in self._names()]
+        summaries = [summarize(folder) for folder in self.folders()]
         return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)
+
+    def folders(self) -> Sequence[SessionFolder]:
+        """Where the sessions are, in no order."""
+        return [self.folder(name) for name in self._names()]
 
     def _names(self) -> Sequence[str]:
         base = self.home.session_state

@@ -8,16 +8,18 @@ if TYPE_CHECKING:
     from trimtab.testing.model_server import ModelServer as ModelServer
     from trimtab.testing.play import Played as Played
     from trimtab.testing.play import play as play
+    from trimtab.testing.recording import recorded_script as recorded_script
 
 _HOMES = {
     "ModelServer": "trimtab.testing.model_server",
     "Played": "trimtab.testing.play",
     "play": "trimtab.testing.play",
+    "recorded_script": "trimtab.testing.recording",
     "Script": "trimtab.providers.script",
     "ScriptedProvider": "trimtab.providers.scripted",
 }
 
-__all__ = ["ModelServer", "Played", "Script", "ScriptedProvider", "play"]
+__all__ = ["ModelServer", "Played", "Script", "ScriptedProvider", "play", "recorded_script"]
 
 
 def __getattr__(name: str) -> Any:

@@ -21,11 +21,14 @@ NAMES = (
     "grep",
     "rg",
     "glob",
+    "task",
     "store_memory",
     "read_memories",
+    "session_store_sql",
     "report_intent",
     "ask_user",
     "exit_plan_mode",
+    "fetch_copilot_cli_documentation",
     "task_complete",
 )
 

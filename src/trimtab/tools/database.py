@@ -26,6 +26,7 @@ READING_PRAGMAS = frozenset(
         *("table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo"),
         *("foreign_key_list", "database_list", "collation_list", "compile_options"),
         *("integrity_check", "quick_check", "foreign_key_check", "page_count", "encoding"),
+        "data_version",  # full-text search asks for it itself
     )
 )
 FORBIDDEN_FUNCTIONS = frozenset(("load_extension", "fts3_tokenizer", "writefile", "readfile"))

@@ -20,6 +20,8 @@ class FunctionTool:
     """A function as a tool. `access` "none" says that it touches nothing one would ask about."""
 
     def __init__(self, function: Callable[..., Any], name: str = "", access: Kind = "custom-tool"):
+        self.source = ""
+        """Where it was found: a file, or what installed package."""
         self._function = function
         self._access = access
         self._context, self._params = read_signature(function)

@@ -24,8 +24,9 @@ QUIET = {
     "TERM": "dumb",
 }
 
-DISTURBING = ("BASH_ENV", "ENV", "PROMPT_COMMAND", "FORCE_COLOR", "CLICOLOR_FORCE")
-"""They would run something of the person's before every command, or colour its output."""
+DISTURBING = ("BASH_ENV", "ENV", "PROMPT_COMMAND", "FORCE_COLOR", "CLICOLOR_FORCE", "OLDPWD")
+"""They would run something of the person's before every command, colour its output, or have `cd -`
+lead out of the workspace."""
 
 KEYS = (
     "GH_TOKEN",

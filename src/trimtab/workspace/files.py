@@ -273,24 +273,33 @@ def stamp_of(found: os.stat_result) -> Stamp:
 
 
 def remove_file(path: str) -> None:
-    """Delete a regular file; a link or anything else is refused."""
-    if not stat.S_ISREG(os.lstat(path).st_mode):
-        raise OSError(errno.EINVAL, "It is a link or no regular file", path)
-    os.unlink(path)
+    """Delete a regular file at a path without links; a link or anything else is refused."""
+    os.lstat(path)  # before its folder would be made
+    with held(path) as target:
+        require_regular(target, path)
+        os.unlink(target)
 
 
-def move_file(path: str, target: str) -> None:
-    """Give a regular file another path, never over an existing one; parent directories are made."""
+def move_file(path: str, goal: str) -> None:
+    """Give a regular file another path, never over an existing one; parent directories are made.
+
+    Neither path may lead through a link.
+    """
+    require_regular(path, path)
+    with held(path) as source, held(goal) as target:
+        require_regular(source, path)
+        try:
+            os.link(source, target, follow_symlinks=False)  # a rename would replace the target
+        except FileExistsError:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), goal) from None
+        except OSError:
+            if os.path.lexists(target):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), goal) from None
+            os.rename(source, target)
+        else:
+            os.unlink(source)
+
+
+def require_regular(path: str, name: str) -> None:
     if not stat.S_ISREG(os.lstat(path).st_mode):
-        raise OSError(errno.EINVAL, "It is a link or no regular file", path)
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    try:
-        os.link(path, target)  # unlike a rename it fails when the target exists
-    except FileExistsError:
-        raise
-    except OSError:
-        if os.path.lexists(target):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target) from None
-        os.rename(path, target)
-    else:
-        os.unlink(path)
+        raise OSError(errno.EINVAL, "It is a link or no regular file", name)

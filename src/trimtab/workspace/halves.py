@@ -11,35 +11,50 @@ from trimtab.workspace import walk as walker
 from trimtab.workspace.walk import Key, Rows, TooLarge, look, walk
 
 
-def walk_in_halves(root: str, skip: frozenset[str], limit: int, deadline: float) -> Rows:
-    """What `walk` gives, in less time. Raises `TooLarge`."""
-    rows, folders = _first_levels(root, skip)
-    mine, theirs = folders[::2], folders[1::2]
-    seconds = deadline - time.monotonic()
-    task = marshal.dumps((theirs, skip, limit, seconds))
-    argv = [sys.executable, "-I", "-S", walker.__file__]
-    try:
-        child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    except OSError:
-        return rows | walk(folders, skip, limit, deadline)
-    with child:
+class Halves:
+    """Looks at one tree again and again; half of it in a process of its own.
+
+    What that process says is the same bytes as long as nothing has changed: then they are not read.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._answer = b""
+        self._theirs: Rows = {}
+
+    def walk(self, skip: frozenset[str], limit: int, deadline: float) -> Rows:
+        """What `walk` gives, in less time. Raises `TooLarge`."""
+        rows, folders = _first_levels(self._root, skip)
+        mine, theirs = folders[::2], folders[1::2]
+        task = marshal.dumps((theirs, skip, limit, deadline - time.monotonic()))
+        argv = [sys.executable, "-I", "-S", walker.__file__]
         try:
-            assert child.stdin is not None
-            assert child.stdout is not None
-            child.stdin.write(task)
-            child.stdin.close()
-            rows |= walk(mine, skip, limit, deadline)
-            found = child.stdout.read()
-        except BaseException:
-            child.kill()
-            raise
-    if child.returncode != 0:
-        return rows | walk(theirs, skip, limit, deadline)
-    other = marshal.loads(found)  # noqa: S302 - from our own process
-    if other is None:
-        raise TooLarge
-    rows |= other
-    return rows
+            child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        except OSError:
+            return rows | walk(folders, skip, limit, deadline)
+        with child:
+            try:
+                assert child.stdin is not None
+                assert child.stdout is not None
+                child.stdin.write(task)
+                child.stdin.close()
+                rows |= walk(mine, skip, limit, deadline)
+                answer = child.stdout.read()
+            except BaseException:
+                child.kill()
+                raise
+        if child.returncode != 0:
+            return rows | walk(theirs, skip, limit, deadline)
+        rows |= self._read(answer)
+        return rows
+
+    def _read(self, answer: bytes) -> Rows:
+        if answer != self._answer:
+            rows = marshal.loads(answer)  # noqa: S302 - from our own process
+            if rows is None:
+                raise TooLarge
+            self._answer, self._theirs = answer, rows
+        return self._theirs
 
 
 def _first_levels(root: str, skip: frozenset[str]) -> tuple[Rows, list[str]]:

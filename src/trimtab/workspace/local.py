@@ -1,6 +1,7 @@
 """The workspace on this machine: its files, its search, its shells."""
 
 import asyncio
+import errno
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -109,10 +110,17 @@ class LocalWorkspace:
             await uninterrupted(lambda: files.write(real, data, new=new, stamp=stamp))
 
     async def remove(self, path: str) -> None:
-        files.remove_file(path)
+        files.remove_file(self._place(path))
 
     async def move(self, path: str, target: str) -> None:
-        files.move_file(path, target)
+        files.move_file(self._place(path), self._place(target))
+
+    def _place(self, path: str) -> str:
+        """Where a path itself is, not what it leads to; only links above it are followed."""
+        real = self.follow(path)
+        if real != os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)):
+            raise OSError(errno.EINVAL, "It is a link, or its folder was moved meanwhile", path)
+        return real
 
     def remember(self, path: str, data: bytes) -> None:
         self._seen[path] = len(data), hash(data)

@@ -84,6 +84,8 @@ class LocalShells:
         await asyncio.gather(*(shell.kill() for shell in shells if not shell.command.detached))
         for shell in shells:
             shell.abandon()
+        if self.confinement is not None:
+            self.confinement.close()
         if self._guarded:
             self._guarded = False
             await guardian.release()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from trimtab.contracts.workspace import Command, CommandState, ShellError, ShellInfo
 from trimtab.workspace import custody
 from trimtab.workspace.capture import Capture, LogFile, Unread
+from trimtab.workspace.keys import KEYS
 
 if TYPE_CHECKING:
     from trimtab.workspace.sandbox.confinement import Confinement
@@ -32,24 +33,6 @@ QUIET = 1.0
 LOOK = 0.4
 
 Connected = tuple[Sequence[str], Sequence[str], tuple[int, int, int]]
-
-KEYS = {
-    "enter": b"\n",
-    "tab": b"\t",
-    "space": b" ",
-    "escape": b"\x1b",
-    "backspace": b"\x7f",
-    "delete": b"\x1b[3~",
-    "up": b"\x1b[A",
-    "down": b"\x1b[B",
-    "right": b"\x1b[C",
-    "left": b"\x1b[D",
-    "home": b"\x1b[H",
-    "end": b"\x1b[F",
-    "ctrl-c": b"\x03",
-    "ctrl-d": b"\x04",
-    "ctrl-z": b"\x1a",
-}
 
 
 class Shell:
@@ -105,7 +88,16 @@ class Shell:
             else:
                 from trimtab.workspace.sandbox.confinement import Start
 
-                start = Start(opener=opener, argv=argv, cwd=cwd, env=env, streams=streams, tag=tag)
+                start = Start(
+                    opener=opener,
+                    argv=argv,
+                    cwd=cwd,
+                    env=env,
+                    streams=streams,
+                    tag=tag,
+                    call_id=self.command.call_id,
+                    say=self._say,
+                )
                 self.pid, self._released = confinement.spawn(start)
         except BaseException:
             self._close()
@@ -209,6 +201,11 @@ class Shell:
         if self.foreground and self.output.is_full() and not self.flooded:
             self.flooded = True
             self._begin(self.kill())
+
+    def _say(self, text: str) -> None:
+        """A word of ours in the command's output; the file of a detached one is its own."""
+        if isinstance(self.output, Capture) and not self.finished.is_set():
+            self._take(text.encode())
 
     def _ended(self) -> None:
         try:

@@ -12,7 +12,7 @@ import msgspec
 from trimtab.contracts.changes import ABSENT, Change, FileState
 from trimtab.workspace.blobs import BlobStore, unkept_state
 from trimtab.workspace.gitstate import git_rows
-from trimtab.workspace.halves import walk_in_halves
+from trimtab.workspace.halves import Halves
 from trimtab.workspace.journal import Journal
 from trimtab.workspace.walk import HEAVY, Key, Rows, TooLarge, look, walk
 
@@ -55,6 +55,7 @@ class Snapshot:
         self._store = store
         self._forbidden = frozenset(forbidden)
         self._root = os.path.realpath(root)
+        self._halves = Halves(self._root)
         self._journal = Journal(journal, self._root) if journal else None
         self._always = GIT | frozenset(skipped)
         self._rows: Rows = {}
@@ -154,7 +155,7 @@ class Snapshot:
 
     def _walk(self, skip: frozenset[str], deadline: float) -> Rows:
         if len(self._rows) > HALVED:
-            return walk_in_halves(self._root, skip, ENTRIES, deadline)
+            return self._halves.walk(skip, ENTRIES, deadline)
         return walk([self._root], skip, ENTRIES, deadline)
 
     def _leave_out(self, skip: frozenset[str]) -> None:

@@ -94,7 +94,7 @@ def test_an_agent_whose_head_is_broken_is_left_out_for_it_would_have_every_tool(
     write(tmp_path / "repo/.github/agents/good.md", "---\ncolor: red\nmodel: sonnet\n---\nbody\n")
     found = find(tmp_path)
     assert list(found.agents) == ["good"]
-    assert found.agents["good"].models == ()
+    assert found.agents["good"].models == ("sonnet",)
     messages = [(Path(one.file).name, one.line, one.note) for one in found.problems]
     assert messages == [
         ("bad.md", 3, False),
@@ -121,3 +121,42 @@ def test_all_tools_stay_all_tools() -> None:
     assert map_tools(None) is None
     assert map_tools(["view", "*"]) is None
     assert map_tools([]) == ()
+
+
+def test_agents_of_codex_gemini_and_cursor_are_read_by_their_own_names(tmp_path: Path) -> None:
+    write(
+        tmp_path / "repo/.codex/agents/auditor.toml",
+        'name = "auditor"\ndescription = "d"\ndeveloper_instructions = "Look."\n'
+        'model = "gpt-5"\nmodel_reasoning_effort = "high"\nsandbox_mode = "read-only"\n',
+    )
+    head = "---\nkind: local\nname: t\ndescription: d\ntools: [read_file, run_shell_command]\n---\n"
+    write(tmp_path / "repo/.gemini/agents/tester.md", head + "Test.")
+    write(tmp_path / "repo/.gemini/agents/far.md", "---\nkind: remote\nname: far\n---\n")
+    write(tmp_path / "repo/.cursor/agents/reader.md", "---\nreadonly: true\n---\nRead.")
+    write(tmp_path / "repo/.codex/agents/broken.toml", "name = \n")
+    found = find(tmp_path)
+    assert set(found.agents) == {"auditor", "tester", "reader"}
+    auditor, tester = found.agents["auditor"], found.agents["tester"]
+    assert (auditor.prompt, auditor.models, auditor.effort) == ("Look.", ("gpt-5",), "high")
+    for agent in (auditor, found.agents["reader"]):
+        assert agent.tools is not None
+        assert "view" in agent.tools
+        assert not {"bash", "edit", "create"} & set(agent.tools)
+    assert tester.tools is not None
+    assert {"view", "bash"} <= set(tester.tools)
+    assert {(Path(one.file).name, one.line) for one in found.problems if not one.note} == {
+        ("broken.toml", 1)
+    }
+    assert [one.field for one in found.problems if one.file.endswith("far.md")] == ["kind"]
+
+
+def test_tools_that_are_denied_and_servers_in_a_list_are_read(tmp_path: Path) -> None:
+    head = (
+        "---\ntools: search/codebase, edit/editFiles\ndisallowedTools: Write, Bash(rm *)\n"
+        "mcpServers:\n  - team\n  - inline: {command: x}\n---\n"
+    )
+    write(tmp_path / "repo/.claude/agents/a.md", head + "Be.")
+    agent = find(tmp_path).agents["a"]
+    assert agent.tools == ("grep", "glob", "edit", "create")
+    assert {"create", "bash"} <= set(agent.denied_tools)
+    assert agent.mcp_servers == {"inline": {"command": "x"}}

@@ -114,7 +114,9 @@ def test_the_file_of_one_person_takes_the_place_of_everybodys(tmp_path: Path) ->
     write(tmp_path / "repo/AGENTS.override.md", "mine")
     found = find_instructions(places_in(tmp_path))
     assert [one.text for one in found.instructions] == ["mine"]
-    assert "AGENTS.override.md takes its place" in found.problems[0].message
+    (left_out,) = found.left_out
+    assert left_out.path == str(tmp_path / "repo/AGENTS.md")
+    assert left_out.by == str(tmp_path / "repo/AGENTS.override.md")
 
 
 def test_child_folders_stop_at_two_levels_and_leave_out_what_is_ignored(tmp_path: Path) -> None:

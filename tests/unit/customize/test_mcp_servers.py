@@ -149,7 +149,7 @@ def test_fields_of_other_vendors_are_mapped_or_named(tmp_path: Path) -> None:
     )
     assert (found.servers["gemini"].url, found.servers["gemini"].tools) == ("https://g", ("t",))
     named = " ".join(one.message for one in found.problems)
-    for field in ("required", "trust", "excluding tools", "the field new"):
+    for field in ("required", "trust", "the field new"):
         assert field in named
     assert all(one.note for one in found.problems)
 

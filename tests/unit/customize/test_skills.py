@@ -155,3 +155,24 @@ def test_ten_thousand_skills_are_found_and_what_a_prompt_says_of_them_is_bounded
     listed = list_skills([(one.name, one.description) for one in found.active])
     assert len(listed) < LONGEST_LIST + 100
     assert listed.endswith("more that are not listed")
+
+
+def test_commands_of_other_agents_are_commands_too(tmp_path: Path) -> None:
+    write(
+        tmp_path / "repo/.gemini/commands/git/commit.toml",
+        'description = "Commits"\nprompt = """Write a message for {{args}}."""\n',
+    )
+    write(tmp_path / "repo/.gemini/commands/broken.toml", 'prompt = "x\n')
+    write(tmp_path / "repo/.gemini/commands/nothing.toml", 'description = "x"\n')
+    write(tmp_path / "repo/.cursor/commands/review.md", "Review it.")
+    write(tmp_path / "home/.codex/prompts/draft.md", "Draft $1.")
+    write(tmp_path / "repo/.claude/commands/front/test.md", "Test the front.")
+    found = find(tmp_path)
+    assert set(found.skills) == {"git:commit", "review", "draft", "front:test"}
+    commit = found.skills["git:commit"]
+    assert (commit.description, commit.is_command, commit.source) == ("Commits", True, "gemini")
+    assert read_body(commit) == "Write a message for $ARGUMENTS."
+    assert {(Path(one.file).name, one.line) for one in found.problems} == {
+        ("broken.toml", 1),
+        ("nothing.toml", 0),
+    }

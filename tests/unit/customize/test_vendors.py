@@ -31,11 +31,17 @@ def test_each_field_is_named_with_its_reason(tmp_path: Path) -> None:
     by_name = {(one.source, one.name): one for one in entries}
     assert {name for source, name in by_name if source == "claude"} == set(CLAUDE)
     used = {key for key, one in by_name.items() if one.enabled}
-    assert used == {("claude", "hooks"), ("codex", "mcp_servers"), ("gemini", "mcpServers")}
+    assert used == {
+        ("claude", "hooks"),
+        ("codex", "mcp_servers"),
+        ("gemini", "mcpServers"),
+        ("gemini", "context"),
+    }
     assert by_name["claude", "brandNew"].why == UNKNOWN
     assert "--model" in by_name["claude", "model"].why
     assert "--allow-tool" in by_name["codex", "approval_policy"].why
-    assert "GEMINI.md" in by_name["gemini", "context"].why
+    assert by_name["gemini", "context"].fields["context.fileName"] == "used"
+    assert by_name["claude", "permissions"].fields["permissions.allow"].startswith("no effect")
 
 
 def test_a_folder_that_is_not_trusted_is_not_looked_into(tmp_path: Path) -> None:

@@ -1,14 +1,18 @@
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from permissionkit import POLICY, rules
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.permission import Policy
 from trimtab.contracts.tool import Access
 from trimtab.permissions.decide import decide
+from trimtab.permissions.paths import is_protected
 from trimtab.permissions.rules import parse_rule
 from trimtab.permissions.urls import matches_url
 
@@ -233,3 +237,70 @@ def test_deny_rules_cover_files_in_a_denied_folder_also_through_links(place: Pol
     for kind, path in [("write", "src/x"), ("write", "src"), ("read", "link/secret")]:
         access = Access(kind=kind, target=os.path.join(place.cwd, path))  # type: ignore[arg-type]
         assert decide(access, policy).verdict == "deny"
+
+
+NAMED = st.sampled_from(
+    [".git/config", ".git/hooks/pre-commit", ".gitmodules", ".mcp.json", ".vscode/tasks.json", ".idea/x.xml", ".bashrc", ".zshenv", ".claude/settings.json", ".agents/x", ".github/hooks/h.json", ".husky/pre-push", ".github/copilot/settings.json", ".github/tools/t.py", ".envrc", ".devcontainer/x"]
+)  # fmt: skip
+SPELLED: list[Callable[[str], str]] = [
+    str,
+    str.upper,
+    str.title,
+    lambda name: name.replace("/", "./") + ".",
+    lambda name: name.replace("/", " /") + " .",
+    lambda name: f"./x/.././{name}",
+    lambda name: name.replace(".", ".\u200c", 1),
+    lambda name: f"//{name}",
+]
+
+
+@given(
+    name=NAMED,
+    above=st.lists(st.sampled_from(["a", "src", "..x", "node_modules", "é"]), max_size=5),
+    spell=st.sampled_from(SPELLED),
+)
+def test_protected_names_are_found_at_every_depth_however_they_are_spelled(
+    name: str, above: list[str], spell: Callable[[str], str]
+) -> None:
+    assert is_protected("/".join(["/work", *above, spell(name)]))
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["notes", "linked/pre-commit", "far", "deep/in/.git/hooks/x", "hard", "sub/../notes"],
+)
+def test_protected_names_are_found_behind_links(place: Policy, path: str) -> None:
+    cwd = Path(place.cwd)
+    (cwd / ".git" / "hooks").mkdir(parents=True, exist_ok=True)
+    (cwd / ".git" / "config").write_text("[core]\n")
+    (cwd / "sub").mkdir()
+    (cwd / "notes").symlink_to(".git/config")
+    (cwd / "linked").symlink_to(".git/hooks")
+    (cwd / "far").symlink_to("sub/../.github/hooks/not-there-yet.json")
+    os.link(cwd / ".git" / "config", cwd / "hard")
+    allowed = msgspec.structs.replace(place, allow=rules("write", "shell(tee)"))
+    tools = msgspec.structs.replace(place, allow_all_tools=True)
+    target = str(cwd / path)
+    for policy in (allowed, tools):
+        written = decide(Access(kind="write", target=target), policy)
+        assert (written.verdict, "protected" in written.reason) == ("ask", True)
+        for command in (
+            f"echo x > {path}",
+            f"echo x | tee {path}",
+            f"cd sub && echo x >> ../{path}",
+        ):
+            assert decide(Access(kind="shell", target=command), policy).verdict == "ask"
+
+
+@pytest.mark.parametrize("path", ["/proc/self/cwd/.git/config", "/proc/1/root/x"])
+def test_the_kernels_names_of_places_lead_nowhere(place: Policy, path: str) -> None:
+    policy = msgspec.structs.replace(place, allow=rules("write"), allow_all_tools=True)
+    assert decide(Access(kind="write", target=path), policy).verdict == "deny"
+    assert decide(Access(kind="shell", target=f"echo x > {path}"), policy).verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    "path", ["git/config", "a.git/x", ".github/workflows/ci.yml", ".gitignore"]
+)
+def test_what_only_looks_like_a_protected_name_is_none(place: Policy, path: str) -> None:
+    assert not is_protected(os.path.join(place.cwd, path))

@@ -5,7 +5,7 @@ import time
 import msgspec
 import pytest
 
-from permissionkit import POLICY, read_cases, read_scripts, rules
+from permissionkit import DEVELOPER, POLICY, read_cases, read_scripts, rules
 from trimtab.contracts.permission import Policy
 from trimtab.permissions.decide_shell import decide_shell
 from trimtab.permissions.shell.analysis import analyse
@@ -51,43 +51,6 @@ ALL = msgspec.structs.replace(
     POLICY, allow_all_tools=True, allow_all_paths=True, allow_all_urls=True
 )
 ALL_BUT_RM = msgspec.structs.replace(ALL, deny=rules("shell(rm)"))
-DEVELOPER = msgspec.structs.replace(
-    POLICY,
-    allow=rules(
-        *("shell(git:*)", "shell(npm:*)", "shell(gh:*)", "write"),
-        *(
-            f"shell({name})"
-            for name in (
-                *(
-                    "pytest",
-                    "python",
-                    "python3",
-                    "make",
-                    "cargo",
-                    "go",
-                    "mkdir",
-                    "touch",
-                    "cp",
-                    "mv",
-                ),
-                *(
-                    "rm",
-                    "chmod",
-                    "ln",
-                    "sed",
-                    "tee",
-                    "curl",
-                    "tar",
-                    "unzip",
-                    "docker",
-                    "source",
-                    ".",
-                ),
-                *("pip", "npx", "ruff", "mypy", "eslint", "node", "bash", "sh"),
-            )
-        ),
-    ),
-)
 
 
 @pytest.mark.parametrize("command", read_cases("forbidden"))

@@ -1,5 +1,6 @@
 """How arguments are read: parsed, repaired, checked."""
 
+import json
 from typing import Any
 
 import pytest
@@ -150,6 +151,82 @@ def test_a_schema_that_points_elsewhere_is_not_fetched() -> None:
 def test_freeform_input_is_passed_on() -> None:
     spec = ToolSpec(name="patch", description="", format={"type": "grammar"})
     assert read_arguments(spec, "*** Begin") == {"input": "*** Begin"}
+
+
+STRICT: dict[str, st.SearchStrategy[Any]] = {
+    "path": st.text(max_size=20),
+    "count": st.integers(1, 9),
+    "ratio": st.integers(-(10**6), 10**6) | st.floats(-1e6, 1e6),
+    "force": st.booleans(),
+    "names": st.lists(st.text(max_size=5), max_size=3),
+    "range": st.lists(st.integers(-9, 9), min_size=2, max_size=4),
+    "mode": st.sampled_from(["sync", "async"]),
+    "shellId": st.text(alphabet="abc", max_size=5),
+    "options": st.fixed_dictionaries({"deep": st.integers()}),
+}
+RIGHT = st.fixed_dictionaries(
+    {"path": STRICT["path"]},
+    optional={name: values for name, values in STRICT.items() if name != "path"},
+)
+
+
+def miss(draw: Any, name: str, value: Any) -> Any:
+    """A value as a careless model writes it; there is one thing only it can mean."""
+    ways = [value, json.dumps(value)] if not isinstance(value, str) else [value]
+    if isinstance(value, int) and not isinstance(value, bool):
+        ways += [float(value), json.dumps(float(value))] if abs(value) < 2**50 else []
+    if isinstance(value, bool):
+        ways += [str(value)]
+    if isinstance(value, list) and len(value) == 1 and name == "names":
+        ways += value if not _is_json(value[0]) else []
+    if name == "range":
+        ways += [[str(one) for one in value], [float(one) for one in value]]
+    return draw(st.sampled_from(ways))
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+@given(RIGHT)
+def test_what_is_right_stays_as_it_is(args: dict[str, Any]) -> None:
+    assert read(json.dumps(args)) == args
+
+
+@given(RIGHT, st.data())
+def test_what_is_nearly_right_is_read_as_what_was_meant(args: dict[str, Any], data: Any) -> None:
+    given_args = {name: miss(data.draw, name, value) for name, value in args.items()}
+    left_out = data.draw(st.sets(st.sampled_from(sorted(STRICT.keys() - args.keys() or {"x"}))))
+    given_args |= dict.fromkeys(left_out)
+    given_args |= data.draw(st.dictionaries(st.sampled_from(["unheard", "why"]), st.integers()))
+    text = json.dumps(given_args)
+    if data.draw(st.booleans()):
+        text = json.dumps(text)
+    assert read(text) == args
+
+
+WRONG: dict[str, st.SearchStrategy[Any]] = {
+    "path": st.lists(st.integers()) | st.booleans(),
+    "count": st.floats(1.1, 1.9) | st.sampled_from(["", "five", "5 or 6", [5], True, "true", 1e99]),
+    "ratio": st.sampled_from(["", "a half", "true", [0.5], False]),
+    "force": st.integers() | st.sampled_from(["", "yes", "no", "on", "1", [True]]),
+    "range": st.sampled_from(["1-2", "5", 5, [1], ["a", "b"], "[1]"]),
+    "mode": st.sampled_from(["SYNC", "", "soon", "sync, async"]),
+    "options": st.sampled_from(["deep", "[1]", 5, ["deep"]]),
+}
+
+
+@given(RIGHT, st.sampled_from(sorted(WRONG)), st.data())
+def test_what_could_mean_anything_is_refused_by_name(
+    args: dict[str, Any], name: str, data: Any
+) -> None:
+    refusal = refuse(json.dumps({**args, name: data.draw(WRONG[name])}))
+    assert f'"{name}' in str(refusal.summary)
+    assert f'"{name}' in refusal.text
 
 
 @given(st.text() | st.binary().map(lambda raw: raw.decode("utf-8", "replace")))

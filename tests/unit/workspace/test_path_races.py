@@ -7,6 +7,7 @@ import pytest
 
 from properties.path_races import race
 from trimtab.workspace.exact import open_exact, open_step_by_step
+from trimtab.workspace.local import LocalWorkspace
 
 ROUNDS = 200
 
@@ -28,3 +29,29 @@ def test_a_link_anywhere_on_the_way_is_refused(tmp_path: Path, open_it: object) 
     for way in ("link/file", "folder/link"):
         with pytest.raises(OSError, match=r"symbolic links|Not a directory"):
             open_it(str(tmp_path / way), os.O_RDONLY)
+
+
+async def test_a_link_is_neither_removed_nor_moved_and_links_above_are_followed(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "file").write_text("x")
+    (tmp_path / "link").symlink_to("folder")
+    (tmp_path / "folder" / "to-file").symlink_to("file")
+    workspace = LocalWorkspace(root=str(tmp_path), files=str(tmp_path / "files"))
+    for refused in ("folder/to-file", "link", "folder"):
+        with pytest.raises(OSError, match="link"):
+            await workspace.remove(str(tmp_path / refused))
+        with pytest.raises(OSError, match="link"):
+            await workspace.move(str(tmp_path / refused), str(tmp_path / "elsewhere"))
+    with pytest.raises(FileNotFoundError):
+        await workspace.remove(str(tmp_path / "nowhere" / "file"))
+    assert not (tmp_path / "nowhere").exists()
+    await workspace.move(str(tmp_path / "link" / "file"), str(tmp_path / "new" / "file"))
+    (tmp_path / "taken").write_text("kept")
+    with pytest.raises(FileExistsError):
+        await workspace.move(str(tmp_path / "new" / "file"), str(tmp_path / "taken"))
+    assert (tmp_path / "taken").read_text() == "kept"
+    await workspace.remove(str(tmp_path / "new" / "file"))
+    assert os.listdir(tmp_path / "new") == []
+    await workspace.aclose()

@@ -2,9 +2,11 @@
 
 import asyncio
 import sys
+from pathlib import Path
 
 import pytest
 
+from properties.search_cases import check
 from toolkit import Bench
 from trimtab.workspace.programs import Program
 from trimtab.workspace.search import LineFilter, find_ripgrep
@@ -77,3 +79,7 @@ def test_a_line_split_over_chunks_is_one_line() -> None:
     assert lines(b"e\ntwo\nthr")
     lines.finish()
     assert lines.lines == [b"one", b"two", b"thr"]
+
+
+async def test_many_files_are_searched_within_the_budget(tmp_path: Path) -> None:
+    assert await check(5000, tmp_path) < 10

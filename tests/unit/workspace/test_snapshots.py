@@ -8,7 +8,7 @@ import pytest
 from trimtab.contracts.changes import Change
 from trimtab.workspace import snapshots
 from trimtab.workspace.blobs import LARGEST, BlobStore
-from trimtab.workspace.halves import walk_in_halves
+from trimtab.workspace.halves import Halves
 from trimtab.workspace.snapshots import Snapshot
 from trimtab.workspace.walk import walk
 
@@ -140,9 +140,15 @@ def test_two_processes_see_what_one_sees(project: Path) -> None:
         (project / f"d{folder}" / "e" / "f.txt").write_text(str(folder))
     skip = frozenset((".git", "d3"))
     alone = walk([str(project)], skip, 10_000, NEVER)
-    limit = snapshots.ENTRIES
-    assert walk_in_halves(str(project), skip, limit, 1e12) == alone
+    halves = Halves(str(project))
+    assert halves.walk(skip, snapshots.ENTRIES, 1e12) == alone
     assert len(alone) > 200
+    for changed in range(0, 70, 7):  # whoever looks at it, a change is seen
+        (project / f"d{changed}" / "e" / "f.txt").write_text("changed")
+        (project / f"d{changed + 1}" / "e" / "f.txt").unlink()
+        now = walk([str(project)], skip, 10_000, NEVER)
+        assert halves.walk(skip, snapshots.ENTRIES, 1e12) == now != alone
+        alone = now
 
 
 def test_kept_contents_are_found_by_another_process(project: Path, store: BlobStore) -> None:

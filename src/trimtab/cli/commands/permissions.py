@@ -55,11 +55,11 @@ def _explain(args: "argparse.Namespace") -> int:
         CommandRequest,
         RuleSet,
         explain_command,
-        explain_line,
+        explain_request,
     )
 
     if args.jsonl:
-        return _answer_lines(explain_line)
+        return _answer_lines(explain_request)
     if args.command is None:
         raise UsageError("There is no command to explain; give one, or requests with --jsonl.")
     rules = RuleSet(
@@ -93,16 +93,12 @@ def _print_explanation(command: str, answer: dict[str, Any]) -> None:
 
 
 def _neutralise(args: "argparse.Namespace") -> int:
-    import json
-
     from trimtab.contracts.text import neutralise
 
-    def answer(line: bytes) -> dict[str, Any]:
-        try:
-            text = str(json.loads(line)["text"])
-        except (ValueError, TypeError, KeyError) as error:
-            return {"error": f'A request is {{"text": …}}; this is none ({error}).'}
-        return {"text": neutralise(text, args.context)}
+    def answer(request: Any) -> dict[str, Any]:
+        if not isinstance(request, dict) or not isinstance(request.get("text"), str):
+            return {"error": 'A request is an object with a string: {"text": "…"}.'}
+        return {"text": neutralise(request["text"], args.context)}
 
     if args.jsonl:
         return _answer_lines(answer)
@@ -123,15 +119,19 @@ def _suggest(args: "argparse.Namespace") -> int:
     return 0
 
 
-def _answer_lines(answer: Callable[[bytes], dict[str, Any]]) -> int:
+def _answer_lines(answer: Callable[[Any], dict[str, Any]]) -> int:
     """One answer for each line, written at once: whoever asks may wait for it."""
     import json
 
     lines: Iterable[bytes] = sys.stdin.buffer
     for line in lines:
-        if line.strip():  # in ASCII, so that half a surrogate pair is no problem either
-            sys.stdout.buffer.write(json.dumps(answer(line)).encode() + b"\n")
-            sys.stdout.buffer.flush()
+        try:
+            given = answer(json.loads(line.decode("utf-8")))
+        except Exception as error:  # whatever a line does, those behind it are answered
+            given = {"error": f"{type(error).__name__}: {error}"[:1000]}
+        # In ASCII, so that half a surrogate pair is no problem either.
+        sys.stdout.buffer.write(json.dumps(given).encode() + b"\n")
+        sys.stdout.buffer.flush()
     return 0
 
 

@@ -9,6 +9,7 @@ Usage: trimtab plugins [list] [--json]
                                          ADDRESS#REF takes a branch, a tag or a commit
        trimtab plugins update NAME | --all
        trimtab plugins enable NAME | disable NAME | uninstall NAME
+       trimtab plugins trust NAME        use it as it is now, after it was changed
        trimtab plugins marketplace [list]
        trimtab plugins marketplace add SOURCE | remove NAME | browse NAME | update NAME"""
 
@@ -16,7 +17,7 @@ Usage: trimtab plugins [list] [--json]
 def run(argv: list[str]) -> int:
     from trimtab.cli.customizations.arguments import read_arguments
     from trimtab.cli.customizations.show import print_entries, survey_here
-    from trimtab.cli.plugins.installed import PluginStore
+    from trimtab.runtime.plugins.installed import PluginStore
 
     if "--help" in argv or "-h" in argv:
         print(USAGE)
@@ -38,17 +39,18 @@ def run(argv: list[str]) -> int:
         case ["enable" | "disable" as action, name]:
             store.set_enabled(name, enabled=action == "enable")
             print(f"{name} is {action}d.")
-        case ["uninstall", name]:
-            store.uninstall(name)
-            print(f"Removed {name}.")
+        case ["trust" | "uninstall" as action, name]:
+            done = {"trust": (store.trust, "Trusted"), "uninstall": (store.uninstall, "Removed")}
+            done[action][0](name)
+            print(f"{done[action][1]} {name}.")
         case _:
             raise UsageError(f"`trimtab plugins {' '.join(argv)}` is not known.\n{USAGE}")
     return 0
 
 
 def _run_marketplace(words: list[str]) -> int:
-    from trimtab.cli.plugins.marketplaces import Marketplaces
     from trimtab.contracts.text import neutralise
+    from trimtab.runtime.plugins.marketplaces import Marketplaces
 
     places = Marketplaces.here()
     match words:

@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 HELP = "show what would be sent to the model, by part; compare two prompts"
 USAGE = """\
 Usage: trimtab prompt show [--agent NAME] [--model ID] [--mode MODE] [--no-custom-instructions]
-                           [--trust-folder] [--json] [-C DIR] [PROMPT]
+                           [--available-tools LIST] [--excluded-tools LIST] [--trust-folder]
+                           [--json] [-C DIR] [PROMPT]
                               the system prompt, the tools and the first message, with tokens
        trimtab prompt diff A B [--trust-folder] [--json] [-C DIR]
                               what differs between two: default, agent:NAME, model:ID, mode:MODE,
                               no-instructions; several with + between them"""
 MODES = ("interactive", "plan", "autopilot")
 _VALUES = ("--agent", "--model", "--mode")
+_LISTS = ("--available-tools", "--excluded-tools")
 _SWITCHES = ("--no-custom-instructions", "--trust-folder")
 
 
@@ -33,6 +35,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     mode: str = "interactive"
     instructions: bool = True
+    available: tuple[str, ...] | None = None
+    excluded: tuple[str, ...] = ()
 
 
 def run(argv: list[str]) -> int:
@@ -41,7 +45,7 @@ def run(argv: list[str]) -> int:
     if "--help" in argv or "-h" in argv:
         print(USAGE)
         return 0
-    given = read_arguments(argv, USAGE, values=_VALUES, switches=_SWITCHES)
+    given = read_arguments(argv, USAGE, values=_VALUES, lists=_LISTS, switches=_SWITCHES)
     base = Wanted(cwd=given.cwd, trusted="--trust-folder" in given.switches)
     match given.words:
         case ["show", *words] if len(words) <= 1:
@@ -51,6 +55,8 @@ def run(argv: list[str]) -> int:
                 model=given.values.get("--model"),
                 mode=given.values.get("--mode", base.mode),
                 instructions="--no-custom-instructions" not in given.switches,
+                available=_names(given.lists.get("--available-tools")),
+                excluded=_names(given.lists.get("--excluded-tools")) or (),
             )
             shown = preview(wanted, words[0] if words else "")
             print(_json(describe(shown)) if given.json else write(shown))
@@ -89,9 +95,17 @@ def preview(wanted: Wanted, text: str = "") -> "PromptPreview":
         mode=wanted.mode,  # type: ignore[arg-type]
         instructions="load" if wanted.instructions else "skip",
         trust_folder=wanted.trusted,
+        available_tools=wanted.available,
+        excluded_tools=wanted.excluded,
         customize=CustomizationOptions(agent=wanted.agent),
     )
     return asyncio.run(preview_prompt(Runtime(env=os.environ), options, text))
+
+
+def _names(lists: list[str] | None) -> tuple[str, ...] | None:
+    if lists is None:
+        return None
+    return tuple(name.strip() for text in lists for name in text.split(",") if name.strip())
 
 
 def describe(shown: "PromptPreview") -> dict[str, Any]:

@@ -6,15 +6,13 @@ from typing import Any
 import msgspec
 
 from trimtab.cli.customizations.arguments import Given
-from trimtab.config.edit import change_field, read_object
 from trimtab.config.paths import find_home
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.text import neutralise
 from trimtab.runtime.options import SessionOptions
 from trimtab.runtime.overview import gather
-
-KEY = "mcpServers"
+from trimtab.runtime.user_servers import UserServers
 
 
 def show_server(name: str, given: Given) -> None:
@@ -46,10 +44,7 @@ def describe_server(server: McpServer, *, secrets: bool) -> dict[str, Any]:
 
 def add_server(name: str, target: str, args: list[str], given: Given) -> str:
     """Write a server into the user's file; returns that file. An old one is not replaced."""
-    path = _path()
-    servers = _servers(path)
-    if name in servers:
-        raise UsageError(f"There is an MCP server {name!r} already; remove it first.")
+    servers = UserServers(find_home(os.environ))
     transport = given.values.get("--transport")
     if transport is None:
         transport = "http" if target.startswith(("http://", "https://")) else "stdio"
@@ -66,26 +61,14 @@ def add_server(name: str, target: str, args: list[str], given: Given) -> str:
         if not timeout.isdigit():
             raise UsageError(f"--timeout needs a number of milliseconds, not {timeout!r}.")
         entry["timeout"] = int(timeout)
-    change_field(path, KEY, {**servers, name: {k: v for k, v in entry.items() if v != {}}})
-    return path
+    servers.add(name, {field: value for field, value in entry.items() if value != {}})
+    return servers.path
 
 
 def remove_server(name: str) -> str:
-    path = _path()
-    servers = _servers(path)
-    if name not in servers:
-        raise UsageError(f"There is no MCP server {name!r} in {path}; see `trimtab mcp`.")
-    change_field(path, KEY, {key: value for key, value in servers.items() if key != name})
-    return path
-
-
-def _path() -> str:
-    return os.path.join(find_home(os.environ).config, "mcp-config.json")
-
-
-def _servers(path: str) -> dict[str, Any]:
-    servers = read_object(path).get(KEY)
-    return servers if isinstance(servers, dict) else {}
+    servers = UserServers(find_home(os.environ))
+    servers.remove(name)
+    return servers.path
 
 
 def _pairs(texts: list[str], separator: str, form: str) -> dict[str, str]:

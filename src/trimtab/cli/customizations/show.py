@@ -73,6 +73,8 @@ def print_explanation(entries: Sequence[Customization], *, as_json: bool) -> Non
         for label, text in rows:
             if text:
                 print(neutralise(f"  {label:<8} {text}"))
+        for field, said in entry.fields.items():
+            print(neutralise(f"    {field}: {said}"))
         print_problems(entry.problems, entry.file)
 
 
@@ -88,7 +90,7 @@ def print_problems(problems: Sequence[Problem], file: str = "") -> None:
 def describe_state(entry: Customization) -> str:
     """Whether an entry is used, and why not."""
     if not entry.trusted:
-        return "not used: the folder is not trusted"
+        return f"not used: {entry.why or 'the folder is not trusted'}"
     if entry.overridden_by:
         return f"not used: {entry.overridden_by} wins, because {entry.why}"
     if entry.enabled:
@@ -112,6 +114,7 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
         "line": problem.line,
         "message": problem.message,
         "severity": severity,
+        **({"field": problem.field} if problem.field else {}),
     }
 
 

@@ -50,12 +50,9 @@ class PathRequest(msgspec.Struct, kw_only=True):
     rules: list[Any] = []
 
 
-def explain_line(line: bytes) -> dict[str, Any]:
-    """The answer to one request as a line of JSON; what is wrong with it is an answer, too."""
-    import json
-
+def explain_request(request: Any) -> dict[str, Any]:
+    """The answer to one request; what is wrong with it is an answer, too."""
     try:
-        request = json.loads(line)
         if not isinstance(request, dict):
             return {"error": "A request is an object with `command`, or with `op` and `path`."}
         if "command" in request:

@@ -5,13 +5,18 @@ from trimtab.contracts.run import Run
 
 
 class TurnLimit(Processor):
-    """Ends the run before a model call that would exceed `max_turns` calls."""
+    """Ends a run before a model call that would exceed `max_turns` calls.
 
-    def __init__(self, max_turns: int) -> None:
+    The agents of a session share one, so that it holds for all their work.
+    """
+
+    def __init__(self, max_turns: int, taken: int = 0) -> None:
         self._max_turns = max_turns
+        self.taken = taken
 
     async def before_request(self, run: Run) -> Stop | None:
-        if run.total_turns < self._max_turns:
+        if self.taken < self._max_turns:
+            self.taken += 1
             return None
         return Stop(
             reason="turn_limit",

@@ -1,6 +1,7 @@
-"""Plan mode: nothing outside the session's own folder changes, enforced and not asked for."""
+"""Plan mode and agents that only read: nothing but the session's own folder changes, enforced."""
 
 from collections.abc import Callable
+from typing import Literal
 
 from trimtab.contracts.processor import PendingCall, Processor
 from trimtab.contracts.run import Run
@@ -12,22 +13,31 @@ REFUSAL = (
     "leave plan mode."
 )
 
+READ_ONLY = (
+    "This agent only reads: {what} is refused because it may change something. Find out what you "
+    "can with read-only tools and commands, and say in your answer what should be changed or run."
+)
+
 
 class PlanMode(Processor):
     """Refuses every call that may change something, whatever else allows it.
 
-    `may_change` says of an access whether it may change anything but the session's own files.
+    `may_change` says of an access whether it may change anything but the session's own files. An
+    agent that is `read_only` is refused so in every mode.
     """
 
-    def __init__(self, may_change: Callable[[Access], bool]) -> None:
+    def __init__(self, may_change: Callable[[Access], bool], *, read_only: bool = False) -> None:
         self._may_change = may_change
+        self._read_only = read_only
 
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
-        if run.mode != "plan":
+        if run.mode != "plan" and not self._read_only:
             return pending
         ctx = run.tool_context(pending.call.id)
         for access in pending.tool.access(pending.args, ctx):
             if self._may_change(access):
                 what = f"{access.kind} {access.target!r}" if access.target else access.kind
-                return ToolResult(text=REFUSAL.format(what=what), kind="denied")
+                refusal = REFUSAL if run.mode == "plan" else READ_ONLY
+                kind: Literal["denied", "failure"] = "denied" if run.mode == "plan" else "failure"
+                return ToolResult(text=refusal.format(what=what), kind=kind)
         return pending

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from trimtab.permissions.shell.judge import Judge
 
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish"))
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_ASSIGNMENT = re.compile(r"([^=]*)=(.*)", re.DOTALL)
+"""What `env` and `sudo` take for one: every word with `=` in it."""
 _STANDARD_INPUT = re.compile(r"-|/dev/(stdin|fd/.*)|/proc/.*/fd/.*")
 _PARALLEL_VALUED = frozenset(
     ("-j", "--jobs", "-n", "-N", "-a", "--arg-file", "-S", "--delay", "--timeout", "-P", "--colsep")
@@ -145,7 +146,7 @@ def _run_joined(judge: "Judge", words: Sequence[Argument], shell: str = "sh") ->
 
 def _carry_shell(judge: "Judge", shell: str, rest: Sequence[Argument], stdin: str | None) -> bool:
     words = list(reversed(rest))
-    is_script = False
+    is_script = logs_in = False
     while words:
         word = words.pop()
         text = word.text
@@ -160,13 +161,14 @@ def _carry_shell(judge: "Judge", shell: str, rest: Sequence[Argument], stdin: st
             judge.into.add_hazards("an interactive shell runs its start-up files")
         if text in ("--rcfile", "--init-file") or re.fullmatch(r"[-+][A-Za-z]*[oO]", text):
             words[-1:] = []
+        logs_in = logs_in or text == "--login" or re.match(r"-[A-Za-z]*l", text) is not None
         is_script = is_script or (text[1:2] != "-" and "c" in text[1:])
     if not words:
         return _read_input(judge, shell, stdin)
     script = words[-1]
     if is_script:
         run_script(judge, script, shell)
-        return True
+        return not logs_in
     if not script.known or _STANDARD_INPUT.fullmatch(script.text):
         judge.into.dynamic.append("what a shell runs is not known before it runs")
     judge.note_places(rest, reads=False)
@@ -232,5 +234,6 @@ _SPECIAL: dict[str, Callable[["Judge", Sequence[Argument]], bool]] = {
     "source": _carry_source,
     ".": _carry_source,
     "busybox": _carry_busybox,
+    "toybox": _carry_busybox,
     "parallel": _carry_parallel,
 }

@@ -93,7 +93,7 @@ class _Sed:
         return False
 
     def _read_line(self, command: str) -> bool:
-        stops = ";\n}" if command in "btT" else "\n"
+        stops = {"b": ";\n}", "t": ";\n}", "T": ";\n}", ":": ";\n"}.get(command, "\n")
         while self._peek() and self._peek() not in stops:
             if command in "aic" and self._peek() == "\\":
                 self.pos += 1
@@ -120,7 +120,7 @@ class _Sed:
 
 def awk_is_plain(program: str) -> bool:
     """Whether an `awk` program starts nothing, writes only to its output and opens no file."""
-    if re.search(r"\bsystem\b|\bgetline\b|@|\|&|\bextension\b|\x00", program):
+    if re.search(r"\b(system|getline|ARGV|ARGC)\b|@|\|&|\bextension\b|\x00", program):
         return False
     pos, before, depth, printing = 0, "", 0, False
     while pos < len(program):

@@ -21,6 +21,7 @@ DEEPEST = 8
 _SETTERS = frozenset(("read", "mapfile", "readarray", "getopts", "unset", "let", "printf", "wait"))
 _SETTING = re.compile(r"([A-Za-z_]\w*)(?:\[.*\])?(?:(\+?=)(.*))?", re.DOTALL)
 _EVALUATED = re.compile(r"[A-Za-z_]\w*\[[^\]]*(?:\$\(|`|\$\{|<\()")
+_ARRAY_OPTION = re.compile(r"-\w*[aA]")
 _FAR = re.compile(r"(?:/|~|\.\./)\S*$")
 _URL = re.compile(r"(?:https?|ftp|wss?)://[^\s'\"<>|;)\]}\0]+", re.IGNORECASE)
 _WRITING = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
@@ -118,6 +119,8 @@ class Judge:
             return
         if command.is_test or arguments[0].text in (*_BUILTIN_TESTS, *_SETTERS, *DECLARATIONS):
             self._check_evaluated(arguments)
+        if arguments[0].text in DECLARATIONS:
+            self._check_arrays(arguments, variables)
         body = [
             "".join(argument.text for argument in variables.expand(redirect.body))
             for redirect in command.redirects
@@ -140,6 +143,15 @@ class Judge:
         for argument in arguments:
             if _EVALUATED.search(argument.text):
                 self.into.add_hazards("a subscript in quotes runs commands")
+
+    def _check_arrays(self, arguments: Sequence[Argument], variables: Variables) -> None:
+        """A declaration evaluates text in parentheses that an array is given, quoted or not."""
+        arrays = any(_ARRAY_OPTION.match(argument.text) for argument in arguments)
+        for argument in arguments[1:]:
+            name, _, value = argument.text.partition("=")
+            unknown = UNKNOWN in value[:1] or UNKNOWN in name
+            if unknown and (arrays or variables.is_array(name.rstrip("+"))):
+                self.into.add_hazards("an array is given a text that is not known")
 
     def judge_words(
         self, arguments: Sequence[Argument], *, stdin: str | None = None, shadow: bool = False

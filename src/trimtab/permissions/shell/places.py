@@ -40,9 +40,12 @@ class Places:
 
     def change(self, operands: Sequence[Argument], program: str) -> None:
         """`cd` or `pushd` with these operands."""
+        if self._ever is not None and returns(operands, program):
+            self._now = set(self._ever)
+            return
         target = operands[0].text if operands else self._home
         known = (not operands or operands[0].known) and len(operands) <= 1
-        if not known or not target or target == "-" or program == "popd" or self._now is None:
+        if not known or not target or program == "popd" or self._now is None:
             self._now = self._ever = None
             return
         self._now = {os.path.join(place, target) for place in self._now}
@@ -72,6 +75,8 @@ class Places:
     def paths_in(self, argument: Argument) -> list[str]:
         """What in an argument may be a path, as it is written."""
         text = argument.text
+        if argument.pattern and text[:1] == "/":
+            text = re.split(r"[*?\[]", text)[0].rpartition("/")[0] + "/"
         candidates = [text]
         if text[:1] == "-":
             _, equals, value = text.partition("=")
@@ -109,3 +114,10 @@ class Places:
             if any(own == path or own.startswith(path.rstrip("/") + "/") for own in parents):
                 return True
         return False
+
+
+def returns(operands: Sequence[Argument], program: str) -> bool:
+    """Whether it goes back to where the script has been before; commands inherit no such place."""
+    if program == "popd":
+        return not operands
+    return len(operands) == 1 and operands[0].text == "-"

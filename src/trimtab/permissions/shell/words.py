@@ -1,5 +1,6 @@
 """From words as written to the arguments a program would be given, as far as they can be known."""
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -63,6 +64,10 @@ class Variables:
         finally:
             self._resolving.discard(name)
         return values if len(values) <= MOST else None
+
+    def is_array(self, name: str) -> bool:
+        """Whether a variable may be an array: what it is set to is not one text."""
+        return None in self._script.values.get(name, ())
 
     def is_number(self, name: str) -> bool:
         """Whether a variable can only be a number, or what the script itself says."""
@@ -128,6 +133,8 @@ class Variables:
         home = self._surroundings.get("HOME")
         if name == "~" and home and "HOME" not in self._script.values and (slash or alone):
             return home + slash + rest
+        if name != "~" and (folder := os.path.expanduser(name)) != name:
+            return folder + slash + rest
         return UNKNOWN + slash + rest
 
 

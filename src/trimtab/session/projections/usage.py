@@ -45,6 +45,11 @@ BESIDE = frozenset(("compaction", "title"))
 """Purposes of calls that are not part of an agent's conversation."""
 
 
+def name_caller(purpose: str, agent: str | None) -> str:
+    """Under what name calls beside a conversation are counted."""
+    return purpose if agent is None else f"{purpose}:{agent}"
+
+
 class UsageLedger:
     """What has been spent, sub-agents, retries and compaction included."""
 
@@ -53,10 +58,14 @@ class UsageLedger:
     def __init__(self) -> None:
         self.total = ModelUsage()
         self.models: dict[str, ModelUsage] = {}
+        self.dearest = (0, 0.0)
+        """Tokens of the largest call, and what the dearest cost in USD."""
         self.api_duration_ms = 0
         self.last_model: str | None = None
         self.last_input_tokens: int | None = None
         self.last_output_tokens: int | None = None
+        self.agents: dict[str, ModelUsage] = {}
+        """What each sub-agent spent."""
         self.calls: dict[str | None, int] = {}
         """Recorded calls by agent; those beside a conversation by what they were for."""
 
@@ -65,14 +74,18 @@ class UsageLedger:
         if not isinstance(call, ModelCall):
             return
         self.total.add(call)
+        tokens = (call.input_tokens or 0) + (call.output_tokens or 0)
+        self.dearest = (max(tokens, self.dearest[0]), max(call.cost_usd or 0.0, self.dearest[1]))
         self.models.setdefault(call.model, ModelUsage()).add(call)
-        beside = call.purpose in BESIDE
-        caller = call.purpose if beside else event.agent_id
+        beside, agent = call.purpose in BESIDE, event.agent_id
+        if agent is not None:
+            self.agents.setdefault(agent, ModelUsage()).add(call)
+        caller = name_caller(call.purpose, agent) if beside else agent
         self.calls[caller] = self.calls.get(caller, 0) + 1
         self.api_duration_ms += call.duration_ms or 0
-        if beside:
+        if beside or agent is not None:
             return
         self.last_model = call.model
-        if call.input_tokens is not None and event.agent_id is None:
+        if call.input_tokens is not None:
             self.last_input_tokens = call.input_tokens
             self.last_output_tokens = call.output_tokens

@@ -134,6 +134,7 @@ def build_options(settings: SessionSettings, cwd: str, env: Mapping[str, str]) -
         client_name=settings.client_name,
         available_tools=settings.available_tools,
         excluded_tools=settings.excluded_tools,
+        main_excluded=read_hidden(settings.default_agent),
         system_message=read_system_message(settings.system_message),
         instructions="skip" if settings.skip_custom_instructions else "load",
         customize=CustomizationOptions(
@@ -153,6 +154,12 @@ def build_options(settings: SessionSettings, cwd: str, env: Mapping[str, str]) -
             retry_delay=_seconds(env, "TRIMTAB_RETRY_DELAY_SECONDS", 1.0),
         ),
     )
+
+
+def read_hidden(default_agent: JsonObject | None) -> tuple[str, ...]:
+    """The tools a client keeps from the main agent and leaves to sub-agents."""
+    names = (default_agent or {}).get("excludedTools") or ()
+    return tuple(name for name in names if isinstance(name, str))
 
 
 def read_agents(given: tuple[JsonObject, ...] | None) -> tuple[AgentDefinition, ...]:

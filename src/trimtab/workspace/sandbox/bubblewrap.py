@@ -49,6 +49,9 @@ def frame(policy: SandboxPolicy, program: str) -> Frame:
         add(("--bind", path, path))
     for path in policy.denied:
         deny(made, path, policy)
+    if not policy.network:
+        for path in listening_sockets():
+            made.argv += ["--ro-bind", "/dev/null", path]
     return made
 
 
@@ -71,6 +74,26 @@ def hide_sockets(made: Frame, policy: SandboxPolicy) -> None:
                 made.argv += ["--tmpfs", entry.path] if entry.name.startswith(SOCKETS) else []
             elif is_socket(entry):
                 made.argv += ["--ro-bind", "/dev/null", entry.path]
+
+
+def listening_sockets() -> list[str]:
+    """Files behind which programs of this machine listen, outside what is hidden as a whole.
+
+    To connect to one takes no network and no writable file system. What an earlier command in a
+    sandbox listens on is not among them: it is in a namespace of its own.
+    """
+    found = []
+    try:
+        with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as file:
+            paths = {line.rstrip("\n").partition(" /")[2] for line in file}
+    except OSError:
+        return []
+    for path in sorted(f"/{path}" for path in paths if path):
+        real = os.path.realpath(path)
+        with suppress(OSError):  # nothing is there any more, or nobody may look
+            if not real.startswith(("/run/", "/dev/")) and stat.S_ISSOCK(os.lstat(real).st_mode):
+                found.append(real)
+    return list(dict.fromkeys(found))
 
 
 def is_socket(entry: os.DirEntry[str]) -> bool:

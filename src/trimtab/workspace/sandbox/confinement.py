@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -11,7 +11,21 @@ from trimtab.workspace import custody
 from trimtab.workspace.sandbox import bubblewrap, landlock, seccomp
 from trimtab.workspace.sandbox.policy import SandboxPolicy
 
+if TYPE_CHECKING:
+    from trimtab.workspace.sandbox.bridge import Bridge
+
 Backend = Literal["bubblewrap", "landlock"]
+SAID_AT_MOST = 50
+"""Different hosts about which one command is told that they are refused."""
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """A connection that a command wanted and did not get."""
+
+    host: str
+    port: int
+    reason: str
+    call_id: str
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +38,9 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     env: Mapping[str, str]
     streams: tuple[int, int, int]
     tag: int | None
+    call_id: str = ""
+    say: Callable[[str], None] | None = None
+    """Puts a line into the command's output; without it there is no network to say a word about."""
 
     def spawn(self, prefix: Sequence[str] = (), pass_fds: Sequence[int] = ()) -> int:
         return custody.spawn(
@@ -46,6 +63,8 @@ class Confinement:
         self._running = 0
         self._left: list[str] = []
         self._left_folders: list[str] = []
+        self._bridges: set[Bridge] = set()
+        self.on_refusal: Callable[[Refusal], None] = lambda _: None
 
     @property
     def reservation(self) -> str:
@@ -79,17 +98,59 @@ class Confinement:
                 fds.append(memory_file(extended(frame.exclude, frame.ignored)))
                 argv += ["--ro-bind-data", str(fds[1]), frame.exclude]
             argv += ["--chdir", start.cwd, "--"]
-            pid = start.spawn(argv, fds)
+            pid, bridge = self._start(start, argv, fds)
         finally:
             for fd in fds:
                 os.close(fd)
         self._running += 1
         self._left += frame.left
         self._left_folders += frame.left_folders
-        return pid, self._ended
+        return pid, lambda: self._ended(bridge)
 
-    def _ended(self) -> None:
+    def _start(
+        self, start: Start, argv: Sequence[str], fds: Sequence[int]
+    ) -> "tuple[int, Bridge | None]":
+        """With a way out if there are hosts that may be reached."""
+        hosts = self.policy.hosts
+        if hosts is None or self.policy.network or start.say is None:
+            return start.spawn(argv, fds), None
+        from trimtab.workspace.sandbox.bridge import Bridge, proxy_variables
+
+        bridge = Bridge(hosts, self._report(start, start.say))
+        try:
+            start = msgspec.structs.replace(start, env={**start.env, **proxy_variables(hosts)})
+            pid = start.spawn([*argv, *bridge.prefix], [*fds, bridge.descriptor])
+        except BaseException:
+            bridge.close()
+            raise
+        bridge.open()
+        self._bridges.add(bridge)
+        return pid, bridge
+
+    def _report(self, start: Start, say: Callable[[str], None]) -> Callable[[str, int, str], None]:
+        """Tells of each refused host once: those who try it again know."""
+        told: set[tuple[str, int]] = set()
+
+        def report(host: str, port: int, reason: str) -> None:
+            if (host, port) in told or len(told) >= SAID_AT_MOST:
+                return
+            told.add((host, port))
+            say(f"<the sandbox refused a connection to {host}:{port}: {reason}>\n")
+            self.on_refusal(Refusal(host=host, port=port, reason=reason, call_id=start.call_id))
+
+        return report
+
+    def close(self) -> None:
+        """Close every way out: what still runs is not watched any longer."""
+        for bridge in self._bridges:
+            bridge.close()
+        self._bridges.clear()
+
+    def _ended(self, bridge: "Bridge | None") -> None:
         """With the last command go the empty files; another's are still mounted on."""
+        if bridge is not None:
+            bridge.close()
+            self._bridges.discard(bridge)
         self._running -= 1
         if not self._running:
             bubblewrap.clean(self._left, self._left_folders)

@@ -2,10 +2,14 @@
 
 import os
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from trimtab.contracts.protected import NAMES, TAILS
+
+if TYPE_CHECKING:
+    from trimtab.workspace.sandbox.hosts import HostList
 
 START_UP = ("bash", "z", "prof", "log", "ksh", "csh", "tcsh", "input", "x", "pam", "ssh", "netrc")
 """How the names of files begin, behind the dot, that count in a home directory only."""
@@ -28,6 +32,8 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     session: tuple[str, ...] = ()
     temp: str = ""
     network: bool = False
+    hosts: "HostList | None" = None
+    """Hosts that may be reached, where the network is not free; None: none at all."""
 
     @property
     def all_writable(self) -> tuple[str, ...]:

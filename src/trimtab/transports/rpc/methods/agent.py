@@ -6,7 +6,7 @@ from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.subagent import SubagentDeselected, SubagentSelected
-from trimtab.runtime.described import describe_agent, describe_skill
+from trimtab.runtime.described import describe_agent
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.hosted import HostedSession
 from trimtab.transports.rpc.methods.discovery import describe_instruction
@@ -25,6 +25,7 @@ async def list_agents(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.agent.reload")
 async def reload_agents(call: Call, params: Nothing) -> JsonObject:
+    call.session.live.controls.reload()
     return await list_agents(call, params)
 
 
@@ -41,7 +42,13 @@ async def select(call: Call, params: Name) -> JsonObject:
     agent = _agents(call.session).get(params.name)
     if agent is None:
         raise UsageError(f"There is no agent {params.name!r}; see session.agent.list.")
-    call.session.live.controls.set_agent(agent.name)
+    controls = call.session.live.controls
+    if controls.place.customizations is not None:
+        from trimtab.runtime.model_families import find_meant_models
+
+        offline = controls.options.offline
+        await find_meant_models(controls.place.customizations, agent.name, offline=offline)
+    controls.set_agent(agent.name)
     call.session.settings["agent"] = params.name
     call.session.live.emit(
         SubagentSelected(
@@ -61,29 +68,9 @@ async def deselect(call: Call, params: Nothing) -> JsonObject:
     return {}
 
 
-@methods.on("session.skills.list")
-async def list_skills(call: Call, params: Nothing) -> JsonObject:
-    return {"skills": find_skills(call.session)}
-
-
-@methods.on("session.mcp.list")
-async def list_servers(call: Call, params: Nothing) -> JsonObject:
-    """MCP servers are not started in this version; those a client named are listed as such."""
-    servers = [
-        {"name": name, "status": "not_configured", "source": "user"}
-        for name in call.session.settings.get("mcp_servers") or ()
-    ]
-    return {"servers": servers}
-
-
 @methods.on("session.tasks.list")
 async def list_tasks(call: Call, params: Nothing) -> JsonObject:
     return {"tasks": []}
-
-
-@methods.on("session.plugins.list")
-async def list_plugins(call: Call, params: Nothing) -> JsonObject:
-    return {"plugins": []}
 
 
 @methods.on("session.instructions.getSources")
@@ -93,12 +80,6 @@ async def get_sources(call: Call, params: Nothing) -> JsonObject:
         return {"sources": []}
     found = custom.instructions.instructions
     return {"sources": [describe_instruction(one, custom) for one in found]}
-
-
-def find_skills(hosted: HostedSession) -> list[JsonObject]:
-    """The skills of a session: those in directories a client named, and discovered ones."""
-    custom = hosted.live.controls.place.customizations
-    return [describe_skill(skill) for skill in custom.skills.skills.values()] if custom else []
 
 
 def _agents(hosted: HostedSession) -> dict[str, AgentDefinition]:

@@ -56,10 +56,12 @@ async def list_tools(call: Call, params: Nothing) -> JsonObject:
 
 
 def _describe(tool: Tool) -> JsonObject:
-    prefix = "custom" if isinstance(tool, ExternalTool) else "builtin"
-    return {
+    source = getattr(tool, "source", None)  # of a Python function: the file or package it is from
+    prefix = "builtin" if source is None and not isinstance(tool, ExternalTool) else "custom"
+    described = {
         "name": tool.spec.name,
         "namespacedName": f"{prefix}:{tool.spec.name}",
         "description": tool.spec.description,
         "parameters": tool.spec.parameters,
     }
+    return {**described, "source": source} if source else described

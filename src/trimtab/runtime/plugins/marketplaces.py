@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from trimtab.cli.plugins.fetch import Origin, fetch, read_origin
 from trimtab.config.edit import change_field, read_object
 from trimtab.config.files import make_private_dir
 from trimtab.config.paths import Home, find_home
 from trimtab.contracts.errors import ConfigurationError, UsageError
 from trimtab.customize.plugins import is_plugin_name
+from trimtab.runtime.plugins.fetch import Origin, fetch, read_origin
 
 FILES = (
     ".plugin/marketplace.json",

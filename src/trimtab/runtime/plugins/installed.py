@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import msgspec
 
-from trimtab.cli.plugins.fetch import Origin, fetch, read_origin
 from trimtab.config.edit import change_field
 from trimtab.config.files import cannot, make_private_dir
 from trimtab.config.paths import Home, find_home
@@ -18,7 +17,10 @@ from trimtab.customize.plugins import (
     is_plugin_name,
     read_plugin,
     read_registry,
+    trust_first,
+    trust_plugins,
 )
+from trimtab.runtime.plugins.fetch import Origin, fetch, read_origin
 
 DIRECT = "_direct"
 
@@ -39,7 +41,7 @@ class PluginStore:
         """Install from what a person named; returns what was installed, in words."""
         name, at, marketplace = source.rpartition("@")
         if at and is_plugin_name(name) and is_plugin_name(marketplace):
-            from trimtab.cli.plugins.marketplaces import Marketplaces
+            from trimtab.runtime.plugins.marketplaces import Marketplaces
 
             origin = Marketplaces(self._home).origin(name, marketplace)
         else:
@@ -58,6 +60,13 @@ class PluginStore:
         one = self._find(name)
         self._save(name, msgspec.structs.replace(one, enabled=enabled))
 
+    def trust(self, name: str) -> None:
+        """Trust a plugin as it is now."""
+        one = self._find(name)
+        known = [read_plugin(other.cache_path, other.name) for other in read_registry(self._home)]
+        trust_first(self._home, known)
+        trust_plugins(self._home, [read_plugin(one.cache_path, one.name)])
+
     def uninstall(self, name: str) -> None:
         one = self._find(name)
         if self._is_mine(one.cache_path):
@@ -67,7 +76,7 @@ class PluginStore:
     def _origin_of(self, one: Installed) -> Origin:
         if not one.marketplace:
             return read_origin(one.source)
-        from trimtab.cli.plugins.marketplaces import Marketplaces
+        from trimtab.runtime.plugins.marketplaces import Marketplaces
 
         places = Marketplaces(self._home)
         places.update(one.marketplace)
@@ -103,6 +112,7 @@ class PluginStore:
             pinned=origin.pinned,
         )
         self._save(plugin.name, entry)
+        self.trust(plugin.name)
         at = f" at {commit[:12]}" if commit else ""
         return f"{plugin.name} {plugin.version}".rstrip() + at
 

@@ -1,0 +1,140 @@
+"""Which agents may work for another one, how many at once, and with which model."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from trimtab.contracts.agents import Assignment
+from trimtab.contracts.customization import AgentDefinition
+from trimtab.contracts.errors import ConfigurationError, UsageError
+from trimtab.contracts.run import Run
+from trimtab.contracts.tool import Tool
+from trimtab.runtime.customizations import Customizations
+from trimtab.runtime.limits import check_limits
+from trimtab.runtime.models import Chosen, ModelChooser, RoleModels
+from trimtab.runtime.options import Client, SessionOptions
+from trimtab.runtime.place import Place
+
+DEEPEST = 4
+"""How far agents may start agents that start agents, where no setting says it."""
+MOST = 8
+"""How many may be at work at once, where no setting says it."""
+
+
+class CrewSettings(msgspec.Struct, frozen=True, rename="camel"):
+    """The setting `subagents`. `agents` gives models and efforts by the names of agents."""
+
+    max_concurrency: int = MOST
+    max_depth: int = DEEPEST
+    disabled_subagents: tuple[str, ...] = ()
+    agents: dict[str, dict[str, Any]] = {}
+
+
+class Crew:
+    """What the sub-agents of a session have from it. What may change is asked for each time.
+
+    `pool` gives the tools an agent could have in a run, whatever the main agent has.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        client: Client,
+        models: ModelChooser,
+        options: Callable[[], SessionOptions],
+        pool: Callable[[Run], Mapping[str, Tool]],
+    ) -> None:
+        self.place = place
+        self.client = client
+        self.pool = pool
+        self._models = models
+        self._options = options
+        self._opened: list[Chosen] = []
+        self._roles: RoleModels | None = None
+
+    @property
+    def options(self) -> SessionOptions:
+        return self._options()
+
+    @property
+    def settings(self) -> CrewSettings:
+        return read_settings(self.place.customizations)
+
+    def find(self, main: Run, name: str) -> AgentDefinition:
+        """The agent of a name. Raises `UsageError` where there is none, or no room for it."""
+        settings = self.settings
+        if count_agents(main) >= settings.max_concurrency:
+            raise UsageError(
+                f"{settings.max_concurrency} agents are at work already; wait for their answers, "
+                "or do this part yourself."
+            )
+        custom = self.place.customizations
+        agents = custom.callable_agents if custom else {}
+        if name in agents and name not in settings.disabled_subagents:
+            return agents[name]
+        names = ", ".join(one for one in agents if one not in settings.disabled_subagents)
+        raise UsageError(f"There is no agent {name!r}; use one of {names or 'none'}.")
+
+    async def choose(self, caller: Run, agent: AgentDefinition, task: Assignment) -> Chosen:
+        """The model the task names, else settings, else the agent's own, else the caller's."""
+        set_one = self.settings.agents.get(agent.name, {}).get("model")
+        names = (set_one,) if isinstance(set_one, str) else agent.models
+        if task.model:
+            names = (task.model,)
+        found = [self._by_name(caller, name) for name in names]
+        if not found and (role := await self._by_role()) is not None:
+            found.append(role)
+        if not found or (agent.model_policy != "required" and not task.model):
+            found.append(own_model(caller))
+        for one in found:
+            check_limits(one.model, self.options.limits, one.price)
+        return msgspec.structs.replace(found[0], fallbacks=tuple(found[1:]))
+
+    def _by_name(self, caller: Run, name: str) -> Chosen:
+        chosen = self._models.find(name, self.options)
+        if chosen is not None:
+            self._opened.append(chosen)
+            return chosen
+        price, limit = self._models.describe(name)
+        return Chosen(provider=caller.provider, model=name, price=price, prompt_limit=limit)
+
+    async def _by_role(self) -> Chosen | None:
+        if self._roles is None:
+            self._roles = RoleModels(self._models, self.options)
+        return await self._roles.get("subagent")
+
+    async def aclose(self) -> None:
+        """Close the services that sub-agents used."""
+        for chosen in self._opened:
+            await chosen.aclose()
+        if self._roles is not None:
+            await self._roles.aclose()
+
+
+def read_settings(custom: Customizations | None) -> CrewSettings:
+    """The setting `subagents`, where there is one."""
+    if custom is None or not custom.has_settings or "subagents" not in custom.settings.values:
+        return CrewSettings()
+    try:
+        return msgspec.convert(custom.settings.values["subagents"], CrewSettings)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(
+            f"The setting `subagents` is not valid: {error}; correct it."
+        ) from None
+
+
+def own_model(caller: Run) -> Chosen:
+    """The model of whoever asks."""
+    options = caller.options
+    return Chosen(
+        provider=caller.provider,
+        model=options.model,
+        price=options.price,
+        prompt_limit=options.prompt_limit,
+    )
+
+
+def count_agents(run: Run) -> int:
+    """How many work for a run now, at any depth."""
+    return sum(1 + count_agents(child) for child in run.children.values())

@@ -1,0 +1,134 @@
+"""The index of past sessions: tables that can be searched, made from the logs when asked for."""
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
+
+from trimtab.contracts.errors import ConfigurationError
+from trimtab.session.folder import SessionFolder
+from trimtab.session.log_rows import LogRows, Stopped
+from trimtab.session.store import SessionStore
+from trimtab.session.summary import summarize
+
+VERSION = 1
+"""Of the tables; an index of another version is made anew."""
+SECONDS = 10.0
+TABLES = ("turns", "checkpoints", "session_files", "session_refs", "search_index", "indexed_logs")
+
+
+class PastSessions:
+    """The tables in one file: a cache, which is made again when it is damaged."""
+
+    def __init__(self, store: SessionStore, path: str) -> None:
+        self._store = store
+        self.path = path
+
+    def refresh(self, stopped: Callable[[], bool], seconds: float = SECONDS) -> int:
+        """Take in what has changed, the newest first; says for how many there was no time.
+
+        Raises `OSError` and `sqlite3.Error`.
+        """
+        try:
+            return self._refresh(stopped, time.monotonic() + seconds)
+        except Stopped:
+            return 1
+        except sqlite3.OperationalError:  # locked, full, not ours: making it again would not help
+            raise
+        except sqlite3.DatabaseError:
+            self._remove()
+            return self._refresh(stopped, time.monotonic() + seconds)
+
+    def _refresh(self, stopped: Callable[[], bool], deadline: float) -> int:
+        with closing(self._open()) as database:
+            known = dict(database.execute("SELECT session_id, stamp FROM indexed_logs"))
+            found = {folder.id: folder for folder in self._store.folders()}
+            stamps = {name: _stamp(folder) for name, folder in found.items()}
+            with database:
+                for gone in known.keys() - found.keys():
+                    _forget(database, gone)
+            stale = [name for name, stamp in stamps.items() if stamp and known.get(name) != stamp]
+            stale.sort(key=lambda name: stamps[name], reverse=True)
+            for done, name in enumerate(stale):
+                if stopped() or time.monotonic() > deadline:
+                    return len(stale) - done
+                with database:
+                    if name in known:
+                        _forget(database, name)
+                    _add(database, found[name], stopped)
+                    row = (name, stamps[name])
+                    database.execute("INSERT INTO indexed_logs VALUES (?, ?)", row)
+            return 0
+
+    def _open(self) -> sqlite3.Connection:
+        # Made here, so that nobody else can read it.
+        os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        database = sqlite3.connect(self.path, timeout=5)
+        try:
+            (version,) = database.execute("PRAGMA user_version").fetchone()
+            if version not in (0, VERSION):
+                raise sqlite3.DatabaseError("made by another version")
+            with open(os.path.splitext(__file__)[0] + ".sql", encoding="utf-8") as file:
+                database.executescript(file.read())
+            database.execute(f"PRAGMA user_version = {VERSION}")
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _remove(self) -> None:
+        for suffix in ("", "-journal"):
+            with suppress(FileNotFoundError):
+                os.unlink(self.path + suffix)
+
+
+def _stamp(folder: SessionFolder) -> str:
+    """What differs when a log or what is said about it has changed, newer ones later in order."""
+    parts = []
+    for path in (folder.events, folder.workspace_file):
+        try:
+            found = os.stat(path)
+        except OSError:
+            continue
+        parts.append(f"{found.st_mtime_ns:020d}.{found.st_size}.{found.st_ino}")
+    return " ".join(parts)
+
+
+def _forget(database: sqlite3.Connection, session_id: str) -> None:
+    database.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
+    for table in TABLES:
+        # The table's name is one of the constants above.
+        database.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))  # noqa: S608
+
+
+def _add(database: sqlite3.Connection, folder: SessionFolder, stopped: Callable[[], bool]) -> None:
+    summary = summarize(folder)
+    rows = LogRows(folder.id)
+    # One log that cannot be read keeps nobody from searching the others.
+    with suppress(OSError):
+        rows.read(folder.events, stopped)
+    about = (folder.id, summary.name, summary.title, summary.cwd, _repository(folder))
+    row = (*about, summary.branch, summary.created_at, summary.updated_at)
+    for table, found in (("sessions", [row]), *rows.tables()):
+        if found:
+            marks = ", ".join("?" * len(found[0]))
+            # The tables' names are constants.
+            insert = f"INSERT OR REPLACE INTO {table} VALUES ({marks})"  # noqa: S608
+            database.executemany(insert, [tuple(map(_storable, one)) for one in found])
+
+
+def _storable(value: str | int | None) -> str | int | None:
+    """A value without what no database takes: half of a surrogate pair."""
+    if isinstance(value, str) and not value.isascii():
+        return value.encode("utf-8", "replace").decode()
+    return value
+
+
+def _repository(folder: SessionFolder) -> str | None:
+    try:
+        metadata = folder.read_metadata()
+    except ConfigurationError:
+        return None
+    value = metadata.get("repository") or metadata.get("git_root")
+    return None if value is None else str(value)

@@ -1,0 +1,37 @@
+"""Makes a script of a recorded session, so that the same replies can be played again."""
+
+from typing import Any
+
+from trimtab.contracts.errors import ConfigurationError
+from trimtab.providers.script import Script
+from trimtab.session.records import read_records
+from trimtab.session.transcript import plain_event
+
+
+def recorded_script(log: str) -> Script:
+    """The replies of the main agent's model in the log at this path, in their order."""
+    replies = []
+    try:
+        for record in read_records(log):
+            if record.type == "assistant.message" and record.agent_id is None:
+                data = plain_event(record.line).get("data")
+                if isinstance(data, dict):
+                    replies.append(_reply(data))
+    except OSError as error:
+        raise ConfigurationError(
+            f"{log} cannot be read ({error.strerror}): name a session's `events.jsonl`."
+        ) from error
+    return Script.of(replies, log)
+
+
+def _reply(data: dict[str, Any]) -> dict[str, Any]:
+    calls = [
+        {
+            "name": one.get("name"),
+            "arguments": {} if one.get("arguments") is None else one["arguments"],
+            "id": one.get("toolCallId"),
+            "kind": "custom" if one.get("type") == "custom" else "function",
+        }
+        for one in data.get("toolRequests") or ()
+    ]
+    return {"text": data.get("content") or "", "tools": calls}

@@ -1,0 +1,1 @@
+"""The `fetch_copilot_cli_documentation` tool: this program's own documentation."""

@@ -1,0 +1,1 @@
+"""The `session_store_sql` tool: a search over past sessions."""

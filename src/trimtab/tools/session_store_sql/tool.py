@@ -1,0 +1,67 @@
+"""The `session_store_sql` tool: reads the index of past sessions."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
+from trimtab.tools.description import describe
+from trimtab.tools.files import fail, system_failure
+from trimtab.tools.output import limit_output
+
+READING = frozenset(("SELECT", "WITH", "VALUES", "EXPLAIN", "PRAGMA"))
+Prepare = Callable[[], Awaitable[tuple[str, int]]]
+"""Brings the index up to date: its path, and how many sessions it lacks. Raises `OSError`."""
+
+
+class SessionStoreSql:
+    spec = ToolSpec(
+        name="session_store_sql",
+        description=describe(__file__),
+        parameters={
+            "type": "object",
+            "properties": {
+                "description": {"type": "string", "description": "What this does, in a few words"},
+                "query": {"type": "string", "description": "A SELECT, or several"},
+                "source": {
+                    "type": "string",
+                    "enum": ["local", "cloud"],
+                    "description": "Only `local`, the default: sessions of this machine",
+                },
+            },
+            "required": ["description", "query"],
+        },
+    )
+
+    def __init__(self, prepare: Prepare | None = None) -> None:
+        self._prepare = prepare
+
+    def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
+        return [Access(kind="none", mutates=False)]
+
+    async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
+        if self._prepare is None or args.get("source") == "cloud":
+            return fail("Only sessions of this machine can be searched: use source `local`.")
+        from trimtab.tools.database import Database, Refusal
+        from trimtab.tools.statements import split_statements
+        from trimtab.tools.tables import describe_outcomes
+
+        statements = split_statements(args["query"].replace("\0", ""))
+        if not statements:
+            return fail("The query has no statement in it.")
+        for one in statements:
+            if one.verb not in READING:
+                return fail(f"{one.verb} is refused: past sessions can only be read, with SELECT.")
+        try:
+            path, missing = await self._prepare()
+            outcomes = await Database(path, read_only=True).run(statements)
+        except Refusal as refusal:
+            return fail(f"SQL error: {refusal}")
+        except OSError as error:
+            return system_failure("Past sessions cannot be read", error)
+        text = describe_outcomes(outcomes)
+        if missing:
+            text += f"\n\n<{missing} sessions are not searched yet: ask again to have them too>"
+        return ToolResult(text=await limit_output(text, ctx))
+
+
+TOOL = SessionStoreSql()

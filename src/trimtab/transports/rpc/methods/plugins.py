@@ -1,0 +1,220 @@
+"""Plugins of the person and of a session, and the marketplaces they come from."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from trimtab.contracts.errors import TrimtabError, UsageError
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.customize.plugins import Installed, read_plugin, read_registry
+from trimtab.customize.skills import find_skills
+from trimtab.runtime.plugins.installed import PluginStore
+from trimtab.runtime.plugins.marketplaces import Marketplaces
+from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+
+methods = Methods()
+T = TypeVar("T")
+
+
+class Source(msgspec.Struct, rename="camel"):
+    source: str
+    working_directory: str | None = None
+
+
+class Name(msgspec.Struct):
+    name: str
+
+
+class MaybeName(msgspec.Struct):
+    name: str | None = None
+
+
+class Names(msgspec.Struct):
+    names: tuple[str, ...]
+
+
+class Remove(msgspec.Struct):
+    name: str
+    force: bool = False
+
+
+@methods.on("session.plugins.list")
+async def list_of_session(call: Call, params: Nothing) -> JsonObject:
+    custom = call.session.live.controls.place.customizations
+    plugins = custom.all_plugins if custom else ()
+    places = {one.name: one.marketplace for one in read_registry(call.server.runtime.home)}
+    return {
+        "plugins": [
+            {
+                "name": one.name,
+                "marketplace": places.get(one.name, ""),
+                "enabled": one.enabled and one.trusted,
+                **({"version": one.version} if one.version else {}),
+            }
+            for one in plugins
+        ]
+    }
+
+
+@methods.on("session.plugins.reload")
+async def reload_of_session(call: Call, params: Nothing) -> JsonObject:
+    call.session.live.controls.reload()
+    return {}
+
+
+@methods.on("plugins.list")
+async def list_installed(call: Call, params: Nothing) -> JsonObject:
+    installed = read_registry(call.server.runtime.home)
+    return {"plugins": [_describe(one) for one in installed]}
+
+
+@methods.on("plugins.install", Source)
+async def install(call: Call, params: Source) -> JsonObject:
+    store, before = _store(call), set(_store(call).names())
+    await _apart(lambda: store.install(_locate(params)))
+    (name,) = set(store.names()) - before
+    one = _find(call, name)
+    return {"plugin": _describe(one), "skillsInstalled": _count_skills(one)}
+
+
+@methods.on("plugins.update", Name)
+async def update(call: Call, params: Name) -> JsonObject:
+    return await _update(call, params.name.partition("@")[0])
+
+
+@methods.on("plugins.updateAll")
+async def update_all(call: Call, params: Nothing) -> JsonObject:
+    """Every plugin by itself: one that cannot be fetched stops no other."""
+    results: list[JsonObject] = []
+    for one in read_registry(call.server.runtime.home):
+        result: JsonObject = {"name": one.name, "marketplace": one.marketplace}
+        try:
+            result |= {"success": True, **await _update(call, one.name)}
+        except TrimtabError as error:
+            result |= {"success": False, "error": error.message}
+        results.append(result)
+    return {"results": results}
+
+
+@methods.on("plugins.enable", Names)
+async def enable(call: Call, params: Names) -> None:
+    _switch(call, params, enabled=True)
+
+
+@methods.on("plugins.disable", Names)
+async def disable(call: Call, params: Names) -> None:
+    _switch(call, params, enabled=False)
+
+
+@methods.on("plugins.uninstall", Name)
+async def uninstall(call: Call, params: Name) -> None:
+    store = _store(call)
+    await _apart(lambda: store.uninstall(params.name.partition("@")[0]))
+
+
+@methods.on("plugins.marketplaces.list")
+async def list_marketplaces(call: Call, params: Nothing) -> JsonObject:
+    known = _marketplaces(call).sources()
+    return {"marketplaces": [{"name": name, "source": source} for name, source in known]}
+
+
+@methods.on("plugins.marketplaces.add", Source)
+async def add_marketplace(call: Call, params: Source) -> JsonObject:
+    places = _marketplaces(call)
+    return {"name": await _apart(lambda: places.add(params.source))}
+
+
+@methods.on("plugins.marketplaces.browse", Name)
+async def browse(call: Call, params: Name) -> JsonObject:
+    offers = _marketplaces(call).offers(params.name)
+    return {"plugins": [{"name": one.name, "description": one.description} for one in offers]}
+
+
+@methods.on("plugins.marketplaces.refresh", MaybeName)
+async def refresh(call: Call, params: MaybeName) -> JsonObject:
+    places = _marketplaces(call)
+    names = [params.name] if params.name else [name for name, _ in places.sources()]
+    results: list[JsonObject] = []
+    for name in names:
+        try:
+            await _apart(lambda name=name: places.update(name))  # type: ignore[misc]
+        except TrimtabError as error:
+            results.append({"name": name, "success": False, "error": error.message})
+        else:
+            results.append({"name": name, "success": True})
+    return {"results": results}
+
+
+@methods.on("plugins.marketplaces.remove", Remove)
+async def remove_marketplace(call: Call, params: Remove) -> JsonObject:
+    installed = read_registry(call.server.runtime.home)
+    dependent = [one.name for one in installed if one.marketplace == params.name]
+    if dependent and not params.force:
+        return {"removed": False, "dependentPlugins": dependent}
+    _marketplaces(call).remove(params.name)
+    return {"removed": True}
+
+
+async def _update(call: Call, name: str) -> JsonObject:
+    store, before = _store(call), _find(call, name)
+    await _apart(lambda: store.update(name))
+    after = _find(call, name)
+    result: JsonObject = {
+        "previousVersion": before.version or None,
+        "newVersion": after.version or None,
+        "skillsInstalled": _count_skills(after),
+    }
+    return {field: value for field, value in result.items() if value is not None}
+
+
+def _locate(params: Source) -> str:
+    """A path is the client's, not this server's."""
+    base = params.working_directory or os.getcwd()
+    folder = os.path.join(base, os.path.expanduser(params.source))
+    return folder if os.path.isdir(folder) else params.source
+
+
+async def _apart(work: Callable[[], T]) -> T:
+    """Fetching waits for git and disks; other clients are served meanwhile."""
+    return await asyncio.to_thread(work)
+
+
+def _switch(call: Call, params: Names, *, enabled: bool) -> None:
+    store = _store(call)
+    wanted = {name.partition("@")[0] for name in params.names}
+    for name in store.names():
+        if name in wanted:
+            store.set_enabled(name, enabled=enabled)
+
+
+def _store(call: Call) -> PluginStore:
+    return PluginStore(call.server.runtime.home)
+
+
+def _marketplaces(call: Call) -> Marketplaces:
+    return Marketplaces(call.server.runtime.home)
+
+
+def _find(call: Call, name: str) -> Installed:
+    for one in read_registry(call.server.runtime.home):
+        if one.name == name:
+            return one
+    raise UsageError(f"There is no installed plugin {name!r}; see plugins.list.")
+
+
+def _count_skills(one: Installed) -> int:
+    plugin = read_plugin(one.cache_path, one.name)
+    return len(find_skills(plugin.skill_folders).skills)
+
+
+def _describe(one: Installed) -> JsonObject:
+    described: JsonObject = {
+        "name": one.name,
+        "marketplace": one.marketplace,
+        "enabled": one.enabled,
+        "version": one.version or None,
+    }
+    return {field: value for field, value in described.items() if value is not None}

@@ -1,0 +1,89 @@
+"""The skills of a session: listed, switched on and off, read again."""
+
+import msgspec
+
+from trimtab.contracts.events.codec import decode, peek
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.system import SkillInvoked
+from trimtab.runtime.described import describe_skill
+from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+from trimtab.transports.rpc.hosted import HostedSession
+
+methods = Methods()
+
+
+class Name(msgspec.Struct):
+    name: str
+
+
+class DisabledSkills(msgspec.Struct, rename="camel"):
+    disabled_skills: list[str]
+
+
+@methods.on("session.skills.list")
+async def list_skills(call: Call, params: Nothing) -> JsonObject:
+    return {"skills": find_skills(call.session)}
+
+
+@methods.on("session.skills.enable", Name)
+async def enable(call: Call, params: Name) -> None:
+    """In this session only."""
+    call.session.live.controls.switch_skill(params.name, enabled=True)
+
+
+@methods.on("session.skills.disable", Name)
+async def disable(call: Call, params: Name) -> None:
+    call.session.live.controls.switch_skill(params.name, enabled=False)
+
+
+@methods.on("session.skills.reload")
+async def reload_skills(call: Call, params: Nothing) -> JsonObject:
+    controls = call.session.live.controls
+    controls.reload()
+    custom = controls.place.customizations
+    problems = custom.skills.problems if custom else ()
+    return {
+        "warnings": [one.sentence for one in problems if one.note],
+        "errors": [one.sentence for one in problems if not one.note],
+    }
+
+
+@methods.on("session.skills.ensureLoaded")
+async def ensure_loaded(call: Call, params: Nothing) -> JsonObject:
+    find_skills(call.session)
+    return {}
+
+
+@methods.on("session.skills.getInvoked")
+async def get_invoked(call: Call, params: Nothing) -> JsonObject:
+    """Skills that were used, the latest last."""
+    used: list[JsonObject] = []
+    for line in call.session.live.read_events():
+        if peek(line).type != "skill.invoked":
+            continue
+        data = decode(bytes(line)).data
+        if isinstance(data, SkillInvoked):
+            used.append(
+                {
+                    "name": data.name,
+                    "path": data.path,
+                    "content": data.content,
+                    "invokedAtTurn": data.invoked_at_turn or 0,
+                    "allowedTools": data.allowed_tools,
+                }
+            )
+    return {"skills": [{k: v for k, v in one.items() if v is not None} for one in used]}
+
+
+@methods.on("skills.config.setDisabledSkills", DisabledSkills)
+async def set_disabled(call: Call, params: DisabledSkills) -> None:
+    """In the settings of the person, for sessions to come."""
+    from trimtab.config.edit import change_field
+
+    change_field(call.server.runtime.home.settings, "disabledSkills", params.disabled_skills)
+
+
+def find_skills(hosted: HostedSession) -> list[JsonObject]:
+    """The skills of a session: those in directories a client named, and discovered ones."""
+    custom = hosted.live.controls.place.customizations
+    return [describe_skill(skill) for skill in custom.skills.skills.values()] if custom else []

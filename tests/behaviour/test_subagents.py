@@ -1,0 +1,265 @@
+"""Agents that work for another one, in runs of the installed program."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clikit import Cli, Outcome, bash, serving
+from customizekit import write
+from hookkit import keeping, kept, saying, write_hooks
+
+DONE = {"text": "All done."}
+EDITOR = """---
+name: editor
+description: Writes files.
+tools: ["create", "bash"]
+---
+You write files in {{cwd}}.
+"""
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    return Cli(tmp_path)
+
+
+def start(agent: str = "general-purpose", prompt: str = "Do it.", **more: Any) -> dict[str, Any]:
+    arguments = {"description": "a part of it", "prompt": prompt, "agent_type": agent, **more}
+    return {"name": "task", "arguments": arguments}
+
+
+def told(outcome: Outcome) -> list[str]:
+    """What the main agent was told about its calls."""
+    done = [
+        line["data"]
+        for line in outcome.lines
+        if line["type"] == "tool.execution_complete" and "agentId" not in line
+    ]
+    return [(one.get("result") or {}).get("content") or one["error"]["message"] for one in done]
+
+
+def refused(outcome: Outcome) -> list[str]:
+    """Why calls of sub-agents did not happen."""
+    return [
+        line["data"]["error"]["message"]
+        for line in outcome.lines
+        if line["type"] == "tool.execution_complete" and "agentId" in line
+        if not line["data"]["success"]
+    ]
+
+
+def words(body: Any) -> list[str]:
+    """The conversation of a request, without its system message."""
+    return [message.get("content") or "" for message in body["messages"][1:]]
+
+
+@pytest.mark.proves("SUB-09", "SUB-10", "SUB-12", "SUB-14", "SUB-16", "AGENT-09")
+async def test_an_agent_has_its_own_conversation_and_its_last_words_are_the_result(
+    cli: Cli,
+) -> None:
+    (cli.cwd / "a.py").write_text("def f(): ...\n")
+    script = [
+        {"tools": [start("explore", "Where is f?")]},
+        {"text": "Let me look.", "tools": [{"name": "grep", "arguments": {"pattern": "def f"}}]},
+        {"text": "f is in a.py."},
+        DONE,
+    ]
+    async with serving(script) as server:
+        outcome = await cli.use(server).ask("Find f.")
+        bodies = [request.json for request in server.requests]
+    assert told(outcome) == ["f is in a.py."]
+    assert [len(words(body)) for body in bodies] == [1, 1, 3, 3]
+    assert words(bodies[1]) == ["Where is f?"]
+    assert "explores code" in bodies[1]["messages"][0]["content"]
+    assert words(bodies[3])[-1] == "f is in a.py."
+    lines = [line for line in outcome.lines if line.get("agentId")]
+    assert len({line["agentId"] for line in lines}) == 1
+    (started,), (completed,) = outcome.of("subagent.started"), outcome.of("subagent.completed")
+    assert (started["agentName"], started["agentDisplayName"]) == ("explore", "Explore")
+    assert completed["toolCallId"] == started["toolCallId"]
+    assert (completed["totalToolCalls"], completed["model"]) == (1, "scripted")
+    said = [line["data"] for line in lines if line["type"] == "assistant.message"]
+    assert {one["parentToolCallId"] for one in said} == {started["toolCallId"]}
+    assert outcome.result["status"] == "success"
+
+
+@pytest.mark.proves("SUB-02", "SUB-08", "SUB-15", "PERM-03")
+async def test_each_kind_of_agent_has_its_own_tools(cli: Cli) -> None:
+    kinds = ("explore", "general-purpose")
+    script = [{"tools": [start(kind) for kind in kinds]}, *[DONE] * 3]
+    async with serving(script) as server:
+        await cli.use(server).ask("go", "--excluded-tools", "sql")
+        bodies = {words(one.json)[0]: one.json for one in server.requests[1:3]}
+        offered = [
+            {tool["function"]["name"] for tool in one.json["tools"]} for one in server.requests[:3]
+        ]
+    assert bodies
+    main, *agents = offered
+    explore, general = sorted(agents, key=len)
+    assert explore == {"view", "grep", "glob", "bash", "read_bash"}
+    assert general == main
+    assert "sql" not in main
+    sizes = [len(one.json["messages"][0]["content"]) for one in server.requests[:3]]
+    assert min(sizes) < max(sizes) / 2
+
+
+@pytest.mark.parametrize("agent", ["explore", "code-review", "research"])
+@pytest.mark.proves("SUB-05")
+async def test_agents_that_only_read_change_nothing(cli: Cli, agent: str) -> None:
+    script = [{"tools": [start(agent)]}, {"tools": [bash("touch made")]}, DONE, DONE]
+    async with serving(script) as server:
+        outcome = await cli.use(server).ask("go")
+    assert "This agent only reads: shell 'touch made'" in refused(outcome)[0]
+    assert list(cli.cwd.iterdir()) == []
+    assert outcome.code == 0
+
+
+RULES = [
+    ("a rule that denies", ["--deny-tool", "shell(touch)"], {}, "shell(touch)"),
+    ("plan mode", ["--plan"], {}, "Plan mode"),
+    ("a hook", [], {"preToolUse": [saying({"permissionDecision": "deny"})]}, "Denied by preToolUse"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("_", "flags", "hooks", "reason"), RULES, ids=[row[0] for row in RULES])
+async def test_rules_hold_for_agents_below_agents(
+    cli: Cli, _: str, flags: list[str], hooks: Any, reason: str
+) -> None:
+    if hooks:
+        hooks["preToolUse"][0]["matcher"] = "bash"
+        write_hooks(cli, hooks, "user")
+    script = [
+        {"tools": [start()]},
+        {"tools": [start()]},
+        {"tools": [bash("touch made")]},
+        *[DONE] * 3,
+    ]
+    async with serving(script) as server:
+        outcome = await cli.use(server).ask("go", *flags)
+    assert reason in refused(outcome)[0]
+    assert list(cli.cwd.iterdir()) == []
+    assert len({line.get("agentId") for line in outcome.lines}) == 3
+
+
+@pytest.mark.proves("AGENT-08", "AGENT-09")
+async def test_custom_agents_are_offered_unless_their_files_say_no(cli: Cli) -> None:
+    write(cli.home / "agents" / "editor.agent.md", EDITOR)
+    hidden = EDITOR.replace("name: editor", "name: shy\ndisable-model-invocation: true")
+    write(cli.home / "agents" / "shy.agent.md", hidden)
+    create = {"name": "create", "arguments": {"path": "x.txt", "file_text": "x\n"}}
+    script = [{"tools": [start("editor"), start("shy")]}, {"tools": [create]}, *[DONE] * 2]
+    async with serving(script) as server:
+        outcome = await cli.use(server).ask("go")
+        bodies = [request.json for request in server.requests]
+    (task,) = [one["function"] for one in bodies[0]["tools"] if one["function"]["name"] == "task"]
+    assert "- editor: Writes files." in task["description"]
+    kinds = task["parameters"]["properties"]["agent_type"]["enum"]
+    assert kinds[-1] == "editor"
+    assert "explore" in kinds
+    assert "shy" not in kinds
+    assert f"You write files in {cli.cwd}" in bodies[1]["messages"][0]["content"]
+    assert {one["function"]["name"] for one in bodies[1]["tools"]} >= {"create", "bash"}
+    assert "edit" not in {one["function"]["name"] for one in bodies[1]["tools"]}
+    assert (cli.cwd / "x.txt").read_text() == "x\n"
+    assert "received 'shy'" in told(outcome)[0]
+
+
+@pytest.mark.proves("SUB-13", "HOOK-11")
+async def test_a_hook_may_send_an_agent_back_to_work(cli: Cli) -> None:
+    block = {"decision": "block", "reason": "Once more."}
+    once = f"test -e seen || {{ touch seen; echo '{json.dumps(block)}'; }}"
+    hooks = {
+        "subagentStart": [saying({"additionalContext": "Mind the gap."})],
+        "subagentStop": [keeping("stop"), {"bash": once}],
+    }
+    write_hooks(cli, hooks, "user")
+    script = [{"tools": [start("task")]}, {"text": "First."}, {"text": "Second."}, DONE]
+    async with serving(script) as server:
+        outcome = await cli.use(server).ask("go")
+        bodies = [request.json for request in server.requests]
+    assert words(bodies[1]) == ["Mind the gap.", "Do it."]
+    assert words(bodies[2])[-2:] == ["First.", "Once more."]
+    assert told(outcome) == ["Second."]
+    given = kept(cli, "stop")
+    assert (given["agentName"], given["agentDisplayName"]) == ("task", "Task")
+    (log,) = cli.logs()
+    lines = map(json.loads, log.read_text().splitlines())
+    hooked = [line for line in lines if line["type"] == "hook.end"]
+    assert [bool(line.get("agentId")) for line in hooked] == [True] * 5
+
+
+async def test_an_agent_stops_at_its_slice_of_the_budget_and_its_caller_goes_on(cli: Cli) -> None:
+    usage = {"input": 1000, "output": 500}
+    looks = {"tools": [{"name": "glob", "arguments": {"pattern": "*"}}], "usage": usage}
+    script = {
+        "replies": [{"tools": [start()], "usage": usage}, *[looks] * 20],
+        "otherwise": {**DONE, "usage": usage},
+    }
+    async with serving(script) as server:
+        outcome = await cli.use(server).ask("go", "--max-tokens", "30000")
+        spent = server.usage.input_tokens + server.usage.output_tokens
+    assert "did not finish: Stopped at the budget" in told(outcome)[0]
+    assert outcome.of("subagent.failed")[0]["totalTokens"] <= 15_000
+    assert spent <= 30_000
+    assert sum(outcome.result["usage"]["tokens"][kind] for kind in ("input", "output")) == spent
+
+
+async def test_a_limit_on_turns_counts_those_of_all_agents(cli: Cli) -> None:
+    looks = {"tools": [{"name": "glob", "arguments": {"pattern": "*"}}]}
+    async with serving([{"tools": [start()]}, *[looks] * 20]) as server:
+        outcome = await cli.use(server).ask("go", "--max-turns", "4")
+        assert server.usage.requests == 4
+    assert outcome.code == 6
+
+
+async def test_agents_start_agents_only_so_deep_and_so_many(cli: Cli) -> None:
+    write(cli.home / "settings.json", '{"subagents": {"maxDepth": 2, "maxConcurrency": 2}}')
+    script = [
+        {"tools": [start()]},
+        {"tools": [start(), start()]},
+        {"tools": [start()]},
+        *[DONE] * 3,
+    ]
+    async with serving(script) as server:
+        outcome = await cli.use(server).ask("go")
+        offered = [
+            "task" in {tool["function"]["name"] for tool in request.json["tools"]}
+            for request in server.requests[:3]
+        ]
+    assert offered == [True, True, False]
+    assert any("2 agents are at work already" in text for text in refused(outcome))
+    assert "Tool 'task' does not exist." in refused(outcome)
+
+
+async def test_a_model_for_agents_is_used_for_them_alone(cli: Cli) -> None:
+    async with serving([{"tools": [start()]}, *[DONE] * 2]) as server:
+        cli.use(server)
+        settings = {"subagents": {"agents": {"general-purpose": {"model": "small"}}}}
+        write(cli.home / "settings.json", json.dumps(settings))
+        outcome = await cli.ask("go")
+        used = [request.json["model"] for request in server.requests]
+    assert used == ["scripted", "small", "scripted"]
+    assert outcome.of("subagent.started")[0]["model"] == "small"
+
+
+async def test_what_an_agent_changed_is_undone_with_the_turn(cli: Cli) -> None:
+    (cli.cwd / "a.txt").write_text("before\n")
+    script = [{"tools": [start()]}, {"tools": [bash("echo after > a.txt")]}, *[DONE] * 2]
+    async with serving(script) as server:
+        outcome = await cli.use(server).ask("go")
+    assert (cli.cwd / "a.txt").read_text() == "after\n"
+    session = outcome.result["sessionId"]
+    undone = await cli.run("undo", session)
+    assert undone.code == 0, undone.notes
+    assert (cli.cwd / "a.txt").read_text() == "before\n"
+
+
+async def test_an_agent_that_is_not_there_and_a_service_that_fails_are_told(cli: Cli) -> None:
+    broken = {"error": {"status": 400, "message": "no"}}
+    async with serving([{"tools": [start()]}, broken, DONE]) as server:
+        outcome = await cli.use(server).ask("go")
+    assert "The agent general-purpose did not finish" in told(outcome)[0]
+    assert outcome.of("subagent.failed")[0]["agentName"] == "general-purpose"
+    assert outcome.code == 0
