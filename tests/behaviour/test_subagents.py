@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+import trimtab
 from clikit import Cli, Outcome, bash, serving
 from customizekit import write
 from hookkit import keeping, kept, saying, write_hooks
 
+BUILTIN = Path(trimtab.__file__).parent / "customize" / "builtin"
 DONE = {"text": "All done."}
 EDITOR = """---
 name: editor
@@ -85,7 +88,7 @@ async def test_an_agent_has_its_own_conversation_and_its_last_words_are_the_resu
     assert outcome.result["status"] == "success"
 
 
-@pytest.mark.proves("SUB-02", "SUB-08", "SUB-15", "PERM-03")
+@pytest.mark.proves("SUB-08", "SUB-11", "SUB-15", "PERM-03")
 async def test_each_kind_of_agent_has_its_own_tools(cli: Cli) -> None:
     kinds = ("explore", "general-purpose")
     script = [{"tools": [start(kind) for kind in kinds]}, *[DONE] * 3]
@@ -106,7 +109,6 @@ async def test_each_kind_of_agent_has_its_own_tools(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("agent", ["explore", "code-review", "research"])
-@pytest.mark.proves("SUB-05")
 async def test_agents_that_only_read_change_nothing(cli: Cli, agent: str) -> None:
     script = [{"tools": [start(agent)]}, {"tools": [bash("touch made")]}, DONE, DONE]
     async with serving(script) as server:
@@ -263,3 +265,24 @@ async def test_an_agent_that_is_not_there_and_a_service_that_fails_are_told(cli:
     assert "The agent general-purpose did not finish" in told(outcome)[0]
     assert outcome.of("subagent.failed")[0]["agentName"] == "general-purpose"
     assert outcome.code == 0
+
+
+FIELDS = ("name", "displayName", "description", "tools", "prompt")
+SAYS = [
+    ("explore", ("300 words", "into one reply", "one to three")),
+    ("task", ("in one line", "exit code", "Do not try to fix")),
+    ("code-review", ("bugs, security", "No remarks on style", "No significant issues found")),
+]
+
+
+@pytest.mark.proves("SUB-01", "SUB-03", "SUB-06", "SUB-07")
+@pytest.mark.parametrize(("agent", "wanted"), SAYS, ids=[row[0] for row in SAYS])
+async def test_built_in_agents_are_data_and_are_told_how_to_answer(
+    cli: Cli, agent: str, wanted: tuple[str, ...]
+) -> None:
+    definition = yaml.safe_load((BUILTIN / f"{agent}.agent.yaml").read_text())
+    assert set(FIELDS) <= set(definition)
+    async with serving([{"tools": [start(agent)]}, *[DONE] * 2]) as server:
+        await cli.use(server).ask("go")
+        system = server.requests[1].json["messages"][0]["content"]
+    assert [text for text in wanted if text not in system] == []

@@ -1,0 +1,109 @@
+"""Agents a client brings, at work for the main one, over the official SDK."""
+
+from typing import Any
+
+import pytest
+from copilot.generated.rpc import PermissionDecisionApproveOnce
+
+from sdkkit import Sdk, bash, make_tool, talking, use
+
+DONE = {"text": "Done."}
+AGENTS: Any = [
+    {
+        "name": "writer",
+        "display_name": "Writer",
+        "description": "Writes things.",
+        "prompt": "Only write.",
+        "tools": ["create", "bash", "lookup"],
+    },
+    {"name": "hidden", "prompt": "Never start me.", "infer": False},
+]
+
+
+def start(agent: str) -> dict[str, Any]:
+    return use("task", description="a part", prompt="Write it.", agent_type=agent)
+
+
+@pytest.mark.proves("AGENT-09", "SUB-16")
+async def test_an_agent_of_the_client_works_under_the_clients_eyes(sdk: Sdk) -> None:
+    asked: list[Any] = []
+
+    def judge(request: Any, _: Any) -> Any:
+        asked.append(request)
+        return PermissionDecisionApproveOnce()
+
+    script = [
+        start("writer"),
+        bash("echo x > made"),
+        {"text": "Written."},
+        DONE,
+    ]
+    async with talking(sdk, script, custom_agents=AGENTS, on_permission_request=judge) as talk:
+        await talk.say("go")
+        assert "Only write." in talk.system(1)
+        assert talk.tool_results(3) == ["Written."]
+        (started,) = talk.heard.of("subagent.started")
+        (completed,) = talk.heard.of("subagent.completed")
+        assert started.agent_name == completed.agent_name == "writer"
+        assert started.tool_call_id == completed.tool_call_id
+        (task,) = [
+            tool["function"]
+            for tool in talk.server.requests[0].json["tools"]
+            if tool["function"]["name"] == "task"
+        ]
+        kinds = task["parameters"]["properties"]["agent_type"]["enum"]
+        assert "writer" in kinds
+        assert "hidden" not in kinds
+    assert (sdk.cwd / "made").read_text() == "x\n"
+    assert len(asked) == 1
+
+
+async def test_a_tool_can_be_left_to_sub_agents(sdk: Sdk) -> None:
+    tool = make_tool("lookup", lambda key: f"value of {key}")
+    script = [
+        start("writer"),
+        use("lookup", key="a"),
+        DONE,
+        DONE,
+    ]
+    async with talking(
+        sdk,
+        script,
+        tools=[tool],
+        custom_agents=AGENTS,
+        default_agent={"excluded_tools": ["lookup"]},
+    ) as talk:
+        await talk.say("go")
+        assert "lookup" not in talk.tool_names(0)
+        assert "lookup" in talk.tool_names(1)
+        assert talk.tool_results(2) == ["value of a"]
+
+
+async def test_hooks_of_the_client_are_called_for_sub_agents(sdk: Sdk) -> None:
+    seen: list[str] = []
+
+    async def before(data: Any, _: Any) -> Any:
+        seen.append(data["toolName"])
+        if data["toolName"] != "bash":
+            return None
+        return {"permissionDecision": "deny", "permissionDecisionReason": "not here"}
+
+    script = [start("writer"), bash("touch made"), DONE, DONE]
+    hooks = {"on_pre_tool_use": before}
+    async with talking(sdk, script, custom_agents=AGENTS, hooks=hooks) as talk:
+        await talk.say("go")
+        assert talk.tool_results(2) == ["Denied by preToolUse hook: not here"]
+    assert seen == ["task", "bash"]
+    assert not (sdk.cwd / "made").exists()
+
+
+async def test_abort_ends_the_agent_that_works_too(sdk: Sdk) -> None:
+    script = [start("writer"), {"text": "x", "delay": 60}, DONE]
+    async with talking(sdk, script, custom_agents=AGENTS) as talk:
+        await talk.session.send("go")
+        await talk.heard.until("subagent.configured")
+        await talk.session.abort()
+        await talk.heard.until("session.idle")
+        (completed,) = talk.heard.of("subagent.completed")
+        assert completed.cancelled
+        assert await talk.say("again") == "Done."
