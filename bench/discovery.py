@@ -20,58 +20,65 @@ ROUNDS = 7
 Row = Callable[..., None]
 
 
+Start = Callable[..., Coroutine[None, None, float]]
+
+
 async def measure_discovery(trimtab: Path, server: TimedServer, row: Row) -> None:
-    """Time to the first request, compared with that in an empty folder."""
+    """Time to the first request, beyond what it takes in an empty folder."""
     base = tempfile.mkdtemp(prefix="trimtab-bench-discovery-")
     try:
-        start = _starter(trimtab, server)
         empty = os.path.join(base, "empty")
         os.mkdir(empty)
-        await _measure_trees(start, base, empty, row)
-        await _measure_skills(start, base, empty, row)
+        added = _comparison(trimtab, server, empty)
+        await _measure_trees(added, base, empty, row)
+        await _measure_skills(added, base, row)
     finally:
         shutil.rmtree(base)
 
 
-Start = Callable[..., Coroutine[None, None, float]]
-
-
-def _starter(trimtab: Path, server: TimedServer) -> Start:
+def _comparison(trimtab: Path, server: TimedServer, empty: str) -> Start:
     async def start(folder: str, **env: str) -> float:
-        """The shortest time from exec to the first request, in milliseconds."""
         argv: list[str | Path] = [trimtab, "-C", folder, "-p", "hi", "--output-format", "json"]
-        times = []
-        for _ in range(ROUNDS):
-            server.load(Script.of([{"text": "Done."}]))
-            times.append((await spawn([*argv, "--trust-folder"], server, **env)).to_first)
-        return min(times)
+        server.load(Script.of([{"text": "Done."}]))
+        return (await spawn([*argv, "--trust-folder"], server, **env)).to_first
 
-    return start
+    async def added(folder: str, **env: str) -> float:
+        """The shortest start here less the shortest in an empty folder, measured in turn."""
+        times = [(await start(folder, **env), await start(empty)) for _ in range(ROUNDS)]
+        here, there = zip(*times, strict=True)
+        return max(min(here) - min(there), 0.0)
+
+    return added
 
 
-async def _measure_trees(start: Start, base: str, empty: str, row: Row) -> None:
+async def _measure_trees(added: Start, base: str, empty: str, row: Row) -> None:
     for size in TREES:
         tree = os.path.join(base, f"tree{size}")
         make_tree(tree, size)
-        largest = size == TREES[-1]
-        plain = await start(empty)
-        added = await start(tree) - plain
-        row(f"start in a tree of {size:,} files adds, ms", max(added, 0.0), None, LIMIT)
-        if largest:
-            home = os.path.join(tree, "home")
-            added = await start(empty, HOME=tree, COPILOT_HOME=home) - plain
-            row(f"start with a home of {size:,} files adds, ms", max(added, 0.0), None, LIMIT)
+        row(f"start in a tree of {size:,} files adds, ms", await added(tree), None, LIMIT)
+        if size == TREES[-1]:
+            more = await added(empty, HOME=tree, COPILOT_HOME=os.path.join(tree, "home"))
+            row(f"start with a home of {size:,} files adds, ms", more, None, LIMIT)
         shutil.rmtree(tree)
+    flat = os.path.join(base, "flat")
+    make_flat(flat, TREES[-1])
+    row(f"start in one folder of {TREES[-1]:,} files adds, ms", await added(flat), None, LIMIT)
+    shutil.rmtree(flat)
 
 
-async def _measure_skills(start: Start, base: str, empty: str, row: Row) -> None:
+def make_flat(root: str, files: int) -> None:
+    os.mkdir(root)
+    for number in range(files):
+        os.close(os.open(os.path.join(root, f"f{number}.txt"), os.O_CREAT | os.O_WRONLY))
+
+
+async def _measure_skills(added: Start, base: str, row: Row) -> None:
     for count in SKILLS:
         project = os.path.join(base, f"skills{count}")
         paths = [make_skill(project, number) for number in range(count)]
-        plain = await start(empty)
-        added = max(await start(project) - plain, 0.0)
+        more = await added(project)
         floor = min(milliseconds(lambda: read_all(paths)) for _ in range(3))  # noqa: B023 - called now
-        row(f"start with {count:,} skills adds, ms", added, floor)
+        row(f"start with {count:,} skills adds, ms", more, floor)
         shutil.rmtree(project)
 
 

@@ -14,6 +14,7 @@ from connect import bare_ms, connect_ms
 from discovery import measure_discovery
 from hands import measure_hands
 from measure import Spent, TimedServer, install, installed_mb, spawn, turns
+from sandbox import measure_sandbox
 from snapshots import LIMIT, SIZES, snapshot_ms
 from streaming import WIRES, measure_counting, measure_wire
 
@@ -180,6 +181,12 @@ async def main() -> None:
         report.row(f"snapshot of {size:,} unchanged files, ms", again, floor, limit)
     for what, value, base in await measure_hands():
         report.row(what, value, base)
+    spent = await measure_sandbox()
+    if spent:
+        over = spent["sandboxed"] - spent["bare"]
+        report.row("a command in the sandbox, ms over bare", over, limit=40)
+    if "with hosts" in spent:
+        report.row("  with a list of hosts, ms over bare", spent["with hosts"] - spent["bare"])
     for wire in WIRES:
         speed, times, first = await asyncio.to_thread(measure_wire, wire)
         report.row(f"{wire} stream, MB/s", speed)

@@ -66,3 +66,19 @@ async def test_without_the_extra_an_image_that_must_be_shrunk_is_refused(cli: Cl
         outcome = await cli.use(server).ask("x", "--attachment", "big.png", env=env)
     assert outcome.code == 2
     assert "install trimtab[images]" in outcome.notes + outcome.text
+
+
+@pytest.mark.proves("AMPROMPT-05")
+async def test_what_a_prompt_names_is_attached_the_same_way_in_every_turn(cli: Cli) -> None:
+    write(cli.cwd / "notes/prices.txt", "one\ntwo\nthree\n")
+    words = "Compare @notes/prices.txt:2-3 with @notes."
+    async with serving([{"text": "ok"}] * 3) as server:
+        cli.use(server)
+        for flags in ((), ("--continue",), ("--continue",)):
+            assert (await cli.ask(words, *flags)).code == 0
+        sent = [one.json["messages"][-1]["content"] for one in server.requests]
+    without_time = [text.split("\n", 1)[1] for text in sent]
+    assert len(set(without_time)) == 1
+    assert "notes/prices.txt" in without_time[0]
+    last = [one for one in server.requests[-1].json["messages"] if one["role"] == "user"]
+    assert [one["content"] for one in last] == sent, "earlier turns stay as they were sent"

@@ -127,7 +127,8 @@ async def test_a_result_takes_at_most_half_of_the_prompt(tmp_path: Path) -> None
     view = {"name": "view", "arguments": {"path": "big.txt", "forceReadLargeFiles": True}}
     async with serving([{"tools": [bash("seq 1 4000"), view]}, "done"]) as server:
         cli.use(server)
-        await cli.ask("go", env={"COPILOT_PROVIDER_MAX_PROMPT_TOKENS": "4000"})
+        window = {"COPILOT_PROVIDER_MAX_PROMPT_TOKENS": "4000"}
+        await cli.ask("go", "--available-tools", "bash,view", env=window)
         results = [m for m in server.requests[-1].json["messages"] if m["role"] == "tool"]
     assert len(results) == 2
     assert all(len(result["content"]) < 8000 for result in results), results

@@ -6,7 +6,7 @@ import pytest
 from copilot.generated import rpc
 from copilot.session import PermissionHandler
 
-from sdkkit import Sdk, make_tool, talking, use
+from sdkkit import Sdk, bash, make_tool, talking, use
 from trimtab.testing import ModelServer, Script
 
 DONE = {"text": "Done."}
@@ -495,3 +495,23 @@ async def test_a_limit_in_ai_credits_ends_the_work(sdk: Sdk) -> None:
         spent = talk.heard.of("assistant.usage")
         assert len(spent) <= 2, "20 credits a call"
         assert "budget" in [one.warning_type for one in talk.heard.of("session.warning")]
+
+
+async def test_keys_that_a_client_gives_are_shown_nowhere(sdk: Sdk) -> None:
+    keys = ("client-key-4711-abc", "header-key-4712-def")
+    async with ModelServer(Script.of([bash(f"echo {keys[0]} {keys[1]}"), DONE])) as server:
+        provider: Any = {
+            "type": "openai",
+            "base_url": server.base_url,
+            "api_key": keys[0],
+            "headers": {"x-api-token": keys[1], "x-team": "platform-tools"},
+        }
+        async with talking(sdk, [DONE], provider=provider, model="scripted") as talk:
+            await talk.session.send("say platform-tools")
+            await talk.heard.until("session.idle")
+            heard = repr([event.to_dict() for event in talk.heard.events])
+    stored = "".join(log.read_text() for log in sdk.logs())
+    assert server.requests[0].headers["authorization"].endswith(keys[0])
+    for key in keys:
+        assert key not in heard + stored
+    assert "platform-tools" in stored

@@ -73,6 +73,7 @@ async def test_a_model_uses_a_skill_of_the_clients_directory(sdk: Sdk) -> None:
         ] == ["sums"]
 
 
+@pytest.mark.proves("VSC-04")
 async def test_what_is_on_disk_can_be_listed_without_a_session(sdk: Sdk) -> None:
     write(sdk.cwd / "AGENTS.md", "Text.")
     write(sdk.cwd / ".github/skills/s/SKILL.md", "---\ndescription: d\n---\nx\n")

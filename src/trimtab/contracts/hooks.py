@@ -70,10 +70,14 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FoundHooks(msgspec.Struct, frozen=True, kw_only=True):
-    """The hooks of some files in the order in which they run, and what was wrong there."""
+    """The hooks of some files in the order in which they run, and what was wrong there.
+
+    `fields` has the names of an entry's fields by its file and line.
+    """
 
     entries: tuple[HookEntry, ...] = ()
     problems: tuple[Problem, ...] = ()
+    fields: Mapping[tuple[str, int], tuple[str, ...]] = {}
 
 
 class HookFailed(Exception):

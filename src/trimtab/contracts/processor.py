@@ -34,6 +34,10 @@ class PendingCall(msgspec.Struct, frozen=True, kw_only=True):
     """What a hook said about it: `allow` is worth as much as --allow-all for this one call."""
 
 
+class CallSkipped(Exception):
+    """Raised by `on_request_error`: go on as if the model had said nothing."""
+
+
 class Processor:
     """Steps into the loop. Every stage does nothing unless overridden; order is the list's order.
 

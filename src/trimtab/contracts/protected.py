@@ -8,6 +8,7 @@ NAMES = frozenset(
         *(".login", ".logout", ".inputrc", ".xprofile", ".xinitrc", ".xsessionrc"),
         *(".claude", ".agents", ".copilot", ".codex", ".cursor", ".gemini", ".windsurf"),
         *(".continue", ".aider.conf.yml", ".devcontainer", ".ssh", ".netrc", ".pam_environment"),
+        *(".opencode", ".kiro", ".exrc", ".gdbinit", ".lldbinit"),
     )
 )
 """Protected wherever they stand."""
@@ -16,7 +17,8 @@ TAILS = frozenset(
     (
         *((".github", "hooks"), (".github", "copilot"), (".github", "agents")),
         *((".github", "skills"), (".github", "prompts"), (".github", "extensions")),
-        *((".github", "mcp.json"), (".config", "git"), (".config", "fish")),
+        *((".github", "mcp.json"), (".github", "tools"), (".github", "plugins")),
+        *((".config", "git"), (".config", "fish")),
         *((".config", "autostart"), (".config", "systemd"), ("etc", "profile")),
         *(("etc", "profile.d"), ("etc", "bash.bashrc"), ("etc", "environment")),
     )

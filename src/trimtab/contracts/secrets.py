@@ -116,11 +116,15 @@ class Masker:
 
 
 def find_secrets(
-    env: Mapping[str, str], named: Iterable[str] = (), keys: Iterable[str] = ()
+    env: Mapping[str, str],
+    named: Iterable[str] = (),
+    keys: Iterable[str] = (),
+    values: Iterable[str] = (),
 ) -> Masker:
-    """What is secret in an environment: the variables `named` by a person, `keys` of ours, and
-    those whose names say so."""
+    """What is secret: `values`, and in an environment the variables `named` by a person, `keys` of
+    ours, and those whose names say so."""
     known = [env.get(name, "") for name in named]
+    known += [value for value in values if len(value) >= SHORTEST]
     known += [value for name in keys if len(value := env.get(name, "")) >= SHORTEST]
     return Masker(known, [value for name, value in env.items() if _looks_secret(name)])
 

@@ -51,7 +51,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
     `background` gives it a standard input that stays open; `terminal` a pseudo-terminal; `detached`
     lets it outlive the session. `env` are variables it gets besides the usual ones. `confined` is
-    false for what a person let out of the sandbox, if there is one.
+    false for what a person let out of the sandbox, if there is one. `call_id` is the tool call it
+    belongs to.
     """
 
     text: str
@@ -62,6 +63,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     terminal: bool = False
     env: Mapping[str, str] = {}
     confined: bool = True
+    call_id: str = ""
 
 
 class CommandState(msgspec.Struct, frozen=True, kw_only=True):

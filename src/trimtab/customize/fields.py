@@ -72,10 +72,10 @@ class Fields:
 
     def ignore(self, reasons: Mapping[str, str]) -> None:
         """Fields that are known and have no effect here, each with the reason."""
-        for name, reason in reasons.items():
-            if name in self._values:
+        for name in self._values:
+            if name in reasons:
                 self._asked.add(name)
-                self.note(f"{name} has no effect: {reason}", name)
+                self.note(f"{name} has no effect: {reasons[name]}", name)
 
     def finish(self) -> tuple[Problem, ...]:
         """Every problem, fields nobody knows among them."""
@@ -85,10 +85,12 @@ class Fields:
         return tuple(self.problems)
 
     def _take(self, names: tuple[str, ...]) -> Any:
-        self._asked.update(names)
-        return next(
-            (self._values[name] for name in names if self._values.get(name) is not None), None
-        )
+        found = None
+        for name in names:
+            if name in self._values:
+                self._asked.add(name)
+                found = self._values[name] if found is None else found
+        return found
 
     def _wrong(self, name: str, wanted: str) -> None:
         self.note(f"{name} is ignored: it needs {wanted}", name)

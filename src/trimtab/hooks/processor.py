@@ -14,7 +14,7 @@ from trimtab.contracts.events.session import SessionInfo, SessionWarning
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.messages import AssistantMessage
 from trimtab.contracts.permission import Answer
-from trimtab.contracts.processor import PendingCall, Processor, Stop
+from trimtab.contracts.processor import CallSkipped, PendingCall, Processor, Stop
 from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.tool import ToolResult
 from trimtab.hooks.caller import HookCaller
@@ -102,6 +102,10 @@ class Hooks(Processor):
         )
         if output.get("errorHandling") == "abort":
             raise error
+        if output.get("errorHandling") == "skip":
+            message = f"A hook passed over a failed model call: {error.message}"
+            run.session.emit(SessionWarning(warning_type="model_call_skipped", message=message))
+            raise CallSkipped
         wanted = output.get("retryCount", 1) if output.get("errorHandling") == "retry" else 0
         if not isinstance(wanted, int) or self._retries >= wanted:
             return False

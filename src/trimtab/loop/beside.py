@@ -9,7 +9,7 @@ from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.own import ModelCall
 from trimtab.contracts.provider import Price, Provider, Reply, Request
 from trimtab.contracts.run import Run
-from trimtab.loop.sample import spent_on
+from trimtab.loop.sample import guess_cost, spent_on
 
 
 class Writer(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,5 +77,6 @@ def record_call(
             attempt=errand.attempt,
             duration_ms=duration_ms,
             **spent_on(reply.usage if reply else None, writer.price),
+            **(guess_cost(errand.prompt, 0, writer.price) if status == "aborted" else {}),
         )
     )

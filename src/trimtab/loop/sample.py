@@ -18,7 +18,9 @@ from trimtab.contracts.events.model import ModelCallFailure, ModelCallStart
 from trimtab.contracts.events.own import ModelCall
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.ids import new_id
+from trimtab.contracts.messages import AssistantMessage as Silence
 from trimtab.contracts.messages import Reasoning, ToolCall
+from trimtab.contracts.processor import CallSkipped
 from trimtab.contracts.provider import (
     Price,
     ReasoningDelta,
@@ -38,8 +40,11 @@ async def sample(run: Run) -> Reply:
         try:
             return await Sampling(run, attempt).finish()
         except ModelError as error:
-            if not await may_retry(run, error, attempt):
-                raise
+            try:
+                if not await may_retry(run, error, attempt):
+                    raise
+            except CallSkipped:
+                return Reply(message=Silence(text=""))
             attempt += 1
 
 
@@ -214,7 +219,7 @@ class Sampling:
         usage = reply.usage if reply else None
         run.session.emit(
             ModelCall(
-                purpose="main",
+                purpose="subagent" if run.depth else "main",
                 model=(reply and reply.model) or run.options.model,
                 requested_model=run.options.model,
                 status=status,
@@ -223,8 +228,17 @@ class Sampling:
                 duration_ms=int((perf_counter() - self._started) * 1000),
                 partial_content=None if reply else "".join(self._text) or None,
                 **spent_on(usage, run.options.price),
+                **({} if reply else self._guess_cost(status)),
             )
         )
+
+    def _guess_cost(self, status: str) -> JsonObject:
+        """What a call that gave no figures may be billed; one that was refused is not."""
+        written = sum(map(len, self._text)) // 4
+        if status != "aborted" and not written:
+            return {}
+        context = self._run.context
+        return guess_cost(context.total if context else 0, written, self._run.options.price)
 
     def _record_failure(self, error: ModelError) -> None:
         run = self._run
@@ -266,6 +280,15 @@ def spent_on(usage: Usage | None, price: Price | None) -> JsonObject:
         "cache_write_tokens": usage.cache_write_tokens,
         "reasoning_tokens": usage.reasoning_tokens,
         "cost_usd": price.of(usage) if price else None,
+    }
+
+
+def guess_cost(prompt: int, output: int, price: Price | None) -> JsonObject:
+    """What the record of a call says that was broken off, in tokens and money."""
+    usage = Usage(input_tokens=prompt, output_tokens=output)
+    return {
+        "estimated_tokens": prompt + output,
+        "estimated_cost_usd": price.of(usage) if price else None,
     }
 
 

@@ -108,8 +108,31 @@ async def find_session_hooks(home: "Home", trust: "FolderTrust", place: "Place")
     digests = [(_name(entry, trust.root), fingerprint(entry, trust.root)) for entry in mine]
     admitted = await trust.admit(place.session, "hooks", digests)
     refused = {id(entry) for entry, good in zip(mine, admitted, strict=True) if not good}
-    kept = tuple(entry for entry in found.entries if id(entry) not in refused)
+    off = read_disabled(home)
+    kept = tuple(
+        entry for entry in found.entries if id(entry) not in refused and not is_off(entry, off)
+    )
     return FoundHooks(entries=kept, problems=found.problems)
+
+
+def read_disabled(home: "Home") -> frozenset[str]:
+    """The setting `disabledHooks` of the person; a repository must not switch off what guards."""
+    from trimtab.config.jsonc import read_jsonc
+
+    try:
+        with open(home.settings, "rb") as file:
+            names = read_jsonc(file.read(LARGEST)).get("disabledHooks")
+    except (OSError, ValueError, AttributeError):  # a broken file is told of where it is read whole
+        return frozenset()
+    return frozenset(name for name in names or () if isinstance(name, str))
+
+
+def is_off(entry: "HookEntry", names: frozenset[str]) -> bool:
+    """Whether a hook is switched off: by what it does, its event and that, or its file's name."""
+    if entry.origin == "policy":
+        return False
+    file = os.path.basename(entry.file)
+    return not names.isdisjoint((entry.does, entry.name, entry.file, file, file.partition(".")[0]))
 
 
 def _name(entry: "HookEntry", root: str) -> Loadable:

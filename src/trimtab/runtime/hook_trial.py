@@ -13,7 +13,7 @@ from trimtab.customize.hook_files import find_hooks
 from trimtab.hooks.answers import combine, deny
 from trimtab.hooks.caller import FileHook
 from trimtab.runtime.folder_trust import FolderTrust, judge_folder
-from trimtab.runtime.hook_setup import surround
+from trimtab.runtime.hook_setup import is_off, read_disabled, surround
 from trimtab.runtime.options import SessionOptions
 from trimtab.workspace.local import LocalWorkspace
 
@@ -58,9 +58,16 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
 
     found: FoundHooks
     trust: FolderTrust
+    off: frozenset[str] = frozenset()
 
     def runs(self, entry: HookEntry) -> bool:
-        return entry.origin != "repository" or self.trust.allows("hooks")
+        return not self.obstacle(entry)
+
+    def obstacle(self, entry: HookEntry) -> str:
+        """Why a hook does not run; nothing if it does."""
+        if entry.origin == "repository" and not self.trust.allows("hooks"):
+            return "not trusted"
+        return "switched off" if is_off(entry, self.off) else ""
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +85,7 @@ async def list_hooks(env: Mapping[str, str], cwd: str, *, trusted: bool) -> List
     home = find_home(env)
     trust = await judge_folder(home, cwd, env, trusted=trusted, ask=None)
     found = find_hooks(home, trust.root, user=env.get("HOME", ""))
-    return Listed(found=found, trust=trust)
+    return Listed(found=found, trust=trust, off=read_disabled(home))
 
 
 async def try_hooks(

@@ -63,8 +63,8 @@ def build_ledger(session: Session, limits: LimitOptions) -> "Ledger":
         usage = session.projections.usage
         total = usage.total
         return Spending(
-            tokens=(total.input_tokens or 0) + (total.output_tokens or 0),
-            usd=total.cost_usd or 0.0,
+            tokens=(total.input_tokens or 0) + (total.output_tokens or 0) + usage.unsettled[0],
+            usd=(total.cost_usd or 0.0) + usage.unsettled[1],
             calls=usage.calls,
             agents={
                 agent: ((one.input_tokens or 0) + (one.output_tokens or 0), one.cost_usd or 0.0)

@@ -126,6 +126,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     client_name: str | None = None
     available_tools: tuple[str, ...] | None = None
     excluded_tools: tuple[str, ...] = ()
+    tool_filter: Callable[[str], bool] | None = None
+    """Says of every tool's name whether the session has it, for programs that embed one."""
     main_excluded: tuple[str, ...] = ()
     """Tools that only sub-agents have."""
     instructions: Literal["load", "skip"] = "load"
@@ -139,6 +141,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The model service of this session, where it is not the runtime's choice."""
     secrets: tuple[str, ...] = ()
     """Names of variables that no command gets, and whose values are shown nowhere."""
+    secret_values: tuple[str, ...] = ()
+    """Keys that a client gave for its services; they are shown nowhere either."""
     trust_folder: bool = False
     """Whether this run may use the configuration of its folder, whatever it holds."""
     sandbox: bool | None = None

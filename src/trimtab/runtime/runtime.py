@@ -68,7 +68,7 @@ class Runtime:
             git={"git_root": around.git_root, "branch": around.branch},
         )
         session = Session(folder.id, log, Projections())
-        session.mask = EventMask(find_secrets(self.env, options.secrets, find_keys(self.env)))
+        session.mask = self._build_mask(options)
         if client.on_event:
             session.subscribe(client.on_event)
         session.emit(
@@ -108,7 +108,7 @@ class Runtime:
         except BaseException:
             log.close()
             raise
-        session.mask = EventMask(find_secrets(self.env, options.secrets, find_keys(self.env)))
+        session.mask = self._build_mask(options)
         if client.on_event:
             session.subscribe(client.on_event)
         session.emit(
@@ -152,6 +152,10 @@ class Runtime:
             offline = is_offline(options, self.env)
             await find_meant_models(custom, options.customize.agent, offline=offline)
         return custom, trust, self._complete(custom.adopt_agent(options), custom)
+
+    def _build_mask(self, options: SessionOptions) -> EventMask:
+        keys = find_keys(self.env)
+        return EventMask(find_secrets(self.env, options.secrets, keys, options.secret_values))
 
     def _complete(self, options: SessionOptions, custom: Customizations) -> SessionOptions:
         """Settings say what nobody else did."""

@@ -2,12 +2,15 @@
 
 import os
 import sys
+from itertools import islice
 
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
 
 LISTED = 60
+LOOKED_AT = 5000
+"""Entries of a directory that are counted."""
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,16 +70,21 @@ def _read_line(path: str) -> str | None:
 
 
 def list_entries(folder: str) -> tuple[str, ...]:
-    """The first names in a directory, directories with a slash; says how many were left out."""
+    """The first names in a directory, directories with a slash; says how many were left out.
+
+    Of a directory with very many entries not all are looked at: that would delay the start.
+    """
     try:
         with os.scandir(folder) as entries:
-            names = [entry.name + ("/" if entry.is_dir() else "") for entry in entries]
+            some = islice(entries, LOOKED_AT + 1)
+            names = [entry.name + ("/" if entry.is_dir() else "") for entry in some]
     except OSError:
         return ()
+    many = len(names) > LOOKED_AT
     names.sort()
     shown = names[:LISTED]
     if len(names) > LISTED:
-        shown.append(f"… and {len(names) - LISTED} more")
+        shown.append("… and very many more" if many else f"… and {len(names) - LISTED} more")
     return tuple(shown)
 
 

@@ -143,4 +143,5 @@ def filter_tools(
         if (available is None or matches(name, available))
         and not matches(name, options.excluded_tools)
         and not matches(name, options.main_excluded)
+        and (options.tool_filter is None or options.tool_filter(name))
     }

@@ -2,10 +2,12 @@
 
 import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from ipaddress import ip_address
 from itertools import islice
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -142,6 +144,10 @@ class ModelServer:
 
     async def _handle(self, exchange: Exchange) -> None:
         request = exchange.request
+        if is_local(self.host) and (stranger := find_stranger(request.headers)):
+            message = f"The scripted model answers this machine only, not {stranger}."
+            await exchange.answer(403, self._wire("openai-chat").error(403, message))
+            return
         if request.method == "POST":
             suffix = next((end for end in _WIRES if request.path.endswith(end)), None)
             if suffix is not None:
@@ -353,3 +359,21 @@ def _user(url: str) -> bytes:
             "is_mcp_enabled": True,
         }
     )
+
+
+def find_stranger(headers: Mapping[str, str]) -> str:
+    """Who else a request is for or from: a page in a browser can reach this port, too."""
+    for name in ("host", "origin"):
+        value = headers.get(name)
+        if value is not None and not is_local(
+            urlsplit(f"//{value.partition('://')[2] or value}").hostname
+        ):
+            return f"{name} {value[:100]!r}"
+    return ""
+
+
+def is_local(host: str | None) -> bool:
+    try:
+        return host == "localhost" or ip_address(host or "").is_loopback
+    except ValueError:
+        return False

@@ -73,7 +73,8 @@ def load(path: str) -> FileContent:
         for _ in range(ATTEMPTS):
             before = stamp_of(os.fstat(fd))
             if before[2] > LARGEST:
-                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
+                limit = f"The file is larger than {LARGEST >> 20} MB: use a command for it"
+                raise OSError(errno.EFBIG, limit, path)
             os.lseek(fd, 0, os.SEEK_SET)
             data = read_all(fd, before[2])
             if stamp_of(os.fstat(fd)) == before:

@@ -56,7 +56,8 @@ async def _list(args: "argparse.Namespace") -> int:
         _print_json({"hooks": hooks, "problems": problems})
         return 0
     for entry in listed.found.entries:
-        state = "" if listed.runs(entry) else "  (not trusted: does not run)"
+        obstacle = listed.obstacle(entry)
+        state = f"  ({obstacle}: does not run)" if obstacle else ""
         matcher = f" [{_show(entry.matcher)}]" if entry.matcher else ""
         print(f"{entry.event}{matcher}  {_show(entry.does)}{state}")
         print(f"    {entry.origin}, {_show(entry.file)}:{entry.line}")

@@ -8,7 +8,8 @@ class ModelCall(EventData, type="trimtab.model_call"):
 
     `purpose` is main, subagent, compaction or title; `status` success, error or aborted. Numbers
     the service did not give are absent, never 0. `cost_usd` is absent when no price is known.
-    `partial_content` is the text that had arrived when a call failed or was aborted.
+    `partial_content` is the text that had arrived when a call failed or was aborted. Such a call
+    may be billed, and nobody says how much: limits count the `estimated` figures for it.
     """
 
     purpose: str
@@ -26,6 +27,8 @@ class ModelCall(EventData, type="trimtab.model_call"):
     cost_usd: float | None = None
     status_code: int | None = None
     partial_content: str | None = None
+    estimated_tokens: int | None = None
+    estimated_cost_usd: float | None = None
 
 
 class PromptQueued(EventData, type="trimtab.prompt_queued"):
@@ -69,6 +72,15 @@ class LeftOut(EventData, type="trimtab.left_out"):
     reason: str
     items: list[JsonObject]
     message: str
+
+
+class ConnectionRefused(EventData, type="trimtab.connection_refused"):
+    """A sandboxed command wanted to reach a host that is not on its list, or must not be."""
+
+    host: str
+    port: int
+    reason: str
+    tool_call_id: str | None = None
 
 
 class Suspended(EventData, type="trimtab.suspended"):

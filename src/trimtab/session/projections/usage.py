@@ -58,6 +58,8 @@ class UsageLedger:
     def __init__(self) -> None:
         self.total = ModelUsage()
         self.models: dict[str, ModelUsage] = {}
+        self.unsettled = (0, 0.0)
+        """What calls that were broken off may have cost, in tokens and USD; limits count it."""
         self.dearest = (0, 0.0)
         """Tokens of the largest call, and what the dearest cost in USD."""
         self.api_duration_ms = 0
@@ -75,6 +77,10 @@ class UsageLedger:
             return
         self.total.add(call)
         tokens = (call.input_tokens or 0) + (call.output_tokens or 0)
+        if call.estimated_tokens is not None:
+            before = self.unsettled
+            usd = call.estimated_cost_usd or 0.0
+            self.unsettled = (before[0] + call.estimated_tokens, before[1] + usd)
         self.dearest = (max(tokens, self.dearest[0]), max(call.cost_usd or 0.0, self.dearest[1]))
         self.models.setdefault(call.model, ModelUsage()).add(call)
         beside, agent = call.purpose in BESIDE, event.agent_id

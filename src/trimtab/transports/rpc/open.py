@@ -1,5 +1,6 @@
 """Opens sessions for clients: new ones, stored ones, and ones another client has open."""
 
+from collections.abc import Iterator
 from typing import Any, cast
 
 import msgspec
@@ -20,6 +21,8 @@ from trimtab.transports.rpc.seats import Seat
 from trimtab.transports.rpc.server import Server
 from trimtab.transports.rpc.setup import SessionSettings, build_options
 
+SECRET_HEADERS = ("authorization", "key", "token", "secret", "cookie")
+"""What the names of headers with a key in them have in them."""
 MANAGED = SessionManagedSettingsResolved(
     source="none",
     server_managed=False,
@@ -202,6 +205,7 @@ def equip(
         models=settings.models,
         get_token=hosted.get_token,
     )
+    options = msgspec.structs.replace(options, secret_values=tuple(find_keys_given(settings)))
     found = hosted.catalog.find(settings.model)
     if found is not None:
         provider, model = found
@@ -210,6 +214,18 @@ def equip(
         service = _through_client(server, options)
         options = msgspec.structs.replace(options, provider=service)
     return options
+
+
+def find_keys_given(settings: SessionSettings) -> Iterator[str]:
+    """The keys in what a client says about itself and its services."""
+    if settings.git_hub_token:
+        yield settings.git_hub_token
+    for one in (settings.provider, *settings.providers):
+        if one is not None:
+            yield from filter(None, (one.api_key, one.bearer_token))
+            for name, value in one.headers.items():
+                if any(word in name.lower() for word in SECRET_HEADERS):
+                    yield value.rpartition(" ")[2]
 
 
 def _through_client(server: Server, options: SessionOptions) -> Service:
