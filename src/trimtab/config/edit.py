@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from trimtab.config.files import make_private_dir, update_file
+from trimtab.config.files import cannot, make_private_dir, read_regular, update_file
 from trimtab.config.jsonc import JsonProblem, blank_comments, blank_out, read_jsonc
 from trimtab.contracts.errors import ConfigurationError
 
@@ -19,10 +19,11 @@ def change_field(path: str, key: str, value: Any) -> None:
 def read_object(path: str) -> dict[str, Any]:
     """The object in a file, empty if there is no file. Raises `ConfigurationError`."""
     try:
-        with open(path, "rb") as file:
-            return _read(path, file.read())
+        return _read(path, read_regular(path))
     except FileNotFoundError:
         return {}
+    except OSError as error:
+        raise cannot("read", path, error) from error
 
 
 def _read(path: str, data: bytes) -> dict[str, Any]:

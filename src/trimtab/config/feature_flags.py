@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from trimtab.config.files import read_regular
 from trimtab.config.jsonc import JsonProblem, read_jsonc
 from trimtab.config.paths import Home
 
@@ -76,8 +77,7 @@ def _by_tier(name: str, tier: Tier, experimental: bool) -> Flag:
 def _load(path: str) -> dict[str, Any]:
     """A file that cannot be read turns nothing on."""
     try:
-        with open(path, "rb") as file:
-            content: Any = read_jsonc(file.read())
+        content: Any = read_jsonc(read_regular(path))
     except (OSError, JsonProblem):
         return {}
     return content if isinstance(content, dict) else {}

@@ -13,6 +13,24 @@ _LOCK_PATIENCE = 10.0
 _NO_FLOCK = frozenset((errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS, errno.EINVAL))
 
 
+def read_regular(path: str, most: int = 16 * 1024 * 1024) -> bytes:
+    """The first bytes of a file, if it is one. Raises `OSError`.
+
+    A FIFO in its place would wait for a writer for ever, a device could never end.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", path)
+        chunks: list[bytes] = []
+        while most > 0 and (chunk := os.read(fd, most)):
+            chunks.append(chunk)
+            most -= len(chunk)
+        return b"".join(chunks)
+    finally:
+        os.close(fd)
+
+
 def make_private_dir(path: str) -> None:
     """Create a folder and its missing parents for the owner alone; existing ones are left alone."""
     if os.path.isdir(path):
@@ -57,8 +75,7 @@ def update_file(path: str, change: Callable[[bytes | None], bytes]) -> None:
     target = os.path.realpath(path)
     with _turn(target + ".lock"):
         try:
-            with open(target, "rb") as file:
-                before = file.read()
+            before = read_regular(target)
         except FileNotFoundError:
             before = None
         except OSError as error:

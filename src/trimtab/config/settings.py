@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from trimtab.config.files import make_private_dir, replace_file
+from trimtab.config.files import make_private_dir, read_regular, replace_file
 from trimtab.config.jsonc import JsonProblem, read_jsonc
 from trimtab.config.paths import Home
 from trimtab.contracts.customization import Problem
@@ -109,8 +109,7 @@ class Settings:
 
     def _load(self, file: str) -> dict[str, Any] | None:
         try:
-            with open(file, "rb") as stream:
-                data = stream.read(LARGEST + 1)
+            data = read_regular(file, LARGEST + 1)
         except FileNotFoundError:
             return None
         except OSError as error:

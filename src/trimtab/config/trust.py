@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from trimtab.config.files import make_private_dir, update_file
+from trimtab.config.files import make_private_dir, read_regular, update_file
 from trimtab.config.jsonc import JsonProblem, read_jsonc
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import ConfigurationError
@@ -184,9 +184,8 @@ def _main_repository(root: str) -> str | None:
 
 def _first_line(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.readline(4096).strip()
-    except (OSError, ValueError):
+        return os.fsdecode(read_regular(path, 4096).split(b"\n")[0]).strip()
+    except OSError:
         return ""
 
 
@@ -209,8 +208,7 @@ def _has_entries(path: str) -> bool:
 
 def _read(path: str) -> dict[str, Any]:
     try:
-        with open(path, "rb") as file:
-            content = read_jsonc(file.read())
+        content = read_jsonc(read_regular(path))
     except (OSError, JsonProblem):
         return {}
     return content if isinstance(content, dict) else {}

@@ -160,7 +160,18 @@ def read_agent(path: str, folder: AgentFolder, problems: list[Problem]) -> Agent
         return None
     agent = _build(fields, path, folder, document.body.strip())
     problems += fields.finish()
+    if reason := _refuse(agent, document.fields):
+        problems.append(Problem(message=f"it is left out: {reason}", file=path))
+        return None
     return agent
+
+
+def _refuse(agent: AgentDefinition, fields: Mapping[str, Any]) -> str:
+    if not agent.name.isprintable():
+        return "its name has control characters"
+    if agent.tools is None and not isinstance(fields.get("tools") or "", str | list):
+        return "it would have every tool, as its own list of them cannot be read"
+    return ""
 
 
 def _split(text: str, path: str) -> Document:

@@ -138,6 +138,8 @@ class _Search:
         named: Any = None
         if isinstance(content, dict):
             named = next((content[key] for key in file.keys if key in content), {})
+        if file.settings and not isinstance(content, dict):
+            return  # told where the settings are looked at
         if not isinstance(named, dict):
             message = f"it has no object {file.keys[0]} with servers"
             self.problems.append(Problem(message=message, file=file.path))

@@ -147,6 +147,16 @@ def read_registry(home: Home) -> list[Installed]:
     return found
 
 
+def check_registry(home: Home) -> list[Problem]:
+    """What is wrong with the file that lists plugins, trusted folders and flags."""
+    path = os.path.join(home.config, "config.json")
+    try:
+        read_object(path)
+    except ConfigurationError as error:
+        return [Problem(message=f"nothing of it is used: {error.message}", file=path)]
+    return []
+
+
 def find_manifest(root: str) -> str | None:
     paths = (os.path.join(root, name) for name in MANIFESTS)
     return next((path for path in paths if os.path.isfile(path)), None)

@@ -1,9 +1,9 @@
 """Reads the files people write: bounded, whatever is in them; a problem never stops the rest."""
 
 import os
-import stat
 from collections.abc import Iterator
 
+from trimtab.config.files import read_regular
 from trimtab.contracts.customization import Problem
 
 LARGEST = 256 * 1024
@@ -15,7 +15,7 @@ MOST_ENTRIES = 20_000
 def read_text(path: str, largest: int = LARGEST) -> tuple[str, tuple[Problem, ...]]:
     """The text of a file, and what was wrong with it; an empty text if it cannot be used."""
     try:
-        data = _read(path, largest + 1)
+        data = read_regular(path, largest + 1)
     except OSError as error:
         return "", (Problem(message=f"it cannot be read ({error.strerror})", file=path),)
     if b"\0" in data[:8192] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -33,21 +33,6 @@ def read_text(path: str, largest: int = LARGEST) -> tuple[str, tuple[Problem, ..
             line = data.count(b"\n", 0, error.start) + 1
             problems.append(Problem(message="it is not UTF-8 text", file=path, line=line))
     return text.replace("\r\n", "\n"), tuple(problems)
-
-
-def _read(path: str, most: int) -> bytes:
-    # A FIFO would wait for a writer for ever, a device could never end.
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise OSError(0, "it is no regular file")
-        chunks: list[bytes] = []
-        while most > 0 and (chunk := os.read(fd, most)):
-            chunks.append(chunk)
-            most -= len(chunk)
-        return b"".join(chunks)
-    finally:
-        os.close(fd)
 
 
 def identify(path: str) -> tuple[int, int] | str:

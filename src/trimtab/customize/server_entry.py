@@ -125,6 +125,9 @@ class ServerEntry:
     def read(
         self, entry: Any, env: Mapping[str, str], folder: str, *, disabled: bool
     ) -> McpServer | None:
+        if not self._name.isprintable():
+            self._note("its name has control characters, and it is left out", effect=True)
+            return None
         if not isinstance(entry, dict):
             self._note("it is no object and is left out", effect=True)
             return None
@@ -207,7 +210,7 @@ class ServerEntry:
 
     def _forwarded(self, values: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, str]:
         """Variables that Codex hands on; those that are not set are none it could hand on."""
-        given = values.get("env_vars") or []
+        given = msgspec.convert(values.get("env_vars") or [], list[Any])
         named = [one.get("name") if isinstance(one, dict) else one for one in given]
         return {one: env[one] for one in named if isinstance(one, str) and one in env}
 

@@ -126,6 +126,10 @@ def _read_skill(path: str, name: str, folder: SkillFolder, problems: list[Proble
     if not text and wrong:
         problems += wrong
         return None
+    if not name.isprintable():
+        problems.append(Problem(message="its name has control characters: rename it", file=path))
+        return None
+    problems += (one for one in wrong if one.line)  # that only the beginning was read is no problem
     document = _split(text, path)
     problems += document.problems
     if path.endswith(".toml") and not document.body:

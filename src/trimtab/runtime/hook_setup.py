@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from trimtab.config.files import read_regular
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.trust import Loadable
 
@@ -85,8 +86,7 @@ def _may_have(home: "Home", trust: "FolderTrust", user: str) -> bool:
 
 def _names_hooks(settings: str) -> bool:
     try:
-        with open(settings, "rb") as file:
-            return b'"hooks"' in file.read(LARGEST)
+        return b'"hooks"' in read_regular(settings, LARGEST)
     except OSError:
         return False
 
@@ -120,8 +120,7 @@ def read_disabled(home: "Home") -> frozenset[str]:
     from trimtab.config.jsonc import read_jsonc
 
     try:
-        with open(home.settings, "rb") as file:
-            names = read_jsonc(file.read(LARGEST)).get("disabledHooks")
+        names = read_jsonc(read_regular(home.settings, LARGEST)).get("disabledHooks")
     except (OSError, ValueError, AttributeError):  # a broken file is told of where it is read whole
         return frozenset()
     return frozenset(name for name in names or () if isinstance(name, str))

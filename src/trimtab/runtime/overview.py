@@ -8,6 +8,7 @@ from trimtab.config.feature_flags import resolve_flags
 from trimtab.config.paths import find_home
 from trimtab.contracts.customization import Customization, Kind, Problem
 from trimtab.customize.hook_files import find_hooks
+from trimtab.customize.plugins import check_registry
 from trimtab.customize.vendors import find_vendor_settings
 from trimtab.customize.view import (
     attach_problems,
@@ -98,7 +99,10 @@ def _build(found: Customizations, env: Mapping[str, str], *, trusted: bool) -> O
         (
             "plugin",
             view_plugins(found.all_plugins),
-            [problem for plugin in found.all_plugins for problem in plugin.problems],
+            [
+                *(problem for plugin in found.all_plugins for problem in plugin.problems),
+                *check_registry(found.places.home),
+            ],
         ),
         ("setting", view_settings(found.settings.entries), found.settings.problems),
         ("setting", view_flags(flags), ()),
@@ -106,9 +110,14 @@ def _build(found: Customizations, env: Mapping[str, str], *, trusted: bool) -> O
     )
     entries: list[Customization] = []
     problems: dict[Kind, list[Problem]] = {}
+    seen: set[tuple[str, int, str]] = set()
     for kind, viewed, wrong in parts:
         attached, rest = attach_problems(viewed, wrong)
         entries += attached
-        if rest:
-            problems.setdefault(kind, []).extend(rest)
+        for problem in rest:
+            # A file that is read for two kinds of things is broken for both.
+            told = (problem.file, problem.line, problem.message.partition(";")[0])
+            if not problem.file or told not in seen:
+                problems.setdefault(kind, []).append(problem)
+            seen.add(told)
     return Overview(sorted(entries, key=_place), problems, trusted)

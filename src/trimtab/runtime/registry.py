@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from trimtab.config.files import read_regular
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.provider import Price
 from trimtab.providers.auth import Key
@@ -78,8 +79,7 @@ class Registry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def load_registry(path: str) -> Registry:
     """Read the file; no file is an empty registry. Raises `ConfigurationError`."""
     try:
-        with open(path, "rb") as file:
-            registry = msgspec.json.decode(file.read(), type=Registry)
+        registry = msgspec.json.decode(read_regular(path), type=Registry)
     except FileNotFoundError:
         return Registry()
     except (OSError, ValueError) as error:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from trimtab.config.files import read_regular
 from trimtab.config.jsonc import JsonProblem, read_jsonc
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.permission import Rule
@@ -54,8 +55,7 @@ def _describe(rule: Rule, root: str) -> Loadable:
 def _read(file: str, session: SessionPort) -> dict[str, list[Rule]]:
     rules: dict[str, list[Rule]] = {verb: [] for verb in _VERBS}
     try:
-        with open(file, "rb") as stream:
-            data = stream.read()
+        data = read_regular(file)
         if b'"permissions"' not in data and b'Urls"' not in data:
             return rules
         content = read_jsonc(data)

@@ -6,6 +6,7 @@ from itertools import islice
 
 import msgspec
 
+from trimtab.config.files import read_regular
 from trimtab.contracts.events.envelope import JsonObject
 
 LISTED = 60
@@ -63,8 +64,7 @@ def _read_head(marker: str) -> tuple[str | None, str | None]:
 
 def _read_line(path: str) -> str | None:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.readline(4096).strip()
+        return read_regular(path, 4096).split(b"\n")[0].decode("utf-8", "replace").strip()
     except OSError:
         return None
 

@@ -1,7 +1,8 @@
 """The few lines about a session in `workspace.yaml`, written so that no YAML parser is needed."""
 
-import json
 from typing import Any
+
+import msgspec
 
 from trimtab.contracts.errors import ConfigurationError
 
@@ -25,7 +26,12 @@ def render(metadata: Metadata) -> bytes:
 
 
 def _quoted(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        text = msgspec.json.encode(value, enc_hook=str).decode()
+    except UnicodeEncodeError:  # a lone surrogate, for example from a file name
+        import json
+
+        text = json.dumps(value, ensure_ascii=False, default=str)
     if text.isprintable():
         return text
     # YAML forbids or folds some of what JSON allows, and a lone surrogate is no UTF-8.
@@ -48,7 +54,7 @@ def _parse_simple(text: str) -> Metadata | None:
             return None
         try:
             metadata[key] = _parse_value(value.strip())
-        except ValueError:
+        except (ValueError, msgspec.DecodeError):
             return None
     return metadata
 
@@ -57,7 +63,7 @@ def _parse_value(text: str) -> Any:
     if text in _WORDS:
         return _WORDS[text]
     if text[0] in '"[{' or text.removeprefix("-").isdecimal():
-        return json.loads(text)
+        return msgspec.json.decode(text)
     if text[0] in _NOT_PLAIN or ": " in text or " #" in text or text[-1] == ":":
         raise ValueError(text)
     return text

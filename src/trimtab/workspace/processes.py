@@ -5,11 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trimtab.contracts.workspace import Command, CommandState, ShellError, ShellInfo, UnknownShell
-from trimtab.workspace.custody import guardian
-from trimtab.workspace.shell import Shell
 
 if TYPE_CHECKING:
     from trimtab.workspace.sandbox.confinement import Confinement
+    from trimtab.workspace.shell import Shell
 
 FINISHED = 32
 """So many finished commands are remembered, for their output to be read."""
@@ -87,16 +86,22 @@ class LocalShells:
         if self.confinement is not None:
             self.confinement.close()
         if self._guarded:
+            from trimtab.workspace.custody import guardian
+
             self._guarded = False
             await guardian.release()
 
     def guard(self) -> None:
         """Have what is started from now on killed should this process die. Raises `OSError`."""
         if not self._guarded:
+            from trimtab.workspace.custody import guardian
+
             guardian.acquire()
             self._guarded = True
 
-    def _start(self, command: Command) -> Shell:
+    def _start(self, command: Command) -> "Shell":
+        from trimtab.workspace.shell import Shell
+
         shell_id = command.shell_id or self._next_id()
         known = self._shells.get(shell_id)
         if known is not None and not known.finished.is_set():
@@ -128,12 +133,12 @@ class LocalShells:
             number += 1
         return str(number)
 
-    def _find(self, shell_id: str) -> Shell:
+    def _find(self, shell_id: str) -> "Shell":
         if shell_id not in self._shells:
             raise UnknownShell(f"Invalid shell ID: {shell_id}.")
         return self._shells[shell_id]
 
-    async def _drop(self, shell: Shell) -> None:
+    async def _drop(self, shell: "Shell") -> None:
         self._shells.pop(shell.id, None)
         await shell.kill()
         shell.abandon()
@@ -143,6 +148,6 @@ class LocalShells:
         for shell_id in finished[:-FINISHED]:
             del self._shells[shell_id]
 
-    def _ended(self, shell: Shell) -> None:
+    def _ended(self, shell: "Shell") -> None:
         if self._on_exit is not None and not shell.foreground and shell.id in self._shells:
             self._on_exit(shell.info())
