@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from asyncio import StreamReader, StreamWriter
 from pathlib import Path
 
@@ -171,6 +172,22 @@ async def test_an_address_that_is_allowed_must_still_pass_the_list_of_hosts(cli:
     assert ran.of("permission.requested") == []
     assert end["error"]["code"] == "denied"
     assert "https://other.example/x be reached: it is not on the list" in end["error"]["message"]
+
+
+async def test_a_sandbox_that_cannot_hold_a_list_of_hosts_says_so_and_does_not_start(
+    cli: Cli, tmp_path: Path
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("bash", "sh", "grep"):
+        (programs / name).symlink_to(shutil.which(name) or "")
+    cli.env["PATH"] = str(programs)
+    settings = {"sandbox": {"enabled": True, "allowedHosts": ["example.com"]}}
+    (cli.home / "settings.json").write_text(json.dumps(settings))
+    async with serving(["done"]) as server:
+        ran = await cli.use(server).ask("go")
+    assert ran.code == 2
+    assert "install bubblewrap" in ran.text
 
 
 async def test_a_host_that_is_none_stops_the_run(cli: Cli) -> None:

@@ -52,6 +52,14 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
         return (total + cached * read_price + written * write_price) / 1_000_000
 
 
+class AnswerSchema(msgspec.Struct, frozen=True, kw_only=True):
+    """A JSON Schema that an answer must keep to."""
+
+    schema: dict[str, Any]
+    name: str = "response"
+    strict: bool = True
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One call to a model. Messages are shared between requests, so wires cache by object."""
 
@@ -65,6 +73,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     tool_choice: Literal["auto", "none", "required"] | None = None
     headers: dict[str, str] = {}
     cache_key: str | None = None
+    answer_schema: AnswerSchema | None = None
+    """What the answer must look like, where it is to be JSON."""
 
 
 class TextDelta(msgspec.Struct, frozen=True):

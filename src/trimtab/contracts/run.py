@@ -9,7 +9,7 @@ from trimtab.contracts.agents import Assignment
 from trimtab.contracts.events.envelope import Event, EventData
 from trimtab.contracts.messages import Message, ToolCall
 from trimtab.contracts.processor import Processor, Stop
-from trimtab.contracts.provider import Price, Provider, ToolSpec
+from trimtab.contracts.provider import AnswerSchema, Price, Provider, ToolSpec
 from trimtab.contracts.tool import Tool, ToolContext, ToolResult
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     billable: bool = True
     id: str = ""
     headers: dict[str, str] = {}
+    answer_schema: AnswerSchema | None = None
+    """What the answer must look like, where it is to be JSON."""
 
 
 class Conversation(Protocol):
@@ -181,6 +183,7 @@ class Run(msgspec.Struct, kw_only=True):
     total_turns: int = 0
     headers: dict[str, str] = {}
     billable: bool = True
+    answer_schema: AnswerSchema | None = None
     stop: Stop | None = None
     """Set by a tool or a processor: end the run after this turn, for this reason."""
     left: tuple[ToolCall, ...] = ()

@@ -22,4 +22,6 @@ def record_prompt(run: Run, prompt: Prompt, *, delivery: str) -> None:
     )
     run.session.emit(PendingMessagesModified())
     run.headers = prompt.headers
+    if prompt.source == "user":  # what sends it back to work does not change what is wanted
+        run.answer_schema = prompt.answer_schema
     run.billable = prompt.billable

@@ -118,6 +118,7 @@ class Sampling:
                 **run.headers,
             },
             cache_key=session.id,
+            answer_schema=run.answer_schema,
         )
         async with aclosing(run.provider.stream(request)) as stream:
             async for item in stream:

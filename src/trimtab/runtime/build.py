@@ -39,8 +39,8 @@ from trimtab.runtime.surroundings import temp_folder
 from trimtab.runtime.toolset import choose_tools
 from trimtab.session.inbox import Inbox
 from trimtab.session.todos import read_todos
-from trimtab.tools.aliases import translate
 from trimtab.tools.arguments import read_arguments
+from trimtab.tools.catalog import translate
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -46,8 +46,8 @@ from trimtab.runtime.models import Chosen
 from trimtab.runtime.recorder import Recorder
 from trimtab.runtime.system_prompt import PromptCase, build_agent_prompt
 from trimtab.session.agent import AgentSession
-from trimtab.tools.aliases import translate
 from trimtab.tools.arguments import read_arguments
+from trimtab.tools.catalog import translate
 
 NOT_FOR_AGENTS = frozenset(("ask_user", "exit_plan_mode", "task_complete", "report_intent"))
 """Tools that speak to a person, or end what a person asked for."""

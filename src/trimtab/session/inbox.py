@@ -1,8 +1,11 @@
 """Prompts waiting for the loop: queued ones in order, steering ones between model calls."""
 
+import msgspec
+
 from trimtab.contracts.events.own import PromptQueued, PromptWithdrawn
 from trimtab.contracts.events.user import PendingMessagesModified
 from trimtab.contracts.ids import new_id
+from trimtab.contracts.provider import AnswerSchema
 from trimtab.contracts.run import Prompt
 from trimtab.session.session import Session
 
@@ -44,6 +47,7 @@ class Inbox:
                 front=front,
                 display=prompt.display,
                 attachments=list(prompt.attachments) or None,
+                answer_schema=msgspec.to_builtins(prompt.answer_schema),
             )
         )
         self._session.emit(PendingMessagesModified())
@@ -88,4 +92,5 @@ class Inbox:
             billable=first.billable,
             id=first.message_id,
             headers=self._headers.get(first.message_id, {}),
+            answer_schema=msgspec.convert(first.answer_schema, AnswerSchema | None),
         )

@@ -66,6 +66,7 @@ class PastSessions:
         os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
         database = sqlite3.connect(self.path, timeout=5)
         try:
+            database.execute("PRAGMA synchronous = OFF")  # what a crash spoils is made again
             (version,) = database.execute("PRAGMA user_version").fetchone()
             if version not in (0, VERSION):
                 raise sqlite3.DatabaseError("made by another version")

@@ -50,7 +50,7 @@ EDITOR = "str_replace_editor"
 COMMANDS = {"view": "view", "create": "create", "str_replace": "edit"}
 
 
-def translate(call: ToolCall, tools: Mapping[str, Tool]) -> ToolCall:
+def translate_name(call: ToolCall, tools: Mapping[str, Tool]) -> ToolCall:
     """The call in our words, if its tool goes by another name here; else the call as it is.
 
     A tool that is there under its own name is always that one, and one that is not there for this

@@ -1,10 +1,13 @@
 """The built-in tools by name, in the order in which a model is shown them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from trimtab.contracts.tool import Tool
+
+if TYPE_CHECKING:
+    from trimtab.contracts.messages import ToolCall
 
 NAMES = (
     "bash",
@@ -40,3 +43,12 @@ def builtin_tools(names: Collection[str] | None = None) -> dict[str, Tool]:
         for name in NAMES
         if names is None or name in names
     }
+
+
+def translate(call: "ToolCall", tools: Mapping[str, Tool]) -> "ToolCall":
+    """The call as it is, or in our words if its tool goes by another name here."""
+    if call.name in tools:
+        return call
+    from trimtab.tools.aliases import translate_name
+
+    return translate_name(call, tools)

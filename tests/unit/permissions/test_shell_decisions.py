@@ -108,6 +108,7 @@ def test_what_rules_cover_is_not_asked_about(command: str) -> None:
             "shred notes",
             "rsync --delete a b",
         ),
+        *("dd if=/dev/zero of=/dev/sda", "git worktree remove --force x"),
         *("mkfs.ext4 /x", "command git push -f", "env git push -f", "rmdir /opt/x"),
     ],
 )

@@ -7,9 +7,9 @@ import pytest
 
 from trimtab.contracts.messages import ToolCall
 from trimtab.contracts.tool import ToolResult
-from trimtab.tools.aliases import ALIASES, translate
+from trimtab.tools.aliases import ALIASES
 from trimtab.tools.arguments import read_arguments
-from trimtab.tools.catalog import builtin_tools
+from trimtab.tools.catalog import builtin_tools, translate
 
 TOOLS = builtin_tools()
 

@@ -42,6 +42,7 @@ class PromptQueued(EventData, type="trimtab.prompt_queued"):
     front: bool = False
     display: str | None = None
     attachments: list[JsonObject] | None = None
+    answer_schema: JsonObject | None = None
 
 
 class PromptWithdrawn(EventData, type="trimtab.prompt_withdrawn"):

@@ -26,6 +26,8 @@ def find_destruction(name: Name, arguments: Sequence[Argument]) -> list[str]:
         return ["rsync deletes what the source does not have"]
     if _DISK_TOOLS.fullmatch(name.program):
         return [f"{name.program} destroys data for good"]
+    if name.program == "dd" and any(re.match("of=/dev/", a.text) for a in arguments):
+        return ["dd writes over a device"]
     if name.program == "git":
         check = _GIT.get(name.subcommand)
         reason = check(arguments[name.skipped :]) if check else None
@@ -88,6 +90,12 @@ def _check_branch(arguments: Sequence[Argument]) -> str | None:
     return None
 
 
+def _check_worktree(arguments: Sequence[Argument]) -> str | None:
+    words = [argument.text for argument in arguments]
+    forced = any(re.fullmatch(r"-f+|--f(o(r(ce?)?)?)?", word) for word in words)
+    return "it deletes a worktree with its changes" if words[:1] == ["remove"] and forced else None
+
+
 def _first_is(*words: str) -> Callable[[Sequence[Argument]], str | None]:
     def check(arguments: Sequence[Argument]) -> str | None:
         first = next((a.text for a in arguments if a.text[:1] != "-"), "")
@@ -120,4 +128,5 @@ _GIT: dict[str, Callable[[Sequence[Argument]], str | None]] = {
     "gc": _check_gc,
     "prune": _check_update_ref,
     "update-ref": _check_update_ref,
+    "worktree": _check_worktree,
 }

@@ -43,6 +43,11 @@ class EmbeddedProvider:
             self._instructions = file.read().strip()
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
+        if request.answer_schema is not None:
+            raise ModelError(
+                "The embedded model cannot keep to a schema; choose another model for this.",
+                category="invalid",
+            )
         async with self._turn:
             if (known := check_again(request)) is not None:
                 yield known

@@ -99,6 +99,8 @@ def _options(request: Request) -> dict[str, Any]:
         choice = _CHOICES[request.tool_choice]
         # While it thinks, a model cannot be made to call a tool.
         options["tool_choice"] = {"type": "auto" if "thinking" in options else choice}
+    if (wanted := request.answer_schema) is not None:
+        options["output_config"] = {"format": {"type": "json_schema", "schema": wanted.schema}}
     return options
 
 

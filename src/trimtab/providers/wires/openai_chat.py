@@ -65,6 +65,8 @@ class OpenAIChat:
             options["reasoning_effort"] = request.effort
         if request.tool_choice is not None and request.tools:
             options["tool_choice"] = request.tool_choice
+        if (wanted := request.answer_schema) is not None:
+            options["response_format"] = {"type": "json_schema", "json_schema": wanted}
         return options
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from trimtab.contracts.messages import (
     AssistantMessage,
     Image,
@@ -69,6 +71,9 @@ def _options(request: Request) -> dict[str, Any]:
         options["max_output_tokens"] = request.max_output_tokens
     if request.tool_choice is not None and request.tools:
         options["tool_choice"] = request.tool_choice
+    if (wanted := request.answer_schema) is not None:
+        described = msgspec.structs.asdict(wanted)
+        options["text"] = {"format": {"type": "json_schema", **described}}
     if request.cache_key is not None:
         options["prompt_cache_key"] = request.cache_key
     return options

@@ -7,6 +7,7 @@ import msgspec
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionError, SessionInfo, SessionWarning
+from trimtab.contracts.provider import AnswerSchema
 from trimtab.contracts.run import Prompt
 from trimtab.runtime.live import ABORTED
 from trimtab.transports.rpc import open as opening
@@ -28,6 +29,13 @@ async def resume(call: Call, params: SessionSettings) -> Then:
     return await opening.resume(call.server, call.peer, params)
 
 
+class ResponseFormat(msgspec.Struct, rename="camel"):
+    """The form a client wants the answer in: JSON by a schema, or as the model likes."""
+
+    type: Literal["json_schema", "text"]
+    json_schema: AnswerSchema | None = None
+
+
 class Send(msgspec.Struct, kw_only=True, rename="camel"):
     prompt: str
     attachments: tuple[JsonObject, ...] = ()
@@ -36,15 +44,12 @@ class Send(msgspec.Struct, kw_only=True, rename="camel"):
     request_headers: dict[str, str] = {}
     display_prompt: str | None = None
     source: str | None = None
-    response_format: JsonObject | None = None
+    response_format: ResponseFormat | None = None
 
 
 def read_prompt(params: Send) -> Prompt:
-    """A client's prompt. Raises for what this version cannot do."""
-    if params.response_format is not None:
-        raise UsageError(
-            "Structured output (responseFormat) is not available; ask for JSON in the prompt."
-        )
+    """A client's prompt."""
+    wanted = params.response_format
     source = params.source or "user"
     return Prompt(
         text=params.prompt,
@@ -53,6 +58,7 @@ def read_prompt(params: Send) -> Prompt:
         mode=params.mode,
         headers=params.request_headers,
         source=source if source.startswith("agent-") or source == "system" else "user",
+        answer_schema=wanted.json_schema if wanted else None,
     )
 
 
