@@ -284,3 +284,25 @@ async def test_the_key_goes_with_every_request_and_nowhere_else(cli: Cli) -> Non
                 assert key.encode() not in request.body
         assert key not in outcome.text
     assert all(key not in log.read_text() for log in cli.logs())
+
+
+@pytest.mark.proves("AMSES-11")
+async def test_one_prompt_is_enough_for_a_plan_a_failure_and_its_repair(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    plan = "INSERT INTO todos (id, title) VALUES ('a', 'write it'), ('b', 'check it')"
+    done = "UPDATE todos SET status = 'done'"
+    script = [
+        {"tools": [{"name": "sql", "arguments": {"description": "plan", "query": plan}}]},
+        {"tools": [bash("test -e made")]},
+        {"tools": [bash("touch made && test -e made")]},
+        {"tools": [{"name": "sql", "arguments": {"description": "done", "query": done}}]},
+        {"text": "Made and checked."},
+    ]
+    async with serving(script) as server:
+        outcome = await cli.use(server).ask("Make it.")
+        last = server.requests[-1].json["messages"]
+    assert [message["role"] for message in last[1:]] == ["user", *["assistant", "tool"] * 4]
+    assert "exit code 1" in last[5]["content"]
+    assert "exit code 0" in last[7]["content"]
+    assert outcome.types().count("user.message") == 1
+    assert outcome.code == 0

@@ -286,3 +286,22 @@ async def test_built_in_agents_are_data_and_are_told_how_to_answer(
         await cli.use(server).ask("go")
         system = server.requests[1].json["messages"][0]["content"]
     assert [text for text in wanted if text not in system] == []
+
+
+async def test_a_hook_that_stops_an_agent_stops_the_one_that_asked(cli: Cli) -> None:
+    halt = saying({"continue": False, "stopReason": "enough"}) | {"matcher": "bash"}
+    write_hooks(cli, {"preToolUse": [halt]}, "user")
+    script = [{"tools": [start()]}, {"tools": [bash("true")]}, *[DONE] * 3]
+    async with serving(script) as server:
+        outcome = await cli.use(server).ask("go")
+        assert server.usage.requests == 2
+    assert outcome.result["stopReason"] == "blocked"
+
+
+async def test_many_agents_at_once_are_refused_not_queued(cli: Cli) -> None:
+    calls = [start("explore", f"Part {n}") for n in range(12)]
+    async with serving({"replies": [{"tools": calls}], "otherwise": DONE}) as server:
+        outcome = await cli.use(server).ask("go")
+        assert server.usage.requests == 10
+    assert sum("8 agents are at work already" in text for text in told(outcome)) == 4
+    assert len(outcome.of("subagent.completed")) == 8

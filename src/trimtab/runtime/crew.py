@@ -50,6 +50,8 @@ class Crew:
         self.pool = pool
         self._models = models
         self._options = options
+        self.working = 0
+        """How many sub-agents there are now, at any depth."""
         self._opened: list[Chosen] = []
         self._roles: RoleModels | None = None
 
@@ -61,10 +63,10 @@ class Crew:
     def settings(self) -> CrewSettings:
         return read_settings(self.place.customizations)
 
-    def find(self, main: Run, name: str) -> AgentDefinition:
+    def find(self, name: str) -> AgentDefinition:
         """The agent of a name. Raises `UsageError` where there is none, or no room for it."""
         settings = self.settings
-        if count_agents(main) >= settings.max_concurrency:
+        if self.working > settings.max_concurrency:
             raise UsageError(
                 f"{settings.max_concurrency} agents are at work already; wait for their answers, "
                 "or do this part yourself."
@@ -133,8 +135,3 @@ def own_model(caller: Run) -> Chosen:
         price=options.price,
         prompt_limit=options.prompt_limit,
     )
-
-
-def count_agents(run: Run) -> int:
-    """How many work for a run now, at any depth."""
-    return sum(1 + count_agents(child) for child in run.children.values())

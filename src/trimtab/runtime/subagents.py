@@ -102,17 +102,18 @@ class Subagent:
 
     async def perform(self, task: Assignment) -> ToolResult:
         """Do the task; the agent's last words are the result."""
+        self._crew.working += 1
         try:
             try:
-                agent = self._crew.find(self._main, task.agent_type)
+                agent = self._crew.find(task.agent_type)
                 chosen = await self._crew.choose(self._caller, agent, task)
+                run = self._build(agent, chosen, task)
             except TrimtabError as error:
                 return ToolResult(text=f"No agent was started: {error.message}", kind="failure")
-            run = self._build(agent, chosen, task)
             self._caller.children[self._session.agent_id] = run
-            await self._start(run, agent, chosen)
             return await self._work(run, agent)
         finally:
+            self._crew.working -= 1
             child = self._caller.children.pop(self._session.agent_id, None)
             await end_jobs(child)
             self._session.leave()
@@ -219,21 +220,19 @@ class Subagent:
         stop = stop_hook(caller, self._crew.place.folder.events, self._about)
         return [Hooks(caller, read_modified)], [StopGate(stop)]
 
-    async def _start(self, run: Run, agent: AgentDefinition, chosen: Chosen) -> None:
-        place, session = self._crew.place, self._session
+    async def _start(self, run: Run, agent: AgentDefinition) -> None:
+        place, session, model = self._crew.place, self._session, run.options.model
         session.emit(
             SubagentStarted(
                 tool_call_id=self._call_id,
                 agent_name=agent.name,
                 agent_display_name=agent.display_name,
                 agent_description=agent.description,
-                model=chosen.model,
+                model=model,
             )
         )
         session.emit(
-            SubagentConfigured(
-                model=chosen.model, multi_turn=False, reasoning_effort=run.options.effort
-            )
+            SubagentConfigured(model=model, multi_turn=False, reasoning_effort=run.options.effort)
         )
         case = PromptCase.of(run, place.surroundings, place.customizations)
         session.emit(SystemMessage(role="system", content=build_agent_prompt(case, agent)))
@@ -244,6 +243,7 @@ class Subagent:
 
     async def _work(self, run: Run, agent: AgentDefinition) -> ToolResult:
         try:
+            await self._start(run, agent)
             stop = await answer(run)
         except asyncio.CancelledError:
             self._complete(run, agent, cancelled=True)
@@ -253,6 +253,8 @@ class Subagent:
         except Exception as error:
             self._fail(run, agent, str(error))
             raise
+        if stop.reason == "blocked":  # a hook ends everything, whoever it was asked about
+            self._caller.stop = stop
         if stop.exit_code:
             return self._fail(run, agent, stop.message)
         self._complete(run, agent)

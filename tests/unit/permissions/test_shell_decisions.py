@@ -108,7 +108,8 @@ def test_what_rules_cover_is_not_asked_about(command: str) -> None:
             "shred notes",
             "rsync --delete a b",
         ),
-        *("dd if=/dev/zero of=/dev/sda", "git worktree remove --force x"),
+        *("dd if=/dev/zero of=/dev/sda", "git worktree remove --force x", "x=rm; $x -rf y"),
+        *("rm -$x y", "git prune", "mv ../secret .", "mv a ~/notes b", "xargs -I{} rm -{} x"),
         *("mkfs.ext4 /x", "command git push -f", "env git push -f", "rmdir /opt/x"),
     ],
 )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from trimtab.permissions.shell.identify import Name
 from trimtab.permissions.shell.options import Program, find_program, read_options
-from trimtab.permissions.shell.words import Argument
+from trimtab.permissions.shell.words import UNKNOWN, Argument
 
 _RM = Program(
     flags="dfiIrRvxPW", long="--force --interactive? --one-file-system --no-preserve-root "
@@ -24,10 +24,9 @@ def find_destruction(name: Name, arguments: Sequence[Argument]) -> list[str]:
         return ["it deletes recursively"] if _is_recursive(arguments) else []
     if name.program == "rsync" and any(a.text.startswith("--del") for a in arguments):
         return ["rsync deletes what the source does not have"]
-    if _DISK_TOOLS.fullmatch(name.program):
+    to_device = name.program == "dd" and any(a.text.startswith("of=/dev/") for a in arguments)
+    if to_device or _DISK_TOOLS.fullmatch(name.program):
         return [f"{name.program} destroys data for good"]
-    if name.program == "dd" and any(re.match("of=/dev/", a.text) for a in arguments):
-        return ["dd writes over a device"]
     if name.program == "git":
         check = _GIT.get(name.subcommand)
         reason = check(arguments[name.skipped :]) if check else None
@@ -38,6 +37,8 @@ def find_destruction(name: Name, arguments: Sequence[Argument]) -> list[str]:
 
 
 def _is_recursive(arguments: Sequence[Argument]) -> bool:
+    if any(a.text[:1] == "-" and UNKNOWN in a.text for a in arguments):
+        return True  # some options, and nobody knows which
     return read_options(_RM, arguments).has("-r", "-R", "--recursive")
 
 
@@ -109,6 +110,11 @@ def _check_gc(arguments: Sequence[Argument]) -> str | None:
     return "it throws away what git keeps for recovery" if pruned else None
 
 
+def _check_prune(arguments: Sequence[Argument]) -> str | None:
+    dry = any(argument.text in ("-n", "--dry-run") for argument in arguments)
+    return None if dry else "it throws away what git keeps for recovery"
+
+
 def _check_update_ref(arguments: Sequence[Argument]) -> str | None:
     return "it moves or deletes a reference" if arguments else None
 
@@ -126,7 +132,7 @@ _GIT: dict[str, Callable[[Sequence[Argument]], str | None]] = {
     "reflog": _first_is("expire", "delete", "drop"),
     "stash": _first_is("drop", "clear"),
     "gc": _check_gc,
-    "prune": _check_update_ref,
+    "prune": _check_prune,
     "update-ref": _check_update_ref,
     "worktree": _check_worktree,
 }

@@ -117,6 +117,8 @@ class Judge:
             if command.words:
                 self.into.dynamic.append("the name of a command is not known before it runs")
             return
+        if not arguments[0].known:
+            self._guess(command, variables)
         if command.is_test or arguments[0].text in (*_BUILTIN_TESTS, *_SETTERS, *DECLARATIONS):
             self._check_evaluated(arguments)
         if arguments[0].text in DECLARATIONS:
@@ -127,6 +129,15 @@ class Judge:
             if redirect.body is not None
         ]
         self.judge_words(arguments, stdin=body[-1] if body else None)
+
+    def _guess(self, command: Command, variables: Variables) -> None:
+        """What a command is if variables have the values that the script gives them.
+
+        No rule may allow it by that, but one that denies finds it, and so does destruction.
+        """
+        likely = [argument for word in command.words for argument in variables.expand(word)]
+        if likely and likely[0].known and not likely[0].many:
+            self.judge_words(likely, shadow=True)
 
     def _expand(self, command: Command, variables: Variables) -> list[Argument]:
         """The arguments of a command. What may be a script is taken as it is written: a variable
@@ -186,6 +197,9 @@ class Judge:
         self.into.destructive += find_destruction(name, rest)
         if program in _DELETERS:
             self._note_deleted(rest)
+        elif program == "mv":
+            sources = [argument for argument in rest if argument.text[:1] != "-"][:-1]
+            self.into.deleted += [path for one in sources for path in self.places.resolve(one.text)]
         if program in SEARCHERS:
             return SEARCHERS[program](self, rest) and is_plain
         if is_carrier(program):
