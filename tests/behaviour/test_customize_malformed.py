@@ -82,7 +82,7 @@ FILES: dict[str, Make] = {
     ".claude/settings.local.json": text("{\n]"),
 }
 LINES = {"yaml.md": 3, "toml.toml": 1, "latin": 2, "open": 1, "json.json": 2, "mcp.json": 2}
-GOOD = {
+GOOD: dict[str, str | bytes] = {
     ".github/skills/good/SKILL.md": HEAD + "Good.",
     ".github/skills/windows/SKILL.md": b"\xef\xbb\xbf---\r\ndescription: crlf\r\n---\r\nx\r\n",
     ".github/agents/good.md": HEAD + "Be good.",

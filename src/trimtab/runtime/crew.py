@@ -81,7 +81,7 @@ class Crew:
     async def choose(self, caller: Run, agent: AgentDefinition, task: Assignment) -> Chosen:
         """The model the task names, else settings, else the agent's own, else the caller's."""
         set_one = self.settings.agents.get(agent.name, {}).get("model")
-        names = (set_one,) if isinstance(set_one, str) else agent.models
+        names = (set_one,) if isinstance(set_one, str) else await self._models_of(agent)
         if task.model:
             names = (task.model,)
         found = [self._by_name(caller, name) for name in names]
@@ -92,6 +92,16 @@ class Crew:
         for one in found:
             check_limits(one.model, self.options.limits, one.price)
         return msgspec.structs.replace(found[0], fallbacks=tuple(found[1:]))
+
+    async def _models_of(self, agent: AgentDefinition) -> tuple[str, ...]:
+        """The agent's models; for a family of Claude's the newest that can be reached."""
+        custom = self.place.customizations
+        if custom is None or not agent.models:
+            return agent.models
+        from trimtab.runtime.model_families import find_meant_models
+
+        await find_meant_models(custom, agent, offline=self.options.offline)
+        return custom.models_of(agent)
 
     def _by_name(self, caller: Run, name: str) -> Chosen:
         chosen = self._models.find(name, self.options)

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from trimtab.runtime.customizations import Customizations
 
 
-async def find_meant_models(custom: "Customizations", name: str, *, offline: bool) -> None:
+async def find_meant_models(
+    custom: "Customizations", agent: AgentDefinition, *, offline: bool
+) -> None:
     """Ask the services on this machine's list, if an agent names a family and no model."""
-    agent = custom.find_agent(name)
     wanted = [
         one for one in agent.models if one in MODEL_ALIASES and one not in custom.meant_models
     ]

@@ -150,7 +150,8 @@ class Runtime:
             from trimtab.runtime.model_families import find_meant_models
 
             offline = is_offline(options, self.env)
-            await find_meant_models(custom, options.customize.agent, offline=offline)
+            agent = custom.find_agent(options.customize.agent)
+            await find_meant_models(custom, agent, offline=offline)
         return custom, trust, self._complete(custom.adopt_agent(options), custom)
 
     def _build_mask(self, options: SessionOptions) -> EventMask:

@@ -164,7 +164,8 @@ class Subagent:
         return {
             name: tool
             for name, tool in self._crew.pool(run).items()
-            if name not in left_out and (agent.tools is None or name in agent.tools)
+            if name not in (*left_out, *agent.denied_tools)
+            and (agent.tools is None or name in agent.tools)
         }
 
     def _build_processors(

@@ -72,8 +72,7 @@ def test_files_are_merged_in_the_order_of_the_steps(texts: dict[str, str], links
         twin = folder / "repo" / "CLAUDE.local.md"
         if links and "repo/CLAUDE.md" in texts:
             os.symlink("CLAUDE.md", twin)
-        variable = {"COPILOT_CUSTOM_INSTRUCTIONS_DIRS": str(extra)}
-        places = places_in(folder, cwd="work", **variable)
+        places = places_in(folder, cwd="work", COPILOT_CUSTOM_INSTRUCTIONS_DIRS=str(extra))
         found = find_instructions(places, children=True)
         assert [each.text for each in found.instructions] == list(
             dict.fromkeys(texts[name] for name in present)

@@ -75,7 +75,8 @@ def print_explanation(entries: Sequence[Customization], *, as_json: bool) -> Non
                 print(neutralise(f"  {label:<8} {text}"))
         for field, said in entry.fields.items():
             print(neutralise(f"    {field}: {said}"))
-        print_problems(entry.problems, entry.file)
+        rest = [one for one in entry.problems if one.field not in entry.fields]
+        print_problems(rest, entry.file)
 
 
 def print_problems(problems: Sequence[Problem], file: str = "") -> None:

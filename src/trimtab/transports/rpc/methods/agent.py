@@ -47,7 +47,7 @@ async def select(call: Call, params: Name) -> JsonObject:
         from trimtab.runtime.model_families import find_meant_models
 
         offline = controls.options.offline
-        await find_meant_models(controls.place.customizations, agent.name, offline=offline)
+        await find_meant_models(controls.place.customizations, agent, offline=offline)
     controls.set_agent(agent.name)
     call.session.settings["agent"] = params.name
     call.session.live.emit(
