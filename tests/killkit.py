@@ -10,7 +10,7 @@ from clikit import Cli, bash, serving
 from conformance import check_lines
 from trimtab.contracts.messages import AssistantMessage, Message, ToolMessage
 from trimtab.session.log import read_records
-from trimtab.testing.play import play
+from trimtab.testing.playing import play
 
 SCRIPT = [
     {

@@ -16,7 +16,7 @@ from trimtab.contracts.permission import Answer, Ask
 from trimtab.runtime.options import Client, LimitOptions, PermissionOptions
 from trimtab.session.session import replay
 from trimtab.testing import Script, ScriptedProvider
-from trimtab.testing.play import ALLOW_ALL
+from trimtab.testing.playing import ALLOW_ALL
 
 
 class Watch:

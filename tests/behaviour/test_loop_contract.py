@@ -15,7 +15,7 @@ from trimtab.contracts.run import Prompt, Run
 from trimtab.loop.processors.stop_gate import StopGate
 from trimtab.runtime.options import LimitOptions
 from trimtab.session.log import read_records
-from trimtab.testing.play import play
+from trimtab.testing.playing import play
 
 WORK = [
     {"text": "Looking.", "reasoning": {"text": "Let me think."}, "tools": [bash("echo hi"), bash("echo ho")]},

@@ -2,7 +2,7 @@
 
 from clikit import bash
 from conformance import check_lines
-from trimtab.testing.play import play
+from trimtab.testing.playing import play
 
 
 async def test_the_context_is_measured_before_each_call_and_corrected_by_the_service() -> None:

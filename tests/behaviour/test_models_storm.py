@@ -10,7 +10,7 @@ from clikit import bash
 from trimtab import Runtime, SessionOptions
 from trimtab.runtime.options import LimitOptions
 from trimtab.testing import ModelServer, Script
-from trimtab.testing.play import ALLOW_ALL
+from trimtab.testing.playing import ALLOW_ALL
 
 SESSIONS = 25
 TURNS = 8

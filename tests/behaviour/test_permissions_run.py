@@ -12,7 +12,7 @@ from clikit import bash
 from conformance import check_lines
 from trimtab.contracts.permission import Answer
 from trimtab.runtime.options import PermissionOptions
-from trimtab.testing.play import Played, play, texts
+from trimtab.testing.playing import Played, play, texts
 
 NO_RULES = PermissionOptions()
 

@@ -11,7 +11,7 @@ import pytest
 from clikit import Cli, bash, serving
 from netkit import OK, Listener, listening
 from trimtab.contracts.permission import Answer
-from trimtab.testing.play import play
+from trimtab.testing.playing import play
 from trimtab.workspace.sandbox.detection import try_all
 
 HERE = try_all(os.environ["PATH"])

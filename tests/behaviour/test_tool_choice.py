@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clikit import Cli, bash, serving
-from trimtab.testing.play import play
+from trimtab.testing.playing import play
 
 DONE = {"text": "Done."}
 

@@ -13,7 +13,7 @@ from livekit import opened
 from trimtab.contracts.permission import Answer
 from trimtab.runtime.options import PermissionOptions
 from trimtab.testing import recorded_script
-from trimtab.testing.play import play
+from trimtab.testing.playing import play
 
 NO_RULES = PermissionOptions()
 EDIT = {"name": "edit", "arguments": {"path": "a.txt", "old_str": "two", "new_str": "TWO"}}

@@ -19,7 +19,7 @@ from clikit import Cli, serving
 from sdkkit import Sdk, make_tool, talking
 from trimtab.contracts.permission import Answer
 from trimtab.runtime.options import CustomizationOptions, PermissionOptions
-from trimtab.testing.play import ALLOW_ALL, Played, play
+from trimtab.testing.playing import ALLOW_ALL, Played, play
 
 SHELL = {
     "plain": "touch made",
@@ -81,10 +81,13 @@ def maker(path: str) -> str:
     open({folder!r} + path, "w").close()
     return "made"
 """
+TASK = {"description": "a part", "prompt": "Do it."}
 Choices = dict[str, Any]
 Ends = list[tuple[bool, str]]
 """Of every call whether it went through, and what the model was told."""
 DENIED = ("shell", "write", "maker", "outsider")
+WORKING = "bash|create|edit|maker|outsider"
+"""Tools that a hook is asked about: those that do something themselves."""
 Guard = Callable[[Path, Path], dict[str, Any]]
 
 
@@ -106,7 +109,11 @@ def deny_rule(home: Path, cwd: Path) -> dict[str, Any]:
 
 def hook_deny(home: Path, cwd: Path) -> dict[str, Any]:
     answer = {"permissionDecision": "deny", "permissionDecisionReason": "the hook says no"}
-    hook = {"type": "command", "bash": f"cat > /dev/null; echo '{json.dumps(answer)}'"}
+    hook = {
+        "type": "command",
+        "matcher": WORKING,
+        "bash": f"cat > /dev/null; echo '{json.dumps(answer)}'",
+    }
     folder = home / "hooks"
     folder.mkdir(exist_ok=True)
     hooks = {"version": 1, "hooks": {"preToolUse": [hook]}}
@@ -119,6 +126,7 @@ def hook_change(home: Path, cwd: Path) -> dict[str, Any]:
     changed = {"command": "touch made", "description": "x", "path": "made", "file_text": "x"}
     hook = {
         "type": "command",
+        "matcher": WORKING,
         "bash": f"cat > /dev/null; echo '{json.dumps({'modifiedArgs': changed})}'",
     }
     folder = home / "hooks"
@@ -136,12 +144,22 @@ def read_only_agent(home: Path, cwd: Path) -> dict[str, Any]:
     return {"customize": CustomizationOptions(agent="reader")}
 
 
+def explore(home: Path, cwd: Path) -> dict[str, Any]:
+    return {"below": "explore"}
+
+
+def code_review(home: Path, cwd: Path) -> dict[str, Any]:
+    return {"below": "code-review"}
+
+
 GUARDS: dict[str, Guard] = {
     "plan mode": plan_mode,
     "deny rule": deny_rule,
     "hook deny": hook_deny,
     "hook change": hook_change,
     "read-only agent": read_only_agent,
+    "explore": explore,
+    "code review": code_review,
 }
 
 
@@ -150,8 +168,10 @@ async def approve(request_id: str, request: Any) -> Answer:
     return Answer(kind="approve-for-session")
 
 
-def ends_of(played: Played) -> Ends:
-    ends = played.of("tool.execution_complete")
+def ends_of(played: Played, agent: str | None = None) -> Ends:
+    """How the calls of one agent ended."""
+    done = [event for event in played.events if event.type == "tool.execution_complete"]
+    ends: list[Any] = [event.data for event in done if event.agent_id == agent]
     return [(end.success, (end.error or {}).get("message", "")) for end in ends]
 
 
@@ -171,6 +191,36 @@ async def resumed(script: list[Any], places: dict[str, Any], choices: Choices) -
 
 async def autopilot(script: list[Any], places: dict[str, Any], choices: Choices) -> Ends:
     return ends_of(await play(script, "go", **places, **{"mode": "autopilot", **choices}))
+
+
+async def subagent(script: list[Any], places: dict[str, Any], choices: Choices) -> Ends:
+    return await delegate(script, places, choices, ())
+
+
+async def agent_below(script: list[Any], places: dict[str, Any], choices: Choices) -> Ends:
+    """An agent that another agent started."""
+    return await delegate(script, places, choices, ("general-purpose",))
+
+
+async def delegate(
+    script: list[Any], places: dict[str, Any], choices: Choices, between: tuple[str, ...]
+) -> Ends:
+    """What the last agent of a chain was told, which its model must have read."""
+    agents = (*between, choices.pop("below", "general-purpose"))
+    chain = [
+        {"tools": [{"name": "task", "arguments": {**TASK, "agent_type": agent}}]}
+        for agent in agents
+    ]
+    played = await play([*chain, *script], "go", ask=approve, **places, **choices)
+    *_, last = [event.agent_id for event in played.events if event.type == "subagent.started"]
+    ends = ends_of(played, last)
+    read = next(
+        "\n".join(getattr(message, "text", "") for message in request.messages)
+        for request in reversed(played.requests)
+        if len(request.messages) > len(ends)
+    )
+    unread = [message for _, message in ends if message not in read]
+    return ends if not unread else [*ends, (True, f"not read by the model: {unread[0]}")]
 
 
 async def command(script: list[Any], places: dict[str, Any], choices: Choices) -> Ends:
@@ -234,7 +284,10 @@ SURFACES: dict[str, Callable[..., Awaitable[Ends]]] = {
     "command": command,
     "resumed command": resumed_command,
     "sdk": sdk,
+    "sub-agent": subagent,
+    "agent below an agent": agent_below,
 }
+BELOW = ("sub-agent", "agent below an agent")
 EXTRA = {"sdk": 1}
 """Calls that only one surface can try."""
 
@@ -287,9 +340,14 @@ async def attempt(folder: Path, guard: str, surface: str, every: int = 1) -> lis
 
 
 def pairs() -> list[tuple[str, str]]:
-    """Every rule on every surface; autopilot and plan mode exclude each other."""
-    product = itertools.product(GUARDS, SURFACES)
-    return [pair for pair in product if pair != ("plan mode", "autopilot")]
+    """Every rule on every surface, but for those that exclude each other."""
+    return [
+        (guard, surface)
+        for guard, surface in itertools.product(GUARDS, SURFACES)
+        if (guard, surface) != ("plan mode", "autopilot")
+        if (guard not in ("explore", "code review") if surface not in BELOW else True)
+        if (guard, surface in BELOW) != ("read-only agent", True)
+    ]
 
 
 async def main() -> int:

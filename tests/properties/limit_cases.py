@@ -16,7 +16,7 @@ from trimtab import Runtime, SessionOptions
 from trimtab.loop.processors.compaction import Thresholds
 from trimtab.runtime.options import LimitOptions
 from trimtab.testing import ModelServer, Script
-from trimtab.testing.play import ALLOW_ALL
+from trimtab.testing.playing import ALLOW_ALL
 
 PATIENCE = 30.0
 

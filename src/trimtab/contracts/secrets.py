@@ -53,9 +53,15 @@ _KEPT = frozenset(
     (
         *("type", "id", "timestamp", "kind", "role", "version", "digest", "toolName", "hookType"),
         *("reasoningOpaque", "encryptedContent", "signature", "data", "mimeType", "locationKey"),
+        *("agentId", "apiCallId", "compactionAttemptId", "eventId", "hookInvocationId"),
+        *("interactionId", "messageId", "originatingMessageId", "parentId", "parentToolCallId"),
+        *("previousResponseId", "providerCallId", "reasoningId", "requestId", "sessionId"),
+        *("sourceEventId", "toolCallId", "turnId", "upToEventId"),
     )
 )
 """Fields that are structure, or must reach a model service byte for byte."""
+_FREE = frozenset(("arguments", "toolArgs", "toolInput", "modifiedArgs"))
+"""Fields whose contents are somebody's own: names in them mean nothing."""
 
 
 class Masked(msgspec.Struct, frozen=True):
@@ -161,21 +167,19 @@ def _replace(text: str, values: Iterable[str]) -> str:
     return text
 
 
-def _walk(value: Any, mask: Any) -> Any:
+def _walk(value: Any, mask: Any, kept: frozenset[str] = _KEPT) -> Any:
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, dict):
         return {
-            key: inner if _is_kept(key) and isinstance(inner, str) else _walk(inner, mask)
+            key: inner
+            if key in kept and isinstance(inner, str)
+            else _walk(inner, mask, frozenset() if key in _FREE else kept)
             for key, inner in value.items()
         }
     if isinstance(value, list):
-        return [_walk(inner, mask) for inner in value]
+        return [_walk(inner, mask, kept) for inner in value]
     return value
-
-
-def _is_kept(key: str) -> bool:
-    return key in _KEPT or key.endswith(("Id", "_id"))
 
 
 @lru_cache(1)

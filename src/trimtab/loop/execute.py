@@ -12,6 +12,8 @@ from trimtab.contracts.run import Run
 from trimtab.contracts.tool import Tool, ToolResult
 
 INTERRUPTED = "The execution of this tool, or a previous tool was interrupted."
+LONGEST_REASON = 4000
+"""Characters of what an exception says; no processor sees it to cut it."""
 
 
 async def execute(run: Run, calls: Sequence[ToolCall]) -> list[ToolResult]:
@@ -134,7 +136,10 @@ def record_images(run: Run, results: Sequence[ToolResult]) -> None:
 
 
 def describe_crash(call: ToolCall, error: Exception) -> str:
+    from trimtab.loop.compact import clip
+
+    arguments, reason = (clip(text, LONGEST_REASON) for text in (call.arguments, str(error)))
     return (
-        f"Failed to execute `{call.name}` tool with arguments: {call.arguments} "
-        f"due to error: {type(error).__name__}: {error}"
+        f"Failed to execute `{call.name}` tool with arguments: {arguments} "
+        f"due to error: {type(error).__name__}: {reason}"
     )

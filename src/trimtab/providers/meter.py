@@ -92,6 +92,17 @@ class Exact:
             self._guess = guess
 
 
+async def count_text(model: str, text: str) -> int:
+    """The tokens of a text, counted in a thread."""
+
+    def count() -> int:
+        from trimtab.providers.tokens import counter_for
+
+        return counter_for(model).text(text)
+
+    return await asyncio.to_thread(count)
+
+
 def _count(model: str, messages: list[Message]) -> int:
     from trimtab.providers.tokens import counter_for
 

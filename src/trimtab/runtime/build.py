@@ -17,6 +17,7 @@ from trimtab.loop.processors.discovered import DiscoveredInstructions
 from trimtab.loop.processors.images import ImageRemoval
 from trimtab.loop.processors.plan_mode import PlanMode
 from trimtab.loop.processors.progress import Progress
+from trimtab.loop.processors.result_limit import ResultLimit
 from trimtab.loop.processors.retry import Retry
 from trimtab.loop.processors.skills import Skills
 from trimtab.loop.processors.slash import SlashCommands
@@ -26,7 +27,7 @@ from trimtab.loop.processors.tracked import Tracked
 from trimtab.permissions.processor import Permissions
 from trimtab.prompts.assemble import read_text
 from trimtab.prompts.transform import UserContext
-from trimtab.providers.meter import ContextMeter
+from trimtab.providers.meter import ContextMeter, count_text
 from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.approvals import KeptApprovals
 from trimtab.runtime.call_context import CallContext, make_context
@@ -127,6 +128,7 @@ def build_processors(
             build_fallbacks(chosen),
             last_resort=client.ask_mode_switch,
         ),
+        ResultLimit(count_text, DEFAULT),
     ]
     return processors
 

@@ -30,12 +30,13 @@ from trimtab.loop.processors.limits import TurnLimit
 from trimtab.loop.processors.plan_mode import PlanMode
 from trimtab.loop.processors.progress import DEFAULT as REPEATS
 from trimtab.loop.processors.progress import Progress
+from trimtab.loop.processors.result_limit import ResultLimit
 from trimtab.loop.processors.retry import Retry
 from trimtab.loop.processors.skills import Skills
 from trimtab.loop.processors.stop_gate import StopGate
 from trimtab.permissions.processor import Permissions
 from trimtab.prompts.assemble import read_text
-from trimtab.providers.meter import ContextMeter
+from trimtab.providers.meter import ContextMeter, count_text
 from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.build import build_fallbacks, find_writer
 from trimtab.runtime.call_context import CallContext, make_context
@@ -205,6 +206,7 @@ class Subagent:
             Retry(
                 limits.retries, limits.retry_delay, limits.max_retry_delay, build_fallbacks(chosen)
             ),
+            ResultLimit(count_text, DEFAULT),
         ]
         return processors
 

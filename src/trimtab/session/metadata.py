@@ -54,7 +54,7 @@ def _parse_simple(text: str) -> Metadata | None:
             return None
         try:
             metadata[key] = _parse_value(value.strip())
-        except (ValueError, msgspec.DecodeError):
+        except ValueError:
             return None
     return metadata
 
@@ -63,10 +63,20 @@ def _parse_value(text: str) -> Any:
     if text in _WORDS:
         return _WORDS[text]
     if text[0] in '"[{' or text.removeprefix("-").isdecimal():
-        return msgspec.json.decode(text)
+        return _read_json(text)
     if text[0] in _NOT_PLAIN or ": " in text or " #" in text or text[-1] == ":":
         raise ValueError(text)
     return text
+
+
+def _read_json(text: str) -> Any:
+    """Raises `ValueError`."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:  # of a lone surrogate, which we write ourselves
+        import json
+
+        return json.loads(text)
 
 
 def _parse_yaml(text: str) -> Metadata:

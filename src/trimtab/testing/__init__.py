@@ -6,14 +6,14 @@ if TYPE_CHECKING:
     from trimtab.providers.script import Script as Script
     from trimtab.providers.scripted import ScriptedProvider as ScriptedProvider
     from trimtab.testing.model_server import ModelServer as ModelServer
-    from trimtab.testing.play import Played as Played
-    from trimtab.testing.play import play as play
+    from trimtab.testing.playing import Played as Played
+    from trimtab.testing.playing import play as play
     from trimtab.testing.recording import recorded_script as recorded_script
 
 _HOMES = {
     "ModelServer": "trimtab.testing.model_server",
-    "Played": "trimtab.testing.play",
-    "play": "trimtab.testing.play",
+    "Played": "trimtab.testing.playing",
+    "play": "trimtab.testing.playing",
     "recorded_script": "trimtab.testing.recording",
     "Script": "trimtab.providers.script",
     "ScriptedProvider": "trimtab.providers.scripted",

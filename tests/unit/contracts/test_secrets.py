@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,7 +56,7 @@ def test_a_known_secret_is_in_no_text_of_an_event_and_keys_stay(
     secret: str, before: str, after: str, key: str
 ) -> None:
     mask = EventMask(Masker([secret]))
-    inner = [{f"k{key}": before + secret + after}, 1, None, True]
+    inner = [{f"x{key}": before + secret + after}, 1, None, True]
     data = {secret: inner, "id": secret, "arguments": encode(event_of({"a": secret})).decode()}
     event = event_of(data)
     seen, shown, line = mask.cover(event, encode(event))
@@ -131,3 +132,13 @@ def test_short_values_are_no_secrets_and_a_value_inside_another_is_hidden_whole(
     masker = find_secrets(env, ["D"], ["KEY"])
     assert masker.mask_text("x abcdefghijkl abcdefgh 1234567890") == f"x {MASK} {MASK} {MASK}"
     assert masker.mask_named("abcdefgh 1234567890") == f"abcdefgh {MASK}"
+
+
+@pytest.mark.parametrize("name", ["data", "id", "type", "userId", "account_id", "signature"])
+@pytest.mark.parametrize("place", ["arguments", "toolArgs"])
+def test_no_name_keeps_a_secret_in_what_somebody_wrote(name: str, place: str) -> None:
+    secret = "s3cret-0123456789"
+    event = event_of({place: {name: f"see {secret}", "deep": [{name: secret}]}})
+    _, shown, line = EventMask(Masker([secret])).cover(event, encode(event))
+    assert secret.encode() not in line
+    assert secret not in str(shown.data)

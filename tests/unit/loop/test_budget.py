@@ -13,7 +13,7 @@ from trimtab.contracts.provider import Price, Usage
 from trimtab.loop.ledger import Allowance, Estimate, Ledger, Spending
 from trimtab.providers.prices import price_of
 from trimtab.runtime.options import LimitOptions
-from trimtab.testing.play import play
+from trimtab.testing.playing import play
 
 LOOP: Any = {"replies": [], "otherwise": {"tools": [{"name": "view", "arguments": {"path": "."}}]}}
 

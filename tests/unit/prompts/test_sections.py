@@ -150,7 +150,7 @@ def test_autopilot_adds_completion_and_validation_rules() -> None:
         assert said in done
     assert "what worked before still works" in check
     assert "custom agent has completed: accept it as final" in check
-    alone = part("validation", mode="autopilot", tools=DEFAULT_TOOLS)
+    alone = part("validation", mode="autopilot", tools=DEFAULT_TOOLS - {"task"})
     assert alone
     assert "custom agent" not in alone
     for mode in ("interactive", "plan"):

@@ -9,7 +9,7 @@ import pytest
 from clikit import bash
 from trimtab.runtime.git_caution import cautious_variables, find_git_programs
 from trimtab.runtime.options import PermissionOptions
-from trimtab.testing.play import Played, play
+from trimtab.testing.playing import Played, play
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from conformance import check_lines
 from killkit import well_formed
 from trimtab.runtime.options import PermissionOptions
 from trimtab.session.session import Projections, replay
-from trimtab.testing.play import ALLOW_ALL, play
+from trimtab.testing.playing import ALLOW_ALL, play
 
 CALLS: list[dict[str, Any]] = [
     {"name": "view", "arguments": {"path": "."}},
