@@ -1,12 +1,15 @@
 """What is sent to the model: shown before, counted by part, shaped by flags, agents and room."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from clikit import Cli, Outcome, bash, serving
 from customizekit import write
+from trimtab.providers.tokens import counter_for
 
 HELLO = [{"text": "Hello."}] * 3
 DONE = {"name": "task_complete", "arguments": {"summary": "done"}}
@@ -190,3 +193,22 @@ async def test_hooks_of_a_plugin_are_named_by_path_or_stand_in_the_manifest(cli:
     assert [name for name in ("inline", "a", "b") if not (home / name).exists()] == []
     assert [one["name"] for one in outcome.of("session.skills_loaded")[-1]["skills"]] == ["one"]
     assert "ann" in [one["id"] for one in outcome.of("session.custom_agents_updated")[-1]["agents"]]
+
+
+@pytest.mark.proves("AMPROMPT-01", "AMPROMPT-02")
+@pytest.mark.parametrize(
+    "text", ["0123456789" * 2000, "漢字仮名交じり文" * 800], ids=["digits", "cjk"]
+)
+async def test_a_tool_result_takes_at_most_half_of_the_prompt(cli: Cli, text: str) -> None:
+    write(cli.cwd / "dense.txt", text)
+    window = {"COPILOT_PROVIDER_MAX_PROMPT_TOKENS": "12000"}
+    async with serving([{"tools": [bash("cat dense.txt")]}, {"text": "ok"}]) as server:
+        outcome = await cli.use(server).ask("read it", env=window)
+        sent = server.requests[-1].json["messages"]
+    assert outcome.code == 0
+    shown = next(one["content"] for one in sent if one["role"] == "tool")
+    assert 4_000 < counter_for("scripted").text(shown) <= 6_000
+    whole = re.search(r"The whole is in (.+?\.txt);", shown)
+    assert whole is not None
+    assert text in Path(whole[1]).read_text()
+    assert any(one["role"] == "user" and "read it" in one["content"] for one in sent)

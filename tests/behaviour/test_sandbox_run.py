@@ -162,13 +162,18 @@ async def test_events_say_whether_a_command_ran_in_the_sandbox(cli: Cli) -> None
 
 
 @pytest.mark.proves("PERM-11")
-async def test_an_address_that_is_allowed_must_still_pass_the_list_of_hosts(cli: Cli) -> None:
+@pytest.mark.parametrize("agents", [0, 1, 2])
+async def test_an_address_that_is_allowed_must_still_pass_the_list_of_hosts(
+    cli: Cli, agents: int
+) -> None:
     settings = {"sandbox": {"enabled": True, "allowedHosts": ["example.com"]}}
     (cli.home / "settings.json").write_text(json.dumps(settings))
     fetch = {"name": "web_fetch", "arguments": {"url": "https://other.example/x"}}
-    async with serving([{"tools": [fetch]}, "done"]) as server:
+    part = {"description": "x", "prompt": "x", "agent_type": "general-purpose"}
+    chain = [{"tools": [{"name": "task", "arguments": part}]}] * agents
+    async with serving([*chain, {"tools": [fetch]}, *["done"] * 3]) as server:
         ran = await cli.use(server).ask("go", "--allow-url", "https://other.example/x")
-    (end,) = ran.of("tool.execution_complete")
+    end, *_ = ran.of("tool.execution_complete")
     assert ran.of("permission.requested") == []
     assert end["error"]["code"] == "denied"
     assert "https://other.example/x be reached: it is not on the list" in end["error"]["message"]

@@ -345,8 +345,8 @@ def pairs() -> list[tuple[str, str]]:
         (guard, surface)
         for guard, surface in itertools.product(GUARDS, SURFACES)
         if (guard, surface) != ("plan mode", "autopilot")
-        if (guard not in ("explore", "code review") if surface not in BELOW else True)
-        if (guard, surface in BELOW) != ("read-only agent", True)
+        if surface in BELOW or guard not in ("explore", "code review")
+        if surface not in BELOW or guard != "read-only agent"
     ]
 
 

@@ -3,6 +3,8 @@
 from contextlib import aclosing
 from time import perf_counter
 
+import msgspec
+
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.assistant import (
     AssistantMessage,
@@ -72,7 +74,7 @@ class Sampling:
         run.session.emit(ModelCallStart(turn_id=str(run.turn), model=run.options.model))
         status = "aborted"
         try:
-            reply = await self._receive()
+            reply = tell_apart(await self._receive())
             status = "success"
         except ModelError as error:
             status = "error"
@@ -268,6 +270,19 @@ class Sampling:
         return (
             None if self._first_token is None else int((self._first_token - self._started) * 1000)
         )
+
+
+def tell_apart(reply: Reply) -> Reply:
+    """Calls are known by ids that a model chooses; no two of a reply may have the same."""
+    message, seen = reply.message, set[str]()
+    calls: list[ToolCall] = []
+    for call in message.tool_calls:
+        calls.append(msgspec.structs.replace(call, id=new_id()) if call.id in seen else call)
+        seen.add(call.id)
+    if len(seen) == len(calls):
+        return reply
+    apart = msgspec.structs.replace(message, tool_calls=tuple(calls))
+    return msgspec.structs.replace(reply, message=apart)
 
 
 def spent_on(usage: Usage | None, price: Price | None) -> JsonObject:

@@ -188,9 +188,9 @@ class Subagent:
             Recording(find_part(main, Recorder)),
         ]
         if place.sandbox is not None:
-            from trimtab.permissions.sandbox_bypass import SandboxBypass
+            from trimtab.runtime.sandbox import build_guards
 
-            processors.append(SandboxBypass(permissions.policy, self._crew.client.ask))
+            processors += build_guards(place.sandbox, permissions.policy, self._crew.client.ask)
         processors += [
             *gate,
             Progress(REPEATS if limits.max_repeats is None else limits.max_repeats),
