@@ -3,6 +3,8 @@
 import base64
 import json
 import os
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,3 +84,42 @@ async def test_what_a_prompt_names_is_attached_the_same_way_in_every_turn(cli: C
     assert "notes/prices.txt" in without_time[0]
     last = [one for one in server.requests[-1].json["messages"] if one["role"] == "user"]
     assert [one["content"] for one in last] == sent, "earlier turns stay as they were sent"
+
+
+@pytest.mark.proves("VSC-12")
+async def test_files_places_and_messages_of_compilers_become_references(cli: Cli) -> None:
+    write(cli.cwd / "a.py", "one\ntwo\n")
+    write(cli.cwd / "src/b.py", "one\ntwo\nthree\n")
+    words = "Why does @a.py:1-2 give @src/b.py:3:1: error: no such name? See @src too, not me@a.py"
+    async with serving([{"text": "ok"}]) as server:
+        outcome = await cli.use(server).ask(words)
+    (told,) = outcome.of("user.message")
+    assert told["content"] == words
+    assert told["attachments"] == [
+        {**named(cli.cwd / "a.py"), "lineRange": {"start": 1, "end": 2}},
+        {**named(cli.cwd / "src/b.py"), "lineRange": {"start": 3, "end": 3}},
+        {**named(cli.cwd / "src"), "type": "directory"},
+    ]
+
+
+def named(path: Path) -> dict[str, Any]:
+    return {"type": "file", "path": str(path), "displayName": path.name}
+
+
+@pytest.mark.proves("VSC-13")
+async def test_a_prompt_is_resolved_with_all_it_refers_to(cli: Cli, tmp_path: Path) -> None:
+    write(cli.cwd / ".claude/commands/compare.md", "Compare $1 with $2.")
+    write(cli.cwd / "AGENTS.md", "Answer in rhymes.")
+    write(cli.cwd / "pixel.png", PIXEL)
+    write(tmp_path / "other/notes.txt", "one\n")
+    flags = ("--add-dir", "../other", "--attachment", "pixel.png")
+    async with serving([{"text": "ok"}]) as server:
+        await cli.use(server).ask(
+            "/compare @notes.txt it", *flags, env={"COPILOT_ALLOW_ALL": "true"}
+        )
+        system, prompt = server.requests[0].json["messages"]
+    assert "Answer in rhymes." in system["content"]
+    text, *others = prompt["content"]
+    assert "Compare @notes.txt with it." in text["text"]
+    assert f"* {tmp_path}/other/notes.txt (line 1 of 1 lines)" in text["text"]
+    assert [one["type"] for one in others][-1] == "image_url"

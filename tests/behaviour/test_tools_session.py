@@ -29,3 +29,35 @@ async def test_tools_that_change_the_todos_or_the_plan_are_told(tmp_path: Path) 
     assert outcome.of("session.plan_changed") == [{"operation": "create"}]
     order = outcome.types()
     assert order.index("session.todos_changed") < order.index("session.plan_changed")
+
+
+SEARCH = {
+    "name": "session_store_sql",
+    "arguments": {"description": "test", "query": "SELECT user_message FROM turns"},
+}
+ELSEWHERE: list[tuple[str, tuple[str, ...], bool]] = [
+    ("nothing said", (), False),
+    ("tools", ("--allow-all-tools",), False),
+    ("paths", ("--allow-all-paths",), True),
+    ("all", ("--allow-all",), True),
+    ("the folder", ("--add-dir", "{home}/session-state"), True),
+    ("a rule", ("--allow-tool", "read({home}/session-state)"), True),
+    ("denied", ("--allow-all", "--deny-tool", "read({home}/session-state)"), False),
+    ("denied by name", ("--allow-all", "--deny-tool", "session_store_sql"), False),
+]
+
+
+@pytest.mark.parametrize(("_", "flags", "found"), ELSEWHERE, ids=[row[0] for row in ELSEWHERE])
+async def test_past_sessions_are_read_only_where_reading_there_is_allowed(
+    tmp_path: Path, _: str, flags: tuple[str, ...], found: bool
+) -> None:
+    cli = Cli(tmp_path)
+    async with serving(["Yes.", {"tools": [SEARCH]}, "done"]) as server:
+        await cli.use(server).ask("the marmot speaks")
+        given = ["--disallow-temp-dir", *(flag.format(home=cli.home) for flag in flags)]
+        outcome = await cli.run("-p", "go", "--output-format", "json", *given)
+        (result,) = [one for one in server.requests[-1].json["messages"] if one["role"] == "tool"]
+    assert ("the marmot speaks" in result["content"]) == found
+    assert outcome.code == (0 if found else 4)
+    if not found:
+        assert "Permission denied" in result["content"]

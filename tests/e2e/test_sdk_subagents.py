@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from copilot import CopilotRequestHandler
 from copilot.generated.rpc import PermissionDecisionApproveOnce
 
 from sdkkit import Sdk, bash, make_tool, talking, use
@@ -81,9 +82,11 @@ async def test_a_tool_can_be_left_to_sub_agents(sdk: Sdk) -> None:
 
 async def test_hooks_of_the_client_are_called_for_sub_agents(sdk: Sdk) -> None:
     seen: list[str] = []
+    told: list[Any] = []
 
     async def before(data: Any, _: Any) -> Any:
         seen.append(data["toolName"])
+        told.append((data["sessionId"], data.get("agentType"), data.get("parentAgentId")))
         if data["toolName"] != "bash":
             return None
         return {"permissionDecision": "deny", "permissionDecisionReason": "not here"}
@@ -93,6 +96,10 @@ async def test_hooks_of_the_client_are_called_for_sub_agents(sdk: Sdk) -> None:
     async with talking(sdk, script, custom_agents=AGENTS, hooks=hooks) as talk:
         await talk.say("go")
         assert talk.tool_results(2) == ["Denied by preToolUse hook: not here"]
+    main, agent = told
+    assert main == (talk.session.session_id, None, None)
+    assert agent[0] != main[0]
+    assert agent[1:] == ("writer", main[0])
     assert seen == ["task", "bash"]
     assert not (sdk.cwd / "made").exists()
 
@@ -107,3 +114,25 @@ async def test_abort_ends_the_agent_that_works_too(sdk: Sdk) -> None:
         (completed,) = talk.heard.of("subagent.completed")
         assert completed.cancelled
         assert await talk.say("again") == "Done."
+
+
+class Recording(CopilotRequestHandler):
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+
+    async def send_request(self, request: Any, ctx: Any) -> Any:
+        self.calls.append((ctx.interaction_type, ctx.agent_id, ctx.parent_agent_id))
+        return await super().send_request(request, ctx)
+
+
+async def test_a_client_that_makes_the_calls_knows_whose_they_are(sdk: Sdk) -> None:
+    handler = Recording()
+    script = [start("writer"), {"text": "Written."}, DONE]
+    options = {"request_handler": handler}
+    async with talking(sdk, script, custom_agents=AGENTS, client=options) as talk:
+        await talk.say("go")
+        main = talk.session.session_id
+    first, second, last = [call for call in handler.calls if call[0]]
+    assert first == last == ("conversation-agent", main, None)
+    assert (second[0], second[2]) == ("conversation-subagent", main)
+    assert second[1] not in (None, main)

@@ -189,7 +189,7 @@ def attach_all(values: Values, cwd: str) -> Callable[[str], Prompt | str]:
             return text
         from trimtab.runtime.attachments import attach
 
-        return attach(text, given, cwd)
+        return attach(text, given, cwd, values.get("add_dir", []))
 
     return prepare
 

@@ -184,6 +184,12 @@ class Run(msgspec.Struct, kw_only=True):
     headers: dict[str, str] = {}
     billable: bool = True
     answer_schema: AnswerSchema | None = None
+    originating_id: str = ""
+    """The prompt that is being answered."""
+    agent_id: str = ""
+    """Of a sub-agent its own; the main agent has none."""
+    caller_id: str = ""
+    """Of a sub-agent the agent that asked, or the session's id for the main one."""
     stop: Stop | None = None
     """Set by a tool or a processor: end the run after this turn, for this reason."""
     left: tuple[ToolCall, ...] = ()

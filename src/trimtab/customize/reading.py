@@ -35,13 +35,18 @@ def read_text(path: str, largest: int = LARGEST) -> tuple[str, tuple[Problem, ..
     return text.replace("\r\n", "\n"), tuple(problems)
 
 
+def look(path: str) -> os.stat_result | None:
+    """What a file looks like from outside, a link followed; None where there is none."""
+    try:
+        return os.stat(path)
+    except OSError:
+        return None
+
+
 def identify(path: str) -> tuple[int, int] | str:
     """What a file is, whatever name it goes by; the path itself where there is none."""
-    try:
-        info = os.stat(path)
-    except OSError:
-        return path
-    return info.st_dev, info.st_ino
+    info = look(path)
+    return path if info is None else (info.st_dev, info.st_ino)
 
 
 class Listing:

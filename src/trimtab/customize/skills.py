@@ -1,7 +1,7 @@
 """Finds skills and commands: prompts with a name, in the folders of every convention."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
@@ -14,7 +14,7 @@ from trimtab.customize.reading import (
     MOST_ENTRIES,
     Listing,
     Walk,
-    identify,
+    look,
     read_text,
 )
 
@@ -22,6 +22,8 @@ FILE = "SKILL.md"
 LONGEST_NAME = 64
 LONGEST_DESCRIPTION = 1024
 COMMAND_DEPTH = 4
+MANY = 300
+"""Files from which on it is worth to keep what they came to."""
 HEAD = 16 * 1024
 """Bytes of a file that are read to list it."""
 NO_GRANT = "what runs without being asked is the person's choice (--allow-tool), not a file's"
@@ -42,33 +44,66 @@ _NO_EFFECT = {
 }
 
 
-def find_skills(folders: Sequence[SkillFolder], disabled: Collection[str] = ()) -> FoundSkills:
-    """The skills and commands in some folders, in their order. Bodies are not read to the end."""
+def find_skills(
+    folders: Sequence[SkillFolder], disabled: Collection[str] = (), cache_folder: str = ""
+) -> FoundSkills:
+    """The skills and commands in some folders, in their order. Bodies are not read to the end.
+
+    Where there are many, what they came to is kept in `cache_folder` for the next time.
+    """
     skills: dict[str, Skill] = {}
     shadowed: list[Shadowed] = []
     problems: list[Problem] = []
-    seen: set[tuple[int, int] | str] = set()
-    for folder in folders:
-        for path, name in _files(folder, problems):
-            identity = identify(path)
-            if identity in seen:
-                continue
-            seen.add(identity)
-            skill = _read_skill(path, name, folder, problems)
-            if skill is None:
-                continue
-            key = skill.name
-            if key in skills and skill.plugin:
-                key = f"{skill.plugin}/{skill.name}"
-                skill = msgspec.structs.replace(skill, name=key)
-            if (winner := skills.get(key)) is not None:
-                why = _why(skill, winner)
-                shadowed.append(Shadowed(key, path, skill.source, winner.path, why, skill.fields))
-                continue
-            if key in disabled or skill.path in disabled:
-                skill = msgspec.structs.replace(skill, enabled=False)
-            skills[key] = skill
+    for found in _read_all(folders, cache_folder, problems):
+        key = found.name
+        if key in skills and found.plugin:
+            key = f"{found.plugin}/{found.name}"
+        if (winner := skills.get(key)) is not None:
+            why = _why(found, winner)
+            shadowed.append(Shadowed(key, found.path, found.source, winner.path, why, found.fields))
+        elif key != found.name or key in disabled or found.path in disabled:
+            enabled = key not in disabled and found.path not in disabled
+            skills[key] = msgspec.structs.replace(found, name=key, enabled=enabled)
+        else:
+            skills[key] = found
     return FoundSkills(skills, tuple(shadowed), tuple(problems))
+
+
+def _read_all(
+    folders: Sequence[SkillFolder], cache_folder: str, problems: list[Problem]
+) -> Iterator[Skill]:
+    """Every skill that can be read, each file once."""
+    files = [(folder, *file) for folder in folders for file in _files(folder, problems)]
+    cache = None
+    if cache_folder and len(files) >= MANY:
+        from trimtab.customize.skill_cache import SkillCache
+
+        cache = SkillCache(cache_folder, folders)
+    seen: set[tuple[int, int]] = set()
+    for folder, path, name in files:
+        info = look(path)
+        if info is None and not os.path.lexists(path):
+            continue  # a folder without a skill
+        if info is not None and (info.st_dev, info.st_ino) in seen:
+            continue
+        if info is not None:
+            seen.add((info.st_dev, info.st_ino))
+        skill, wrong = _recall(path, name, info, cache) or _read_skill(path, name, folder)
+        problems += wrong
+        if skill is None:
+            continue
+        if cache and info:
+            cache.put(info, name, skill, wrong)
+        yield skill
+    if cache:
+        cache.save()
+
+
+def _recall(
+    path: str, name: str, info: os.stat_result | None, cache: "SkillCache | None"
+) -> tuple[Skill, Sequence[Problem]] | None:
+    kept = cache.get(path, name, info) if cache and info else None
+    return None if kept is None else (kept.skill, kept.problems)
 
 
 def read_body(skill: Skill) -> str:

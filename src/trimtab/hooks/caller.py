@@ -112,14 +112,21 @@ def matches(entry: HookEntry, payload: JsonObject) -> bool:
 class HookCaller:
     """Calls the hooks of a session in order, and records that it did."""
 
-    def __init__(self, session: SessionPort, cwd: str, hooks: Sequence[Hook]) -> None:
+    def __init__(
+        self,
+        session: SessionPort,
+        cwd: str,
+        hooks: Sequence[Hook],
+        identity: JsonObject | None = None,
+    ) -> None:
         self._session = session
         self._cwd = cwd
         self._hooks = hooks
+        self._identity = identity or {"sessionId": session.id}
 
-    def for_agent(self, session: SessionPort) -> "HookCaller":
-        """The same hooks for another agent, recorded as called for it."""
-        return HookCaller(session, self._cwd, self._hooks)
+    def for_agent(self, session: SessionPort, identity: JsonObject) -> "HookCaller":
+        """The same hooks for another agent, recorded as called for it and told which it is."""
+        return HookCaller(session, self._cwd, self._hooks, identity)
 
     def listens(self, event: str) -> bool:
         """Whether any hook may want to hear of an event."""
@@ -128,7 +135,7 @@ class HookCaller:
     async def call(self, event: str, **given: Any) -> JsonObject:
         """What the hooks of an event say together; empty if they say nothing."""
         payload: JsonObject = {
-            "sessionId": self._session.id,
+            **self._identity,
             "timestamp": int(time.time() * 1000),
             "cwd": self._cwd,
             **given,

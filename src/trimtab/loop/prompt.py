@@ -7,6 +7,8 @@ from trimtab.contracts.run import Prompt, Run
 def record_prompt(run: Run, prompt: Prompt, *, delivery: str) -> None:
     """Emit the `user.message` of a prompt. From here on its text never changes."""
     automatic = prompt.source == "autopilot"
+    if prompt.mode == "immediate":  # it came when the run was about to stop
+        delivery = "steering"
     run.session.emit(
         UserMessage(
             content="" if automatic else prompt.display or prompt.text,
@@ -22,6 +24,8 @@ def record_prompt(run: Run, prompt: Prompt, *, delivery: str) -> None:
     )
     run.session.emit(PendingMessagesModified())
     run.headers = prompt.headers
-    if prompt.source == "user":  # what sends it back to work does not change what is wanted
+    if prompt.source == "user" and delivery != "steering":
+        # What steers a run, or sends it back to work, does not change what is wanted of it.
         run.answer_schema = prompt.answer_schema
+        run.originating_id = prompt.id
     run.billable = prompt.billable

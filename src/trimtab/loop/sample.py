@@ -117,6 +117,7 @@ class Sampling:
             headers={
                 "x-initiator": self._initiator(),
                 "x-interaction-id": run.interaction_id,
+                **identify(run),
                 **run.headers,
             },
             cache_key=session.id,
@@ -214,6 +215,7 @@ class Sampling:
                 request_id=reply.request_id,
                 model=model,
                 turn_id=str(run.turn),
+                originating_message_id=run.originating_id or None,
             )
         )
 
@@ -296,6 +298,17 @@ def spent_on(usage: Usage | None, price: Price | None) -> JsonObject:
         "cache_write_tokens": usage.cache_write_tokens,
         "reasoning_tokens": usage.reasoning_tokens,
         "cost_usd": price.of(usage) if price else None,
+    }
+
+
+def identify(run: Run) -> dict[str, str]:
+    """Headers that tell whose call it is: the main agent's, or that of one it started."""
+    if not run.depth:
+        return {"x-interaction-type": "conversation-agent", "x-agent-task-id": run.session.id}
+    return {
+        "x-interaction-type": "conversation-subagent",
+        "x-agent-task-id": run.agent_id,
+        "x-parent-agent-id": run.caller_id,
     }
 
 

@@ -68,11 +68,11 @@ def _decide_read(path: str, policy: Policy) -> Decision:
         return Decision(verdict="deny", reason=f"{refusal}; it is not read.")
     if rule := _first(r for r in policy.ask if matches_path(r, "read", path, cwd, denies=True)):
         return _asked(rule)
-    if policy.allow_all_paths or is_inside(path, policy.roots):
-        return Decision(verdict="allow", reason="The path may be read.")
     for rule in policy.allow:
         if rule.argument is not None and matches_path(rule, "read", path, cwd):
             return _allowed(rule)
+    if policy.allow_all_paths or is_inside(path, policy.roots):
+        return Decision(verdict="allow", reason="The path may be read.")
     return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
 
 

@@ -12,6 +12,7 @@ from trimtab.permissions.paths import (
 )
 from trimtab.permissions.rules import matches_address, matches_command, matches_path
 from trimtab.permissions.shell.analysis import Analysis, Found, analyse
+from trimtab.permissions.shell.launchers import find_named
 
 _TTY = ("/dev/tty", "/dev/null", "/dev/stdout", "/dev/stderr")
 
@@ -23,7 +24,7 @@ def decide_shell(text: str, policy: Policy, shell: str = "bash") -> Decision:
 
 def judge_analysis(analysis: Analysis, policy: Policy) -> Decision:
     """The steps in order; the first that has something to say decides."""
-    for step in (_deny, _refuse, _ask_by_rule, _ask_always):
+    for step in (_deny, _refuse, _ask_by_rule, _ask_if_hidden, _ask_about_ruin):
         if decision := step(analysis, policy):
             return decision
     if policy.allow_all_tools:
@@ -89,14 +90,28 @@ def _ask_by_rule(analysis: Analysis, policy: Policy) -> Decision | None:
     return None
 
 
-def _ask_always(analysis: Analysis, policy: Policy) -> Decision | None:
-    """What is asked about even if everything is allowed."""
-    if not analysis.is_known and any(rule.kind in ("shell", "bash") for rule in policy.deny):
-        reason = next(iter([*analysis.dynamic, *analysis.hazards]), analysis.problem)
+def _ask_if_hidden(analysis: Analysis, policy: Policy) -> Decision | None:
+    """Where rules deny some commands, one that may run and is not seen is asked about."""
+    rules = [rule for rule in policy.deny if rule.kind in ("shell", "bash")]
+    if not rules:
+        return None
+    if not analysis.is_known:
+        reason = next(iter(analysis.dynamic), "") or analysis.conceals or analysis.problem
         return Decision(
             verdict="ask",
             reason=f"A rule forbids some commands, and it is not certain which ones run: {reason}.",
         )
+    for found in analysis.commands:
+        for name in find_named(found.words):
+            named = Found(identifier=name.identifier, read_only=False, base=name.base)
+            if any(matches_command(rule, named, denies=True) for rule in rules):
+                reason = f"A rule forbids {name.base}, which {found.base} may start."
+                return Decision(verdict="ask", reason=reason)
+    return None
+
+
+def _ask_about_ruin(analysis: Analysis, policy: Policy) -> Decision | None:
+    """What is asked about even if everything is allowed."""
     for path in analysis.touched:
         if is_in_home(path, policy.homes, policy.session_folder):
             return Decision(verdict="ask", reason=f"{path} is the agent's own.")
@@ -104,6 +119,9 @@ def _ask_always(analysis: Analysis, policy: Policy) -> Decision | None:
         return None
     if analysis.destructive:
         return Decision(verdict="ask", reason=f"It cannot be undone: {analysis.destructive[0]}.")
+    if analysis.unsure and not all(_find_rule(one, policy) for one in _find_deleters(analysis)):
+        reason = "It cannot be undone: what it deletes is not known before it runs."
+        return Decision(verdict="ask", reason=reason)
     for path in analysis.deleted:
         # Of a link the link is deleted, so its folder decides; of `..` that is no folder.
         name = os.path.basename(path.rstrip("/"))
@@ -149,6 +167,10 @@ def _judge_commands(analysis: Analysis, policy: Policy) -> Decision:
         reason = f"The setting {policy.git_programs} of this repository makes git start a program."
         return Decision(verdict="ask", reason=reason)
     return Decision(verdict="allow", reason="It only reads, inside the workspace.", harmless=True)
+
+
+def _find_deleters(analysis: Analysis) -> list[Found]:
+    return [found for found in analysis.commands if found.base in ("rm", "unlink", "shred")]
 
 
 def _find_rule(found: Found, policy: Policy) -> Rule | None:

@@ -219,7 +219,8 @@ class Player:
         message = (
             f"The script has no reply left for request {self.requests}; add one, or an 'otherwise'."
         )
-        return Step(error=Failure(status=500, message=message, code="script_exhausted"))
+        # No status that is tried again: nothing would change.
+        return Step(error=Failure(status=400, message=message, code="script_exhausted"))
 
 
 def reply_of(step: Step, request: int, input_bytes: int) -> Reply:

@@ -12,25 +12,31 @@ CLIPBOARD = "clipboard"
 LARGEST_IMAGE = 256 * 1024 * 1024
 MOST_MENTIONS = 100
 _MENTION = re.compile(r'(?<![\w@/.])@(?:"([^"\n]+)"|((?:\\ |[^\s"\'`<>|])+))(?::(\d+)(?:-(\d+))?)?')
-_LINES = re.compile(r"(.+?):(\d+)(?:-(\d+))?")
+_LINES = re.compile(r"(.+?):(\d+)(?:-(\d+)|:\d+)?")
+"""A path, a line, and the last line or, as compilers write it, a column."""
 
 Attachment = dict[str, Any]
 
 
-def attach(text: str, given: Sequence[str], cwd: str) -> Prompt:
-    """A prompt with what its flags and its words name. A path that a flag names must exist."""
+def attach(text: str, given: Sequence[str], cwd: str, more: Sequence[str] = ()) -> Prompt:
+    """A prompt with what its flags and its words name. A path that a flag names must exist.
+
+    Words may also name what is in `more` folders, where the first does not have it.
+    """
     found: dict[str, Attachment] = {}
     for name in given:
         is_clipboard = name == CLIPBOARD and not os.path.exists(os.path.join(cwd, name))
         one = _read_clipboard() if is_clipboard else _attach_named(name, cwd)
         found.setdefault(_key(one), one)
-    for path, lines in find_mentions(text, cwd):
+    for path, lines in find_mentions(text, cwd, more):
         one = _attach_path(path, lines)
         found.setdefault(_key(one), one)
     return Prompt(text=text, attachments=tuple(found.values()))
 
 
-def find_mentions(text: str, cwd: str) -> Iterator[tuple[str, tuple[int, int] | None]]:
+def find_mentions(
+    text: str, cwd: str, more: Sequence[str] = ()
+) -> Iterator[tuple[str, tuple[int, int] | None]]:
     """Paths that are there and that the words name with `@`, each with the lines meant."""
     for match in list(_MENTION.finditer(text))[:MOST_MENTIONS]:
         quoted, plain, first, last = match.groups()
@@ -38,8 +44,9 @@ def find_mentions(text: str, cwd: str) -> Iterator[tuple[str, tuple[int, int] | 
             candidates = [(quoted, _lines(first, last))]
         else:
             candidates = list(_readings(plain.replace("\\ ", " ")))
-        for name, lines in candidates:
-            path = _resolve(name, cwd)
+        folders = [cwd, *(_resolve(one, cwd) for one in more)]
+        paths = ((_resolve(n, folder), lines) for folder in folders for n, lines in candidates)
+        for path, lines in paths:
             if os.path.isdir(path) or os.path.isfile(path):
                 yield path, lines
                 break
@@ -83,10 +90,45 @@ def _attach_path(path: str, lines: tuple[int, int] | None) -> Attachment:
     return attachment
 
 
+def read_image(attachment: Attachment) -> bytes | None:
+    """The image a client attached, as a file or in the attachment itself; None if it is none."""
+    from trimtab.runtime.images import find_type
+
+    kind, path = attachment.get("type"), attachment.get("path")
+    if kind == "file" and isinstance(path, str):
+        return _read_image(path)
+    data = _decode(attachment) if kind == "blob" else None
+    return data if data and find_type(data) else None
+
+
+def show_image(attachment: Attachment, data: bytes) -> Attachment:
+    """A client's image in the form services accept."""
+    named = attachment.get("displayName") or os.path.basename(attachment.get("path") or "")
+    shown = _blob(data, str(named or "An attached image"))
+    return {**attachment, **shown, "displayName": named or None}
+
+
+def _decode(attachment: Attachment) -> bytes | None:
+    from binascii import Error, a2b_base64
+
+    encoded = attachment.get("data")
+    try:
+        return a2b_base64(encoded) if isinstance(encoded, str) and encoded.isascii() else None
+    except Error:
+        return None
+
+
 def _attach_image(path: str, name: str) -> Attachment | None:
-    """An image by its content, not its name; a file that cannot be read is named only."""
+    data = _read_image(path)
+    return None if data is None else _blob(data, name)
+
+
+def _read_image(path: str) -> bytes | None:
+    """An image by its content, not its name; None for a file that cannot be read."""
     from trimtab.runtime.images import BMP, find_type
 
+    if not os.path.isfile(path):
+        return None  # reading a pipe would wait for a writer for ever
     try:
         with open(path, "rb") as file:
             head = file.read(64)
@@ -96,9 +138,7 @@ def _attach_image(path: str, name: str) -> Attachment | None:
             data = head + file.read(LARGEST_IMAGE)
     except OSError:
         return None
-    if bitmap and find_type(data) != BMP:
-        return None
-    return _blob(data, name)
+    return None if bitmap and find_type(data) != BMP else data
 
 
 def _blob(data: bytes, name: str) -> Attachment:

@@ -30,6 +30,7 @@ from trimtab.prompts.transform import UserContext
 from trimtab.providers.meter import ContextMeter, count_text
 from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.approvals import KeptApprovals
+from trimtab.runtime.attached_images import AttachedImages
 from trimtab.runtime.call_context import CallContext, make_context
 from trimtab.runtime.git_caution import find_git_programs
 from trimtab.runtime.models import Chosen
@@ -102,7 +103,8 @@ def build_processors(
         processors.append(TurnLimit(limits.max_turns))
     processors += [Steering(), SlashCommands()]
     before, after, gate = build_hooks(place)
-    processors += [*before, *build_customized(place), UserContext(), *after]
+    images = AttachedImages(place.folder.images)
+    processors += [*before, *build_customized(place), images, UserContext(), *after]
     permissions = build_permissions(place, options, client)
     recorder = Recorder(place.session, place.workspace, place.folder, permissions.may_change)
     processors += [PlanMode(permissions.may_change), permissions, recorder]

@@ -175,6 +175,11 @@ class Controls:
     def set_tools(self, external: Sequence[Tool], offered: Collection[str]) -> None:
         """The tools of clients, and the built-in ones that need a client and have one."""
         self._external, self._offered = external, offered
+        if any(getattr(tool, "is_terminal", False) for tool in external):
+            from trimtab.loop.processors.terminal import TerminalTools
+
+            others = [one for one in self._run.processors if not isinstance(one, TerminalTools)]
+            self._run.processors = [*others, TerminalTools()]
         self._choose_tools()
 
     def set_options(self, options: SessionOptions) -> None:

@@ -154,7 +154,7 @@ class Customizations:
         disabled = {*settings.get("disabledSkills", list[str], []), *wanted.disabled_skills}
         switched = self.switched_skills
         off = {name for name in (*disabled, *switched) if not switched.get(name, False)}
-        return find_skills(folders, off)
+        return find_skills(folders, off, os.path.join(self._home.state, "cache"))
 
     @cached_property
     def agents(self) -> FoundAgents:

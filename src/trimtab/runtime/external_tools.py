@@ -56,6 +56,7 @@ class ExternalTool:
         cwd: str,
     ) -> None:
         self.definition = definition
+        self.is_terminal = definition.is_terminal
         self.spec = ToolSpec(
             name=definition.name,
             description=definition.description,

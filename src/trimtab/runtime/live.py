@@ -108,6 +108,8 @@ class LiveSession:
         """Accept a prompt and return its id; it is in the log when this returns."""
         if isinstance(prompt, str):
             prompt = Prompt(text=prompt)
+        if prompt.mode == "immediate" and not self.busy:
+            prompt = msgspec.structs.replace(prompt, mode="enqueue")  # there is nothing to steer
         message_id = self.inbox.put(prompt)
         self._wake()
         return message_id

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from trimtab.contracts.agents import Assignment
 from trimtab.contracts.customization import AgentDefinition
@@ -49,6 +49,9 @@ from trimtab.runtime.system_prompt import PromptCase, build_agent_prompt
 from trimtab.session.agent import AgentSession
 from trimtab.tools.arguments import read_arguments
 from trimtab.tools.catalog import translate
+
+if TYPE_CHECKING:
+    from trimtab.hooks.caller import HookCaller
 
 NOT_FOR_AGENTS = frozenset(("ask_user", "exit_plan_mode", "task_complete", "report_intent"))
 """Tools that speak to a person, or end what a person asked for."""
@@ -98,6 +101,7 @@ class Subagent:
         self._caller = caller
         self._call_id = call_id
         self._session = AgentSession(crew.place.session, new_id(), call_id)
+        self._hooks: HookCaller | None = None
         self._about: JsonObject = {}
         self._began = time.perf_counter()
 
@@ -148,6 +152,8 @@ class Subagent:
             translate=translate,
             mode="plan" if caller.mode == "plan" else "interactive",
             depth=caller.depth + 1,
+            agent_id=self._session.agent_id,
+            caller_id=caller.agent_id or self._session.id,
             delegate=delegate,
         )
         run.tools = self._choose_tools(run, agent)
@@ -218,8 +224,16 @@ class Subagent:
         from trimtab.hooks.subagents import describe, stop_hook
         from trimtab.runtime.external_tools import read_modified
 
-        caller = hooks.for_agent(self._session)
         self._about = describe(agent, self._session.agent_id)
+        caller = self._hooks = hooks.for_agent(
+            self._session,
+            {
+                "sessionId": self._session.agent_id,
+                "agentId": self._session.agent_id,
+                "agentType": agent.name,
+                "parentAgentId": self._caller.agent_id or self._session.id,
+            },
+        )
         stop = stop_hook(caller, self._crew.place.folder.events, self._about)
         return [Hooks(caller, read_modified)], [StopGate(stop)]
 
@@ -239,10 +253,10 @@ class Subagent:
         )
         case = PromptCase.of(run, place.surroundings, place.customizations)
         session.emit(SystemMessage(role="system", content=build_agent_prompt(case, agent)))
-        if place.hooks is not None:
+        if self._hooks is not None:
             from trimtab.hooks.subagents import tell_start
 
-            await tell_start(place.hooks.for_agent(session), run, self._about)
+            await tell_start(self._hooks, run, self._about)
 
     async def _work(self, run: Run, agent: AgentDefinition) -> ToolResult:
         try:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from trimtab.tools.memories import Memories
 
 NEEDS_CLIENT = frozenset(("ask_user", "exit_plan_mode"))
+ON_REQUEST = frozenset(("session_store_sql", "fetch_copilot_cli_documentation"))
+"""Tools that a program which judges calls itself gets only when it names them."""
 NEEDS_MEMORY = frozenset(("store_memory", "read_memories"))
 FAMILIES: tuple[tuple[str, Mapping[str, str]], ...] = (
     ("gpt-5", {"create": "apply_patch", "edit": "apply_patch", "grep": "rg"}),
@@ -49,7 +51,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 
 def choose_tools(options: SessionOptions, client: Client, now: Situation) -> dict[str, Tool]:
     """The tools of a session."""
-    tools = builtin_tools(choose_names(options, now))
+    tools = builtin_tools(choose_names(options, client, now))
     if "ask_user" in now.offered and client.ask_person is not None:
         from trimtab.tools.ask_user.tool import AskUser
 
@@ -76,13 +78,19 @@ def choose_tools(options: SessionOptions, client: Client, now: Situation) -> dic
         from trimtab.tools.skill.tool import SkillTool
 
         tools["skill"] = SkillTool(now.skills)
-    return filter_tools(tools, {tool.spec.name: tool for tool in now.external}, options)
+    ordered = {name: tools[name] for name in NAMES if name in tools}
+    return filter_tools(ordered, {tool.spec.name: tool for tool in now.external}, options)
 
 
-def choose_names(options: SessionOptions, now: Situation) -> set[str]:
+def choose_names(options: SessionOptions, client: Client, now: Situation) -> set[str]:
     """Which built-in tools there are, apart from those that are made for a session."""
     left_out = set(NEEDS_CLIENT | NEEDS_MEMORY)
     left_out |= {name for name, flag in FEATURES.items() if flag not in now.features}
+    if client.judges:
+        named = options.available_tools or ()
+        left_out |= {n for n in ON_REQUEST if n not in named and f"builtin:{n}" not in named}
+    if not now.skills:
+        left_out.add("skill")
     if now.mode != "autopilot":
         left_out.add("task_complete")
     if is_offline(options, now.env) or "DISABLE_WEB_TOOLS" in now.features:
@@ -120,7 +128,7 @@ def build_session_store(home: "Home") -> Tool:
 
         return await prepare_index(home)
 
-    return SessionStoreSql(prepare)
+    return SessionStoreSql(home.session_state, prepare)
 
 
 def filter_tools(

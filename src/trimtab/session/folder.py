@@ -42,6 +42,10 @@ class SessionFolder(msgspec.Struct, frozen=True):
         return os.path.join(self.path, "files")
 
     @property
+    def images(self) -> str:
+        return os.path.join(self.files, "images")
+
+    @property
     def checkpoints(self) -> str:
         return os.path.join(self.path, "checkpoints")
 

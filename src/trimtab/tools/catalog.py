@@ -20,6 +20,7 @@ NAMES = (
     "edit",
     "apply_patch",
     "web_fetch",
+    "skill",
     "sql",
     "grep",
     "rg",

@@ -35,7 +35,7 @@ async def test_replies_come_in_order_and_repeat_as_asked() -> None:
 async def test_a_script_that_has_run_out_says_so() -> None:
     with pytest.raises(ModelError, match="no reply left for request 2; add one") as caught:
         await texts(Script.of(["one"]), 2)
-    assert (caught.value.status, caught.value.code) == (500, "script_exhausted")
+    assert (caught.value.status, caught.value.code) == (400, "script_exhausted")
 
 
 async def test_otherwise_answers_when_the_script_has_run_out() -> None:

@@ -32,6 +32,7 @@ def picture(kind: str, size: tuple[int, int] = (8, 8), mode: str = "RGB") -> byt
         ("is it (@src/b.py)?", "src/b.py", None),
         ("@a.py:10-20 is odd", "a.py", (10, 20)),
         ("why @a.py:7?", "a.py", (7, 7)),
+        ("@src/b.py:7:12: error: no such name", "src/b.py", (7, 7)),
         ('see @"my file.txt".', "my file.txt", None),
         ('see @"my file.txt":3-4', "my file.txt", (3, 4)),
         ("see @my\\ file.txt", "my file.txt", None),

@@ -7,7 +7,7 @@ from trimtab.tools.catalog import NAMES, builtin_tools
 
 
 def test_tools_come_in_the_order_of_the_wire() -> None:
-    assert list(builtin_tools())[:14] == [
+    assert list(builtin_tools())[:16] == [
         "bash",
         "read_bash",
         "write_bash",
@@ -18,10 +18,12 @@ def test_tools_come_in_the_order_of_the_wire() -> None:
         "edit",
         "apply_patch",
         "web_fetch",
+        "skill",
         "sql",
         "grep",
         "rg",
         "glob",
+        "task",
     ]
 
 
@@ -32,7 +34,7 @@ def test_only_named_tools_are_given() -> None:
 def test_every_tool_folder_is_in_the_table_and_has_a_description() -> None:
     folder = os.path.dirname(trimtab.tools.__file__)
     names = {name for name in os.listdir(folder) if os.path.exists(f"{folder}/{name}/tool.py")}
-    assert names - {"skill"} == set(NAMES)  # that one is made with a session's skills
+    assert names == set(NAMES)
     for name, tool in builtin_tools().items():
         assert tool.spec.name == name
         assert tool.spec.description

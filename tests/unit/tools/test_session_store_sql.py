@@ -35,7 +35,9 @@ class Past:
         self.home = Home(config=str(folder / "home"), state=str(folder / "home"))
         self.store = SessionStore(self.home)
         self.bench = bench
-        bench.tools["session_store_sql"] = SessionStoreSql(lambda: prepare_index(self.home))
+        bench.tools["session_store_sql"] = SessionStoreSql(
+            self.home.session_state, lambda: prepare_index(self.home)
+        )
 
     def add(self, events: list[EventData], **options: Any) -> str:
         folder, log = self.store.create(cwd="/project", **options)

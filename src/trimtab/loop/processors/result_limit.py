@@ -33,12 +33,13 @@ class ResultLimit(Processor):
         text = result.text
         if len(text) * MOST_TOKENS <= limit:
             return result
-        model, room = run.options.model, limit * LONGEST_TOKEN
-        tokens = await self._count(model, text) if len(text) <= room else None
-        if tokens is not None and tokens <= limit:
-            return result
+        model, kept = run.options.model, limit * LONGEST_TOKEN
+        if len(text) <= kept:
+            tokens = await self._count(model, text)
+            if tokens <= limit:
+                return result
+            kept = len(text) * limit // tokens
         where = await save(run, pending, text)
-        kept = room if tokens is None else len(text) * limit // tokens
         shown = cut(text, kept, where)
         while kept and (tokens := await self._count(model, shown)) > limit:
             kept = min(kept * limit // tokens, kept - 1)

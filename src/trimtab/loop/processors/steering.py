@@ -9,11 +9,6 @@ from trimtab.loop.prompt import record_prompt
 class Steering(Processor):
     async def before_request(self, run: Run) -> Stop | None:
         while run.turn and (prompt := run.inbox.take_immediate()) is not None:
-            try:
-                admitted = await admit(run, prompt)
-            except BaseException:
-                run.inbox.give_back(prompt)
-                raise
-            if admitted is not None:
+            if (admitted := await admit(run, prompt)) is not None:
                 record_prompt(run, admitted, delivery="steering")
         return None

@@ -47,11 +47,13 @@ class Analysis(msgspec.Struct, kw_only=True):
     deleted: list[str] = []
     hazards: list[str] = []
     """Why no rule may approve it."""
-    conceals: bool = False
-    """Whether a hazard runs something that is not among the commands."""
+    conceals: str = ""
+    """Why something may run that is not among the commands."""
     dynamic: list[str] = []
     """What is not known before it runs."""
     destructive: list[str] = []
+    unsure: bool = False
+    """Whether something is deleted whose name is not known before it runs."""
     problem: str | None = None
     """Why it could not be read with certainty."""
 
@@ -80,7 +82,8 @@ class Analysis(msgspec.Struct, kw_only=True):
 
     def add_hazards(self, *reasons: str, conceals: bool = True) -> None:
         self.hazards += [reason for reason in reasons if reason not in self.hazards]
-        self.conceals = self.conceals or (conceals and bool(reasons))
+        if conceals and reasons:
+            self.conceals = self.conceals or reasons[0]
 
     def describe(self) -> JsonObject:
         """The fields of a permission request."""

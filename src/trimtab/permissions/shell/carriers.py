@@ -21,38 +21,10 @@ _PARALLEL_VALUED = frozenset(
     ("-j", "--jobs", "-n", "-N", "-a", "--arg-file", "-S", "--delay", "--timeout", "-P", "--colsep")
 )
 _PARALLEL_SOURCES = frozenset((":::", "::::", ":::+", "::::+"))
-LAUNCHERS: dict[str, tuple[str, ...]] = {
-    "npx": ("",),
-    "pnpx": ("",),
-    "bunx": ("",),
-    "uvx": ("",),
-    "uv": ("run",),
-    "poetry": ("run",),
-    "pipenv": ("run",),
-    "pdm": ("run",),
-    "hatch": ("run",),
-    "bundle": ("exec",),
-    "pnpm": ("exec", "dlx"),
-    "yarn": ("exec", "dlx"),
-    "npm": ("exec", "x"),
-}
-"""Programs that start a program of a project, and the subcommands that do so."""
 
 
 def is_carrier(program: str) -> bool:
     return program in SHELLS or program in _SPECIAL or find_carrier(program) is not None
-
-
-def find_launched(program: str, arguments: Sequence[Argument]) -> Sequence[Argument]:
-    """The command line that a launcher would start, if it is one."""
-    rest = [a for a in arguments if a.text[:1] != "-" or a.text == "--"]
-    for subcommand in LAUNCHERS.get(program, ()):
-        if not subcommand or (rest and rest[0].text == subcommand):
-            start = 0 if not subcommand else arguments.index(rest[0]) + 1
-            while start < len(arguments) and arguments[start].text[:1] == "-":
-                start += 1
-            return arguments[start:]
-    return ()
 
 
 def carry(judge: "Judge", name: Name, rest: Sequence[Argument], stdin: str | None) -> bool:

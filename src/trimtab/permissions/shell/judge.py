@@ -4,9 +4,10 @@ import re
 from collections.abc import Sequence
 
 from trimtab.permissions.shell.analysis import Analysis, Found
-from trimtab.permissions.shell.carriers import carry, find_launched, is_carrier
+from trimtab.permissions.shell.carriers import carry, is_carrier
 from trimtab.permissions.shell.destruction import find_destruction
 from trimtab.permissions.shell.identify import Name, identify
+from trimtab.permissions.shell.launchers import find_launched, search_aliases
 from trimtab.permissions.shell.options import Program, Reading, find_program, read_options
 from trimtab.permissions.shell.parser import parse
 from trimtab.permissions.shell.parts import DECLARATIONS
@@ -204,11 +205,12 @@ class Judge:
             return SEARCHERS[program](self, rest) and is_plain
         if is_carrier(program):
             return carry(self, name, rest, stdin) and is_plain
-        if launched := find_launched(program, rest):
+        for launched in find_launched(program, rest):
             self.judge_words(launched, shadow=True)
         if program == "git":
             self.into.add_hazards(*name.hazards)
             search_git(self, name.subcommand, rest[name.skipped :])
+            search_aliases(self, name, arguments)
         return self._judge_by_table(name, rest) and is_plain
 
     def _judge_by_table(self, name: Name, rest: Sequence[Argument]) -> bool:
@@ -218,6 +220,8 @@ class Judge:
             return False
         if table.informs and len(rest) == 1 and re.fullmatch(table.informs, rest[0].text):
             return True
+        if table.launches:
+            self.into.add_hazards(f"{name.base} runs what it is told or finds in files")
         # Options of git itself stand before the subcommand and were read with its name.
         reading = read_options(table, rest[name.skipped if name.program == "git" else 0 :])
         self.into.add_hazards(
@@ -265,9 +269,14 @@ class Judge:
 
     def _note_deleted(self, arguments: Sequence[Argument]) -> None:
         for argument in arguments:
-            if argument.text[:1] == "-":
+            text = argument.text
+            if text[:1] == "-":
                 continue
-            self.into.deleted += self.places.resolve(argument.text)
+            if text[:1] == UNKNOWN or (argument.many and UNKNOWN in text):
+                self.into.unsure = True
+            # Of `/tmp/$x` the folder is known; what is deleted is something in it.
+            within = "*" if UNKNOWN in text else ""
+            self.into.deleted += [path + within for path in self.places.resolve(text)]
             if self.places.is_critical(argument):
                 self.into.add_hazards(f"{argument.text} must not be removed", conceals=False)
 

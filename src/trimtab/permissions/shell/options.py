@@ -46,6 +46,8 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """So many operands at the beginning are no paths."""
     free: bool = False
     """Whether no option of the program does harm, so that unknown words are harmless, too."""
+    launches: bool = False
+    """Whether it is there to run commands that its words do not name as such."""
     hazard: str = ""
     """Arguments that match this expression run something."""
     words: str = ""

@@ -190,8 +190,9 @@ class Reader(ABC):
             if self.peek() == "(" and self.read_arithmetic("(", ")"):
                 pieces.append(Piece("unknown", "((", splits=not quoted))
                 return
+            before = len(self.script.commands)
             self.read_substitution()
-            pieces.append(Piece("unknown", self._last_command(), splits=not quoted))
+            pieces.append(Piece("unknown", self._speaker(before), splits=not quoted))
         elif following == "{":
             self.pos += 1
             pieces.append(self._read_braced(quoted=quoted))
@@ -206,9 +207,12 @@ class Reader(ABC):
         else:
             pieces.append(Piece("quoted", "$"))
 
-    def _last_command(self) -> str:
-        """The command whose output a substitution just read gives."""
-        words = self.script.commands[-1].words if self.script.commands else []
+    def _speaker(self, before: int) -> str:
+        """The command that alone writes what a substitution just read gives, if one does."""
+        commands = self.script.commands[before:]
+        if not commands or any(command.joint != "|" for command in commands[1:]):
+            return ""
+        words = commands[-1].words
         return (words[0].bare or "") if words else ""
 
     def _read_ansi(self) -> Piece:

@@ -12,6 +12,8 @@ from trimtab.permissions.shell.syntax import Piece, Script, Word
 
 UNKNOWN = "\0"
 """Stands in an argument for text that is not known before run time."""
+FRESH = f"/tmp/{UNKNOWN}"  # noqa: S108 - a name that is compared, never opened
+"""Stands for a name that `mktemp` has made."""
 MOST = 64
 _GLOB = re.compile(r"[*?]|\[.*\]")
 _SEQUENCE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(\.\.-?\d+)?")
@@ -58,9 +60,10 @@ class Variables:
             values: list[str] = []
             for word in given:
                 arguments = [] if word is None else self.expand(word)
-                if word is None or any(UNKNOWN in argument.text for argument in arguments):
+                texts = [argument.text for argument in arguments]
+                if word is None or any(UNKNOWN in text and text != FRESH for text in texts):
                     return None
-                values += [argument.text for argument in arguments]
+                values += texts
         finally:
             self._resolving.discard(name)
         return values if len(values) <= MOST else None
@@ -113,6 +116,8 @@ class Variables:
                     strict and piece.text in self._script.values
                 )
                 values = self.values(piece.text) if resolves else None
+                if piece.kind == "unknown" and piece.text == "mktemp":
+                    values = [FRESH]
                 if values is None or len(values) * len(texts) > MOST:
                     values, many = [UNKNOWN], many or piece.splits
                 elif piece.splits:

@@ -32,11 +32,16 @@ class SessionStoreSql:
         },
     )
 
-    def __init__(self, prepare: Prepare | None = None) -> None:
+    def __init__(self, folder: str = "", prepare: Prepare | None = None) -> None:
+        self._folder = folder
         self._prepare = prepare
 
     def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
-        return [Access(kind="none", mutates=False)]
+        """What was said in other projects is read, which is no concern of this one as such."""
+        if not self._folder:
+            return [Access(kind="none", mutates=False)]
+        what = "Search past sessions of all projects"
+        return [Access(kind="read", target=self._folder, intention=what, mutates=False)]
 
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
         if self._prepare is None or args.get("source") == "cloud":

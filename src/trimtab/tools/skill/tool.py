@@ -40,3 +40,6 @@ class SkillTool:
             text=f'Skill "{skill.name}" loaded successfully. '
             "Follow the instructions in the skill context."
         )
+
+
+TOOL = SkillTool({})

@@ -1,6 +1,7 @@
 """A session that clients share: who sits at it, who is asked what, who hears what."""
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,8 @@ _ANSWERS = frozenset(
         "command.completed",
     )
 )
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class HostedSession:
@@ -143,6 +146,11 @@ class HostedSession:
         from trimtab.tools.catalog import NAMES
 
         for tool in tools:
+            if not NAME.fullmatch(tool.name):
+                raise ConfigurationError(
+                    f"External tool {tool.name!r} has a name model services refuse; use letters, "
+                    "digits, _ and -, 64 at most."
+                )
             if tool.name in NAMES and not tool.overrides_built_in_tool:
                 raise ConfigurationError(
                     f"External tool {tool.name!r} has the name of a built-in tool; rename it or "

@@ -10,6 +10,13 @@ from trimtab.contracts.ids import new_id
 from trimtab.transports.rpc.peer import Gone, Peer
 from trimtab.transports.rpc.protocol import RpcError
 
+CALLER = {
+    "x-interaction-type": "interactionType",
+    "x-agent-task-id": "agentId",
+    "x-parent-agent-id": "parentAgentId",
+}
+"""Headers that tell whose call it is, and how clients are told the same."""
+
 
 class Head(msgspec.Struct, frozen=True):
     """The beginning of an answer."""
@@ -101,6 +108,7 @@ class ClientHttp:
                     "url": url,
                     "headers": {name: [value] for name, value in headers.items()},
                     "transport": "http",
+                    **{field: headers[name] for name, field in CALLER.items() if name in headers},
                 },
             )
             text = b"".join(body).decode("utf-8", "replace")

@@ -1,0 +1,125 @@
+"""Programs whose words become a command line only in part, or elsewhere: launchers and aliases.
+
+What they would start counts for rules that deny, and for destruction.
+"""
+
+import os
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trimtab.permissions.shell.carriers import is_carrier
+from trimtab.permissions.shell.identify import Name, identify
+from trimtab.permissions.shell.options import find_program
+from trimtab.permissions.shell.words import Argument
+
+if TYPE_CHECKING:
+    from trimtab.permissions.shell.judge import Judge
+
+MOST = 4
+_PROGRAM = re.compile(r"[\w/+@-][\w./+@-]*")
+
+
+class _Table(msgspec.Struct):
+    launchers: dict[str, tuple[str, ...]]
+    """Programs that start another one, and the words before that; `_` is any word."""
+    hosts: str
+    """Programs whose first word says what they themselves are to do."""
+    git: str
+    """What git itself can do; everything else may be an alias."""
+
+
+@lru_cache(1)
+def _table() -> _Table:
+    path = os.path.join(os.path.dirname(__file__), "tables", "launchers.json")
+    with open(path, "rb") as file:
+        return msgspec.json.decode(file.read(), type=_Table)
+
+
+def find_launched(program: str, arguments: Sequence[Argument]) -> Iterator[Sequence[Argument]]:
+    """The command lines that a launcher may start, if it is one.
+
+    Its options are not known: the word after one may be the option's value, or the command.
+    """
+    for pattern in _table().launchers.get(program, ()):
+        words = arguments
+        for expected in pattern.split():
+            words = _skip_options(words)
+            if not words or expected not in ("_", words[0].text):
+                break
+            words = words[1:]
+        else:
+            yield from _find_lines(words)
+
+
+def _find_lines(words: Sequence[Argument]) -> Iterator[Sequence[Argument]]:
+    for _ in range(MOST):
+        rest = _skip_options(words)
+        if not rest or not _PROGRAM.fullmatch(rest[0].text):
+            return
+        yield rest
+        follows_option = len(rest) < len(words) and words[len(words) - len(rest) - 1].text != "--"
+        if not follows_option:
+            return
+        words = rest[1:]
+
+
+def _skip_options(words: Sequence[Argument]) -> Sequence[Argument]:
+    start = 0
+    while start < len(words) and words[start].text[:1] == "-":
+        start += 1
+    return words[start:]
+
+
+def find_named(words: Sequence[str]) -> Iterator[Name]:
+    """What a program that no table describes may start: every word may begin a command line."""
+    program = os.path.basename(words[0])
+    if find_program(program) is not None or is_carrier(program):
+        return
+    arguments = [Argument(word) for word in words]
+    for index in range(2 if program in _table().hosts.split() else 1, len(words)):
+        if _PROGRAM.fullmatch(words[index]):
+            yield identify(arguments[index:])
+
+
+def search_aliases(judge: "Judge", name: Name, arguments: Sequence[Argument]) -> None:
+    """What a subcommand of git stands for, as far as the command line says so."""
+    leading, rest = arguments[1 : name.skipped], arguments[name.skipped + 1 :]
+    for index, word in enumerate(leading):
+        key, _, value = word.text.partition("=")
+        if index and leading[index - 1].text == "-c" and _is_alias(key, name.subcommand):
+            others = [*leading[: index - 1], *leading[index + 1 :]]
+            _judge_alias(judge, value, [arguments[0], *others], rest)
+    if name.subcommand == "config":
+        operands = _skip_options(rest)
+        if len(operands) > 1 and operands[0].text == "set":
+            operands = _skip_options(operands[1:])
+        if len(operands) > 1 and operands[0].text.lower().startswith("alias."):
+            _judge_alias(judge, operands[1].text, arguments[:1], ())
+    known = not name.subcommand or find_program(name.table) is not None
+    if not known and name.subcommand not in _table().git.split():
+        why = f"git {name.subcommand} may stand for something else"
+        judge.into.conceals = judge.into.conceals or why
+
+
+def _is_alias(key: str, subcommand: str) -> bool:
+    return bool(subcommand) and key.lower() == f"alias.{subcommand}".lower()
+
+
+def _judge_alias(
+    judge: "Judge", value: str, git: Sequence[Argument], rest: Sequence[Argument]
+) -> None:
+    if value[:1] == "!":
+        judge.read(value[1:])
+        return
+    try:
+        words = [Argument(word) for word in shlex.split(value)]
+    except ValueError:
+        judge.into.dynamic.append("what an alias stands for is not known before it runs")
+        return
+    if words:
+        judge.judge_words([*git, *words, *rest], shadow=True)
