@@ -163,6 +163,29 @@ async def test_a_rejection_ends_the_turn_and_nothing_happens(sdk: Sdk) -> None:
         assert done.error.code == "rejected"
 
 
+async def test_what_a_rule_or_a_hook_settled_is_not_put_to_the_client(sdk: Sdk) -> None:
+    asked: list[str] = []
+
+    def judge(request: Any, *_: Any) -> Any:
+        asked.append(request.full_command_text)
+        return PermissionDecisionApproveOnce()
+
+    (sdk.home / "settings.json").write_text(json.dumps({"permissions": {"deny": ["shell(touch)"]}}))
+    (sdk.home / "hooks").mkdir()
+    command = 'grep -q hooked && echo \'{"behavior": "deny", "message": "no"}\'; true'
+    hooks = {"permissionRequest": [{"type": "command", "bash": command}]}
+    (sdk.home / "hooks" / "hooks.json").write_text(json.dumps({"version": 1, "hooks": hooks}))
+    replies = [bash(one) for one in ("touch denied", "mkdir hooked", "mkdir asked")]
+    async with talking(sdk, [*replies, DONE], on_permission_request=judge) as talk:
+        assert await talk.say("go") == "Done."
+        settled = [data.resolved_by_hook for data in talk.heard.of("permission.requested")]
+        kinds = [data.result.kind for data in talk.heard.of("permission.completed")]
+    assert settled == [True, True, None]
+    assert asked == ["mkdir asked"]
+    assert kinds == ["denied-by-rules", "denied-by-permission-request-hook", "approved"]
+    assert [path.name for path in sdk.cwd.iterdir()] == ["asked"]
+
+
 UNAVAILABLE: list[tuple[str, Any]] = [
     ("says so", lambda *_: PermissionDecisionUserNotAvailable()),
     ("handler raises", lambda *_: 1 / 0),

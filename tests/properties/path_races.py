@@ -62,10 +62,27 @@ async def race(folder: Path, rounds: int) -> tuple[int, int]:
                 await pinned.move(new, moved)
             except OSError:
                 continue
+        escapes += await race_searches(workspace, root / "place", rounds // 20)
     escapes += (outside / "file").read_text() != "outside"
     escapes += sorted(os.listdir(outside)) != ["file", "victim"]
     await workspace.aclose()
     return escapes, done
+
+
+async def race_searches(workspace: LocalWorkspace, place: Path, rounds: int) -> int:
+    """How often a search, of the place or of all that is around it, showed something outside."""
+    escapes = found = 0
+    pinned = workspace.pinned({str(place): str(place)})
+    for number in range(rounds * 20):
+        if number >= rounds and found:
+            break
+        where = str(place if number % 2 else place.parent)
+        shown = await pinned.search(
+            ["--no-filename", "outside|inside", where], seconds=20, limit=10_000
+        )
+        escapes += b"outside" in shown.lines
+        found += b"inside" in shown.lines
+    return escapes
 
 
 if __name__ == "__main__":

@@ -80,6 +80,13 @@ class Masker:
         self._marks = tuple(dict.fromkeys(_written(value) for value in self._all))
         self._starts = re.compile(_STARTS).search
 
+    def add(self, values: Iterable[str]) -> None:
+        """Hide these values too, from now on."""
+        known = _usable(values, SHORTEST_NAMED)
+        self._named = _usable({*self._named, *known}, 1)
+        self._all = _usable({*self._all, *known}, 1)
+        self._marks = tuple(dict.fromkeys(_written(value) for value in self._all))
+
     def suspects(self, line: bytes) -> bool:
         """Whether a line of JSON may hold a secret. Never wrong when it says no."""
         for mark in self._marks:

@@ -1,7 +1,7 @@
 """Finds custom agents: Markdown files of every convention, and the built-in ones in YAML."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -100,8 +100,13 @@ _NO_EFFECT = {
 }
 
 
-def find_agents(folders: Sequence[AgentFolder], *, builtin: bool = True) -> FoundAgents:
-    """The agents in some folders, in their order, and last the built-in ones."""
+def find_agents(
+    folders: Sequence[AgentFolder], *, builtin: bool = True, known_tools: Collection[str] = ()
+) -> FoundAgents:
+    """The agents in some folders, in their order, and last the built-in ones.
+
+    Where `known_tools` are given, it is noted which others an agent names.
+    """
     agents: dict[str, AgentDefinition] = {}
     shadowed: list[Shadowed] = []
     problems: list[Problem] = []
@@ -112,7 +117,7 @@ def find_agents(folders: Sequence[AgentFolder], *, builtin: bool = True) -> Foun
             if identity in seen:
                 continue
             seen.add(identity)
-            agent = read_agent(path, folder, problems)
+            agent = read_agent(path, folder, problems, known_tools)
             if agent is not None:
                 _enter(agent, agents, shadowed)
     for agent in builtin_agents(problems) if builtin else ():
@@ -141,7 +146,9 @@ def builtin_agents(problems: list[Problem]) -> list[AgentDefinition]:
     return found
 
 
-def read_agent(path: str, folder: AgentFolder, problems: list[Problem]) -> AgentDefinition | None:
+def read_agent(
+    path: str, folder: AgentFolder, problems: list[Problem], known_tools: Collection[str] = ()
+) -> AgentDefinition | None:
     """One Markdown file; None if there is no agent in it."""
     text, wrong = read_text(path)
     problems += wrong
@@ -150,8 +157,8 @@ def read_agent(path: str, folder: AgentFolder, problems: list[Problem]) -> Agent
             problems.append(Problem(message="the file is empty: it holds no agent", file=path))
         return None
     document = _split(text, path)
-    if document.problems:
-        problems += document.problems
+    problems += document.problems
+    if document.problems and not document.fields:
         return None  # without its fields it would have every tool
     fields = Fields(document.fields, path, document.head)
     if document.fields.get("kind") == "remote":
@@ -159,6 +166,9 @@ def read_agent(path: str, folder: AgentFolder, problems: list[Problem]) -> Agent
         problems += fields.problems
         return None
     agent = _build(fields, path, folder, document.body.strip())
+    if known_tools:
+        _note_unknown(fields, "tools", known_tools)
+        _note_unknown(fields, "disallowedTools", known_tools)
     problems += fields.finish()
     if reason := _refuse(agent, document.fields):
         problems.append(Problem(message=f"it is left out: {reason}", file=path))
@@ -220,6 +230,21 @@ def map_tools(tools: Sequence[str] | None) -> tuple[str, ...] | None:
         group = name.lower().partition("/")[0]  # editors put tools into groups: search/codebase
         mapped += TOOL_NAMES.get(name.lower()) or TOOL_NAMES.get(group) or (name,)
     return tuple(dict.fromkeys(mapped))
+
+
+def _note_unknown(fields: Fields, field: str, known: Collection[str]) -> None:
+    """Notes tools that a file names and that are not among the known ones."""
+    for tool in fields.names(field) or ():
+        if tool == EVERY_TOOL or any(name in known for name in map_tools((tool,)) or ()):
+            continue
+        if "/" in tool or tool.startswith("mcp__"):
+            reason = f"{tool} is a tool of an MCP server, and those are not connected here yet"
+        else:
+            reason = (
+                f"no built-in tool is called {tool}: it has an effect only where a Python tool or "
+                "a client brings one"
+            )
+        fields.note(reason, field)
 
 
 def _enter(

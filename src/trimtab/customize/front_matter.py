@@ -1,7 +1,7 @@
 """The YAML block at the head of a Markdown file; the parser is imported only for what needs it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -37,13 +37,16 @@ def split_document(text: str, path: str) -> Document:
         )
     head, body = rest[: end.start()], rest[end.end() :]
     body_line = 2 + head.count("\n") + end[0].count("\n")
+    problems: list[Problem] = []
     try:
         fields = read_simple(head)
         if fields is None:
-            fields = read_yaml(head, path, first_line=2)
+            fields = read_yaml(head, path, first_line=2, problems=problems)
     except YamlProblem as error:
         return Document(fields={}, body=body, body_line=body_line, problems=(error.problem,))
-    return Document(fields=fields, body=body, head=head, body_line=body_line)
+    return Document(
+        fields=fields, body=body, head=head, body_line=body_line, problems=tuple(problems)
+    )
 
 
 @lru_cache(1)
@@ -93,13 +96,17 @@ def read_simple(head: str) -> dict[str, Any] | None:
     return fields
 
 
-def read_yaml(text: str, path: str, *, first_line: int = 1) -> dict[str, Any]:
-    """An object written in YAML. Raises `YamlProblem`."""
+def read_yaml(
+    text: str, path: str, *, first_line: int = 1, problems: list[Problem] | None = None
+) -> dict[str, Any]:
+    """An object written in YAML. Raises `YamlProblem`; fields given twice go to `problems`."""
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
     try:
-        value = yaml.load(text, Loader=loader)  # noqa: S506 - both are safe loaders
+        node = loader.get_single_node()
+        twice = [] if node is None else list(_find_repeated(node))  # before merges are filled in
+        value = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = first_line + mark.line if mark else first_line
@@ -110,9 +117,35 @@ def read_yaml(text: str, path: str, *, first_line: int = 1) -> dict[str, Any]:
     except (RecursionError, ValueError) as error:
         message = f"invalid YAML: {str(error) or 'it is nested too deeply'}"
         raise YamlProblem(Problem(message=message, file=path, line=first_line)) from None
+    finally:
+        loader.dispose()
     if value is None:
         return {}
     if not isinstance(value, dict):
         message = "the block between the --- lines holds no fields"
         raise YamlProblem(Problem(message=message, file=path, line=first_line))
+    if problems is not None:
+        message = "the field {} is given twice: the last one counts"
+        problems += (
+            Problem(message=message.format(name), file=path, line=first_line + line)
+            for name, line in twice
+        )
     return {str(key): item for key, item in value.items()}
+
+
+def _find_repeated(root: Any) -> Iterator[tuple[str, int]]:
+    """Keys that a mapping has more than once, each with the line of the last of them."""
+    nodes, seen = [root], {id(root)}
+    while nodes:
+        node = nodes.pop()
+        if node.id == "scalar":
+            continue
+        below = node.value
+        if node.id == "mapping":
+            keys = [key.value for key, _ in node.value if key.id == "scalar"]
+            if len(set(keys)) < len(keys):
+                lines = {k.value: k.start_mark.line for k, _ in node.value if k.id == "scalar"}
+                yield from ((key, lines[key]) for key in lines if keys.count(key) > 1)
+            below = [value for _, value in node.value]
+        nodes += [one for one in below if id(one) not in seen]
+        seen.update(map(id, below))

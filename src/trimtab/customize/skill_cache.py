@@ -1,7 +1,6 @@
 """Keeps what was read of many skills, so that a session need not open thousands of files again."""
 
 import os
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -42,25 +41,29 @@ class Stored(msgspec.Struct, frozen=True, array_like=True):
 class SkillCache:
     """What the files of some folders came to. A cache that cannot be read or written is none."""
 
-    def __init__(self, folder: str, skill_folders: Sequence[SkillFolder]) -> None:
+    def __init__(self, folder: str, skill_folders: Sequence[SkillFolder], now: float) -> None:
         from hashlib import sha256
 
         key = sha256(msgspec.msgpack.encode(skill_folders)).hexdigest()[:32]
         self._path = os.path.join(folder, f"skills-{key}.msgpack")
-        self._now = time.time()
+        self._now = now
         self._before = _load(self._path)
         self._after: dict[str, Kept] = {}
         self._changed = False
 
-    def get(self, path: str, name: str, info: os.stat_result) -> Kept | None:
+    def get(
+        self, path: str, name: str, info: os.stat_result
+    ) -> tuple[Skill, Sequence[Problem]] | None:
         """What a file came to, unless it was changed since."""
         kept = self._before.get(path)
         if kept is None or kept.mark != _mark(info) or kept.name != name:
             return None
         self._after[path] = kept
-        return kept
+        return kept.skill, kept.problems
 
-    def put(self, info: os.stat_result, name: str, skill: Skill, problems: list[Problem]) -> None:
+    def put(
+        self, info: os.stat_result, name: str, skill: Skill, problems: Sequence[Problem]
+    ) -> None:
         if max(info.st_mtime, info.st_ctime) < self._now - SETTLED:
             self._after[skill.path] = Kept(_mark(info), name, skill, tuple(problems))
             self._changed = True

@@ -69,6 +69,10 @@ def find_skills(
     return FoundSkills(skills, tuple(shadowed), tuple(problems))
 
 
+Read = tuple[Skill | None, Sequence[Problem]]
+"""What one file came to, and what is wrong with it."""
+
+
 def _read_all(
     folders: Sequence[SkillFolder], cache_folder: str, problems: list[Problem]
 ) -> Iterator[Skill]:
@@ -76,34 +80,36 @@ def _read_all(
     files = [(folder, *file) for folder in folders for file in _files(folder, problems)]
     cache = None
     if cache_folder and len(files) >= MANY:
+        from time import time
+
         from trimtab.customize.skill_cache import SkillCache
 
-        cache = SkillCache(cache_folder, folders)
-    seen: set[tuple[int, int]] = set()
-    for folder, path, name in files:
-        info = look(path)
-        if info is None and not os.path.lexists(path):
-            continue  # a folder without a skill
-        if info is not None and (info.st_dev, info.st_ino) in seen:
-            continue
-        if info is not None:
-            seen.add((info.st_dev, info.st_ino))
-        skill, wrong = _recall(path, name, info, cache) or _read_skill(path, name, folder)
+        cache = SkillCache(cache_folder, folders, time())
+    for folder, path, name, info in _look_at(files):
+        kept = cache.get(path, name, info) if cache and info else None
+        skill, wrong = kept or _read_skill(path, name, folder)
         problems += wrong
-        if skill is None:
-            continue
-        if cache and info:
+        if cache and info and skill and not kept:
             cache.put(info, name, skill, wrong)
-        yield skill
+        if skill is not None:
+            yield skill
     if cache:
         cache.save()
 
 
-def _recall(
-    path: str, name: str, info: os.stat_result | None, cache: "SkillCache | None"
-) -> tuple[Skill, Sequence[Problem]] | None:
-    kept = cache.get(path, name, info) if cache and info else None
-    return None if kept is None else (kept.skill, kept.problems)
+def _look_at(
+    files: Sequence[tuple[SkillFolder, str, str]],
+) -> Iterator[tuple[SkillFolder, str, str, os.stat_result | None]]:
+    """Those of the files that are there, each once, whatever names it goes by."""
+    seen: set[tuple[int, int]] = set()
+    for folder, path, name in files:
+        info = look(path)
+        if info is None:
+            if os.path.lexists(path):  # a link to nowhere
+                yield folder, path, name, None
+        elif (identity := (info.st_dev, info.st_ino)) not in seen:
+            seen.add(identity)
+            yield folder, path, name, info
 
 
 def read_body(skill: Skill) -> str:
@@ -138,7 +144,7 @@ def _why(skill: Skill, winner: Skill) -> str:
 
 
 def _files(folder: SkillFolder, problems: list[Problem]) -> list[tuple[str, str]]:
-    """The files of a folder that hold a skill, each with the name it has without fields."""
+    """Where a folder may have skills, each place with the name a skill has without fields."""
     listing = Listing(folder.path)
     if listing.problem:
         problems.append(listing.problem)
@@ -152,23 +158,20 @@ def _files(folder: SkillFolder, problems: list[Problem]) -> list[tuple[str, str]
     if FILE in listing.names:
         alone = os.path.basename(folder.path.rstrip(os.sep))
         return [(os.path.join(folder.path, FILE), alone)]
-    candidates = ((os.path.join(folder.path, name, FILE), name) for name in listing.names)
-    return [(path, name) for path, name in candidates if os.path.lexists(path)]
+    return [(f"{folder.path}{os.sep}{name}{os.sep}{FILE}", name) for name in listing.names]
 
 
-def _read_skill(path: str, name: str, folder: SkillFolder, problems: list[Problem]) -> Skill | None:
+def _read_skill(path: str, name: str, folder: SkillFolder) -> Read:
     text, wrong = read_text(path, HEAD if path.endswith(".md") else LARGEST)
     if not text and wrong:
-        problems += wrong
-        return None
+        return None, wrong
     if not name.isprintable():
-        problems.append(Problem(message="its name has control characters: rename it", file=path))
-        return None
-    problems += (one for one in wrong if one.line)  # that only the beginning was read is no problem
+        return None, [Problem(message="its name has control characters: rename it", file=path)]
     document = _split(text, path)
-    problems += document.problems
+    # That only the beginning was read is no problem.
+    problems = [*(one for one in wrong if one.line), *document.problems]
     if path.endswith(".toml") and not document.body:
-        return None
+        return None, problems
     fields = Fields(document.fields, path, document.head)
     fields.text("prompt")
     if "!{" in document.body or "@{" in document.body:
@@ -202,8 +205,7 @@ def _read_skill(path: str, name: str, folder: SkillFolder, problems: list[Proble
         plugin=folder.plugin,
         fields=fields.given,
     )
-    problems += fields.finish()
-    return skill
+    return skill, [*problems, *fields.finish()]
 
 
 def _hint(fields: Fields) -> str:

@@ -146,7 +146,8 @@ class Permissions(Processor):
     def _deny(
         self, run: Run, pending: PendingCall, access: Access, decision: Decision
     ) -> ToolResult:
-        request_id, _ = self._announce(run, pending, access)
+        request = self._build_request(access, pending)
+        request_id = self._announce(run, request, settled=True)
         rules = [_describe(decision.rule)] if decision.rule else []
         run.session.emit(
             PermissionCompleted(
@@ -158,19 +159,31 @@ class Permissions(Processor):
         )
         return ToolResult(text=f"Permission denied: {decision.reason}", kind="denied")
 
-    def _announce(self, run: Run, pending: PendingCall, access: Access) -> tuple[str, JsonObject]:
+    def _build_request(self, access: Access, pending: PendingCall) -> JsonObject:
         from trimtab.permissions.requests import build_request
 
+        return build_request(access, pending, self.policy)
+
+    def _announce(self, run: Run, request: JsonObject, *, settled: bool) -> str:
+        """Say what is asked for; clients answer all but what is `settled` already."""
         request_id = new_id()
-        request = build_request(access, pending, self.policy)
-        run.session.emit(PermissionRequested(request_id=request_id, permission_request=request))
-        return request_id, request
+        run.session.emit(
+            PermissionRequested(
+                request_id=request_id,
+                permission_request=request,
+                resolved_by_hook=settled or None,
+            )
+        )
+        return request_id
 
     async def _question(
         self, run: Run, pending: PendingCall, access: Access, decision: Decision
     ) -> ToolResult | None:
-        request_id, request = self._announce(run, pending, access)
-        answer = await self._find_answer(request_id, request, pending)
+        request = self._build_request(access, pending)
+        answer = await self._hook(pending, request) if self._hook else None
+        request_id = self._announce(run, request, settled=answer is not None)
+        if answer is None:
+            answer = await self._ask_person(request_id, request)
         approved = answer.kind.startswith("approve")
         result = self._approve(access, answer) if approved else {"kind": _OUTCOMES[answer.kind]}
         if answer.feedback:
@@ -195,13 +208,7 @@ class Permissions(Processor):
             text=f"{UNAVAILABLE} ({decision.reason})", summary=UNAVAILABLE, kind="denied"
         )
 
-    async def _find_answer(
-        self, request_id: str, request: JsonObject, pending: PendingCall
-    ) -> Answer:
-        """A hook answers if it wants to, else whoever can be asked."""
-        answer = await self._hook(pending, request) if self._hook else None
-        if answer is not None:
-            return answer
+    async def _ask_person(self, request_id: str, request: JsonObject) -> Answer:
         if self._ask is None:
             return Answer(kind="user-not-available")
         return await self._ask(request_id, request)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 LONGEST_LIST = 16_000
 """Characters of the list of skills; what does not fit is counted, not listed."""
+WINDOW_SHARE = 16
+"""The part of a small window that the list may take."""
 SHORT = 160
 """Characters of a description where the list would be too long with whole ones."""
 
@@ -14,17 +16,21 @@ def render_instruction(text: str, names: Sequence[str]) -> str:
     return f"<custom_instruction>\nFrom {', '.join(names)}:\n\n{safe}\n</custom_instruction>"
 
 
-def list_skills(skills: Sequence[tuple[str, str]]) -> str:
-    """Name and description of each, a line each."""
+def list_skills(skills: Sequence[tuple[str, str]], window: int = 0) -> str:
+    """Name and description of each, a line each; less in a small window, counted in tokens."""
+    room = min(LONGEST_LIST, window * 4 // WINDOW_SHARE) if window else LONGEST_LIST
     lines = [f"- {name}: {description}" for name, description in skills]
-    if sum(map(len, lines)) > LONGEST_LIST:
+    if sum(map(len, lines)) > room:
         lines = [line[:SHORT] for line in lines]
     shown: list[str] = []
-    room = LONGEST_LIST
     for line in lines:
         room -= len(line) + 1
         if room < 0:
-            shown.append(f"… and {len(lines) - len(shown)} more that are not listed")
+            left = len(lines) - len(shown)
+            shown.append(
+                f"- {left} more are not listed: call the skill tool with a few words of the task, "
+                "and it names those that have them"
+            )
             break
         shown.append(line)
     return "\n".join(shown)

@@ -9,6 +9,7 @@ import msgspec
 from trimtab.contracts.agents import Assignment
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.context import SessionLimitsChanged
+from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import (
     SessionModeChanged,
     SessionModelChange,
@@ -73,6 +74,7 @@ class Controls:
         self._seen_hooks: Stock | None = None
         self._python = PythonTools(place)
         self._crew: Crew | None = None
+        self.subagents: JsonObject = {}
         run.delegate = self._delegate
 
     @property
@@ -248,6 +250,20 @@ class Controls:
         """Announce everything again before the next prompt."""
         self._stale = True
 
+    def describe_agents(self) -> list[JsonObject]:
+        """The sub-agents at work now, as clients know tasks."""
+        agents = self._crew.agents.values() if self._crew else ()
+        return [agent.about for agent in agents]
+
+    def cancel_agent(self, agent_id: str) -> bool:
+        """End a sub-agent; the one that asked is told so."""
+        agent = self._crew.agents.get(agent_id) if self._crew else None
+        return agent is not None and agent.end()
+
+    def set_subagents(self, settings: JsonObject | None) -> None:
+        """Models and efforts of sub-agents by name, before what settings say."""
+        self.subagents = settings or {}
+
     async def _delegate(self, call_id: str, task: Assignment) -> ToolResult:
         from trimtab.runtime.crew import Crew
         from trimtab.runtime.subagents import Subagent
@@ -256,6 +272,7 @@ class Controls:
             self._crew = Crew(
                 self.place, self._client, self._models, lambda: self.options, self._pool
             )
+        self._crew.wanted = self.subagents
         return await Subagent(self._crew, self._run, self._run, call_id).perform(task)
 
     def _situation(self, run: Run) -> Situation:

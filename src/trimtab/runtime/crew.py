@@ -1,13 +1,14 @@
 """Which agents may work for another one, how many at once, and with which model."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from trimtab.contracts.agents import Assignment
 from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.errors import ConfigurationError, UsageError
+from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.run import Run
 from trimtab.contracts.tool import Tool
 from trimtab.runtime.customizations import Customizations
@@ -31,6 +32,16 @@ class CrewSettings(msgspec.Struct, frozen=True, rename="camel"):
     agents: dict[str, dict[str, Any]] = {}
 
 
+class Worker(Protocol):
+    """A sub-agent, as those see it who do not build it."""
+
+    about: JsonObject
+
+    def end(self) -> bool:
+        """Stop it; False if it has not begun, or is over."""
+        ...
+
+
 class Crew:
     """What the sub-agents of a session have from it. What may change is asked for each time.
 
@@ -50,8 +61,10 @@ class Crew:
         self.pool = pool
         self._models = models
         self._options = options
-        self.working = 0
-        """How many sub-agents there are now, at any depth."""
+        self.wanted: JsonObject = {}
+        """What a client wants of agents, by name: model, effortLevel."""
+        self.agents: dict[str, Worker] = {}
+        """The sub-agents there are now, at any depth, by id."""
         self._opened: list[Chosen] = []
         self._roles: RoleModels | None = None
 
@@ -66,7 +79,7 @@ class Crew:
     def find(self, name: str) -> AgentDefinition:
         """The agent of a name. Raises `UsageError` where there is none, or no room for it."""
         settings = self.settings
-        if self.working > settings.max_concurrency:
+        if len(self.agents) > settings.max_concurrency:
             raise UsageError(
                 f"{settings.max_concurrency} agents are at work already; wait for their answers, "
                 "or do this part yourself."
@@ -78,10 +91,17 @@ class Crew:
         names = ", ".join(one for one in agents if one not in settings.disabled_subagents)
         raise UsageError(f"There is no agent {name!r}; use one of {names or 'none'}.")
 
+    def setting(self, agent: AgentDefinition, name: str) -> str | None:
+        """What a client wants of an agent, else what settings say."""
+        for wanted in (self.wanted.get(agent.name), self.settings.agents.get(agent.name)):
+            if isinstance(wanted, dict) and isinstance(value := wanted.get(name), str) and value:
+                return value
+        return None
+
     async def choose(self, caller: Run, agent: AgentDefinition, task: Assignment) -> Chosen:
         """The model the task names, else settings, else the agent's own, else the caller's."""
-        set_one = self.settings.agents.get(agent.name, {}).get("model")
-        names = (set_one,) if isinstance(set_one, str) else await self._models_of(agent)
+        set_one = self.setting(agent, "model")
+        names = (set_one,) if set_one else await self._models_of(agent)
         if task.model:
             names = (task.model,)
         found = [self._by_name(caller, name) for name in names]

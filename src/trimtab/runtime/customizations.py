@@ -160,9 +160,10 @@ class Customizations:
     def agents(self) -> FoundAgents:
         """Those on disk and those that come with the program; parses all of them."""
         from trimtab.customize.agents import find_agents
+        from trimtab.tools.catalog import NAMES
 
         extra = [folder for plugin in self.plugins for folder in plugin.agent_folders]
-        return find_agents([*agent_folders(self.places), *extra])
+        return find_agents([*agent_folders(self.places), *extra], known_tools=NAMES)
 
     @cached_property
     def servers(self) -> "FoundServers":
@@ -302,14 +303,14 @@ class Customizations:
             texts.append(render_instruction(organization, ["your organization"]))
         return tuple(texts)
 
-    def prompt_skills(self) -> str:
-        """The list of skills a model may load."""
+    def prompt_skills(self, window: int = 0) -> str:
+        """The list of skills a model may load, as long as its window has room for."""
         offered = self.offered_skills.values()
         if not offered:
             return ""
         from trimtab.prompts.instructions import list_skills
 
-        return list_skills([(skill.name, skill.description) for skill in offered])
+        return list_skills([(skill.name, skill.description) for skill in offered], window)
 
     def touch(self, path: str) -> Sequence[Instruction]:
         """What applies to a path once it is touched, each instruction once."""

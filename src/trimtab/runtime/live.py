@@ -194,6 +194,11 @@ class LiveSession:
             for model, spent in self.projections.usage.models.items()
         }
 
+    def hide(self, values: Sequence[str]) -> None:
+        """Show these values to nobody from now on, and store them nowhere."""
+        if self._session.mask is not None:
+            self._session.mask.add(values)
+
     def inform(self, info_type: str, message: str) -> None:
         """Put a remark into the log and before every subscriber."""
         self._session.emit(SessionInfo(info_type=info_type, message=message))

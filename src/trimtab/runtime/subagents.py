@@ -16,7 +16,7 @@ from trimtab.contracts.events.subagent import (
     SubagentStarted,
 )
 from trimtab.contracts.events.system import SystemMessage
-from trimtab.contracts.ids import new_id
+from trimtab.contracts.ids import new_id, timestamp
 from trimtab.contracts.messages import AssistantMessage
 from trimtab.contracts.processor import PendingCall, Processor, Stop
 from trimtab.contracts.run import Prompt, Run, RunOptions
@@ -104,10 +104,13 @@ class Subagent:
         self._hooks: HookCaller | None = None
         self._about: JsonObject = {}
         self._began = time.perf_counter()
+        self._task: asyncio.Task[ToolResult] | None = None
+        self._ended = False
+        self.about: JsonObject = {}
 
     async def perform(self, task: Assignment) -> ToolResult:
         """Do the task; the agent's last words are the result."""
-        self._crew.working += 1
+        self._crew.agents[self._session.agent_id] = self
         try:
             try:
                 agent = self._crew.find(task.agent_type)
@@ -116,12 +119,35 @@ class Subagent:
             except TrimtabError as error:
                 return ToolResult(text=f"No agent was started: {error.message}", kind="failure")
             self._caller.children[self._session.agent_id] = run
-            return await self._work(run, agent)
+            self.about = self._describe(run, agent, task)
+            self._task = asyncio.get_running_loop().create_task(self._work(run, agent))
+            return await self._task
         finally:
-            self._crew.working -= 1
+            del self._crew.agents[self._session.agent_id]
             child = self._caller.children.pop(self._session.agent_id, None)
             await end_jobs(child)
             self._session.leave()
+
+    def end(self) -> bool:
+        """Stop the agent; the one that asked goes on."""
+        if self._task is None or self._task.done():
+            return False
+        self._ended = True
+        return self._task.cancel()
+
+    def _describe(self, run: Run, agent: AgentDefinition, task: Assignment) -> JsonObject:
+        return {
+            "type": "agent",
+            "id": self._session.agent_id,
+            "toolCallId": self._call_id,
+            "agentType": agent.name,
+            "description": task.description,
+            "prompt": task.prompt,
+            "model": run.options.model,
+            "executionMode": "sync",
+            "status": "running",
+            "startedAt": timestamp(),
+        }
 
     def _build(self, agent: AgentDefinition, chosen: Chosen, task: Assignment) -> Run:
         crew, caller = self._crew, self._caller
@@ -143,7 +169,10 @@ class Subagent:
             options=RunOptions(
                 model=chosen.model,
                 stream=crew.options.stream,
-                effort=task.effort or agent.effort or caller.options.effort,
+                effort=task.effort
+                or crew.setting(agent, "effortLevel")
+                or agent.effort
+                or caller.options.effort,
                 price=chosen.price,
                 prompt_limit=chosen.prompt_limit,
             ),
@@ -264,7 +293,9 @@ class Subagent:
             stop = await answer(run)
         except asyncio.CancelledError:
             self._complete(run, agent, cancelled=True)
-            raise
+            if not self._ended:
+                raise
+            return ToolResult(text=f"The user ended the agent {agent.name}.", kind="failure")
         except TrimtabError as error:
             return self._fail(run, agent, error.message)
         except Exception as error:

@@ -102,7 +102,7 @@ def gather_facts(case: PromptCase) -> PromptFacts:
         git_root=around.git_root,
         branch=around.branch,
         instructions=custom.prompt_instructions() if custom else (),
-        skills=custom.prompt_skills() if custom and "skill" in case.tools else "",
+        skills=custom.prompt_skills(case.limit) if custom and "skill" in case.tools else "",
         agent=custom.agent_prompt() if custom else "",
     )
 

@@ -1,5 +1,6 @@
 """Events as they may be stored and shown: secrets are hidden, also those that come in pieces."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -34,6 +35,10 @@ class EventMask:
     def __init__(self, masker: Masker) -> None:
         self._masker = masker
         self._held: dict[tuple[str, str], EventData] = {}
+
+    def add(self, values: Iterable[str]) -> None:
+        """Hide these values too, from now on."""
+        self._masker.add(values)
 
     def join(self, data: EventData) -> EventData | None:
         """A piece of a text with what was held back before it, and without what must wait.

@@ -23,6 +23,7 @@ from trimtab.workspace.search import LineFilter, find_ripgrep, search
 
 if TYPE_CHECKING:
     from trimtab.contracts import hooks
+    from trimtab.workspace.programs import Confined
 
 AT_ONCE = 4 * 1024 * 1024
 """Files up to this size are read and written on the loop's thread: that is faster than a hop."""
@@ -136,15 +137,26 @@ class LocalWorkspace:
         limit: int,
         keep: Callable[[bytes], bool] | None = None,
     ) -> FoundLines:
-        confinement = self.shells.confinement  # only what may not be read is of interest here
         return await search(
             [self._ripgrep, "--no-config", *arguments],
             cwd=self.root,
             env=self._env,
             seconds=seconds,
             lines=LineFilter(limit, keep),
-            confinement=confinement if confinement and confinement.policy.denied else None,
+            confinement=self._confine_search(),
         )
+
+    def _confine_search(self) -> "Confined | None":
+        """Holds a search to what may be read, or to where it was judged to look."""
+        confinement = self.shells.confinement
+        if confinement and confinement.policy.denied:
+            return confinement
+        if not self.pins:
+            return None
+        from trimtab.workspace.sandbox.fence import build_fence
+
+        roots = (os.path.realpath(self.root), *self.pins.values())
+        return build_fence(roots, self._ripgrep, self.home)
 
     async def run(
         self, argv: Sequence[str], *, seconds: float, limit: int = 1_000_000

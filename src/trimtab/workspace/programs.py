@@ -3,14 +3,14 @@
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from trimtab.workspace import custody
 
 if TYPE_CHECKING:
-    from trimtab.workspace.sandbox.confinement import Confinement
+    from trimtab.workspace.sandbox.confinement import Start
 
 READ_SIZE = 1 << 16
 ERRORS = 8192
@@ -27,10 +27,18 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
     timed_out: bool = False
 
 
+class Confined(Protocol):
+    """Starts programs so that they can do less than this one."""
+
+    def spawn(self, start: "Start") -> tuple[int, Callable[[], None]]:
+        """Start it; gives its process id and what to call when it has ended."""
+        ...
+
+
 class Program:
     """One run of a program."""
 
-    def __init__(self, sink: Sink, confinement: "Confinement | None" = None) -> None:
+    def __init__(self, sink: Sink, confinement: Confined | None = None) -> None:
         self._sink = sink
         self._confinement = confinement
         self._released: Callable[[], None] = lambda: None

@@ -3,14 +3,10 @@
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.workspace import FoundLines
-from trimtab.workspace.programs import Program
-
-if TYPE_CHECKING:
-    from trimtab.workspace.sandbox.confinement import Confinement
+from trimtab.workspace.programs import Confined, Program
 
 MISSING = (
     "The search program ripgrep (rg) was found neither beside Python nor on PATH; "
@@ -69,7 +65,7 @@ async def search(
     env: Mapping[str, str],
     seconds: float,
     lines: LineFilter,
-    confinement: "Confinement | None" = None,
+    confinement: Confined | None = None,
 ) -> FoundLines:
     """Run ripgrep and give the lines it printed; only a part of them says why it is one."""
     ended = await Program(lines, confinement).run(argv, cwd=cwd, env=env, seconds=seconds)

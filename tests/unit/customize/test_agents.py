@@ -160,3 +160,33 @@ def test_tools_that_are_denied_and_servers_in_a_list_are_read(tmp_path: Path) ->
     assert agent.tools == ("grep", "glob", "edit", "create")
     assert {"create", "bash"} <= set(agent.denied_tools)
     assert agent.mcp_servers == {"inline": {"command": "x"}}
+
+
+def test_tools_that_no_tool_is_called_are_noted_with_their_line(tmp_path: Path) -> None:
+    write(
+        tmp_path / "repo/.github/agents/a.agent.md",
+        "---\ndescription: x\ntools: [Read, web, Bash(git:*), vieww, WebSearch, gh/issues, '*']\n"
+        "disallowedTools: [mcp__gh__merge, edit]\n---\nx\n",
+    )
+    known = ("view", "bash", "edit", "create", "web_fetch")
+    found = find_agents(agent_folders(places_in(tmp_path)), builtin=False, known_tools=known)
+    assert [(one.message.partition(":")[0], one.line, one.note) for one in found.problems] == [
+        ("no built-in tool is called vieww", 3, True),
+        ("no built-in tool is called WebSearch", 3, True),
+        ("gh/issues is a tool of an MCP server, and those are not connected here yet", 3, True),
+        (
+            "mcp__gh__merge is a tool of an MCP server, and those are not connected here yet",
+            4,
+            True,
+        ),
+    ]
+
+
+def test_an_agent_with_a_field_given_twice_is_used_with_the_last(tmp_path: Path) -> None:
+    file = tmp_path / "repo/.github/agents/a.agent.md"
+    write(file, "---\ndescription: x\ntools: [bash]\ntools: [view]\n---\nx\n")
+    found = find(tmp_path)
+    assert found.agents["a"].tools == ("view",)
+    assert [one.sentence for one in found.problems] == [
+        f"{file}:4: the field tools is given twice: the last one counts"
+    ]

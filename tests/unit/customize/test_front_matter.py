@@ -66,3 +66,27 @@ def test_a_head_nested_without_end_is_a_problem() -> None:
 def test_no_text_makes_reading_fail(text: str) -> None:
     split_document("---\n" + text, "f.md")
     split_document(text, "f.md")
+
+
+@pytest.mark.parametrize(
+    ("head", "told"),
+    [
+        ("name: a\nname: b\n", [("name", 3)]),
+        ("tools: [view]\nname: b\ntools: [bash]\n", [("tools", 4)]),
+        ("hooks:\n  a: 1\n  b: 2\n  a: 3\n", [("a", 5)]),
+        ("all: &x [1]\nagain: *x\n", []),
+        ("loop: &x {a: *x}\n", []),
+        ("a: 1\nb: {a: 1}\n", []),
+        ("a: &x {k: 1}\nb: {<<: *x, k: 2}\n", []),
+    ],
+)
+def test_a_field_that_is_given_twice_is_told_with_its_line(
+    head: str, told: list[tuple[str, int]]
+) -> None:
+    document = split_document(f"---\n{head}---\nbody\n", "f.md")
+    assert [(one.message, one.line) for one in document.problems] == [
+        (f"the field {name} is given twice: the last one counts", line) for name, line in told
+    ]
+    assert document.fields
+    if told == [("name", 3)]:
+        assert document.fields == {"name": "b"}

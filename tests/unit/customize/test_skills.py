@@ -9,7 +9,7 @@ from customizekit import places_in, write
 from trimtab.contracts.customization import FoundSkills, Skill
 from trimtab.customize.folders import SkillFolder, command_folders, skill_folders
 from trimtab.customize.skills import find_skills, read_body
-from trimtab.prompts.instructions import LONGEST_LIST, list_skills
+from trimtab.prompts.instructions import LONGEST_LIST, WINDOW_SHARE, list_skills
 
 ROWS = [
     ("repo/.github/skills", "repository", "project"),
@@ -153,8 +153,18 @@ def test_ten_thousand_skills_are_found_and_what_a_prompt_says_of_them_is_bounded
     found = find(tmp_path)
     assert len(found.skills) == 10_000
     listed = list_skills([(one.name, one.description) for one in found.active])
-    assert len(listed) < LONGEST_LIST + 100
-    assert listed.endswith("more that are not listed")
+    assert len(listed) < LONGEST_LIST + 200
+    *shown, rest = listed.split("\n")
+    assert f"- {10_000 - len(shown)} more are not listed: call the skill tool" in rest
+
+
+@pytest.mark.parametrize("window", [2_000, 9_000, 30_000, 1_000_000])
+def test_the_list_of_skills_leaves_room_in_every_window(window: int) -> None:
+    listed = list_skills(
+        [(f"skill-{n}", "does things with files " * 9) for n in range(999)], window
+    )
+    assert len(listed) / 4 < window / WINDOW_SHARE + 50
+    assert "call the skill tool" in listed
 
 
 def test_commands_of_other_agents_are_commands_too(tmp_path: Path) -> None:

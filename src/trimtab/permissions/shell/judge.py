@@ -87,16 +87,21 @@ class Judge:
                     script.assign(match[1], None)
 
     def _check_settings(self, script: Script, variables: Variables) -> None:
-        for name in script.values:
+        for name, words in script.values.items():
             self.set_variable(name, variables.values(name))
+            # One value that is not known does not make the others harmless.
+            given = [a.text for word in words if word is not None for a in variables.expand(word)]
+            self._check_values(name, given)
 
     def set_variable(self, name: str, values: Sequence[str] | None) -> None:
         unknown: list[str | None] = [None]
         if any(is_hazardous(name, value) for value in values or unknown):
             self.into.add_hazards(f"{name} decides what programs load or run")
-        for value in values or ():
-            if _EVALUATED.search(value):
-                self.into.add_hazards(f"the value of {name} would run commands if evaluated")
+        self._check_values(name, values or ())
+
+    def _check_values(self, name: str, values: Sequence[str]) -> None:
+        if any(_EVALUATED.search(value) for value in values):
+            self.into.add_hazards(f"the value of {name} would run commands if evaluated")
 
     def _check_computed(self, script: Script, variables: Variables) -> None:
         """In arithmetic a value is code: text from elsewhere must not get there."""

@@ -56,6 +56,8 @@ class Conversation:
         self._cut: int | None = None
         self._counted: tuple[Sequence[Message], int, int, int] = ((), 0, 0, 0)
         self.system = ""
+        self.compactions = 0
+        """How often the old part became a summary."""
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -202,6 +204,7 @@ class Conversation:
         cut, self._cut = self._cut, None
         if not done.success or not done.summary_content or cut is None:
             return
+        self.compactions += 1
         # Replaced, not changed: a request that is being written still holds the old list.
         self._messages = [UserMessage.of(done.summary_content), *self._messages[cut:]]
 

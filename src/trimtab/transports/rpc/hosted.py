@@ -62,6 +62,8 @@ class HostedSession:
         self.seats: list[Seat] = []
         self.last_event = time.monotonic()
         self.interests: dict[str, str] = {}
+        self.handles: set[str] = set()
+        """Of clients that want to answer by themselves when a model's limit is reached."""
         self.settings: JsonObject = {}
         """What clients set and only they read: kept, reported, without effect here."""
         self.catalog: SessionCatalog | None = None

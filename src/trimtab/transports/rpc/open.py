@@ -205,7 +205,8 @@ def equip(
         models=settings.models,
         get_token=hosted.get_token,
     )
-    options = msgspec.structs.replace(options, secret_values=tuple(find_keys_given(settings)))
+    hidden = (*find_keys_given(settings), *server.secrets)
+    options = msgspec.structs.replace(options, secret_values=hidden)
     found = hosted.catalog.find(settings.model)
     if found is not None:
         provider, model = found

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,8 @@ class Server:
         self.inference: Peer | None = None
         """The client that makes the model calls of new sessions, if one does."""
         self.exchanges: dict[str, Exchange] = {}
+        self.secrets: tuple[str, ...] = ()
+        """Values a client wants hidden in every session."""
         self.ended = asyncio.Event()
         self._token = token
         self._idle_timeout = idle_timeout
@@ -61,6 +63,12 @@ class Server:
 
             self._runtime = Runtime(env=self.env)
         return self._runtime
+
+    def hide(self, values: Sequence[str]) -> None:
+        """Hide these values in every session there is and will be."""
+        self.secrets = (*self.secrets, *values)
+        for hosted in self.sessions.values():
+            hosted.live.hide(values)
 
     @property
     def archive(self) -> "Archive":

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import msgspec
 
+from trimtab.workspace.sandbox.deeper import find_deeper, find_modules
 from trimtab.workspace.sandbox.policy import GIT_PARTS, SandboxPolicy, find_git, find_protected
 from trimtab.workspace.sandbox.policy import existing as existing_ones
 
@@ -118,6 +119,7 @@ def protect(made: Frame, root: str) -> None:
             for name in GIT_PARTS:
                 cover(made, os.path.join(folder, name), root)
         made.exclude = os.path.join(git.common, "info", "exclude")
+        keep(made, find_modules(git.common))
     parents = {os.path.dirname(path) for path in find_protected(root)} - {root}
     for path in sorted(parents):
         if os.path.isdir(path) and not os.path.islink(path):
@@ -125,6 +127,15 @@ def protect(made: Frame, root: str) -> None:
     for path in find_protected(root):
         if os.path.isdir(os.path.dirname(path)) or os.path.dirname(path).endswith(".github"):
             cover(made, path, root)
+    keep(made, find_deeper(root))
+
+
+def keep(made: Frame, paths: Iterable[str]) -> None:
+    """Leave what is there as it is; mounted on themselves, its folders cannot be moved away."""
+    for path in paths:
+        if not os.path.islink(path):
+            folder = os.path.dirname(path)
+            made.argv += ["--bind", folder, folder, "--ro-bind", path, path]
 
 
 def cover(made: Frame, path: str, root: str) -> None:

@@ -157,26 +157,30 @@ class Confinement:
             self._left, self._left_folders = [], []
 
     def _bind(self, start: Start) -> int:
-        """From a thread that binds itself first: children inherit that, other threads do not."""
         families = [seccomp.NETLINK]
         if self.policy.network:
             families += [seccomp.INET, seccomp.INET6]
         program = seccomp.build_filter(families)
-        outcome: list[int | BaseException] = []
+        return spawn_bound(lambda: landlock.restrict(self.policy, program), start)
 
-        def work() -> None:
-            try:
-                landlock.restrict(self.policy, program)
-                outcome.append(start.spawn())
-            except BaseException as error:  # told to the caller, who waits
-                outcome.append(error)
 
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
-        if isinstance(outcome[0], BaseException):
-            raise outcome[0]
-        return outcome[0]
+def spawn_bound(bind: Callable[[], None], start: Start) -> int:
+    """From a thread that binds itself first: children inherit that, other threads do not."""
+    outcome: list[int | BaseException] = []
+
+    def work() -> None:
+        try:
+            bind()
+            outcome.append(start.spawn())
+        except BaseException as error:  # told to the caller, who waits
+            outcome.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if isinstance(outcome[0], BaseException):
+        raise outcome[0]
+    return outcome[0]
 
 
 def memory_file(data: bytes) -> int:

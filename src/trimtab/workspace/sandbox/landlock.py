@@ -2,7 +2,10 @@
 
 import ctypes
 import os
+import stat
 import struct
+from collections.abc import Sequence
+from functools import cache
 
 from trimtab.workspace.sandbox.policy import SandboxPolicy, existing
 
@@ -12,6 +15,8 @@ NO_NEW_PRIVS, SECCOMP, FILTER = 38, 22, 2
 
 READING = 0b1101
 """Execute, read a file, read a directory."""
+READ_ONLY = 0b1100
+"""Read a file, read a directory."""
 UNREAD = 0b101
 """Execute, read a file: what is taken back from a folder with something denied in it."""
 CAPABILITY_VERSION, CAPABILITIES = 0x20080522, 0b11111011
@@ -25,6 +30,7 @@ SCOPES_SINCE, SCOPES = 6, 0b11
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "fd", "shm")
 
 
+@cache
 def find_version() -> int:
     """The version of Landlock the kernel has, 0 for none."""
     try:
@@ -55,6 +61,19 @@ def restrict(policy: SandboxPolicy, program: bytes) -> None:
     code = ctypes.create_string_buffer(program, len(program))
     described = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
     check(libc.prctl(SECCOMP, FILTER, described, 0, 0))
+
+
+def restrict_reading(descriptors: Sequence[int]) -> None:
+    """Let the calling thread read below what is open, and nowhere else. Raises `OSError`."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    ruleset = check(libc.syscall(CREATE, struct.pack("=Q", READ_ONLY), 8, 0))
+    try:
+        for fd in descriptors:
+            add_rule(libc, ruleset, fd, READ_ONLY)
+        check(libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0))
+        check(libc.syscall(RESTRICT, ruleset, 0))
+    finally:
+        os.close(ruleset)
 
 
 def holds_denied(folder: str, policy: SandboxPolicy) -> bool:
@@ -96,11 +115,15 @@ def allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
     except OSError:
         return
     try:
-        if not os.path.isdir(f"/proc/self/fd/{fd}"):
-            rights &= FILE_ONLY
-        check(libc.syscall(ADD, ruleset, PATH_BENEATH, struct.pack("=Qi", rights, fd), 0))
+        add_rule(libc, ruleset, fd, rights)
     finally:
         os.close(fd)
+
+
+def add_rule(libc: ctypes.CDLL, ruleset: int, fd: int, rights: int) -> None:
+    if not stat.S_ISDIR(os.fstat(fd).st_mode):
+        rights &= FILE_ONLY
+    check(libc.syscall(ADD, ruleset, PATH_BENEATH, struct.pack("=Qi", rights, fd), 0))
 
 
 def check(outcome: int) -> int:

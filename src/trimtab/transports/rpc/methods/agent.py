@@ -68,11 +68,6 @@ async def deselect(call: Call, params: Nothing) -> JsonObject:
     return {}
 
 
-@methods.on("session.tasks.list")
-async def list_tasks(call: Call, params: Nothing) -> JsonObject:
-    return {"tasks": []}
-
-
 @methods.on("session.instructions.getSources")
 async def get_sources(call: Call, params: Nothing) -> JsonObject:
     custom = call.session.live.controls.place.customizations

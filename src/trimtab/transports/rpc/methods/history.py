@@ -125,3 +125,21 @@ async def cancel_compaction(call: Call, params: Nothing) -> JsonObject:
 @methods.on("session.history.abortManualCompaction")
 async def abort_compaction(call: Call, params: Nothing) -> JsonObject:
     return {"aborted": False}
+
+
+@methods.on("session.history.summarizeForHandoff")
+async def summarize(call: Call, params: Nothing) -> JsonObject:
+    """What somebody needs to go on: the person's words, the plan, the todos, the changed files."""
+    from trimtab.runtime.keeper import SessionKeeper
+
+    live = call.session.live
+    keeper = SessionKeeper(live.folder, live.projections.changes, "", _nobody)
+    return {"summary": await keeper.carry(HANDOFF)}
+
+
+async def _nobody() -> None:
+    """No model is asked: the summary is what is written down already."""
+
+
+HANDOFF = 40_000
+"""Characters of a summary."""

@@ -8,6 +8,7 @@ import msgspec
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.codec import peek
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.session import SessionContextChanged
 from trimtab.contracts.messages import Message, ToolMessage, UserMessage, role_of
 from trimtab.loop.processors.compaction import Thresholds
 from trimtab.runtime.live import LiveSession
@@ -60,17 +61,25 @@ async def set_working_directory(call: Call, params: WorkingDirectory) -> None:
         )
 
 
-@methods.on("session.metadata.contextInfo")
-async def get_context_info(call: Call, params: Nothing) -> JsonObject:
+class Window(msgspec.Struct, rename="camel"):
+    """The window a client wants the figures for, where it is not that of the session."""
+
+    prompt_token_limit: int | None = None
+    selected_model: str | None = None
+
+
+@methods.on("session.metadata.contextInfo", Window)
+async def get_context_info(call: Call, params: Window) -> JsonObject:
     """Nothing is known before the first model call has been measured."""
     live = call.session.live
-    found, limit = live.context
+    found, known = live.context
     if found is None:
         return {"contextInfo": None}
+    limit = params.prompt_token_limit or known
     thresholds = live.controls.options.compaction or Thresholds()
     return {
         "contextInfo": {
-            "modelName": live.model,
+            "modelName": params.selected_model or live.model,
             "limit": limit,
             "promptTokenLimit": limit,
             "systemTokens": found.system,
@@ -82,6 +91,60 @@ async def get_context_info(call: Call, params: Nothing) -> JsonObject:
             "bufferTokens": int(limit * (1 - thresholds.exhausted)),
         }
     }
+
+
+@methods.on("session.metadata.getContextAttribution")
+async def get_attribution(call: Call, params: Nothing) -> JsonObject:
+    """What the window is filled with, by where it comes from."""
+    live = call.session.live
+    found, limit = live.context
+    if found is None:
+        return {"contextAttribution": None}
+    thresholds = live.controls.options.compaction or Thresholds()
+    buffer = int(limit * (1 - thresholds.exhausted))
+    parts = (
+        ("system", "system", "System prompt", found.system),
+        ("tools", "toolDefinition", "Tool definitions", found.tools),
+        ("messages", "messages", "Messages", found.conversation),
+    )
+    return {
+        "contextAttribution": {
+            "modelId": live.model,
+            "modelSource": "selected",
+            "limit": limit,
+            "promptTokenLimit": limit,
+            "totalTokens": found.total,
+            "bufferTokens": buffer,
+            "compactionThreshold": int(limit * thresholds.background),
+            "compactions": {"count": live.projections.conversation.compactions},
+            "categories": {
+                "systemPrompt": found.system,
+                "customInstructions": 0,
+                "systemTools": found.tools,
+                "mcpTools": 0,
+                "messages": found.conversation,
+                "freeSpace": max(0, limit - found.total - buffer),
+                "buffer": buffer,
+            },
+            "entries": [
+                {"id": one, "kind": kind, "label": label, "tokens": tokens}
+                for one, kind, label, tokens in parts
+            ],
+        }
+    }
+
+
+class ContextChange(msgspec.Struct):
+    context: SessionContextChanged
+
+
+@methods.on("session.metadata.recordContextChange", ContextChange)
+async def record_context_change(call: Call, params: ContextChange) -> JsonObject:
+    """A client saw another branch or commit. About another folder it knows nothing of ours."""
+    live = call.session.live
+    if _is_same(params.context.cwd, live.controls.options.cwd):
+        live.emit(params.context)
+    return {}
 
 
 @methods.on("session.usage.getMetrics")

@@ -1,10 +1,11 @@
 """Stored sessions: lists, copies, sizes, deletion."""
 
 import os
+import time
 
 import msgspec
 
-from trimtab.contracts.errors import TrimtabError
+from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.runtime.archive import Cut
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
@@ -127,3 +128,132 @@ def _size(path: str) -> int:
             except OSError:  # gone in the meantime
                 continue
     return total
+
+
+class TaskId(msgspec.Struct, rename="camel"):
+    task_id: str
+
+
+class Opening(msgspec.Struct):
+    kind: str
+    context: Filter | None = None
+
+
+class Enrich(msgspec.Struct):
+    sessions: tuple[JsonObject, ...]
+
+
+class Prune(msgspec.Struct, rename="camel"):
+    older_than_days: float
+    dry_run: bool = False
+    include_named: bool = False
+    exclude_session_ids: tuple[str, ...] = ()
+
+
+class Plugins(msgspec.Struct):
+    plugins: tuple[JsonObject, ...] = ()
+
+
+class Values(msgspec.Struct):
+    values: tuple[str, ...]
+
+
+@methods.on("sessions.findByTaskId", TaskId)
+async def find_by_task(call: Call, params: TaskId) -> JsonObject:
+    """Tasks are GitHub's; no session of this machine belongs to one."""
+    return {}
+
+
+@methods.on("sessions.connect")
+async def connect(call: Call, params: Nothing) -> JsonObject:
+    raise UsageError(
+        f"There is no remote session {call.session_id!r}; use session.resume for one of this "
+        "machine."
+    )
+
+
+@methods.on("sessions.open", Opening)
+async def open_session(call: Call, params: Opening) -> JsonObject:
+    """Only says when there is nothing to open: sessions are opened by the calls made for it."""
+    found = list_sessions(call.server, params.context)
+    if params.kind == "resumeLast" and not found:
+        return {"status": "not_found"}
+    raise UsageError(
+        f"sessions.open cannot open a session ({params.kind}); use session.create, or "
+        "session.resume with the id of sessions.getLastForContext."
+    )
+
+
+@methods.on("sessions.enrichMetadata", Enrich)
+async def enrich(call: Call, params: Enrich) -> JsonObject:
+    """The same entries with what is known about those that are here."""
+    store, archive = call.server.runtime.store, call.server.archive
+    enriched = []
+    for entry in params.sessions:
+        session_id = str(entry.get("sessionId", ""))
+        known = describe_session(archive.summary(session_id)) if store.exists(session_id) else {}
+        enriched.append({**entry, **known})
+    return {"sessions": enriched}
+
+
+@methods.on("sessions.releaseLock")
+async def release_lock(call: Call, params: Nothing) -> JsonObject:
+    """A session that was closed has no lock, and the lock of one that is open stays."""
+    return {}
+
+
+@methods.on("sessions.reloadPluginHooks")
+async def reload_hooks(call: Call, params: Nothing) -> JsonObject:
+    """Hooks stay as they were when the session began; what changed is told in a warning."""
+    return {}
+
+
+@methods.on("sessions.loadDeferredRepoHooks")
+async def load_deferred_hooks(call: Call, params: Nothing) -> JsonObject:
+    """None are put off: a trusted folder's hooks are there from the first prompt on."""
+    return {"hookCount": 0, "startupPrompts": []}
+
+
+@methods.on("sessions.setAdditionalPlugins", Plugins)
+async def set_additional_plugins(call: Call, params: Plugins) -> JsonObject:
+    if params.plugins:
+        raise UsageError("Plugins are installed with plugins.install; this list must be empty.")
+    return {}
+
+
+@methods.on("sessions.pruneOld", Prune)
+async def prune(call: Call, params: Prune) -> JsonObject:
+    """Moves sessions to the trash that nobody used for so many days; named ones stay."""
+    archive = call.server.archive
+    before = time.time() - params.older_than_days * 86_400
+    result: JsonObject = {"deleted": [], "candidates": [], "skipped": [], "freedBytes": 0}
+    for summary in archive.list():
+        if summary.id in params.exclude_session_ids or is_newer(summary.updated_at, before):
+            continue
+        if (summary.name and not params.include_named) or summary.in_use:
+            result["skipped"].append(summary.id)
+        elif params.dry_run:
+            result["candidates"].append(summary.id)
+        else:
+            result["freedBytes"] += _size(summary.path)
+            archive.delete(summary.id)
+            call.server.tell("deleted", summary.id)
+            result["deleted"].append(summary.id)
+    return {**result, "dryRun": params.dry_run}
+
+
+@methods.on("secrets.addFilterValues", Values)
+async def add_secrets(call: Call, params: Values) -> JsonObject:
+    """Values to be hidden in every session of this server, from now on."""
+    call.server.hide(params.values)
+    return {"ok": True}
+
+
+def is_newer(moment: str, than: float) -> bool:
+    """Whether a time of a session is after one in seconds; one that cannot be read is."""
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(moment).timestamp() > than
+    except ValueError:
+        return True

@@ -37,6 +37,18 @@ async def set_tools(call: Call, params: SetTools) -> JsonObject:
     return {}
 
 
+class SubagentSettings(msgspec.Struct):
+    subagents: JsonObject | None = None
+
+
+@methods.on("session.tools.updateSubagentSettings", SubagentSettings)
+async def update_subagents(call: Call, params: SubagentSettings) -> JsonObject:
+    """Which models sub-agents have, by their names; nothing restores what settings say."""
+    given = params.subagents or {}
+    call.session.live.controls.set_subagents(given.get("agents", given))
+    return {}
+
+
 @methods.on("session.tools.initializeAndValidate")
 async def initialize(call: Call, params: Nothing) -> JsonObject:
     call.session.refresh()

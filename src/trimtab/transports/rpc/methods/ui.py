@@ -6,7 +6,7 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.question import ElicitationCompleted, ElicitationRequested
 from trimtab.contracts.ids import new_id
-from trimtab.transports.rpc.dispatch import Call, Methods
+from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
 
@@ -77,3 +77,28 @@ class ModeSwitchAnswer(msgspec.Struct, rename="camel"):
 @methods.on("session.ui.handlePendingAutoModeSwitch", ModeSwitchAnswer)
 async def handle_mode_switch(call: Call, params: ModeSwitchAnswer) -> JsonObject:
     return {"success": call.session.questions.answer(params.request_id, params.response)}
+
+
+@methods.on("session.ui.handlePendingSampling", Response)
+async def answer_sampling(call: Call, params: Response) -> JsonObject:
+    """Nobody samples through a session: MCP servers are not connected."""
+    return {"success": False}
+
+
+class Handle(msgspec.Struct):
+    handle: str
+
+
+@methods.on("session.ui.registerDirectAutoModeSwitchHandler")
+async def register_handler(call: Call, params: Nothing) -> JsonObject:
+    """The client will answer by itself when it is asked about another model."""
+    handle = new_id()
+    call.session.handles.add(handle)
+    return {"handle": handle}
+
+
+@methods.on("session.ui.unregisterDirectAutoModeSwitchHandler", Handle)
+async def unregister_handler(call: Call, params: Handle) -> JsonObject:
+    known = params.handle in call.session.handles
+    call.session.handles.discard(params.handle)
+    return {"unregistered": known}

@@ -1,0 +1,46 @@
+"""What this runtime has not got, answered as one without it answers."""
+
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+
+methods = Methods()
+
+EMPTY: dict[str, JsonObject] = {
+    "session.completions.getTriggerCharacters": {"triggerCharacters": []},
+    "session.completions.request": {"items": []},
+    "session.extensions.list": {"extensions": []},
+    "session.schedule.list": {"entries": []},
+    "session.telemetry.getEngagementId": {},
+    "session.telemetry.setFeatureOverrides": {},
+    "session.visibility.get": {"synced": False},
+    "session.visibility.set": {"synced": False},
+    "session.lsp.initialize": {},
+}
+"""No completions, extensions or schedules; nothing is measured, shared or sent anywhere; language
+servers are not used. Nobody is told otherwise."""
+
+REFUSED = {
+    "agentRegistry.spawn": "agentRegistry.spawn is not enabled: sessions of this server are "
+    "created with session.create.",
+    "session.extensions.sendAttachmentsToMessage": "Only an extension may send attachments to a "
+    "message; send them with session.send.",
+}
+
+
+def _answer(name: str) -> None:
+    @methods.on(name)
+    async def answer(call: Call, params: Nothing) -> JsonObject:
+        return EMPTY[name]
+
+
+def _refuse(name: str) -> None:
+    @methods.on(name)
+    async def refuse(call: Call, params: Nothing) -> JsonObject:
+        raise UsageError(REFUSED[name])
+
+
+for _name in EMPTY:
+    _answer(_name)
+for _name in REFUSED:
+    _refuse(_name)

@@ -1,0 +1,72 @@
+"""Finds what is protected below the top of a workspace, as far as a moment allows."""
+
+import os
+import time
+
+from trimtab.contracts.protected import NAMES, TAILS
+from trimtab.workspace.sandbox.policy import GIT_PARTS, START_UP
+from trimtab.workspace.walk import HEAVY
+
+SECONDS = 0.01
+ENTRIES = 20_000
+MOST = 200
+_NAMES = frozenset(name for name in NAMES if not name[1:].startswith(START_UP))
+_FOLDERS = frozenset(folder for folder, _ in TAILS)
+
+
+def find_deeper(root: str, seconds: float = SECONDS) -> list[str]:
+    """Protected files and folders that exist below the folders of a root, upper ones first.
+
+    What can be made again (`node_modules`) is not looked at, nor is what takes too long.
+    """
+    deadline, left = time.monotonic() + seconds, ENTRIES
+    found: list[str] = []
+    folders = [entry.path for entry in list_entries(root) if is_searched(entry)]
+    for folder in folders:  # grows on the way
+        entries = list_entries(folder)
+        left -= len(entries)
+        if left < 0 or len(found) >= MOST or time.monotonic() > deadline:
+            break
+        for entry in entries:
+            if entry.name == ".git":
+                found += find_parts(entry.path)
+            elif entry.name in _NAMES:
+                found.append(entry.path)
+            elif entry.name in _FOLDERS:
+                found += [
+                    path
+                    for above, name in TAILS
+                    if above == entry.name and os.path.exists(path := f"{entry.path}/{name}")
+                ]
+            elif is_searched(entry):
+                folders.append(entry.path)
+    return found[:MOST]
+
+
+def find_modules(git: str) -> list[str]:
+    """The same of the repositories that a repository keeps for its submodules."""
+    found: list[str] = []
+    folders = [entry.path for entry in list_entries(os.path.join(git, "modules"))]
+    for folder in folders[:MOST]:
+        if os.path.exists(os.path.join(folder, "HEAD")):
+            found += find_parts(folder)
+        else:  # the name of a submodule may have several parts
+            folders += [entry.path for entry in list_entries(folder)]
+    return found
+
+
+def find_parts(git: str) -> list[str]:
+    paths = (os.path.join(git, name) for name in GIT_PARTS)
+    return [path for path in paths if os.path.exists(path)]
+
+
+def is_searched(entry: os.DirEntry[str]) -> bool:
+    return entry.name not in HEAVY and entry.name != ".git" and entry.is_dir(follow_symlinks=False)
+
+
+def list_entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:  # gone, or not ours to read
+        return []

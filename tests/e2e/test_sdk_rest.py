@@ -1,0 +1,179 @@
+"""Calls of the official SDK about what this runtime has little or nothing of."""
+
+import uuid
+from typing import Any
+
+import pytest
+from copilot import rpc
+from copilot.session_events import SessionContextChangedData
+
+from sdkkit import Sdk, bash, talking, use
+
+DONE = {"text": "Done."}
+
+
+async def test_what_is_not_there_is_empty_and_not_an_error(sdk: Sdk) -> None:
+    async with talking(sdk, [DONE]) as talk:
+        about = talk.session.rpc
+        assert (await about.completions.get_trigger_characters()).trigger_characters == []
+        asked = rpc.CompletionsRequestRequest(text="Use @", offset=5)
+        assert (await about.completions.request(asked)).items == []
+        assert (await about.visibility.get()).synced is False
+        wanted = rpc.VisibilitySetRequest(status=rpc.SessionVisibilityStatus.REPO)
+        assert (await about.visibility.set(wanted)).synced is False
+        assert await about.telemetry.get_engagement_id() is not None
+        features = rpc.TelemetrySetFeatureOverridesRequest(features={"a": "b"})
+        await about.telemetry.set_feature_overrides(features)
+        await about.lsp.initialize(rpc.LspInitializeRequest(working_directory=str(sdk.cwd)))
+
+
+async def test_no_agent_is_in_the_background(sdk: Sdk) -> None:
+    async with talking(sdk, [DONE]) as talk:
+        tasks = talk.session.rpc.tasks
+        assert (await tasks.list()).tasks == []
+        missing = "missing"
+        promote = rpc.TasksPromoteToBackgroundRequest(id=missing)
+        assert (await tasks.promote_to_background(promote)).promoted is False
+        assert (await tasks.cancel(rpc.TasksCancelRequest(id=missing))).cancelled is False
+        assert (await tasks.remove(rpc.TasksRemoveRequest(id=missing))).removed is False
+        assert await tasks.refresh() is not None
+        assert await tasks.wait_for_pending() is not None
+        progress = rpc.TasksGetProgressRequest(id=missing)
+        assert (await tasks.get_progress(progress)).progress is None
+        assert (await tasks.get_current_promotable()).task is None
+        assert (await tasks.promote_current_to_background()).task is None
+        sent = await tasks.send_message(rpc.TasksSendMessageRequest(id=missing, message="hi"))
+        assert (sent.sent, bool(sent.error)) == (False, True)
+        agent = rpc.TasksStartAgentRequest(agent_type="explore", prompt="hi", name="x")
+        with pytest.raises(Exception, match="in the background"):
+            await tasks.start_agent(agent)
+
+
+async def test_an_agent_at_work_is_listed_and_can_be_ended(sdk: Sdk) -> None:
+    start = use("task", description="a part", prompt="Look.", agent_type="explore")
+    async with talking(sdk, [start, {"text": "x", "delay": 60}, DONE]) as talk:
+        await talk.session.send("go")
+        await talk.heard.until("subagent.configured")
+        (task,) = (await talk.session.rpc.tasks.list()).tasks
+        assert (task.agent_type, task.description, task.prompt) == ("explore", "a part", "Look.")
+        ended = await talk.session.rpc.tasks.cancel(rpc.TasksCancelRequest(id=task.id))
+        assert ended.cancelled
+        await talk.heard.until("session.idle")
+        assert talk.tool_results(-1) == ["The user ended the agent explore."]
+        (completed,) = talk.heard.of("subagent.completed")
+        assert completed.cancelled
+
+
+async def test_clients_choose_the_models_of_sub_agents(sdk: Sdk) -> None:
+    start = use("task", description="a part", prompt="Look.", agent_type="explore")
+    async with talking(sdk, [start, DONE, DONE] * 2) as talk:
+        tools = talk.session.rpc.tools
+        entry = rpc.SubagentSettingsEntry(model="small", effort_level="low")
+        wanted = rpc.SubagentSettingsConfig(agents={"explore": entry})
+        update = rpc.UpdateSubagentSettingsRequest
+        await tools.update_subagent_settings(update(subagents=wanted))
+        await talk.say("one")
+        await tools.update_subagent_settings(update(subagents=None))
+        await talk.say("two")
+        bodies = [request.json for request in talk.server.requests]
+    assert [body.get("reasoning_effort") for body in bodies] == [None, "low", *[None] * 4]
+    models = [body["model"] for body in bodies]
+    assert models == ["scripted", "small", "scripted", "scripted", "scripted", "scripted"]
+
+
+async def test_the_window_is_told_by_its_parts(sdk: Sdk) -> None:
+    async with talking(sdk, [DONE]) as talk:
+        metadata = talk.session.rpc.metadata
+        assert (await metadata.get_context_attribution()).context_attribution is None
+        await talk.say("hi")
+        found = (await metadata.get_context_attribution()).context_attribution
+        assert found is not None
+        assert found.total_tokens == sum(entry.tokens for entry in found.entries) > 0
+        asked = rpc.MetadataContextInfoRequest(
+            prompt_token_limit=128_000, output_token_limit=4096, selected_model="other"
+        )
+        info = (await metadata.context_info(asked)).context_info
+        assert info is not None
+        assert (info.model_name, info.prompt_token_limit) == ("other", 128_000)
+        summary = await talk.session.rpc.history.summarize_for_handoff()
+        assert "hi" in summary.summary
+
+
+async def test_a_client_tells_of_another_branch(sdk: Sdk) -> None:
+    async with talking(sdk, [DONE]) as talk:
+        for folder in ("/", str(sdk.cwd)):
+            context = rpc.SessionWorkingDirectoryContext(cwd=folder, branch=f"b{len(folder)}")
+            change = rpc.MetadataRecordContextChangeRequest(context=context)
+            await talk.session.rpc.metadata.record_context_change(change)
+        await talk.heard.until("session.context_changed")
+        changes = [
+            one for one in talk.heard.events if isinstance(one.data, SessionContextChangedData)
+        ]
+        assert [one.data.branch for one in changes] == [f"b{len(str(sdk.cwd))}"]
+
+
+async def test_secrets_a_client_names_are_hidden_from_then_on(sdk: Sdk) -> None:
+    secret = f"rpc-secret-{uuid.uuid4().hex}"
+    script = [bash(f"echo {secret}"), DONE]
+    async with talking(sdk, script) as talk:
+        values = rpc.SecretsAddFilterValuesRequest(values=[secret])
+        assert (await talk.client.rpc.secrets.add_filter_values(values)).ok
+        await talk.say("go")
+        assert secret not in str(talk.heard.of("tool.execution_complete"))
+    assert all(secret not in log.read_text() for log in sdk.logs())
+
+
+async def test_old_sessions_are_pruned_only_when_asked_to(sdk: Sdk) -> None:
+    async with talking(sdk, [DONE]) as talk:
+        await talk.say("hi")
+        session_id = talk.session.session_id
+        await talk.session.disconnect()
+        sessions = talk.client.rpc.sessions
+        await sessions.close(rpc.SessionsCloseRequest(session_id=session_id))
+        release = rpc.SessionsReleaseLockRequest(session_id=session_id)
+        assert await sessions.release_lock(release) is not None
+        prune = rpc.SessionsPruneOldRequest
+        young = await sessions.prune_old(prune(older_than_days=1, dry_run=True))
+        assert young.candidates == []
+        trial = await sessions.prune_old(prune(older_than_days=0, dry_run=True))
+        assert (trial.candidates, trial.deleted, trial.dry_run) == ([session_id], [], True)
+        done = await sessions.prune_old(prune(older_than_days=0))
+        assert done.deleted == [session_id]
+        assert done.freed_bytes > 0
+        assert (await sessions.list(rpc.SessionsListRequest())).sessions == []
+
+
+async def test_sessions_are_found_and_described(sdk: Sdk) -> None:
+    async with talking(sdk, [DONE]) as talk:
+        await talk.say("hi")
+        sessions, session_id = talk.client.rpc.sessions, talk.session.session_id
+        task = rpc.SessionsFindByTaskIDRequest(task_id="missing")
+        assert (await sessions.find_by_task_id(task)).session_id is None
+        now = "2026-01-01T00:00:00+00:00"
+        known = rpc.LocalSessionMetadataValue(
+            is_remote=False, modified_time=now, session_id=session_id, start_time=now, name="x"
+        )
+        enriched = await sessions.enrich_metadata(
+            rpc.SessionsEnrichMetadataRequest(sessions=[known])
+        )
+        assert enriched.sessions[0].context.cwd == str(sdk.cwd)
+        with pytest.raises(Exception, match="remote"):
+            await sessions.connect(rpc.ConnectRemoteSessionParams(session_id="remote-1"))
+        hooks = rpc.SessionsLoadDeferredRepoHooksRequest(session_id=session_id)
+        assert (await sessions.load_deferred_repo_hooks(hooks)).hook_count == 0
+        with pytest.raises(Exception, match="not enabled"):
+            await talk.client.rpc.agent_registry.spawn(
+                rpc.AgentRegistrySpawnRequest(cwd=str(sdk.cwd))
+            )
+
+
+async def test_a_handler_is_registered_until_it_is_not(sdk: Sdk) -> None:
+    async with talking(sdk, [DONE]) as talk:
+        ui = talk.session.rpc.ui
+        handle = (await ui.register_direct_auto_mode_switch_handler()).handle
+        request = rpc.UIUnregisterDirectAutoModeSwitchHandlerRequest(handle=handle)
+        found: list[Any] = [
+            (await ui.unregister_direct_auto_mode_switch_handler(request)).unregistered
+            for _ in range(2)
+        ]
+        assert found == [True, False]
