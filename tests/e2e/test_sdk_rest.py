@@ -1,15 +1,19 @@
 """Calls of the official SDK about what this runtime has little or nothing of."""
 
+import base64
 import uuid
 from typing import Any
 
 import pytest
-from copilot import rpc
+from copilot import ModelCapabilitiesOverride, ModelSupportsOverride, rpc
 from copilot.session_events import SessionContextChangedData
 
 from sdkkit import Sdk, bash, talking, use
 
 DONE = {"text": "Done."}
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 
 
 async def test_what_is_not_there_is_empty_and_not_an_error(sdk: Sdk) -> None:
@@ -177,3 +181,56 @@ async def test_a_handler_is_registered_until_it_is_not(sdk: Sdk) -> None:
             for _ in range(2)
         ]
         assert found == [True, False]
+
+
+async def test_the_model_is_told_what_is_left(sdk: Sdk) -> None:
+    limits = {"max_ai_credits": 30}
+    async with talking(sdk, [DONE], model="gpt-4.1", session_limits=limits) as talk:
+        await talk.say("hi")
+        said = [one["content"] for one in talk.shown() if one["role"] == "user"]
+    assert "Remaining session limits: 30 AI credits." in said[0]
+    assert "Be frugal" in said[0]
+
+
+async def test_built_in_agents_can_be_left_out(sdk: Sdk) -> None:
+    async with talking(sdk, [DONE], excluded_builtin_agents=["explore"]) as talk:
+        await talk.say("hi")
+        (task,) = [
+            one["function"]
+            for one in talk.server.requests[0].json["tools"]
+            if one["function"]["name"] == "task"
+        ]
+    kinds = task["parameters"]["properties"]["agent_type"]["enum"]
+    assert "explore" not in kinds
+    assert "task" in kinds
+    assert "- explore:" not in task["description"]
+
+
+async def test_a_model_that_sees_no_images_gets_none_until_it_does(sdk: Sdk) -> None:
+    (sdk.cwd / "a.png").write_bytes(PNG)
+    script = [use("view", path="a.png"), DONE, DONE]
+    blind = ModelCapabilitiesOverride(supports=ModelSupportsOverride(vision=False))
+    seeing = ModelCapabilitiesOverride(supports=ModelSupportsOverride(vision=True))
+    async with talking(sdk, script, model_capabilities=blind) as talk:
+        await talk.say("look")
+        assert "image_url" not in talk.server.requests[1].body.decode()
+        await talk.session.set_model("scripted", model_capabilities=seeing)
+        await talk.say("again")
+        assert "image_url" in talk.server.requests[2].body.decode()
+
+
+async def test_a_hook_hears_of_a_tool_that_is_not_there(sdk: Sdk) -> None:
+    failures: list[Any] = []
+
+    async def failed(data: Any, _: Any) -> Any:
+        failures.append(data)
+        return {"additionalContext": "GUIDANCE"}
+
+    hooks = {"on_post_tool_use_failure": failed}
+    script = [use("view", path="missing.txt"), DONE]
+    async with talking(sdk, script, hooks=hooks, available_tools=["glob"]) as talk:
+        await talk.say("go")
+        assert "GUIDANCE" in str(talk.shown())
+    (failure,) = failures
+    assert failure["toolName"] == "view"
+    assert "does not exist" in failure["error"]

@@ -151,6 +151,7 @@ def find_limits(values: Values) -> LimitOptions:
         max_turns=values.get("max_turns"),
         max_tokens=values.get("max_tokens"),
         max_usd=smallest_budget(values.get("max_budget_usd"), values.get("max_ai_credits")),
+        in_credits=values.get("max_ai_credits") is not None,
         deadline=values.get("deadline"),
         max_continues=values.get("max_autopilot_continues", 5),
         max_repeats=values.get("max_repeats"),

@@ -86,6 +86,14 @@ class ToolMessage(msgspec.Struct, frozen=True, kw_only=True, tag="tool"):
 Message: TypeAlias = UserMessage | AssistantMessage | ToolMessage
 
 
+def replace_images(message: UserMessage, text: str) -> UserMessage:
+    """The same message with a text in place of each image."""
+    if not any(isinstance(part, Image) for part in message.parts):
+        return message
+    parts = [part if isinstance(part, Text) else Text(text=text) for part in message.parts]
+    return UserMessage(parts=tuple(parts))
+
+
 def role_of(message: Message) -> str:
     """Who speaks: user, assistant or tool."""
     return str(message.__struct_config__.tag)

@@ -31,6 +31,10 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reasoning_tokens: int | None = None
 
 
+CREDIT_USD = 0.01
+"""What one AI credit of GitHub costs."""
+
+
 class Price(msgspec.Struct, frozen=True, kw_only=True):
     """What a model costs, in USD per million tokens."""
 

@@ -153,6 +153,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     parallel_tools: bool = True
     max_output_tokens: int | None = None
     price: Price | None = None
+    vision: bool = True
+    """Whether images are sent to the model."""
     prompt_limit: int | None = None
     """How many tokens a prompt may have, where that is known."""
     byte_limit: int = 20_000_000

@@ -271,8 +271,7 @@ def _files(folder: str, problems: list[Problem]) -> list[str]:
         problems.append(listing.problem)
     names = [n for n in listing.names if n.endswith((".md", ".toml")) and n != "README.md"]
     names.sort(key=lambda name: not name.endswith(".agent.md"))
-    paths = [os.path.join(folder, name) for name in names]
-    return [path for path in paths if not os.path.isdir(path)]
+    return [os.path.join(folder, name) for name in names if not listing.is_folder(name)]
 
 
 def _build(fields: Fields, path: str, folder: AgentFolder, prompt: str) -> AgentDefinition:

@@ -1,10 +1,24 @@
 """Reads fields of front matter by the names of every vendor, and notes what has no effect."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from trimtab.contracts.customization import Problem
+
+
+def split_names(text: str) -> list[str]:
+    """The parts between commas, but for those in parentheses and braces: `Bash(a, b)`, `*.{c,d}`."""
+    parts, depth, start = [], 0, 0
+    for at, character in enumerate(text):
+        if character in "({":
+            depth += 1
+        elif character in ")}":
+            depth = max(0, depth - 1)
+        elif character == "," and not depth:
+            parts.append(text[start:at])
+            start = at + 1
+    parts.append(text[start:])
+    return [part.strip() for part in parts if part.strip()]
 
 
 class Fields:
@@ -44,13 +58,12 @@ class Fields:
         return default
 
     def names(self, *names: str) -> tuple[str, ...] | None:
-        """A list, or one text with commas between the names; commas in parentheses do not count."""
+        """A list, or one text with commas between the names; commas in brackets do not count."""
         value = self._take(names)
         if value is None:
             return None
         if isinstance(value, str):
-            parts = re.split(r",(?![^(]*\))", value)
-            return tuple(part.strip() for part in parts if part.strip())
+            return tuple(split_names(value))
         if isinstance(value, list) and all(isinstance(one, str) for one in value):
             return tuple(value)
         self._wrong(names[0], "a list of names")

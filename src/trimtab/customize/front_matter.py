@@ -41,7 +41,7 @@ def split_document(text: str, path: str) -> Document:
     try:
         fields = read_simple(head)
         if fields is None:
-            fields = read_yaml(head, path, first_line=2, problems=problems)
+            fields = _read_people(head, path, problems)
     except YamlProblem as error:
         return Document(fields={}, body=body, body_line=body_line, problems=(error.problem,))
     return Document(
@@ -52,6 +52,39 @@ def split_document(text: str, path: str) -> Document:
 @lru_cache(1)
 def _closing() -> re.Pattern[str]:
     return re.compile(r"(?:^|(?<=\n))---[ \t]*(?:\n|$)")
+
+
+def _read_people(head: str, path: str, problems: list[Problem]) -> dict[str, Any]:
+    """Fields as people write them: `globs: *.py` and `description: Use it so: ...` are text.
+
+    YAML says otherwise; files in which they stand are common, and other agents take them.
+    """
+    try:
+        return read_yaml(head, path, first_line=2, problems=problems)
+    except YamlProblem:
+        quoted = _plain().sub(_quote, head)
+        if quoted == head:
+            raise
+        fields = read_yaml(quoted, path, first_line=2, problems=problems)
+    lines = zip(head.split("\n"), quoted.split("\n"), strict=True)
+    changed = next(number for number, (a, b) in enumerate(lines, 2) if a != b)
+    message = "this is no valid YAML and is read as plain text: put it in quotes"
+    problems.append(Problem(message=message, file=path, line=changed, note=True))
+    return fields
+
+
+def _quote(match: re.Match[str]) -> str:
+    value = match[2].replace("'", "''")
+    return f"{match[1]}'{value}'"
+
+
+@lru_cache(1)
+def _plain() -> re.Pattern[str]:
+    """A field whose value is one line of words that YAML would read as something else."""
+    return re.compile(
+        r"^([A-Za-z][\w-]*:[ \t]+)(\*[^\w\n][^\n]*?|\*|[A-Za-z][^\n]*?: [^\n]*?)[ \t]*$",
+        re.MULTILINE,
+    )
 
 
 class YamlProblem(ValueError):

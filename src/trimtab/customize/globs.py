@@ -10,19 +10,31 @@ from trimtab.customize.reading import read_text
 
 MOST_ALTERNATIVES = 64
 ANY_DEPTH = "**"
+EVERYTHING = (ANY_DEPTH, "*", "**/*")
 
 
 def matches(path: str, globs: Sequence[str]) -> bool:
-    """Whether a path relative to the root is meant by one of the patterns.
+    """Whether a path relative to the root is meant by one of the patterns, and by none with `!`.
 
     Takes time in proportion to path and pattern: patterns come from folders nobody trusts.
     """
     names = path.split("/")
-    return any(_fits(names, pattern) for glob in globs for pattern in _split(glob))
+    wanted, unwanted = _divide(globs)
+    return any(_fits(names, pattern) for glob in wanted for pattern in _split(glob)) and not any(
+        _fits(names, pattern) for glob in unwanted for pattern in _split(glob)
+    )
 
 
 def means_everything(globs: Sequence[str]) -> bool:
-    return not globs or any(glob.strip() in ("**", "*", "**/*") for glob in globs)
+    wanted, unwanted = _divide(globs)
+    return not unwanted and any(glob in EVERYTHING for glob in wanted)
+
+
+def _divide(globs: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What is meant and what is not; where only the latter is said, all the rest is meant."""
+    stripped = [glob.strip() for glob in globs]
+    wanted = [glob for glob in stripped if not glob.startswith("!")]
+    return wanted or [ANY_DEPTH], [glob[1:] for glob in stripped if glob.startswith("!")]
 
 
 def _fits(names: list[str], pattern: tuple[str, ...]) -> bool:

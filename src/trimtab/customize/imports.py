@@ -28,7 +28,7 @@ def resolve_imports(text: str, path: str, boundary: Boundary) -> Imported:
     if "@" not in text:
         return Imported(text, (), ())
     job = _Import(boundary)
-    job.seen.add(os.path.realpath(path))
+    job.open.append(os.path.realpath(path))
     job.follow(text, path, 1)
     return Imported(
         "\n\n".join([text.rstrip(), *job.blocks]), tuple(job.files), tuple(job.problems)
@@ -39,6 +39,7 @@ class _Import:
     def __init__(self, boundary: Boundary) -> None:
         self.boundary = boundary
         self.seen: set[str] = set()
+        self.open: list[str] = []
         self.blocks: list[str] = []
         self.files: list[str] = []
         self.problems: list[Problem] = []
@@ -51,11 +52,16 @@ class _Import:
                 if mention.endswith((".md", ".mdc", ".txt")):
                     self._note(f"@{mention} does not exist", path, line)
                 continue
-            if refusal := self._refuse(target, depth):
+            real = os.path.realpath(target)
+            if real in self.open:
+                self._note(f"@{mention} is not imported: that file imports this one", path, line)
+            elif refusal := self._refuse(target, depth):
                 self._note(f"@{mention} {refusal}", path, line)
-                continue
-            if os.path.realpath(target) not in self.seen:
+            elif real not in self.seen:
+                self.seen.add(real)
+                self.open.append(real)
                 self._take(target, mention, depth)
+                self.open.pop()
 
     def _target(self, mention: str, path: str) -> str | None:
         home = self.boundary.user
@@ -73,7 +79,6 @@ class _Import:
         return ""
 
     def _take(self, target: str, mention: str, depth: int) -> None:
-        self.seen.add(os.path.realpath(target))
         text, problems = read_text(target, min(self.left, MOST_BYTES))
         self.problems += problems
         self.left -= len(text.encode("utf-8", "replace"))

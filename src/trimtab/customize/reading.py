@@ -56,9 +56,11 @@ class Listing:
     """
 
     def __init__(self, folder: str) -> None:
+        self._folder = folder
         self.problem: Problem | None = None
         self.names: list[str] = []
         self.folders: set[str] = set()
+        self._links: set[str] = set()
         try:
             with os.scandir(folder) as entries:
                 self.names = sorted(self._take(folder, entries))
@@ -76,7 +78,15 @@ class Listing:
                 return
             if entry.is_dir(follow_symlinks=False):
                 self.folders.add(entry.name)
+            elif entry.is_symlink():
+                self._links.add(entry.name)
             yield entry.name
+
+    def is_folder(self, name: str) -> bool:
+        """Whether an entry is a folder or a link to one; of most this is known without a look."""
+        if name in self._links:
+            return os.path.isdir(os.path.join(self._folder, name))
+        return name in self.folders
 
 
 class Walk:
@@ -114,9 +124,8 @@ class Walk:
                 message = "there are too many files here; the rest is not looked at"
                 self.problems.append(Problem(message=message, file=folder))
                 return []
-            path = os.path.join(folder, name)
-            if name.endswith(self._suffix) and not os.path.isdir(path):
-                self.files.append(path)
-            elif os.path.isdir(path):
-                folders.append(path)
+            if listing.is_folder(name):
+                folders.append(os.path.join(folder, name))
+            elif name.endswith(self._suffix):
+                self.files.append(os.path.join(folder, name))
         return folders

@@ -158,7 +158,8 @@ def _files(folder: SkillFolder, problems: list[Problem]) -> list[tuple[str, str]
     if FILE in listing.names:
         alone = os.path.basename(folder.path.rstrip(os.sep))
         return [(os.path.join(folder.path, FILE), alone)]
-    return [(f"{folder.path}{os.sep}{name}{os.sep}{FILE}", name) for name in listing.names]
+    names = (name for name in listing.names if listing.is_folder(name))
+    return [(f"{folder.path}{os.sep}{name}{os.sep}{FILE}", name) for name in names]
 
 
 def _read_skill(path: str, name: str, folder: SkillFolder) -> Read:

@@ -8,8 +8,9 @@ from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionSt
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.messages import ToolCall
 from trimtab.contracts.processor import PendingCall
+from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.run import Run
-from trimtab.contracts.tool import Tool, ToolResult
+from trimtab.contracts.tool import Access, Args, Tool, ToolContext, ToolResult
 
 INTERRUPTED = "The execution of this tool, or a previous tool was interrupted."
 LONGEST_REASON = 4000
@@ -54,11 +55,24 @@ async def settle(run: Run, call: ToolCall) -> ToolResult:
     return result
 
 
+class MissingTool:
+    """Stands for a tool that is not there: hooks hear of such a call as of any other."""
+
+    def __init__(self, name: str) -> None:
+        self.spec = ToolSpec(name=name, description="", parameters={"type": "object"})
+
+    def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
+        return [Access(kind="none", mutates=False)]
+
+    async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
+        return ToolResult(text=f"Tool '{self.spec.name}' does not exist.", kind="failure")
+
+
 async def attempt(run: Run, call: ToolCall) -> ToolResult:
     """Check a call, let processors see it, run it, let processors see its result."""
     tool = run.tools.get(call.name)
     if tool is None:
-        return ToolResult(text=f"Tool '{call.name}' does not exist.", kind="failure")
+        tool = MissingTool(call.name)
     args = run.read_arguments(tool.spec, call.arguments)
     if isinstance(args, ToolResult):
         return args

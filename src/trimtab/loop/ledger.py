@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from trimtab.contracts.provider import Price, Usage
+from trimtab.contracts.provider import CREDIT_USD, Price, Usage
 
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +39,8 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True):
 
     tokens: int | None = None
     usd: float | None = None
+    in_credits: bool = False
+    """Whether the money was given in AI credits."""
 
 
 class _Reservation(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +114,18 @@ class Ledger:
             parts.append(f"{spent.tokens:,} of {limit.tokens:,} tokens")
         if limit.usd is not None:
             parts.append(f"${spent.usd:.4f} of ${limit.usd:.4f}")
+        return " and ".join(parts)
+
+    def describe_rest(self) -> str:
+        """What is left, for a model: money in AI credits where that is how it was given."""
+        tokens, usd = self._committed()
+        limit, parts = self.allowance, []
+        if limit.tokens is not None:
+            parts.append(f"{max(0, limit.tokens - tokens):,} tokens")
+        if limit.usd is not None:
+            rest = max(0.0, limit.usd - usd)
+            left = rest / CREDIT_USD
+            parts.append(f"{left:g} AI credits" if limit.in_credits else f"${rest:.4f}")
         return " and ".join(parts)
 
     def _committed(self) -> tuple[int, float]:

@@ -21,7 +21,13 @@ from trimtab.contracts.events.own import ModelCall
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.messages import AssistantMessage as Silence
-from trimtab.contracts.messages import Reasoning, ToolCall
+from trimtab.contracts.messages import (
+    Message,
+    Reasoning,
+    ToolCall,
+    UserMessage,
+    replace_images,
+)
 from trimtab.contracts.processor import CallSkipped
 from trimtab.contracts.provider import (
     Price,
@@ -109,7 +115,7 @@ class Sampling:
         self._request = request = Request(
             model=run.options.model,
             system=session.conversation.system,
-            messages=tuple(session.conversation.messages),
+            messages=shown_messages(run),
             tools=() if run.closing else run.specs,
             stream=run.options.stream,
             effort=run.options.effort,
@@ -299,6 +305,20 @@ def spent_on(usage: Usage | None, price: Price | None) -> JsonObject:
         "reasoning_tokens": usage.reasoning_tokens,
         "cost_usd": price.of(usage) if price else None,
     }
+
+
+def shown_messages(run: Run) -> tuple[Message, ...]:
+    """The conversation as the model gets it: one that sees no images gets none."""
+    messages = tuple(run.session.conversation.messages)
+    if run.options.vision:
+        return messages
+    return tuple(
+        replace_images(message, UNSEEN) if isinstance(message, UserMessage) else message
+        for message in messages
+    )
+
+
+UNSEEN = "[An image is here that this model cannot see.]"
 
 
 def identify(run: Run) -> dict[str, str]:

@@ -72,6 +72,7 @@ def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Cli
             stream=options.stream,
             effort=options.effort,
             prompt_limit=chosen.prompt_limit,
+            vision=options.vision,
         ),
         tool_context=tool_context,
         read_arguments=read_arguments,

@@ -171,6 +171,10 @@ class Controls:
     def set_effort(self, effort: str | None) -> None:
         self._run.options = msgspec.structs.replace(self._run.options, effort=effort)
 
+    def set_vision(self, vision: bool) -> None:
+        """Whether the model is shown images from now on."""
+        self._run.options = msgspec.structs.replace(self._run.options, vision=vision)
+
     def set_streaming(self, stream: bool) -> None:
         self._run.options = msgspec.structs.replace(self._run.options, stream=stream)
 

@@ -203,6 +203,11 @@ class Customizations:
         return self._options.available_tools
 
     @property
+    def excluded_agents(self) -> tuple[str, ...]:
+        """Built-in agents the session was told not to start."""
+        return self._options.customize.excluded_agents
+
+    @property
     def callable_agents(self) -> dict[str, AgentDefinition]:
         """Agents that may be started by another one, built-in ones included."""
         wanted = self._options.customize
@@ -210,7 +215,12 @@ class Customizations:
         if not wanted.discover:
             found = {name: one for name, one in found.items() if one.source == "builtin"}
         every = {**found, **{one.name: one for one in wanted.agents}}
-        return {name: one for name, one in every.items() if one.model_invocable}
+        hidden = wanted.excluded_agents
+        return {
+            name: one
+            for name, one in every.items()
+            if one.model_invocable and not (one.source == "builtin" and name in hidden)
+        }
 
     @property
     def offered_agents(self) -> dict[str, str]:

@@ -73,4 +73,7 @@ def build_ledger(session: Session, limits: LimitOptions) -> "Ledger":
             dearest=usage.dearest,
         )
 
-    return Ledger(Allowance(tokens=limits.max_tokens, usd=limits.max_usd), spending)
+    allowance = Allowance(
+        tokens=limits.max_tokens, usd=limits.max_usd, in_credits=limits.in_credits
+    )
+    return Ledger(allowance, spending)

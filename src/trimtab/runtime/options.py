@@ -8,6 +8,7 @@ import msgspec
 from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.permission import Ask
+from trimtab.contracts.provider import CREDIT_USD
 from trimtab.contracts.run import Mode
 from trimtab.loop.processors.compaction import Thresholds
 from trimtab.prompts.customize import SystemMessageOptions
@@ -48,10 +49,6 @@ class LargeOutput(msgspec.Struct, frozen=True, kw_only=True):
     folder: str | None = None
 
 
-CREDIT_USD = 0.01
-"""What one AI credit of GitHub costs."""
-
-
 def smallest_budget(usd: float | None, ai_credits: float | None) -> float | None:
     """The lower of a limit in money and one in AI credits, in USD."""
     limits = [usd, None if ai_credits is None else ai_credits * CREDIT_USD]
@@ -64,6 +61,8 @@ class LimitOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_turns: int | None = None
     max_tokens: int | None = None
     max_usd: float | None = None
+    in_credits: bool = False
+    """Whether the limit in money was given in AI credits."""
     deadline: float | None = None
     max_continues: int = 5
     retries: int = 5
@@ -80,6 +79,8 @@ class CustomizationOptions(msgspec.Struct, frozen=True, kw_only=True):
     agent: str | None = None
     """The custom agent whose prompt, tools and model the session has."""
     agents: tuple[AgentDefinition, ...] = ()
+    excluded_agents: tuple[str, ...] = ()
+    """Built-in agents that are not to be started."""
     """Agents a client brings; they win over those on disk."""
     skill_directories: tuple[str, ...] = ()
     disabled_skills: tuple[str, ...] = ()
@@ -139,6 +140,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Models to go on with, in order, when the chosen one cannot answer."""
     provider: "Provider | None" = None
     """The model service of this session, where it is not the runtime's choice."""
+    vision: bool = True
+    """Whether the model may be shown images."""
     secrets: tuple[str, ...] = ()
     """Names of variables that no command gets, and whose values are shown nowhere."""
     secret_values: tuple[str, ...] = ()

@@ -61,13 +61,15 @@ def find_situation(custom: Customizations, home: Home | None, mode: Mode, model:
         env=custom.env,
         home=home,
         agents=custom.offered_agents,
+        no_agents=custom.excluded_agents,
     )
     if home is None or not custom.has_settings:
         return now
     if "subagents" in custom.settings.values:
         from trimtab.runtime.crew import read_settings
 
-        now = msgspec.structs.replace(now, no_agents=read_settings(custom).disabled_subagents)
+        disabled = read_settings(custom).disabled_subagents
+        now = msgspec.structs.replace(now, no_agents=(*now.no_agents, *disabled))
     if not custom.settings.get("memory", bool, False):
         return now
     from trimtab.tools.memories import Memories

@@ -120,7 +120,7 @@ async def change_limits(asked: Asked) -> str:
 
 def read_limits(text: str, before: "LimitOptions") -> "LimitOptions":
     """`tokens 5000 usd 2.50 credits 100 turns 20 continues 3`; `off` takes a limit away."""
-    from trimtab.runtime.options import CREDIT_USD
+    from trimtab.contracts.provider import CREDIT_USD
 
     words = text.replace("=", " ").split()
     if len(words) % 2:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from trimtab.customize.folders import (
     agent_folders,
@@ -81,7 +82,8 @@ def _below(path: str, depth: int) -> Iterator[str]:
     if depth:
         try:
             with os.scandir(path) as entries:
-                found = [(one.path, one.is_dir(follow_symlinks=False)) for one in entries]
+                some = islice(entries, MOST)
+                found = [(one.path, one.is_dir(follow_symlinks=False)) for one in some]
         except OSError:  # a file, or nothing
             return
         for inner, is_folder in found:

@@ -175,6 +175,7 @@ class Subagent:
                 or caller.options.effort,
                 price=chosen.price,
                 prompt_limit=chosen.prompt_limit,
+                vision=caller.options.vision,
             ),
             tool_context=tool_context,
             read_arguments=read_arguments,

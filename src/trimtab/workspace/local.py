@@ -105,6 +105,8 @@ class LocalWorkspace:
         self, path: str, data: bytes, *, new: bool = False, stamp: Stamp | None = None
     ) -> None:
         real = self.follow(path)
+        if not new:
+            require_writable(real)
         if len(data) <= AT_ONCE:
             files.write(real, data, new=new, stamp=stamp)
         else:
@@ -179,6 +181,14 @@ class LocalWorkspace:
 
     async def aclose(self) -> None:
         await self.shells.aclose()
+
+
+def require_writable(path: str) -> None:
+    """A protected file is not replaced: whoever may rename in its folder may still not write it."""
+    effective = os.access in os.supports_effective_ids
+    if os.path.exists(path) and not os.access(path, os.W_OK, effective_ids=effective):
+        advice = "It is write-protected: ask the person, or lift that first if it was asked for"
+        raise PermissionError(errno.EACCES, f"{advice} (chmod u+w)", path)
 
 
 async def uninterrupted(work: Callable[[], None]) -> None:

@@ -90,3 +90,30 @@ def test_a_field_that_is_given_twice_is_told_with_its_line(
     assert document.fields
     if told == [("name", 3)]:
         assert document.fields == {"name": "b"}
+
+
+@pytest.mark.parametrize(
+    ("head", "fields", "line"),
+    [
+        (
+            "description:\nglobs: *.py,**/*.pyi\nalwaysApply: false\n",
+            {"description": None, "globs": "*.py,**/*.pyi", "alwaysApply": False},
+            3,
+        ),
+        (
+            'name: x\ndescription: Use it\'s so: <example>user: "hi"</example> # now\ntools: [view]\n',
+            {
+                "name": "x",
+                "description": 'Use it\'s so: <example>user: "hi"</example> # now',
+                "tools": ["view"],
+            },
+            3,
+        ),
+    ],
+)
+def test_what_people_write_without_quotes_is_text(
+    head: str, fields: dict[str, object], line: int
+) -> None:
+    document = split_document(f"---\n{head}---\nbody\n", "f.md")
+    assert document.fields == fields
+    assert [(one.line, one.note) for one in document.problems] == [(line, True)]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.customize.globs import expand_braces, matches
+from trimtab.customize.fields import Fields
+from trimtab.customize.globs import expand_braces, matches, means_everything
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,25 @@ from trimtab.customize.globs import expand_braces, matches
 def test_patterns_mean_what_people_mean(glob: str, yes: list[str], no: list[str]) -> None:
     assert [path for path in yes if not matches(path, [glob])] == []
     assert [path for path in no if matches(path, [glob])] == []
+
+
+@pytest.mark.parametrize(
+    ("written", "yes", "no"),
+    [
+        ("**/*.{ts,tsx}", ["a.ts", "b/c.tsx"], ["a.js", "tsx}"]),
+        ("src/{a,b}/*.py, docs/**", ["src/b/x.py", "docs/y"], ["src/c/x.py"]),
+        ("**/*.ts, !**/*.test.ts", ["a.ts"], ["a.test.ts", "b/a.test.ts", "a.js"]),
+        ("!vendor/**", ["a.c", "src/b.c"], ["vendor/a.c"]),
+        ("**, !**/*.{md,txt}", ["a.c"], ["a.md", "b/c.txt"]),
+    ],
+)
+def test_a_line_of_patterns_means_what_people_mean(
+    written: str, yes: list[str], no: list[str]
+) -> None:
+    globs = Fields({"applyTo": written}, "f.md").names("applyTo") or ()
+    assert not means_everything(globs)
+    assert [path for path in yes if not matches(path, globs)] == []
+    assert [path for path in no if matches(path, globs)] == []
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from toolkit import Bench, open_bench, processes_with
 from trimtab.workspace.sandbox import detection, seccomp
 from trimtab.workspace.sandbox.confinement import Backend, Confinement
+from trimtab.workspace.sandbox.deeper import find_deeper
 from trimtab.workspace.sandbox.policy import SandboxPolicy, find_git, find_protected
 
 FOUND = detection.detect(os.environ)
@@ -148,6 +149,37 @@ async def test_protected_names_stay_as_they_are_also_missing_ones(
     assert names(bench.path(".github")) == {"workflows"}
     assert not bench.path(".git/hooks/pre-commit").exists()
     assert "evil" not in bench.path(".git/config").read_text()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+async def test_protected_names_that_exist_deeper_stay_as_they_are(
+    bench: Bench, backend: Backend
+) -> None:
+    deeper = ("a/b/.vscode/tasks.json", "a/b/.mcp.json", "a/.github/hooks/h.json", "a/.idea/x")
+    modules = ("sub/.git/config", "sub/.git/hooks/x", ".git/modules/m/n/config")
+    bench.write(".git/modules/m/n/HEAD", "ref: x\n")
+    for path in (*deeper, *modules):
+        bench.write(path, "kept\n")
+    confine(bench, backend)
+    paths = " ".join((*deeper, *modules))
+    await bench.bash(f"for x in {paths}; do echo lost > $x; rm -f $x; rm -rf $x; done")
+    await bench.bash(
+        'echo written > free; python3 -c \'import os; os.rename("free", "a/b/free")\'; '
+        "echo written > sub/.git/free"
+    )
+    if says_it_cannot(bench):
+        return
+    assert [bench.path(path).read_text() for path in (*deeper, *modules)] == ["kept\n"] * 7
+    assert bench.path("a/b/free").read_text() == "written\n"
+    assert bench.path("sub/.git/free").read_text() == "written\n"
+
+
+def test_looking_for_protected_names_takes_no_longer_than_it_may(tmp_path: Path) -> None:
+    (tmp_path / "a" / ".vscode").mkdir(parents=True)
+    (tmp_path / "node_modules" / "x" / ".vscode").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    assert find_deeper(str(tmp_path), 10.0) == [str(tmp_path / "a" / ".vscode")]
+    assert find_deeper(str(tmp_path), -1.0) == []
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

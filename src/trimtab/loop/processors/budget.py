@@ -3,7 +3,7 @@
 from trimtab.contracts.events.session import SessionInfo, SessionWarning
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.processor import Processor, Stop
-from trimtab.contracts.run import Run
+from trimtab.contracts.run import Prompt, Run
 from trimtab.loop.ledger import Estimate, Ledger, estimate_call
 
 ANSWER = 1024
@@ -13,6 +13,10 @@ FAREWELL = 256
 
 LEVELS = (0.5, 0.75, 0.9)
 
+LEFT = (
+    "<session_limits_status>\nRemaining session limits: {left}. Be frugal; avoid optional "
+    "exploration and unnecessary tool calls.\n</session_limits_status>"
+)
 LAST = (
     "<session_limits_status>\nThe budget of this session is nearly spent: {spent}. This is your "
     "last answer, and no tools can be used in it. Say in a few sentences what is done, what is "
@@ -27,6 +31,18 @@ class Budget(Processor):
         self._ledger = ledger
         self._agent = agent
         self._told = 0.0
+
+    async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt:
+        """The model hears before each prompt of a person what is left."""
+        if prompt.source == "user" and (left := self._ledger.describe_rest()):
+            run.session.emit(
+                UserMessage(
+                    content="",
+                    transformed_content=LEFT.format(left=left),
+                    source="budget",
+                )
+            )
+        return prompt
 
     async def before_request(self, run: Run) -> Stop | None:
         self._tell(run)

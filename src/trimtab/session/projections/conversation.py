@@ -17,6 +17,7 @@ from trimtab.contracts.messages import (
     ToolCall,
     ToolMessage,
     UserMessage,
+    replace_images,
 )
 
 NO_IMAGE = "[An image was here; it was removed because the request was too large.]"
@@ -195,10 +196,10 @@ class Conversation:
 
     def _remove_images(self) -> None:
         self._messages = [
-            _without_images(message) if isinstance(message, UserMessage) else message
+            replace_images(message, NO_IMAGE) if isinstance(message, UserMessage) else message
             for message in self._messages
         ]
-        self._late = [_without_images(message) for message in self._late]
+        self._late = [replace_images(message, NO_IMAGE) for message in self._late]
 
     def _compact(self, done: context.SessionCompactionComplete) -> None:
         cut, self._cut = self._cut, None
@@ -207,13 +208,6 @@ class Conversation:
         self.compactions += 1
         # Replaced, not changed: a request that is being written still holds the old list.
         self._messages = [UserMessage.of(done.summary_content), *self._messages[cut:]]
-
-
-def _without_images(message: UserMessage) -> UserMessage:
-    if not any(isinstance(part, Image) for part in message.parts):
-        return message
-    parts = [part if isinstance(part, Text) else Text(text=NO_IMAGE) for part in message.parts]
-    return UserMessage(parts=tuple(parts))
 
 
 def _length(message: Message) -> int:

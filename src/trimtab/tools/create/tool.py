@@ -50,11 +50,8 @@ class Create:
         if refusal and info.kind != "missing":
             return refusal
         try:
-            if info.kind == "file":
+            if info.kind == "file" or not await self._write(path, data, ctx):
                 return await self._exists(name, path, data, ctx)
-            await ctx.workspace.write(path, data, new=True)
-        except FileExistsError:
-            return await self._exists(name, path, data, ctx)
         except OSError as error:
             return system_failure(name, error)
         ctx.workspace.remember(path, data)
@@ -66,6 +63,14 @@ class Create:
                 FileChange(path=path, lines_added=len(hunk.added), lines_removed=0, created=True),
             ),
         )
+
+    async def _write(self, path: str, data: bytes, ctx: ToolContext) -> bool:
+        """False if something has come into being there meanwhile."""
+        try:
+            await ctx.workspace.write(path, data, new=True)
+        except FileExistsError:
+            return False
+        return True
 
     async def _exists(self, name: str, path: str, data: bytes, ctx: ToolContext) -> ToolResult:
         if (await ctx.workspace.read(path)).data == data:

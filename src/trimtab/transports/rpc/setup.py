@@ -74,6 +74,8 @@ class SessionSettings(Offer, frozen=True, kw_only=True, rename="camel"):
     custom_agents: tuple[JsonObject, ...] | None = None
     agent: str | None = None
     default_agent: JsonObject | None = None
+    excluded_builtin_agents: tuple[str, ...] = ()
+    model_capabilities: JsonObject | None = None
     skill_directories: tuple[str, ...] | None = None
     disabled_skills: tuple[str, ...] | None = None
     instruction_directories: tuple[str, ...] | None = None
@@ -135,12 +137,14 @@ def build_options(settings: SessionSettings, cwd: str, env: Mapping[str, str]) -
         available_tools=settings.available_tools,
         excluded_tools=settings.excluded_tools,
         main_excluded=read_hidden(settings.default_agent),
+        vision=read_vision(settings.model_capabilities),
         system_message=read_system_message(settings.system_message),
         instructions="skip" if settings.skip_custom_instructions else "load",
         customize=CustomizationOptions(
             discover=settings.enable_config_discovery,
             agent=settings.agent,
             agents=read_agents(settings.custom_agents),
+            excluded_agents=settings.excluded_builtin_agents,
             skill_directories=settings.skill_directories or (),
             disabled_skills=settings.disabled_skills or (),
             instruction_directories=settings.instruction_directories or (),
@@ -151,6 +155,7 @@ def build_options(settings: SessionSettings, cwd: str, env: Mapping[str, str]) -
         compaction=read_thresholds(settings.infinite_sessions),
         limits=LimitOptions(
             max_usd=read_budget(settings.session_limits),
+            in_credits=settings.session_limits is not None,
             retry_delay=_seconds(env, "TRIMTAB_RETRY_DELAY_SECONDS", 1.0),
         ),
     )
@@ -160,6 +165,11 @@ def read_hidden(default_agent: JsonObject | None) -> tuple[str, ...]:
     """The tools a client keeps from the main agent and leaves to sub-agents."""
     names = (default_agent or {}).get("excludedTools") or ()
     return tuple(name for name in names if isinstance(name, str))
+
+
+def read_vision(capabilities: JsonObject | None) -> bool:
+    """Whether the model sees images, as far as a client knows better than we do."""
+    return ((capabilities or {}).get("supports") or {}).get("vision") is not False
 
 
 def read_agents(given: tuple[JsonObject, ...] | None) -> tuple[AgentDefinition, ...]:

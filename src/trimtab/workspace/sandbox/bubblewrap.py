@@ -131,11 +131,13 @@ def protect(made: Frame, root: str) -> None:
 
 
 def keep(made: Frame, paths: Iterable[str]) -> None:
-    """Leave what is there as it is; mounted on themselves, its folders cannot be moved away."""
+    """Leave what is there as it is.
+
+    Its folders are not mounted on themselves: files could no longer be renamed into or out of them.
+    """
     for path in paths:
         if not os.path.islink(path):
-            folder = os.path.dirname(path)
-            made.argv += ["--bind", folder, folder, "--ro-bind", path, path]
+            made.argv += ["--ro-bind", path, path]
 
 
 def cover(made: Frame, path: str, root: str) -> None:

@@ -21,7 +21,10 @@ def find_deeper(root: str, seconds: float = SECONDS) -> list[str]:
     """
     deadline, left = time.monotonic() + seconds, ENTRIES
     found: list[str] = []
-    folders = [entry.path for entry in list_entries(root) if is_searched(entry)]
+    # What is protected at the top is so as a whole.
+    whole = (*NAMES, ".github", ".config")
+    top = [entry for entry in list_entries(root) if entry.name not in whole]
+    folders = [entry.path for entry in top if is_searched(entry)]
     for folder in folders:  # grows on the way
         entries = list_entries(folder)
         left -= len(entries)
@@ -33,11 +36,8 @@ def find_deeper(root: str, seconds: float = SECONDS) -> list[str]:
             elif entry.name in _NAMES:
                 found.append(entry.path)
             elif entry.name in _FOLDERS:
-                found += [
-                    path
-                    for above, name in TAILS
-                    if above == entry.name and os.path.exists(path := f"{entry.path}/{name}")
-                ]
+                named = [f"{entry.path}/{name}" for above, name in TAILS if above == entry.name]
+                found += [path for path in named if os.path.exists(path)]
             elif is_searched(entry):
                 folders.append(entry.path)
     return found[:MOST]
@@ -47,11 +47,13 @@ def find_modules(git: str) -> list[str]:
     """The same of the repositories that a repository keeps for its submodules."""
     found: list[str] = []
     folders = [entry.path for entry in list_entries(os.path.join(git, "modules"))]
-    for folder in folders[:MOST]:
+    for folder in folders:  # grows on the way
+        if len(found) >= MOST:
+            break
         if os.path.exists(os.path.join(folder, "HEAD")):
             found += find_parts(folder)
         else:  # the name of a submodule may have several parts
-            folders += [entry.path for entry in list_entries(folder)]
+            folders += [entry.path for entry in list_entries(folder) if is_searched(entry)]
     return found
 
 

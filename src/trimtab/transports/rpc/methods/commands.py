@@ -87,3 +87,9 @@ async def execute(call: Call, params: Execute) -> JsonObject:
 @methods.on("session.commands.handlePendingCommand", HandlePending)
 async def handle_pending(call: Call, params: HandlePending) -> JsonObject:
     return {"success": call.session.questions.answer(params.request_id, params.error)}
+
+
+@methods.on("session.commands.respondToQueuedCommand", HandlePending)
+async def respond_to_queued(call: Call, params: HandlePending) -> JsonObject:
+    """Commands are answered when they are called; none waits in the queue."""
+    return {"success": False}

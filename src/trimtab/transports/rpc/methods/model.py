@@ -6,6 +6,7 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.runtime.catalog import ModelSettings, ProviderSettings
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+from trimtab.transports.rpc.setup import read_vision
 
 methods = Methods()
 
@@ -13,6 +14,7 @@ methods = Methods()
 class SwitchTo(msgspec.Struct, rename="camel"):
     model_id: str
     reasoning_effort: str | None = None
+    model_capabilities: JsonObject | None = None
 
 
 class SetEffort(msgspec.Struct, rename="camel"):
@@ -46,6 +48,8 @@ async def switch_to(call: Call, params: SwitchTo) -> JsonObject:
     else:
         provider, model = found
         controls.set_model(model, effort=params.reasoning_effort, provider=provider)
+    if params.model_capabilities is not None:
+        controls.set_vision(read_vision(params.model_capabilities))
     return {"modelId": model, "deferred": False}
 
 

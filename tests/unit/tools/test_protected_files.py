@@ -1,0 +1,74 @@
+"""Files that a person protected, and files that change while tools work on them."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from toolkit import Bench, open_bench
+from trimtab.contracts.tool import ToolContext
+from trimtab.tools.create.tool import Create
+from trimtab.workspace.local import LocalWorkspace
+
+NOBODY = 65534
+PATCH = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch\n"
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that an ordinary user reaches, and an ordinary user while the test runs."""
+    path = Path(tempfile.mkdtemp(prefix="trimtab-protected-"))
+    root = os.geteuid() == 0
+    if root:
+        os.chown(path, NOBODY, NOBODY)
+        os.seteuid(NOBODY)
+    try:
+        yield path
+    finally:
+        if root:
+            os.seteuid(0)
+        shutil.rmtree(path)
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("edit", {"path": "a.txt", "old_str": "one", "new_str": "two"}),
+        ("apply_patch", {"input": PATCH}),
+    ],
+)
+async def test_a_write_protected_file_is_not_replaced_until_it_is_made_writable(
+    folder: Path, tool: str, args: dict[str, str]
+) -> None:
+    async with open_bench(folder) as bench:
+        path = bench.write("a.txt", "one\n")
+        path.chmod(0o444)
+        result = await bench.tools[tool].run(args, bench)
+        assert result.kind == "failure"
+        assert "write-protected" in result.text
+        assert "chmod u+w" in result.text
+        assert path.read_text() == "one\n"
+        path.chmod(0o644)
+        assert (await bench.tools[tool].run(args, bench)).kind == "success"
+        assert path.read_text() == "two\n"
+
+
+class Racing(LocalWorkspace):
+    """A workspace in which another program is always faster with a new file."""
+
+    async def write(self, path: str, data: bytes, **options: object) -> None:
+        os.mkfifo(path)
+        raise FileExistsError(17, "File exists", path)
+
+
+async def test_what_comes_into_being_while_a_file_is_created_is_left_alone(
+    bench: Bench, tmp_path: Path
+) -> None:
+    bench.workspace = Racing(root=str(bench.root), files=str(tmp_path / "files"))
+    ctx: ToolContext = bench
+    result = await Create().run({"path": "a.txt", "file_text": "x"}, ctx)
+    assert result.kind == "failure"
+    assert result.text == "a.txt: Not a regular file."
