@@ -234,3 +234,33 @@ async def test_a_hook_hears_of_a_tool_that_is_not_there(sdk: Sdk) -> None:
     (failure,) = failures
     assert failure["toolName"] == "view"
     assert "does not exist" in failure["error"]
+
+
+async def test_mcp_says_that_it_has_no_host(sdk: Sdk) -> None:
+    async with talking(sdk, [DONE]) as talk:
+        mcp = talk.session.rpc.mcp
+        with pytest.raises(Exception, match="No MCP host initialized"):
+            await mcp.enable(rpc.MCPEnableRequest(server_name="missing"))
+        with pytest.raises(Exception, match="Extensions not available"):
+            await talk.session.rpc.extensions.enable(rpc.ExtensionsEnableRequest(id="missing"))
+        mode = rpc.MCPSetEnvValueModeDetails.INDIRECT
+        kept = await mcp.set_env_value_mode(rpc.MCPSetEnvValueModeParams(mode=mode))
+        assert kept.mode == mode
+        context = rpc.MCPAppsSetHostContextDetails(locale="en-US")
+        await mcp.apps.set_host_context(rpc.MCPAppsSetHostContextRequest(context=context))
+        assert (await mcp.apps.get_host_context()).context.locale == "en-US"
+
+
+@pytest.mark.parametrize("session_id", ["e2e-cold-resume-1", "My_session.2"])
+async def test_a_session_has_the_id_its_client_chose(sdk: Sdk, session_id: str) -> None:
+    async with talking(sdk, [DONE], session_id=session_id) as talk:
+        await talk.say("hi")
+        assert talk.session.session_id == session_id
+    assert [log.parent.name for log in sdk.logs()] == [session_id]
+
+
+async def test_older_clients_name_the_agents_mode_as_mode(sdk: Sdk) -> None:
+    async with talking(sdk, [bash("touch made"), DONE]) as talk:
+        await talk.session.send_and_wait("plan it", mode="plan")
+        assert "Plan mode" in talk.tool_results(-1)[0]
+    assert not (sdk.cwd / "made").exists()

@@ -151,3 +151,54 @@ async def test_the_question_about_a_folder_lists_what_it_would_load(cli: Cli) ->
             async with asyncio.timeout(10):
                 await process.wait()
         assert marker.exists() is expected
+
+
+@pytest.mark.proves("PERM-14")
+async def test_a_call_is_shown_once_it_may_run_and_only_that_one(cli: Cli) -> None:
+    script = [{"tools": [bash("mkdir first"), bash("mkdir second")]}, {"text": "Made it."}]
+    async with serving(script) as server:
+        process, terminal = await start(cli.use(server), "-i", "make it")
+        await terminal.shows(r"\$ mkdir first[\s\S]*\n\? ")
+        assert "● bash" not in terminal.seen
+        assert "mkdir second" not in terminal.seen
+        terminal.type("y\n")
+        await terminal.shows(r"● bash mkdir first")
+        await terminal.shows(r"\$ mkdir second[\s\S]*\n\? ")
+        assert "● bash mkdir second" not in terminal.seen
+        terminal.type("y\n")
+        await terminal.shows(r"● bash mkdir second[\s\S]*Made it\.")
+        terminal.type("\x04")
+        async with asyncio.timeout(10):
+            assert await process.wait() == 0
+    assert sorted(path.name for path in cli.cwd.iterdir()) == ["first", "second"]
+
+
+QUESTION = {
+    "name": "ask_user",
+    "arguments": {"question": "Which?", "choices": ["red", "green"], "allow_freeform": False},
+}
+
+
+@pytest.mark.proves("PERM-08")
+async def test_the_agent_asks_a_person_who_can_answer_and_wants_to(cli: Cli) -> None:
+    async with serving([{"tools": [QUESTION]}, {"text": "Green it is."}]) as server:
+        process, terminal = await start(cli.use(server), "-i", "paint it")
+        await terminal.shows(r"Which\?\s+1  red\s+2  green\s+\? ")
+        terminal.type("blue\n")
+        await terminal.shows(r"blue[\s\S]*Which\?[\s\S]*\? ")
+        terminal.type("2\n")
+        await terminal.shows(r"Green it is\.")
+        terminal.type("\x04")
+        async with asyncio.timeout(10):
+            assert await process.wait() == 0
+        told = server.requests[1].json["messages"][-1]["content"]
+    assert told == "User selected: green"
+    async with serving([{"tools": [QUESTION]}, {"text": "I chose."}]) as server:
+        process, terminal = await start(cli.use(server), "-i", "paint it", "--no-ask-user")
+        await terminal.shows(r"I chose\.")
+        terminal.type("\x04")
+        async with asyncio.timeout(10):
+            assert await process.wait() == 0
+        offered = [tool["function"]["name"] for tool in server.requests[0].json["tools"]]
+    assert "bash" in offered
+    assert "ask_user" not in offered

@@ -34,12 +34,17 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
     answer, notes = Output(1), Output(2)
     face = build_face(values, answer, notes)
     log = LogFile(values.get("log_dir") or runtime.home.logs, values.get("log_level", "default"))
+    show, asks = face.on_event, wants_dialog(values)
+    if asks:
+        from trimtab.transports.headless.held import HeldStarts
+
+        show = HeldStarts(show).on_event
 
     def on_event(event: Event, line: bytes) -> None:
-        face.on_event(event, line)
+        show(event, line)
         log.on_event(event, line)
 
-    if wants_dialog(values):
+    if asks:
         return asyncio.run(waking(talk(runtime, options, values, on_event)))
     headless = Headless(
         face=face,
@@ -71,8 +76,14 @@ async def talk(runtime: Runtime, options: SessionOptions, values: Values, on_eve
 
     prepare = attach_all(values, options.cwd)
     dialog = Dialog(Output(2), values.get("interactive"), prepare)
-    ask = None if "no_ask_user" in values else dialog.ask
-    client = Client(on_event=on_event, ask=ask, ask_trust=None if ask is None else dialog.ask_trust)
+    client = Client(on_event=on_event)
+    if "no_ask_user" not in values:
+        client = Client(
+            on_event=on_event,
+            ask=dialog.ask,
+            ask_trust=dialog.ask_trust,
+            ask_person=dialog.ask_person,
+        )
     return await dialog.run(lambda: open_session(runtime, options, values, client))
 
 

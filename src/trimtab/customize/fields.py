@@ -7,7 +7,7 @@ from trimtab.contracts.customization import Problem
 
 
 def split_names(text: str) -> list[str]:
-    """The parts between commas, but for those in parentheses and braces: `Bash(a, b)`, `*.{c,d}`."""
+    """The parts between commas; those in parentheses and braces do not count: `*.{c,d}`."""
     parts, depth, start = [], 0, 0
     for at, character in enumerate(text):
         if character in "({":

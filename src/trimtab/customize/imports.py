@@ -54,7 +54,8 @@ class _Import:
                 continue
             real = os.path.realpath(target)
             if real in self.open:
-                self._note(f"@{mention} is not imported: that file imports this one", path, line)
+                message = f"@{mention} is not imported again: it leads here"
+                self.problems.append(Problem(message=message, file=path, line=line, note=True))
             elif refusal := self._refuse(target, depth):
                 self._note(f"@{mention} {refusal}", path, line)
             elif real not in self.seen:

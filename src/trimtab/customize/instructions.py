@@ -153,6 +153,7 @@ class _Search:
         self.found: list[Instruction] = []
         self.problems: list[Problem] = []
         self.left_out: list[Shadowed] = []
+        self._read: dict[tuple[str, str, bool], Instruction | None] = {}
         self._always: tuple[str, ...] = ()
         self._instead: tuple[str, ...] = ()
         root = os.path.realpath(places.root)
@@ -254,6 +255,16 @@ class _Search:
             message = "it points outside this repository, which is not trusted, and is left out"
             self.problems.append(Problem(message=message, file=path))
             return
+        key = os.path.realpath(path), os.path.dirname(path), source == "cursor"
+        if key not in self._read:
+            self._read[key] = self._read_file(path, source, boundary)
+        if (read := self._read[key]) is not None:
+            self.found.append(
+                msgspec.structs.replace(read, paths=(path,), source=source, location=location)
+            )
+
+    def _read_file(self, path: str, source: Source, boundary: Boundary) -> Instruction | None:
+        """What one file says; None if that is nothing, or nobody asked for it."""
         text, problems = read_text(path)
         self.problems += problems
         body, scope = self._split(text, path, source)
@@ -261,7 +272,7 @@ class _Search:
             name, why = self._places.shorten(path), "it has neither alwaysApply nor globs"
             self.left_out.append(Shadowed(name, path, source, "", why, scope.fields))
         if not body or scope.manual:
-            return
+            return None
         imported: tuple[str, ...] = ()
         if "@" in body:
             from trimtab.customize.imports import resolve_imports
@@ -269,17 +280,16 @@ class _Search:
             whole = resolve_imports(body, path, boundary)
             self.problems += whole.problems
             body, imported = whole.text, whole.files
-        instruction = Instruction(
+        return Instruction(
             text=body,
             paths=(path,),
             source=source,
-            location=location,
+            location="user",
             globs=scope.globs,
             description=scope.description,
             imports=imported,
             fields=scope.fields,
         )
-        self.found.append(instruction)
 
     def _split(self, text: str, path: str, source: Source) -> "tuple[str, _Scope]":
         """The text without its fields, and what they say."""

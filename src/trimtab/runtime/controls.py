@@ -95,9 +95,15 @@ class Controls:
         self._choose_tools()
 
     def set_model(
-        self, model: str, *, effort: str | None = None, provider: Provider | None = None
+        self,
+        model: str,
+        *,
+        effort: str | None = None,
+        provider: Provider | None = None,
+        cause: str | None = None,
     ) -> None:
-        self._use_model(model, self._models.describe(model), effort=effort, provider=provider)
+        described = self._models.describe(model)
+        self._use_model(model, described, effort=effort, provider=provider, cause=cause)
 
     def _use_model(
         self,
@@ -106,6 +112,7 @@ class Controls:
         *,
         effort: str | None,
         provider: Provider | None,
+        cause: str | None = None,
     ) -> None:
         run, before = self._run, self._run.options
         price, prompt_limit = described
@@ -127,6 +134,7 @@ class Controls:
                 new_model=model,
                 previous_reasoning_effort=before.effort,
                 reasoning_effort=run.options.effort,
+                cause=cause,
             )
         )
 

@@ -45,7 +45,15 @@ def test_what_is_no_mention_brings_nothing(tmp_path: Path, text: str) -> None:
 def test_circles_end_and_a_file_comes_once(tmp_path: Path) -> None:
     write(tmp_path / "a.md", "@b.md @AGENTS.md")
     write(tmp_path / "b.md", "@a.md @b.md")
-    assert imported(tmp_path, "@a.md @b.md @./a.md") == (["a.md", "b.md"], [])
+    again = [f"@{name}.md is not imported again: it leads here" for name in ("a", "b", "AGENTS")]
+    assert imported(tmp_path, "@a.md @b.md @./a.md") == (["a.md", "b.md"], again)
+
+
+def test_a_file_that_two_others_import_is_no_circle(tmp_path: Path) -> None:
+    write(tmp_path / "a.md", "@c.md")
+    write(tmp_path / "b.md", "@c.md")
+    write(tmp_path / "c.md", "x")
+    assert imported(tmp_path, "@a.md @b.md @c.md") == (["a.md", "c.md", "b.md"], [])
 
 
 def test_depth_has_a_limit(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.envelope import JsonObject
@@ -12,7 +13,16 @@ from trimtab.contracts.run import Prompt
 from trimtab.contracts.trust import TrustAnswer, TrustQuestion
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.headless.output import Output
-from trimtab.transports.headless.questions import describe_request, describe_trust
+from trimtab.transports.headless.questions import (
+    describe_question,
+    describe_request,
+    describe_trust,
+)
+
+if TYPE_CHECKING:
+    from trimtab.tools.ask_user.tool import Question, Response
+
+LONGEST_NUMBER = 4
 
 _ANSWERS = {
     "y": "approve-once",
@@ -68,6 +78,7 @@ class Dialog:
         self._prepare = prepare
         self._lines = Lines(0)
         self._live: LiveSession | None = None
+        self._turn = asyncio.Lock()
 
     async def run(self, open_session: Callable[[], Awaitable[LiveSession]]) -> int:
         """Talk until the person leaves; returns the exit code."""
@@ -128,6 +139,20 @@ class Dialog:
             return "always"
         return "once" if said in ("o", "once") else "no"
 
+    async def ask_person(self, question: "Question") -> "Response | None":
+        """Put a question of the agent's to the person; an empty line is no answer."""
+        from trimtab.tools.ask_user.tool import Response
+
+        while said := await self._put(describe_question(question)):
+            number = int(said) - 1 if said.isdecimal() and len(said) < LONGEST_NUMBER else -1
+            if 0 <= number < len(question.choices):
+                return Response(text=question.choices[number], freeform=False)
+            if question.allow_freeform or not question.choices:
+                return Response(text=said, freeform=said not in question.choices)
+        return None
+
     async def _put(self, question: str) -> str:
-        self._notes.write(f"\n{question}".encode("utf-8", "replace"))
-        return (await self._lines.next() or "").strip()
+        """One question at a time: the next line is the answer to what is shown."""
+        async with self._turn:
+            self._notes.write(f"\n{question}".encode("utf-8", "replace"))
+            return (await self._lines.next() or "").strip()

@@ -1,10 +1,13 @@
 """Questions to a person as text: everything foreign in them is shown as what it is."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.text import neutralise
 from trimtab.contracts.trust import TrustQuestion
+
+if TYPE_CHECKING:
+    from trimtab.tools.ask_user.tool import Question
 
 LONGEST = 4000
 LISTED = 20
@@ -42,6 +45,12 @@ def _describe_access(request: JsonObject) -> list[str]:
             return [head, *_arguments(request)]
         case _:
             return [f"Use the tool {_show(request.get('toolName'))}?", *_arguments(request)]
+
+
+def describe_question(question: "Question") -> str:
+    """A question of the agent's, with its choices by number."""
+    choices = [f"  {n}  {_show(choice)}" for n, choice in enumerate(question.choices, 1)]
+    return "\n".join([_show(question.text), *choices]) + "\n? "
 
 
 def describe_trust(question: TrustQuestion) -> str:

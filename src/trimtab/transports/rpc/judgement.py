@@ -142,5 +142,5 @@ async def ask_mode_switch(hosted: HostedSession, error: ModelError) -> bool:
     live.emit(AutoModeSwitchCompleted(request_id=request_id, response=response))
     if response == "no":
         return False
-    live.controls.set_model("auto")
+    live.controls.set_model("auto", cause="rate_limit_auto_switch")
     return True

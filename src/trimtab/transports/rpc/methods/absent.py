@@ -21,6 +21,10 @@ EMPTY: dict[str, JsonObject] = {
 servers are not used. Nobody is told otherwise."""
 
 REFUSED = {
+    **dict.fromkeys(
+        ("session.extensions.enable", "session.extensions.disable", "session.extensions.reload"),
+        "Extensions not available: this version has none.",
+    ),
     "agentRegistry.spawn": "agentRegistry.spawn is not enabled: sessions of this server are "
     "created with session.create.",
     "session.extensions.sendAttachmentsToMessage": "Only an extension may send attachments to a "

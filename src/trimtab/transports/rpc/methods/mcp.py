@@ -136,3 +136,63 @@ def _check(params: Configuration) -> None:
 def _servers(call: Call) -> Mapping[str, McpServer]:
     custom = call.session.live.controls.place.customizations
     return custom.servers.servers if custom else {}
+
+
+class EnvValues(msgspec.Struct):
+    mode: str
+
+
+class HostContext(msgspec.Struct):
+    context: JsonObject
+
+
+NO_HOST = "No MCP host initialized: servers are listed in this version, and not connected."
+
+
+@methods.on("session.mcp.enable", Server)
+async def enable_server(call: Call, params: Server) -> JsonObject:
+    raise UsageError(NO_HOST)
+
+
+@methods.on("session.mcp.disable", Server)
+async def disable_server(call: Call, params: Server) -> JsonObject:
+    raise UsageError(NO_HOST)
+
+
+@methods.on("session.mcp.oauth.login")
+async def log_in(call: Call, params: Nothing) -> JsonObject:
+    raise UsageError(NO_HOST)
+
+
+@methods.on("session.mcp.executeSampling")
+async def execute_sampling(call: Call, params: Nothing) -> JsonObject:
+    raise UsageError(NO_HOST)
+
+
+@methods.on("session.mcp.cancelSamplingExecution")
+async def cancel_sampling(call: Call, params: Nothing) -> JsonObject:
+    return {"cancelled": False}
+
+
+@methods.on("session.mcp.removeGitHub")
+async def remove_github(call: Call, params: Nothing) -> JsonObject:
+    """GitHub's own server is not among those there are."""
+    return {"removed": False}
+
+
+@methods.on("session.mcp.setEnvValueMode", EnvValues)
+async def set_env_values(call: Call, params: EnvValues) -> JsonObject:
+    """How values of variables are to be understood; kept for when servers are started."""
+    call.session.settings["env_value_mode"] = params.mode
+    return {"mode": params.mode}
+
+
+@methods.on("session.mcp.apps.setHostContext", HostContext)
+async def set_host_context(call: Call, params: HostContext) -> JsonObject:
+    call.session.settings["mcp_host_context"] = params.context
+    return {}
+
+
+@methods.on("session.mcp.apps.getHostContext")
+async def get_host_context(call: Call, params: Nothing) -> JsonObject:
+    return {"context": call.session.settings.get("mcp_host_context") or {}}

@@ -39,7 +39,8 @@ class ResponseFormat(msgspec.Struct, rename="camel"):
 class Send(msgspec.Struct, kw_only=True, rename="camel"):
     prompt: str
     attachments: tuple[JsonObject, ...] = ()
-    mode: Literal["enqueue", "immediate"] = "enqueue"
+    mode: Literal["enqueue", "immediate", "interactive", "plan", "autopilot"] = "enqueue"
+    """When the prompt is shown; older clients say here in which mode the agent is to work."""
     agent_mode: str | None = None
     request_headers: dict[str, str] = {}
     display_prompt: str | None = None
@@ -55,7 +56,7 @@ def read_prompt(params: Send) -> Prompt:
         text=params.prompt,
         display=params.display_prompt,
         attachments=params.attachments,
-        mode=params.mode,
+        mode="immediate" if params.mode == "immediate" else "enqueue",
         headers=params.request_headers,
         source=source if source.startswith("agent-") or source == "system" else "user",
         answer_schema=wanted.json_schema if wanted else None,
@@ -66,13 +67,15 @@ def accept(call: Call, params: Send) -> str:
     """Put a prompt into the session's queue; returns its id."""
     live = call.session.live
     prompt = read_prompt(params)
-    if params.agent_mode is not None:
-        if params.agent_mode not in ("interactive", "plan", "autopilot"):
+    wanted = params.agent_mode
+    if wanted is None and params.mode not in ("enqueue", "immediate"):
+        wanted = params.mode
+    if wanted is not None:
+        if wanted not in ("interactive", "plan", "autopilot"):
             raise UsageError(
-                f"agentMode {params.agent_mode!r} is not available; use interactive, plan or "
-                "autopilot."
+                f"agentMode {wanted!r} is not available; use interactive, plan or autopilot."
             )
-        live.controls.set_mode(params.agent_mode)  # type: ignore[arg-type]
+        live.controls.set_mode(wanted)  # type: ignore[arg-type]
     return live.send(prompt)
 
 
