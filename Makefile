@@ -7,7 +7,7 @@ INSTALLED_DEV := $(VENV)/.installed-dev
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench scorecard docs requirements format clean
+.PHONY: help run test check bench scorecard scenarios docs requirements format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -39,6 +39,9 @@ bench: $(INSTALLED_DEV)  ## Measure speed and memory, as ratios to a bare-asynci
 
 scorecard: $(INSTALLED_DEV)  ## Measure the promises at full size
 	@$(BIN)/python bench/scorecard.py
+
+scenarios: $(INSTALLED_DEV)  ## Accept what the recorded sessions come to now; `make test` compares
+	@$(BIN)/python tests/scenariokit.py --update
 
 docs: $(INSTALLED_DEV)  ## Write the generated reference pages
 	@$(BIN)/python docs/generate.py

@@ -218,3 +218,13 @@ async def test_plugins_of_another_program_are_trusted_as_they_are_first_used(
     loaded = [one.of("session.skills_loaded")[-1]["skills"] for one in (first, second)]
     assert len(loaded[0]) == 3
     assert loaded[1] == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["someone/something", "https://example.com/x.git", "git@example.com:x.git", "ssh://h/x.git"],
+)
+async def test_offline_no_plugin_is_fetched_from_another_machine(cli: Cli, address: str) -> None:
+    outcome = await cli.run("plugins", "install", address, env={"COPILOT_OFFLINE": "true"})
+    assert outcome.code == 2
+    assert "COPILOT_OFFLINE is set" in outcome.notes

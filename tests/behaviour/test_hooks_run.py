@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from clikit import Cli, bash, serving
+from customizekit import write
 from hookkit import keeping, kept, saying, stored, tool_errors, write_hooks
+from trimtab.testing.playing import play
 from trimtab.workspace.custody import is_alive
 
 DONE = {"text": "Done."}
@@ -313,3 +315,29 @@ async def test_a_guard_that_cannot_be_read_denies(cli: Cli, text: str) -> None:
     (error,) = tool_errors(outcome)
     assert "cannot be used" in error
     assert str(file) in error
+
+
+@pytest.mark.proves("HOOK-17")
+async def test_the_prompt_hook_runs_between_assembling_everything_and_the_model_call(
+    tmp_path: Path,
+) -> None:
+    home, work = tmp_path / "home", tmp_path / "work"
+    work.mkdir()
+    write(work / "AGENTS.md", "Always write in verse.\n")
+    write(
+        home / "skills" / "rhyme" / "SKILL.md", "---\nname: rhyme\ndescription: Rhymes.\n---\nx\n"
+    )
+    write(home / "agents" / "poet.agent.md", "---\nname: poet\ndescription: Writes.\n---\nx\n")
+    hook = {"type": "command", "bash": "true"}
+    hooks = {"version": 1, "hooks": {"userPromptSubmitted": [hook]}}
+    write(home / "hooks" / "hooks.json", json.dumps(hooks))
+    played = await play(["done"], "go", cwd=str(work), home=str(home))
+    types = played.types()
+    assembled = [types.index(name) for name in ("system.message", "session.tools_updated")]
+    assert max(assembled) < types.index("hook.start") < types.index("hook.end")
+    assert types.index("hook.end") < types.index("user.message") < types.index("model.call_start")
+    (system,) = played.of("system.message")
+    (sent,) = played.requests
+    assert sent.system == system.content
+    described = system.content + "".join(spec.description for spec in sent.tools)
+    assert all(word in described for word in ("Always write in verse", "rhyme", "poet"))

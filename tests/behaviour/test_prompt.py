@@ -212,3 +212,17 @@ async def test_a_tool_result_takes_at_most_half_of_the_prompt(cli: Cli, text: st
     assert whole is not None
     assert text in Path(whole[1]).read_text()
     assert any(one["role"] == "user" and "read it" in one["content"] for one in sent)
+
+
+async def test_instructions_leave_half_of_the_window_free(cli: Cli) -> None:
+    write(cli.cwd / "AGENTS.md", "Use tabs.\n\n" + "Many words for one thing. " * 20_000)
+    write(cli.cwd / "CLAUDE.md", "Answer in rhymes.")
+    async with serving(HELLO) as server:
+        outcome = await cli.use(server).ask("hi")
+        system = system_of(server.requests[0])
+    assert counter_for("scripted").text(system) < 40_000
+    assert "Use tabs." in system
+    assert "Answer in rhymes." in system
+    assert "[The rest is left out" in system
+    (message,) = warnings(outcome, "prompt_shortened")
+    assert "leaves out part of custom_instructions" in message

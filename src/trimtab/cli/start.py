@@ -84,7 +84,14 @@ async def talk(runtime: Runtime, options: SessionOptions, values: Values, on_eve
             ask_trust=dialog.ask_trust,
             ask_person=dialog.ask_person,
         )
-    return await dialog.run(lambda: open_session(runtime, options, values, client))
+
+    async def open_dialog() -> LiveSession:
+        live = await open_session(runtime, options, values, client)
+        if client.ask_person is not None:
+            live.controls.set_tools((), ("ask_user",))
+        return live
+
+    return await dialog.run(open_dialog)
 
 
 async def open_session(

@@ -26,6 +26,7 @@ from trimtab.contracts.provider import Price, Provider
 from trimtab.contracts.run import Mode, Run
 from trimtab.contracts.tool import Tool, ToolResult
 from trimtab.permissions.processor import Permissions
+from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.build import build_permissions
 from trimtab.runtime.limits import apply_limits, check_limits, share_limits
 from trimtab.runtime.loaded import describe_loaded
@@ -349,8 +350,9 @@ class Controls:
         prompt = await build_prompt(case, self.options, self._client.transform)
         if prompt.left_out and prompt.left_out != self.prompt.left_out:
             message = (
-                f"The window of {case.model} is small ({case.limit:,} tokens), so the system "
-                f"prompt has no {', '.join(prompt.left_out)}; see `trimtab prompt show`."
+                f"The window of {case.model} is too small for all ({case.limit or DEFAULT:,} "
+                f"tokens), so the system prompt leaves out {', '.join(prompt.left_out)}; see "
+                "`trimtab prompt show`."
             )
             warning = SessionWarning(warning_type="prompt_shortened", message=message)
             self.place.session.emit(warning)

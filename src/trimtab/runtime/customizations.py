@@ -303,10 +303,16 @@ class Customizations:
         names = [self.places.shorten(path) for path in instruction.paths]
         return render_instruction(instruction.text, names)
 
-    def prompt_instructions(self) -> tuple[str, ...]:
-        """The texts of all instructions that always apply."""
+    def prompt_instructions(self, window: int) -> tuple[str, ...]:
+        """The texts of all instructions that always apply, as far as a window has room."""
         always = self.instructions.always if self.loads_instructions else ()
-        texts = [self.render(one) for one in always]
+        texts = []
+        if always:
+            from trimtab.prompts.instructions import fit_instructions
+
+            fitted = fit_instructions([one.text for one in always], window)
+            shown = zip(always, fitted, strict=True)
+            texts = [self.render(msgspec.structs.replace(one, text=text)) for one, text in shown]
         if organization := self._options.customize.organization_instructions:
             from trimtab.prompts.instructions import render_instruction
 

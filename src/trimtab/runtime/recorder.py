@@ -89,6 +89,10 @@ class Recorder(Processor):
         self._turn = asyncio.Lock()
         self._open: dict[str, Reason] = {}
         self._background: dict[str, Reason] = {}
+        self.every = 5.0
+        """Seconds between looks at the workspace while commands run in the background."""
+        self._tasks: set[asyncio.Task[None]] | None = None
+        self._watching = False
         self._last: dict[str, FileState] = {}
         self._marker = Marker(folder.path)
         self._store: BlobStore | None = None
@@ -124,6 +128,7 @@ class Recorder(Processor):
 
     async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt | None:
         self._open.clear()  # what was interrupted will not report its end
+        self._tasks = run.background
         return prompt
 
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
@@ -160,6 +165,25 @@ class Recorder(Processor):
     def started(self, shell_id: str, reason: Reason) -> None:
         """A command goes on in the background."""
         self._background[shell_id] = reason
+        if self._tasks is not None and not self._watching:
+            self._watching = True
+            task = asyncio.get_running_loop().create_task(self._watch())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _watch(self) -> None:
+        """Record what background commands change while nothing else makes us look."""
+        clock = asyncio.get_running_loop().time
+        pause = self.every
+        try:
+            while self._background:
+                await asyncio.sleep(pause)
+                began = clock()
+                with suppress(OSError):  # the next look that matters to a call says so
+                    await self._look(PERSON)
+                pause = max(self.every, 10 * (clock() - began))
+        finally:
+            self._watching = False
 
     def record(self, said: "WorkspaceChanged", changes: Sequence[Change]) -> None:
         """Something was restored, by an undo or redo."""

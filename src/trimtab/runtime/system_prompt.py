@@ -8,6 +8,7 @@ from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.run import Mode, Run
 from trimtab.prompts.assemble import Assembled, PromptFacts, assemble
 from trimtab.prompts.customize import change_sections, join
+from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.customizations import Customizations
 from trimtab.runtime.options import SessionOptions, Transform
 from trimtab.runtime.surroundings import Surroundings, list_entries, system_name
@@ -51,7 +52,9 @@ async def build_prompt(
     wanted = options.system_message
     if wanted.mode == "replace":
         return SystemPrompt(wanted.content, {"replaced": wanted.content})
-    assembled = assemble(gather_facts(case))
+    facts = gather_facts(case)
+    assembled = assemble(facts)
+    left_out = (*assembled.left_out, *_name_cut(facts.instructions))
     sections = _by_name(assembled)
     if wanted.mode == "customize":
         sections = change_sections(sections, wanted.sections)
@@ -62,7 +65,15 @@ async def build_prompt(
             changed = await transform({name: sections.get(name, "") for name in callbacks})
             sections = change_sections({**sections, **changed}, {})
     added = {"appended": wanted.content} if wanted.content else {}
-    return SystemPrompt(join(sections, wanted.content), {**sections, **added}, assembled.left_out)
+    return SystemPrompt(join(sections, wanted.content), {**sections, **added}, left_out)
+
+
+def _name_cut(instructions: tuple[str, ...]) -> tuple[str, ...]:
+    if not instructions:
+        return ()
+    from trimtab.prompts.instructions import CUT
+
+    return ("part of custom_instructions",) if any(CUT in one for one in instructions) else ()
 
 
 AGENT_SECTIONS = frozenset(
@@ -101,7 +112,7 @@ def gather_facts(case: PromptCase) -> PromptFacts:
         features=custom.features if custom else frozenset(),
         git_root=around.git_root,
         branch=around.branch,
-        instructions=custom.prompt_instructions() if custom else (),
+        instructions=custom.prompt_instructions(case.limit or DEFAULT) if custom else (),
         skills=custom.prompt_skills(case.limit) if custom and "skill" in case.tools else "",
         agent=custom.agent_prompt() if custom else "",
     )

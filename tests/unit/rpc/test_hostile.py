@@ -1,10 +1,15 @@
 """A server under hostile and heavy use, in the size that fits a test run."""
 
+import pytest
+
 from properties.rpc_fuzz import fuzz
 from properties.rpc_load import load
 
 
-async def test_frames_no_client_would_send_neither_crash_nor_hang_the_server() -> None:
+async def test_frames_no_client_would_send_neither_crash_nor_hang_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COPILOT_OFFLINE", "true")
     outcome = await fuzz(5000, seed=1)
     assert outcome["bugs"] == []
     assert outcome["failures"] == []

@@ -54,11 +54,27 @@ def read_origin(text: str) -> Origin:
     return Origin(address=address, ref=ref)
 
 
+ON = frozenset(("1", "true"))
+
+
+def is_elsewhere(address: str) -> bool:
+    """Whether an address is of another machine."""
+    host = re.match(r"(?:https?|ssh|git)://(?:[^/@]*@)?(\[[^\]]*\]|[^/:]+)", address)
+    if host is None:
+        return not address.startswith("file://")
+    return host[1].lower() not in ("localhost", "127.0.0.1", "[::1]")
+
+
 def fetch(origin: Origin, target: str) -> str:
     """Put a copy of the origin into a new folder; returns the commit, if there is one."""
     if origin.is_folder:
         _copy(origin.address, target)
         return ""
+    if is_elsewhere(origin.address) and os.environ.get("COPILOT_OFFLINE", "").lower() in ON:
+        raise UsageError(
+            f"{origin.address} cannot be fetched while COPILOT_OFFLINE is set; unset it, or name a "
+            "folder."
+        )
     try:
         os.makedirs(target)
     except OSError as error:
@@ -110,5 +126,6 @@ def _git(folder: str, *args: str) -> str:
         raise ConfigurationError(f"git took more than {SECONDS} s; try again later.") from None
     if done.returncode:
         lines = [line for line in done.stderr.strip().split("\n") if line] or ["no reason given"]
-        raise ConfigurationError(f"git could not fetch it ({lines[-1]}); check the address.")
+        reason = next((one for one in lines if one.startswith(("fatal:", "error:"))), lines[-1])
+        raise ConfigurationError(f"git could not fetch it ({reason}); check the address.")
     return done.stdout

@@ -1,0 +1,44 @@
+"""What a command changes in the background is recorded while nothing else happens."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from clikit import bash
+from livekit import Watch, opened
+
+LATE = bash("until [ -e go ]; do sleep 0.05; done; echo late > late.txt; sleep 60")
+LATE["arguments"] |= {"mode": "async", "shellId": "bg"}
+
+
+def changed_by(watch: Watch, name: str) -> list[str]:
+    """The reasons of the changes of one file."""
+    told = watch.of("trimtab.workspace_changed")
+    return [one.reason for one in told for change in one.changes if change.path.endswith(name)]
+
+
+@pytest.mark.proves("AMREC-02")
+async def test_a_change_by_a_background_command_is_recorded_within_ten_seconds(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path, [{"tools": [LATE]}, "It runs."]) as (live, watch, _):
+        await live.ask("go")
+        (tmp_path / "go").touch()
+        async with asyncio.timeout(10):
+            while not changed_by(watch, "late.txt"):
+                count = len(watch.of("trimtab.workspace_changed"))
+                await watch.saw("trimtab.workspace_changed", count + 1)
+        assert changed_by(watch, "late.txt") == ["background"]
+
+
+async def test_looking_ends_with_the_last_background_command(tmp_path: Path) -> None:
+    brief = bash("until [ -e go ]; do sleep 0.05; done")
+    brief["arguments"] |= {"mode": "async", "shellId": "bg"}
+    async with opened(tmp_path, [{"tools": [brief]}, "It runs."]) as (live, _, _):
+        live.recorder.every = 0.05
+        await live.ask("go")
+        (task,) = [one for one in asyncio.all_tasks() if "Recorder._watch" in repr(one)]
+        (tmp_path / "go").touch()
+        async with asyncio.timeout(10):
+            await task
