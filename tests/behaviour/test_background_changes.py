@@ -33,7 +33,7 @@ async def test_a_change_by_a_background_command_is_recorded_within_ten_seconds(
 
 
 async def test_looking_ends_with_the_last_background_command(tmp_path: Path) -> None:
-    brief = bash("until [ -e go ]; do sleep 0.05; done")
+    brief = bash("until [ -e go ]; do sleep 0.05; done; touch x")
     brief["arguments"] |= {"mode": "async", "shellId": "bg"}
     async with opened(tmp_path, [{"tools": [brief]}, "It runs."]) as (live, _, _):
         live.recorder.every = 0.05

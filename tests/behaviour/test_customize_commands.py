@@ -174,3 +174,24 @@ async def test_init_writes_what_the_repository_says_and_replaces_nothing_unasked
     assert (await cli.run("init", "--force")).code == 0
     listed = (await cli.run("instructions")).text
     assert ".github/copilot-instructions.md (repository," in listed
+
+
+async def test_an_agent_is_disabled_for_other_agents_and_enabled_again(cli: Cli) -> None:
+    write(cli.home / "agents/prices.agent.md", "---\ndescription: Checks prices\n---\nx\n")
+    write(cli.home / "settings.json", '{"subagents": {"maxDepth": 2}} // mine\n')
+    assert (await cli.run("agents", "disable", "nobody")).code == 2
+    for action, state in (("disable", False), ("disable", False), ("enable", True)):
+        assert (await cli.run("agents", action, "prices")).code == 0
+        listed = json.loads((await cli.run("agents", "--json")).text)["customizations"]
+        assert [one["enabled"] for one in listed if one["name"] == "prices"] == [state]
+        async with serving([{"text": "ok"}]) as server:
+            await cli.use(server).ask("hi")
+            assert ("Checks prices" in json.dumps(server.requests[0].json)) == state
+    text = (cli.home / "settings.json").read_text()
+    assert '"maxDepth": 2' in text
+    assert "// mine" in text
+
+
+async def test_hooks_are_listed_without_another_word(cli: Cli) -> None:
+    short, long = await cli.run("hooks"), await cli.run("hooks", "list")
+    assert (short.code, short.text) == (0, long.text)

@@ -264,3 +264,13 @@ async def test_older_clients_name_the_agents_mode_as_mode(sdk: Sdk) -> None:
         await talk.session.send_and_wait("plan it", mode="plan")
         assert "Plan mode" in talk.tool_results(-1)[0]
     assert not (sdk.cwd / "made").exists()
+
+
+@pytest.mark.parametrize("kind", ["openai", "azure", "anthropic"])
+async def test_a_session_of_a_service_is_there_before_its_model_is_chosen(
+    sdk: Sdk, kind: str
+) -> None:
+    provider: Any = {"type": kind, "base_url": "http://127.0.0.1:9/v1", "api_key": "fake"}
+    async with talking(sdk, [DONE], provider=provider) as talk:
+        assert talk.session.session_id
+        assert (await talk.session.rpc.model.get_current()).model_id

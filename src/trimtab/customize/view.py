@@ -1,6 +1,6 @@
 """Turns what was found into entries of the one view over all customizations."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -62,7 +62,7 @@ def view_skills(found: FoundSkills) -> Iterable[Customization]:
     yield from _view_shadowed(found.shadowed, "skill")
 
 
-def view_agents(found: FoundAgents) -> Iterable[Customization]:
+def view_agents(found: FoundAgents, disabled: Collection[str] = ()) -> Iterable[Customization]:
     for agent in found.agents.values():
         yield Customization(
             name=agent.name,
@@ -71,6 +71,7 @@ def view_agents(found: FoundAgents) -> Iterable[Customization]:
             file=agent.path,
             scope=_callers(agent.user_invocable, agent.model_invocable, f"--agent {agent.name}"),
             description=agent.description,
+            enabled=agent.name not in disabled,
             fields=dict.fromkeys(agent.fields, USED_FIELD),
         )
     yield from _view_shadowed(found.shadowed, "agent")

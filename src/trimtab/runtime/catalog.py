@@ -1,5 +1,6 @@
 """The model services a session was given itself, beside the one of the environment."""
 
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
 import msgspec
@@ -8,6 +9,7 @@ from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.provider import Delta, Provider, Reply, Request
 from trimtab.providers.auth import Key
+from trimtab.providers.copilot import DEFAULT_MODEL
 from trimtab.providers.endpoints import PREFIX, ProviderChoice, connect, from_environment
 
 GetToken = Callable[[str], Awaitable[str]]
@@ -118,9 +120,8 @@ class SessionCatalog:
         """The service for a model and what the service calls it; None if it is not ours."""
         if self.provider is not None:
             choice = self._choice(self.provider)
-            name = model or choice.model
-            if not name:
-                raise ConfigurationError("No model is chosen for the provider; set `model`.")
+            # A client may name a model later, with the first prompt that needs one.
+            name = model or choice.model or os.environ.get("COPILOT_MODEL") or DEFAULT_MODEL
             return connect(choice), name
         found = self.models.get(model or "")
         if found is None and model:

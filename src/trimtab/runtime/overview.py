@@ -93,7 +93,7 @@ def _build(found: Customizations, env: Mapping[str, str], *, trusted: bool) -> O
             found.instructions.problems,
         ),
         ("skill", view_skills(found.skills), found.skills.problems),
-        ("agent", view_agents(found.agents), found.agents.problems),
+        ("agent", view_agents(found.agents, _disabled_agents(found)), found.agents.problems),
         ("mcp-server", view_servers(found.servers), found.servers.problems),
         ("hook", view_hooks(hooks), hooks.problems),
         (
@@ -110,14 +110,31 @@ def _build(found: Customizations, env: Mapping[str, str], *, trusted: bool) -> O
     )
     entries: list[Customization] = []
     problems: dict[Kind, list[Problem]] = {}
-    seen: set[tuple[str, int, str]] = set()
     for kind, viewed, wrong in parts:
         attached, rest = attach_problems(viewed, wrong)
         entries += attached
         for problem in rest:
-            # A file that is read for two kinds of things is broken for both.
-            told = (problem.file, problem.line, problem.message.partition(";")[0])
-            if not problem.file or told not in seen:
-                problems.setdefault(kind, []).append(problem)
-            seen.add(told)
+            _tell(problem, kind, problems)
     return Overview(sorted(entries, key=_place), problems, trusted)
+
+
+def _disabled_agents(found: Customizations) -> tuple[str, ...]:
+    if "subagents" not in found.settings.values:
+        return ()
+    from trimtab.runtime.crew import read_settings
+
+    return read_settings(found).disabled_subagents
+
+
+def _tell(problem: Problem, kind: Kind, told: dict[Kind, list[Problem]]) -> None:
+    """Add a problem. What is wrong with a file that is read for two kinds is told by the last."""
+    if problem.file and not problem.note:
+        for other, known in told.items():
+            if other != kind:
+                known[:] = [one for one in known if not _is_same(one, problem)]
+    if problem not in told.setdefault(kind, []):
+        told[kind].append(problem)
+
+
+def _is_same(one: Problem, other: Problem) -> bool:
+    return (one.file, one.line, one.note) == (other.file, other.line, other.note)

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,7 +68,7 @@ async def test_a_write_protected_file_is_not_replaced(
 class Racing(LocalWorkspace):
     """A workspace in which another program is always faster with a new file."""
 
-    async def write(self, path: str, data: bytes, **options: object) -> None:
+    async def write(self, path: str, data: bytes, **options: Any) -> None:
         os.mkfifo(path)
         raise FileExistsError(17, "File exists", path)
 
@@ -80,3 +81,32 @@ async def test_what_comes_into_being_while_a_file_is_created_is_left_alone(
     result = await Create().run({"path": "a.txt", "file_text": "x"}, ctx)
     assert result.kind == "failure"
     assert result.text == "a.txt: Not a regular file."
+
+
+class Failing(LocalWorkspace):
+    """A workspace whose disk is full after some writes."""
+
+    left = 0
+
+    async def write(self, path: str, data: bytes, **options: Any) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise OSError(28, "No space left on device", path)
+        await super().write(path, data, **options)
+
+
+@pytest.mark.parametrize(("left", "said"), [(1, "a part of it stays"), (0, "Nothing was changed")])
+async def test_a_patch_that_cannot_be_taken_back_says_so(
+    bench: Bench, tmp_path: Path, left: int, said: str
+) -> None:
+    bench.write("a.txt", "one\n")
+    bench.write("b.txt", "one\n")
+    workspace = Failing(root=str(bench.root), files=str(tmp_path / "files"))
+    workspace.left = left
+    bench.workspace = workspace
+    both = PATCH.replace("*** End", "*** Update File: b.txt\n@@\n-one\n+two\n*** End")
+    result = await bench.tools["apply_patch"].run({"input": both}, bench)
+    assert result.kind == "failure"
+    assert said in result.text
+    assert "No space left" in result.text
+    assert bench.path("a.txt").read_text() == ("two\n" if left else "one\n")

@@ -156,9 +156,9 @@ async def test_protected_names_that_exist_deeper_stay_as_they_are(
     bench: Bench, backend: Backend
 ) -> None:
     deeper = ("a/b/.vscode/tasks.json", "a/b/.mcp.json", "a/.github/hooks/h.json", "a/.idea/x")
-    modules = ("sub/.git/config", "sub/.git/hooks/x", ".git/modules/m/n/config")
-    bench.write(".git/modules/m/n/HEAD", "ref: x\n")
-    for path in (*deeper, *modules):
+    inner = ".git/modules/m/build"
+    modules = ("sub/.git/hooks/x", f"{inner}/config", f"{inner}/modules/n/hooks/x")
+    for path in (*deeper, *modules, f"{inner}/HEAD", f"{inner}/modules/n/HEAD"):
         bench.write(path, "kept\n")
     confine(bench, backend)
     paths = " ".join((*deeper, *modules))

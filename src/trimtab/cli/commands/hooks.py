@@ -18,7 +18,7 @@ HELP = "list hooks, and run them on a sample input"
 
 def run(argv: list[str]) -> int:
     try:
-        args = _parser().parse_args(argv)
+        args = _parser().parse_args(argv or ["list"])
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 2
     return asyncio.run({"list": _list, "test": _test}[args.action](args))

@@ -64,9 +64,21 @@ def remove_file(name: str, what: What, given: Given) -> str:
 def set_listed(env: Mapping[str, str], key: str, name: str, *, listed: bool) -> None:
     """Put a name into a list of the user's settings, or take it out."""
     path = find_home(env).settings
-    before = read_object(path).get(key)
+    change_field(path, key, _listed(read_object(path).get(key), name, listed=listed))
+
+
+def set_subagent(env: Mapping[str, str], name: str, *, enabled: bool) -> None:
+    """Say in the user's settings whether other agents may give work to one."""
+    path = find_home(env).settings
+    before = read_object(path).get("subagents")
+    chosen = before if isinstance(before, dict) else {}
+    names = _listed(chosen.get("disabledSubagents"), name, listed=not enabled)
+    change_field(path, "subagents", {**chosen, "disabledSubagents": names})
+
+
+def _listed(before: object, name: str, *, listed: bool) -> list[object]:
     names = [one for one in before if one != name] if isinstance(before, list) else []
-    change_field(path, key, [*names, name] if listed else names)
+    return [*names, name] if listed else names
 
 
 def _folder(what: What, given: Given) -> str:

@@ -19,6 +19,10 @@ PREVIEWED = 8 * 1024 * 1024
 Step = Callable[[], Awaitable[None]]
 
 
+class PartlyDone(Exception):
+    """A patch failed, and something it had changed by then cannot be taken back."""
+
+
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
     """One file as it is and as it will be."""
 
@@ -89,11 +93,8 @@ class ApplyPatch:
             return fail(f"{twice} is named twice: put its hunks together. Nothing was changed.")
         try:
             await apply(planned, ctx)
-        except StaleFile:
-            return fail("A file was changed by another program just now: try again.")
-        except OSError as error:
-            reason = error.strerror or str(error)
-            return fail(f"{error.filename or 'A file'}: {reason}. Nothing was changed.", reason)
+        except (PartlyDone, OSError) as error:
+            return explain(error)
         return summarize(planned, ctx)
 
 
@@ -159,10 +160,29 @@ async def apply(planned: Sequence[Planned], ctx: ToolContext) -> None:
                 if one.target != one.path:
                     await workspace.move(one.path, one.target)
                     undo.append(partial(workspace.move, one.target, one.path))
-    except BaseException:
-        for step in reversed(undo):
-            await step()
+    except BaseException as error:
+        if left := [problem for step in reversed(undo) if (problem := await take_back(step))]:
+            raise PartlyDone("; ".join(left)) from error
         raise
+
+
+def explain(error: PartlyDone | OSError) -> ToolResult:
+    """Why a patch was not applied, and what is left of it."""
+    if isinstance(error, PartlyDone):
+        return fail(f"The patch failed, and a part of it stays ({error}): look at its files.")
+    if isinstance(error, StaleFile):
+        return fail("A file was changed by another program just now: try again.")
+    reason = error.strerror or str(error)
+    return fail(f"{error.filename or 'A file'}: {reason}. Nothing was changed.", reason)
+
+
+async def take_back(step: Step) -> str:
+    """Do it, whatever happened to the other files; says why it cannot be done."""
+    try:
+        await step()
+    except OSError as error:
+        return f"{error.filename or 'a file'}: {error.strerror or error}"
+    return ""
 
 
 def summarize(planned: Sequence[Planned], ctx: ToolContext) -> ToolResult:

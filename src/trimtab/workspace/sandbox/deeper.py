@@ -44,16 +44,18 @@ def find_deeper(root: str, seconds: float = SECONDS) -> list[str]:
 
 
 def find_modules(git: str) -> list[str]:
-    """The same of the repositories that a repository keeps for its submodules."""
+    """The same of the repositories that a repository keeps for its submodules, and for theirs."""
     found: list[str] = []
-    folders = [entry.path for entry in list_entries(os.path.join(git, "modules"))]
+    folders = [os.path.join(git, "modules")]
     for folder in folders:  # grows on the way
-        if len(found) >= MOST:
+        if len(folders) > MOST:
             break
-        if os.path.exists(os.path.join(folder, "HEAD")):
+        if os.path.isfile(os.path.join(folder, "HEAD")):
             found += find_parts(folder)
+            folders.append(os.path.join(folder, "modules"))
         else:  # the name of a submodule may have several parts
-            folders += [entry.path for entry in list_entries(folder) if is_searched(entry)]
+            entries = list_entries(folder)
+            folders += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
     return found
 
 
