@@ -67,6 +67,14 @@ class Permissions(Processor):
         """What is allowed now, answers of this session included."""
         return self._standing.policy
 
+    def find_hidden(self) -> tuple[str, ...]:
+        """What a search leaves out, as patterns: rules keep it from being read."""
+        if not self.policy.deny:
+            return ()
+        from trimtab.permissions.rules import to_globs
+
+        return to_globs(self.policy.deny, self.policy.cwd)
+
     def for_agent(self) -> "Permissions":
         """The same judge for another agent: what is approved for one is approved for all.
 

@@ -105,6 +105,28 @@ def matches_path(rule: Rule, kind: str, path: str, cwd: str, *, denies: bool = F
     return any(_has_tail(fold(one).split(os.sep), parts, inside=denies) for one in given)
 
 
+def to_globs(rules: Iterable[Rule], cwd: str) -> tuple[str, ...]:
+    """What a search leaves out, as patterns of ignore files: what rules keep from being read."""
+    globs: list[str] = []
+    for rule in rules:
+        if _kind(rule, denies=True) != "read" or rule.argument is None:
+            continue
+        wanted = os.path.normpath(os.path.expanduser(rule.argument))
+        if not os.path.isabs(wanted) and wanted.split(os.sep)[0] != os.pardir:
+            globs.append(f"**/{_escape(wanted)}")
+            continue
+        path = resolve(os.path.join(cwd, wanted))
+        globs.append(f"**{_escape(path)}")
+        inside = os.path.relpath(path, resolve(cwd))
+        if inside.split(os.sep)[0] != os.pardir:
+            globs.append(f"/{_escape(inside)}")
+    return tuple(globs)
+
+
+def _escape(path: str) -> str:
+    return re.sub(r"([*?\[\]{}!\\])", r"\\\1", path)
+
+
 def _has_tail(path: list[str], parts: list[str], *, inside: bool) -> bool:
     if path[-len(parts) :] == parts:
         return True

@@ -105,7 +105,7 @@ def build_processors(
     processors += [Steering(), SlashCommands()]
     before, after, gate = build_hooks(place)
     images = AttachedImages(place.folder.images)
-    processors += [*before, *build_customized(place), images, UserContext(), *after]
+    processors += [*before, *build_customized(place, chosen), images, UserContext(), *after]
     permissions = build_permissions(place, options, client)
     recorder = Recorder(place.session, place.workspace, place.folder, permissions.may_change)
     processors += [PlanMode(permissions.may_change), permissions, recorder]
@@ -136,14 +136,15 @@ def build_processors(
     return processors
 
 
-def build_customized(place: Place) -> list[Processor]:
+def build_customized(place: Place, chosen: Chosen) -> list[Processor]:
     """Who brings in what people wrote for the agent while it works."""
     custom = place.customizations
     if custom is None:
         return []
+    custom.window = chosen.prompt_limit or DEFAULT
     return [
         Skills(custom.find_skill, custom.read_skill),
-        DiscoveredInstructions(custom.touch, custom.render),
+        DiscoveredInstructions(custom.touch, custom.render_touched),
     ]
 
 

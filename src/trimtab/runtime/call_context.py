@@ -83,7 +83,7 @@ def pin(run: Run, place: Place, call_id: str) -> LocalWorkspace:
     """The workspace of a call, in which paths lead where they led when it was judged."""
     for one in run.processors:
         if isinstance(one, Permissions) and call_id in one.pins:
-            return place.workspace.pinned(one.pins[call_id])
+            return place.workspace.pinned(one.pins[call_id], one.find_hidden())
     return place.workspace
 
 

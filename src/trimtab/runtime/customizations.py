@@ -27,6 +27,7 @@ from trimtab.customize.folders import (
     skill_folders,
 )
 from trimtab.customize.places import Places, find_places
+from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.options import SessionOptions
 from trimtab.runtime.surroundings import Surroundings
 
@@ -59,6 +60,7 @@ class Customizations:
         self.meant_models: dict[str, str] = {}
         self.model_problems: tuple[Problem, ...] = ()
         self.warned: set[str] = set()
+        self.window = DEFAULT
         self._given: Collection[str] = ()
 
     @cached_property
@@ -303,6 +305,15 @@ class Customizations:
         names = [self.places.shorten(path) for path in instruction.paths]
         return render_instruction(instruction.text, names)
 
+    def render_touched(self, instruction: Instruction) -> str:
+        """One that comes while the model works, cut where it would fill half of the window."""
+        return self.render(msgspec.structs.replace(instruction, text=self._fit(instruction.text)))
+
+    def _fit(self, text: str) -> str:
+        from trimtab.prompts.instructions import fit_instructions
+
+        return fit_instructions([text], self.window)[0]
+
     def prompt_instructions(self, window: int) -> tuple[str, ...]:
         """The texts of all instructions that always apply, as far as a window has room."""
         always = self.instructions.always if self.loads_instructions else ()
@@ -339,10 +350,10 @@ class Customizations:
         return Touched(self.places, self.instructions, self._given)
 
     def read_skill(self, skill: Skill) -> str:
-        """What a skill says, now."""
+        """What a skill says, now, as far as half of the window has room."""
         from trimtab.customize.skills import read_body
 
-        return read_body(skill)
+        return self._fit(read_body(skill))
 
     def reload(self) -> None:
         """Forget what was read: it is read again when it is next asked for."""

@@ -69,7 +69,9 @@ def find_situation(custom: Customizations, home: Home | None, mode: Mode, model:
         from trimtab.runtime.crew import read_settings
 
         disabled = read_settings(custom).disabled_subagents
-        now = msgspec.structs.replace(now, no_agents=(*now.no_agents, *disabled))
+        offered = {name: about for name, about in now.agents.items() if name not in disabled}
+        no_agents = (*now.no_agents, *disabled)
+        now = msgspec.structs.replace(now, agents=offered, no_agents=no_agents)
     if not custom.settings.get("memory", bool, False):
         return now
     from trimtab.tools.memories import Memories

@@ -55,6 +55,7 @@ class LocalWorkspace:
         self._ripgrep = find_ripgrep(given)
         self._seen: dict[str, tuple[int, int]] = {}
         self.pins: Mapping[str, str] = {}
+        self._hidden: Sequence[str] = ()
 
     @property
     def home(self) -> str:
@@ -78,12 +79,15 @@ class LocalWorkspace:
         """Where a path leads now. The methods below open that, and no link put there since."""
         return self.pins.get(path) or os.path.realpath(path)
 
-    def pinned(self, pins: Mapping[str, str]) -> "LocalWorkspace":
-        """The same workspace, in which paths lead where they led when they were judged."""
+    def pinned(self, pins: Mapping[str, str], hidden: Sequence[str] = ()) -> "LocalWorkspace":
+        """The same workspace, in which paths lead where they led when they were judged.
+
+        Searches leave out what matches one of the patterns `hidden`.
+        """
         from copy import copy
 
         same = copy(self)
-        same.pins = pins
+        same.pins, same._hidden = pins, hidden
         return same
 
     def list(self, path: str, limit: int) -> Listing:
@@ -140,7 +144,13 @@ class LocalWorkspace:
         keep: Callable[[bytes], bool] | None = None,
     ) -> FoundLines:
         return await search(
-            [self._ripgrep, "--no-config", *arguments],
+            # Where patterns differ, ripgrep goes by those that do not mind the case.
+            [
+                self._ripgrep,
+                "--no-config",
+                *(f"--iglob=!{one}" for one in self._hidden),
+                *arguments,
+            ],
             cwd=self.root,
             env=self._env,
             seconds=seconds,

@@ -156,3 +156,13 @@ def test_an_unreadable_folder_is_a_problem_and_no_end(tmp_path: Path) -> None:
     found = find_instructions(places)
     assert [one.text for one in found.instructions] == ["here"]
     assert "is no folder" in found.problems[0].message
+
+
+def test_one_file_under_three_names_is_one_instruction_with_one_problem(tmp_path: Path) -> None:
+    write(tmp_path / "repo/AGENTS.md", "See @missing.md")
+    for name in ("CLAUDE.md", "GEMINI.md"):
+        (tmp_path / "repo" / name).symlink_to("AGENTS.md")
+    found = find_instructions(places_in(tmp_path))
+    (one,) = found.instructions
+    assert [os.path.basename(path) for path in one.paths] == ["AGENTS.md", "CLAUDE.md", "GEMINI.md"]
+    assert [problem.message for problem in found.problems] == ["@missing.md does not exist"]
