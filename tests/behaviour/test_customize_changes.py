@@ -86,3 +86,19 @@ async def test_hooks_stay_as_they_were_and_an_event_says_so(tmp_path: Path) -> N
     assert not (tmp_path / "second").exists()
     assert len(told) == 1
     assert told[0].startswith(f"{file} changed; the hooks of this session stay as they were.")
+
+
+async def test_settings_that_break_while_a_session_lives_stay_as_they_were(tmp_path: Path) -> None:
+    async with opened(tmp_path, HELLO) as (live, watch, provider):
+        settings = write(Path(live.folder.path).parents[1] / "settings.json", "{}")
+        write(settings.parent / "skills/deploy/SKILL.md", "---\ndescription: deploys\n---\nx")
+        write(settings, '{"disabledSkills": ["deploy"]}')
+        await live.ask("a")
+        write(settings, '{"disabledSkills": [\n"deploy"')
+        await live.ask("b")
+        write(settings, "{} // corrected")
+        await live.ask("c")
+        told = [one.message for one in watch.of("session.warning")]
+    assert ["deploys" in request.system for request in provider.requests] == [False, False, True]
+    (message,) = [one for one in told if "its last good copy is used" in one]
+    assert "settings.json:2: " in message

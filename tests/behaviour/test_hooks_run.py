@@ -317,7 +317,6 @@ async def test_a_guard_that_cannot_be_read_denies(cli: Cli, text: str) -> None:
     assert str(file) in error
 
 
-@pytest.mark.proves("HOOK-17")
 async def test_the_prompt_hook_runs_between_assembling_everything_and_the_model_call(
     tmp_path: Path,
 ) -> None:

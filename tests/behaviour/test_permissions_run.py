@@ -216,3 +216,28 @@ async def test_parallel_questions_are_answered_each_for_itself(tmp_path: Path) -
     played = await play(script, "go", cwd=str(tmp_path), permissions=NO_RULES, ask=ask)
     check_lines(played.lines)
     assert os.listdir(tmp_path) == ["a"]
+
+
+SHOWN = {"pattern": "words", "output_mode": "content"}
+
+
+@pytest.mark.parametrize("rule", ["read(sub/secret)", "read({cwd}/sub/secret)", "read(sub)"])
+async def test_what_a_rule_keeps_from_being_read_is_found_by_no_tool(
+    tmp_path: Path, rule: str
+) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "secret").write_text("hidden words\n")
+    (tmp_path / "open").write_text("open words\n")
+    searches: list[dict[str, Any]] = [{}, {"glob": "**/secret"}, {"paths": ["./", str(tmp_path)]}]
+    calls = [
+        *({"name": "grep", "arguments": {**SHOWN, **arguments}} for arguments in searches),
+        {"name": "view", "arguments": {"path": "sub/secret"}},
+        bash("cat sub/secret"),
+        bash("cat sub/s*t"),
+    ]
+    script = [*({"tools": [call]} for call in calls), "done"]
+    rules = PermissionOptions(allow_all_tools=True, deny=(rule.format(cwd=tmp_path),))
+    played = await play(script, "go", cwd=str(tmp_path), permissions=rules)
+    told = "\n".join(texts(played.requests))
+    assert "open:open words" in told
+    assert "hidden words" not in told

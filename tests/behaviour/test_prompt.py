@@ -228,21 +228,23 @@ async def test_instructions_leave_half_of_the_window_free(cli: Cli) -> None:
     assert "leaves out part of custom_instructions" in message
 
 
-async def test_what_comes_while_the_model_works_leaves_room_as_well(cli: Cli) -> None:
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"name": "view", "arguments": {"path": "src/a.py"}},
+        {"name": "skill", "arguments": {"skill": "long"}},
+    ],
+    ids=["instruction", "skill"],
+)
+async def test_what_comes_while_the_model_works_leaves_room_as_well(cli: Cli, call: Any) -> None:
     long = "First of all, use tabs. " + "Many words for one thing. " * 9_000
     write(cli.cwd / "src/AGENTS.md", long)
     write(cli.cwd / "src/a.py", "x\n")
     write(cli.home / "skills/long/SKILL.md", f"---\ndescription: d\n---\n{long}")
-    calls = [
-        {"name": "view", "arguments": {"path": str(cli.cwd / "src/a.py")}},
-        {"name": "skill", "arguments": {"skill": "long"}},
-    ]
     window = {"COPILOT_PROVIDER_MAX_PROMPT_TOKENS": "40000"}
-    async with serving([{"tools": calls}, {"text": "ok"}]) as server:
+    async with serving([{"tools": [call]}, {"text": "ok"}]) as server:
         await cli.use(server).ask("go", env=window)
         told = [str(one["content"]) for one in server.requests[-1].json["messages"]]
-    long_ones = [one for one in told if "First of all, use tabs." in one]
-    assert len(long_ones) == 2
-    for one in long_ones:
-        assert counter_for("scripted").text(one) < 20_500
-        assert "[The rest is left out" in one
+    (one,) = [one for one in told if "First of all, use tabs." in one]
+    assert counter_for("scripted").text(one) < 20_500
+    assert "[The rest is left out" in one

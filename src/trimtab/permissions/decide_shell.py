@@ -14,6 +14,7 @@ from trimtab.permissions.rules import matches_address, matches_command, matches_
 from trimtab.permissions.shell.analysis import Analysis, Found, analyse
 from trimtab.permissions.shell.launchers import find_named
 
+MOST_FILES = 1000
 _TTY = ("/dev/tty", "/dev/null", "/dev/stdout", "/dev/stderr")
 
 
@@ -64,9 +65,19 @@ def _find_path(rule: Rule, analysis: Analysis, cwd: str) -> str | None:
         if matches_path(rule, "write", path, cwd, denies=True):
             return f"writing {path}"
     for path in (*analysis.reads, *written):
-        if matches_path(rule, "read", path, cwd, denies=True):
+        if any(matches_path(rule, "read", one, cwd, denies=True) for one in _find_files(path)):
             return f"reading {path}"
     return None
+
+
+def _find_files(path: str) -> list[str]:
+    """A path, and the files there are if it is a pattern."""
+    if not any(character in path for character in "*?["):
+        return [path]
+    from glob import iglob
+    from itertools import islice
+
+    return [path, *islice(iglob(path, include_hidden=True), MOST_FILES)]
 
 
 def _refuse(analysis: Analysis, policy: Policy) -> Decision | None:
