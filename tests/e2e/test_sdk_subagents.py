@@ -132,7 +132,8 @@ async def test_a_client_that_makes_the_calls_knows_whose_they_are(sdk: Sdk) -> N
     async with talking(sdk, script, custom_agents=AGENTS, client=options) as talk:
         await talk.say("go")
         main = talk.session.session_id
-    first, second, last = [call for call in handler.calls if call[0]]
-    assert first == last == ("conversation-agent", main, None)
-    assert (second[0], second[2]) == ("conversation-subagent", main)
-    assert second[1] not in (None, main)
+    calls = {call for call in handler.calls if call[0]}
+    assert ("conversation-agent", main, None) in calls
+    ((kind, agent, parent),) = calls - {("conversation-agent", main, None)}
+    assert (kind, parent) == ("conversation-subagent", main)
+    assert agent not in (None, main)
