@@ -26,7 +26,7 @@ async def main(host: str, port: str, kind: str, path: str) -> None:
         )
         data = body.encode()
         writer.write(
-            b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
             b"Content-Length: %d\r\n\r\n" % len(data)
         )
         writer.write(data)
