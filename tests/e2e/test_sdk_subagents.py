@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import httpx
 import pytest
 from copilot import CopilotRequestHandler
 from copilot.generated.rpc import PermissionDecisionApproveOnce
@@ -117,21 +118,25 @@ async def test_abort_ends_the_agent_that_works_too(sdk: Sdk) -> None:
 
 
 class Recording(CopilotRequestHandler):
-    def __init__(self) -> None:
+    """Makes the calls with a client of its own: that of the SDK is never closed."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
         self.calls: list[Any] = []
+        self._http = http
 
     async def send_request(self, request: Any, ctx: Any) -> Any:
         self.calls.append((ctx.interaction_type, ctx.agent_id, ctx.parent_agent_id))
-        return await super().send_request(request, ctx)
+        return await self._http.send(request, stream=True)
 
 
 async def test_a_client_that_makes_the_calls_knows_whose_they_are(sdk: Sdk) -> None:
-    handler = Recording()
     script = [start("writer"), {"text": "Written."}, DONE]
-    options = {"request_handler": handler}
-    async with talking(sdk, script, custom_agents=AGENTS, client=options) as talk:
-        await talk.say("go")
-        main = talk.session.session_id
+    async with httpx.AsyncClient(timeout=None) as http:
+        handler = Recording(http)
+        options = {"request_handler": handler}
+        async with talking(sdk, script, custom_agents=AGENTS, client=options) as talk:
+            await talk.say("go")
+            main = talk.session.session_id
     calls = {call for call in handler.calls if call[0]}
     assert ("conversation-agent", main, None) in calls
     ((kind, agent, parent),) = calls - {("conversation-agent", main, None)}
