@@ -11,6 +11,8 @@ import trimtab
 from clikit import Cli, Outcome, bash, serving
 from customizekit import write
 from hookkit import keeping, kept, saying, write_hooks
+from trimtab.tools.task.tool import BUILTIN as OFFERED
+from trimtab.tools.task.tool import SPEC
 
 BUILTIN = Path(trimtab.__file__).parent / "customize" / "builtin"
 DONE = {"text": "All done."}
@@ -305,3 +307,10 @@ async def test_many_agents_at_once_are_refused_not_queued(cli: Cli) -> None:
         assert server.usage.requests == 10
     assert sum("8 agents are at work already" in text for text in told(outcome)) == 4
     assert len(outcome.of("subagent.completed")) == 8
+
+
+def test_the_agents_a_model_is_told_of_are_those_there_are() -> None:
+    """Their names stand in the tool as well, so that no file is read before one is started."""
+    files = {path.name.removesuffix(".agent.yaml") for path in BUILTIN.glob("*.agent.yaml")}
+    assert set(OFFERED) == files
+    assert all(f"- {name}:" in SPEC.description for name in files)

@@ -26,11 +26,11 @@ STEPS = (
     "repo/.claude/rules/b.md",
     "home/.copilot/instructions/c.instructions.md",
     "home/.claude/rules/d.md",
-    "repo/work/.github/copilot-instructions.md",
-    "repo/work/AGENTS.md",
-    "repo/work/CLAUDE.md",
-    "repo/work/inner/AGENTS.md",
-    "repo/work/inner/deep/GEMINI.md",
+    "repo/here/.github/copilot-instructions.md",
+    "repo/here/AGENTS.md",
+    "repo/here/CLAUDE.md",
+    "repo/here/inner/AGENTS.md",
+    "repo/here/inner/deep/GEMINI.md",
     "extra/AGENTS.md",
 )
 """Files in the order of the specification: you, repository, rules, working directory, below."""
@@ -72,7 +72,7 @@ def test_files_are_merged_in_the_order_of_the_steps(texts: dict[str, str], links
         twin = folder / "repo" / "CLAUDE.local.md"
         if links and "repo/CLAUDE.md" in texts:
             os.symlink("CLAUDE.md", twin)
-        places = places_in(folder, cwd="work", COPILOT_CUSTOM_INSTRUCTIONS_DIRS=str(extra))
+        places = places_in(folder, cwd="here", COPILOT_CUSTOM_INSTRUCTIONS_DIRS=str(extra))
         found = find_instructions(places, children=True)
         assert [each.text for each in found.instructions] == list(
             dict.fromkeys(texts[name] for name in present)
