@@ -1,6 +1,7 @@
 """Tools as a service: names, confirmations, streams, cancellation, and what is recorded of them."""
 
 import json
+import os
 import shutil
 import signal
 from pathlib import Path
@@ -10,10 +11,12 @@ import pytest
 
 from clikit import Cli, Outcome, bash, serving
 from livekit import opened
+from trimtab import Runtime, SessionOptions
 from trimtab.contracts.permission import Answer
-from trimtab.runtime.options import PermissionOptions
-from trimtab.testing import recorded_script
+from trimtab.runtime.options import Client, PermissionOptions
+from trimtab.testing import Script, ScriptedProvider, recorded_script
 from trimtab.testing.playing import play
+from trimtab.tools.ask_user.tool import Question, Response
 
 NO_RULES = PermissionOptions()
 EDIT = {"name": "edit", "arguments": {"path": "a.txt", "old_str": "two", "new_str": "TWO"}}
@@ -247,3 +250,78 @@ async def test_a_session_is_used_again_takes_prompts_in_order_and_outlives_an_er
 
 def index(shown: list[str], word: str) -> int:
     return next(number for number, text in enumerate(shown) if word in text)
+
+
+@pytest.mark.proves("AMTOOL-10", "AMTOOL-12")
+async def test_tools_of_an_editor_are_ours_or_the_model_is_told_what_to_do_instead(
+    tmp_path: Path,
+) -> None:
+    cli = Cli(tmp_path)
+    (cli.cwd / "a.txt").write_text("one (1)\nTwo\n")
+    task = {"label": "say", "type": "shell", "command": "echo", "args": ["a b", "$HOME"]}
+    calls: list[tuple[str, dict[str, Any]]] = [
+        (
+            "run_in_terminal",
+            {
+                "command": "sleep 30",
+                "explanation": "wait",
+                "isBackground": True,
+                "shellId": "job",
+            },
+        ),
+        ("terminal_last_command", {}),
+        ("get_terminal_output", {"id": "job"}),
+        ("create_and_run_task", {"task": task, "workspaceFolder": "."}),
+        ("grep_search", {"query": "ONE (1)", "isRegexp": False}),
+        ("file_search", {"query": "*.txt"}),
+        ("terminal_selection", {}),
+        ("run_task", {"id": "shell: build"}),
+        ("semantic_search", {"query": "x"}),
+        ("get_vscode_api", {"query": "x"}),
+        ("test_failure", {}),
+        ("run_tests", {"files": []}),
+        ("manage_todo_list", {"operation": "read"}),
+    ]
+    script = [{"tools": [{"name": name, "arguments": args}]} for name, args in calls]
+    async with serving([*script, {"text": "done"}]) as server:
+        outcome = await cli.use(server).ask("go")
+    ended = completed(outcome)
+    assert [one["success"] for one in ended] == [True] * 6 + [False] * 7, ended
+    assert "sleep 30" in ended[1]["result"]["content"]
+    assert ended[3]["result"]["content"].startswith("a b $HOME\n")
+    assert "one (1)" in ended[4]["result"]["content"]
+    for (name, _), one in list(zip(calls, ended, strict=True))[6:]:
+        told = one["error"]["message"]
+        assert told.startswith(f"Tool '{name}' does not exist. ")
+        assert len(told) > len(f"Tool '{name}' does not exist. ")
+
+
+@pytest.mark.proves("AMTOOL-08")
+async def test_a_confirmation_is_asked_of_the_person_before_anything_goes_on(
+    tmp_path: Path,
+) -> None:
+    asked: list[Question] = []
+
+    async def answer(question: Question) -> Response | None:
+        asked.append(question)
+        return Response(text="No", freeform=False)
+
+    confirm = {
+        "name": "vscode_get_confirmation",
+        "arguments": {"title": "Drop the table?", "message": "It has 3 rows."},
+    }
+    script = Script.of([{"tools": [confirm]}, {"text": "Left as it is."}])
+    env = {"COPILOT_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}
+    runtime = Runtime(env=env, provider=ScriptedProvider(script))
+    options = SessionOptions(cwd=str(tmp_path))
+    live = await runtime.create(options, Client(ask_person=answer))
+    live.controls.set_tools((), ("ask_user",))
+    try:
+        await live.ask("go")
+    finally:
+        await live.close()
+    (question,) = asked
+    assert question.text == "Drop the table?\nIt has 3 rows."
+    assert (question.choices, question.allow_freeform) == (("Yes", "No"), False)
+    log = Path(live.folder.events).read_text()
+    assert "User selected: No" in log

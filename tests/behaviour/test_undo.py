@@ -314,3 +314,35 @@ async def test_changes_while_a_command_runs_in_the_background_are_left_unless_na
     assert (cli.cwd / "late.txt").exists()
     assert (await cli.run("undo", "--file", "late.txt")).code == 0
     assert not (cli.cwd / "late.txt").exists()
+
+
+async def test_what_commands_do_in_an_added_directory_is_taken_back_too(cli: Cli) -> None:
+    other = cli.cwd.with_name("other")
+    other.mkdir()
+    (other / "kept.txt").write_text("kept\n")
+    before = tree(cli.cwd), tree(other)
+    command = f"rm {other}/kept.txt; echo x > {other}/made; echo y > a.txt"
+    await work(cli, [bash(command)], flags=(f"--add-dir={other}", "--allow-destructive"))
+    assert not (other / "kept.txt").exists()
+    undone = await cli.run("undo")
+    assert undone.code == 0, undone.notes
+    assert (tree(cli.cwd), tree(other)) == before
+
+
+async def test_a_kill_in_an_added_directory_can_be_taken_back_too(cli: Cli) -> None:
+    other = cli.cwd.with_name("other")
+    other.mkdir()
+    (other / "kept.txt").write_text("kept\n")
+    before = tree(other)
+    command = f"rm {other}/kept.txt; echo gone; sleep 30"
+    async with serving([{"tools": [bash(command)]}]) as server:
+        flags = ("--allow-all", "--allow-destructive", "--output-format=json")
+        running = await cli.use(server).start("-p", "go", *flags, f"--add-dir={other}")
+        assert running.stdout is not None
+        async for line in running.stdout:
+            if b'"tool.execution_partial_result"' in line:
+                break
+        running.kill()
+        await running.communicate()
+    assert (await cli.run("undo", "--file", str(other))).code == 0
+    assert tree(other) == before

@@ -151,3 +151,42 @@ async def test_without_a_repository_there_is_no_worktree(tmp_path: Path) -> None
 
 async def test_parallel_writers_that_are_killed_stay_in_their_worktrees(tmp_path: Path) -> None:
     await check(4, seed=os.getpid() % 1000, folder=tmp_path / "writers")
+
+
+async def test_uncommitted_changes_can_be_copied_and_stay_uncommitted_on_both_sides(
+    cli: Cli,
+) -> None:
+    (cli.cwd / "a.txt").write_text("one\ntwo\nTHREE\n")
+    (cli.cwd / "new.txt").write_text("new\n")
+    git(cli.cwd, "add", "new.txt")
+    before = git(cli.cwd, "status", "--short")
+    outcome = await work(cli, "--worktree=fix", "--worktree-changes=copy", "--no-auto-commit")
+    assert git(cli.cwd, "status", "--short") == before
+    assert (cli.cwd / "a.txt").read_text() == "one\ntwo\nTHREE\n"
+    assert (worktree(cli, "fix") / "a.txt").read_text() == "one\nTWO\nTHREE\n"
+    assert (worktree(cli, "fix") / "new.txt").read_text() == "new\n"
+    assert git(worktree(cli, "fix"), "status", "--short") == " M a.txt\n?? new.txt\n"
+    said = [data["message"] for data in outcome.of("session.info")]
+    assert any("2 uncommitted changes were copied" in message for message in said)
+
+
+@pytest.mark.proves("VSC-26")
+async def test_a_folder_is_made_ready_in_order_and_git_runs_nothing_of_one_not_trusted(
+    cli: Cli,
+) -> None:
+    ran = cli.home / "ran"
+    git(cli.cwd, "config", "filter.evil.smudge", f"touch {ran}; cat")
+    (cli.cwd / ".git" / "info" / "attributes").write_text("* filter=evil\n")
+    (cli.cwd / "mine.txt").write_text("not committed")
+    async with serving([{"text": "Done."}]) as server:
+        refused = await cli.use(server).run("-p", "go", "--worktree=fix")
+        assert (refused.code, server.requests) == (2, [])
+    assert "is not trusted" in refused.notes
+    assert "start with --trust-folder if you know it." in refused.notes
+    assert not ran.exists()
+    assert not worktree(cli, "fix").exists()
+    outcome = await work(cli, "--worktree=fix", "--trust-folder", f"--add-dir={cli.home}")
+    assert ran.exists()
+    (used,) = outcome.of("trimtab.worktree")
+    assert used["path"] == str(worktree(cli, "fix"))
+    assert any("1 uncommitted" in data["message"] for data in outcome.of("session.info"))

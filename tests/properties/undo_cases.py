@@ -42,7 +42,7 @@ class Party:
         self.workspace = LocalWorkspace(
             root=root, files=self.folder, env={"PATH": os.environ["PATH"], "HOME": "/nowhere"}
         )
-        self.recorder = Recorder(self.session, self.workspace, self.place, lambda _: True)
+        self.recorder = Recorder(self.session, self.workspace, self.place, lambda _: True, [root])
         self.files = RecordedWorkspace(self.workspace, self.recorder, "call")
         self.history = FileHistory(self.place, self.recorder.store, self.recorder.record)
 

@@ -189,6 +189,13 @@ FLAGS: tuple[Flag, ...] = (
         help="Work in a git worktree and branch of its own.",
     ),
     Flag(
+        names=("--worktree-changes",),
+        group="session",
+        kind="value",
+        choices=("leave", "copy"),
+        help="What a new worktree gets of uncommitted changes: nothing (default), or a copy.",
+    ),
+    Flag(
         names=("--no-auto-commit",),
         group="session",
         help="With --worktree: leave the changes of each turn uncommitted.",
@@ -200,13 +207,7 @@ FLAGS: tuple[Flag, ...] = (
         metavar="NAME",
         help="Name the new session.",
     ),
-    Flag(
-        names=("-C", "--cwd"),
-        group="session",
-        kind="value",
-        metavar="DIR",
-        help="Work in DIR.",
-    ),
+    Flag(names=("-C", "--cwd"), group="session", kind="value", metavar="DIR", help="Work in DIR."),
     Flag(
         names=("--allow-all", "--yolo"),
         group="permission",

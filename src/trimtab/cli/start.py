@@ -4,6 +4,8 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from trimtab.cli.collector import waking
 from trimtab.cli.inputs import attach_all, build_options, read_prompt
 from trimtab.cli.parse import Values, parse
@@ -99,27 +101,24 @@ async def open_session(
 ) -> LiveSession:
     """The session the flags ask for: a new one, or one that exists."""
     wanted = find_session(runtime, options, values)
-    if "worktree" in values or wanted is not None:
-        options = choose_place(runtime, options, values, wanted)
+    if "worktree" in values or (wanted is not None and "cwd" not in values):
+        options = isolate(options, values)
     if wanted is None:
         return await runtime.create(options, client)
     return await runtime.resume(wanted, options, client)
 
 
-def choose_place(
-    runtime: Runtime, options: SessionOptions, values: Values, wanted: str | None
-) -> SessionOptions:
+def isolate(options: SessionOptions, values: Values) -> SessionOptions:
     """A worktree, if one is asked for or the session to be resumed has one."""
-    before = str(runtime.store.folder(wanted).read_metadata().get("cwd", "")) if wanted else ""
-    if "worktree" not in values and ("cwd" in values or ".worktrees/" not in before):
-        return options
-    from trimtab.runtime.worktrees import Worktrees
+    from trimtab.runtime.options import Isolation
 
-    worktrees = Worktrees(runtime.env, options.cwd)
-    if "worktree" not in values:
-        return worktrees.enter_again(options, before)
-    name = values["worktree"]
-    return worktrees.enter(options, None if name is True else name, wanted)
+    name = values.get("worktree")
+    wanted = Isolation(
+        new="worktree" in values,
+        name=None if name is True else name,
+        changes=values.get("worktree_changes", "leave"),
+    )
+    return msgspec.structs.replace(options, isolation=wanted)
 
 
 def find_session(runtime: Runtime, options: SessionOptions, values: Values) -> str | None:
@@ -170,8 +169,6 @@ def build_finishers(values: Values, runtime: Runtime) -> list[Finisher]:
 
 
 def write_usage(path: str, result: JsonObject) -> None:
-    import msgspec
-
     from trimtab.config.files import replace_file
 
     fields = ("sessionId", "model", "exitCode", "status", "usage")

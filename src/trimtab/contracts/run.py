@@ -179,6 +179,8 @@ class Run(msgspec.Struct, kw_only=True):
     """Parses and checks what a model wrote; a result tells the model what is wrong with it."""
     translate: Callable[[ToolCall, Mapping[str, Tool]], ToolCall] = lambda call, _: call
     """A call in our words, where a model knows a tool by another name."""
+    advise: Callable[[str], str] = lambda _: ""
+    """What to do instead of calling a tool of this name, which is not there."""
     mode: Mode = "interactive"
     interaction_id: str = ""
     turn: int = 0

@@ -58,21 +58,22 @@ async def settle(run: Run, call: ToolCall) -> ToolResult:
 class MissingTool:
     """Stands for a tool that is not there: hooks hear of such a call as of any other."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, advice: str) -> None:
         self.spec = ToolSpec(name=name, description="", parameters={"type": "object"})
+        self._text = f"Tool '{name}' does not exist. {advice}".rstrip()
 
     def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
         return [Access(kind="none", mutates=False)]
 
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
-        return ToolResult(text=f"Tool '{self.spec.name}' does not exist.", kind="failure")
+        return ToolResult(text=self._text, kind="failure")
 
 
 async def attempt(run: Run, call: ToolCall) -> ToolResult:
     """Check a call, let processors see it, run it, let processors see its result."""
     tool = run.tools.get(call.name)
     if tool is None:
-        tool = MissingTool(call.name)
+        tool = MissingTool(call.name, run.advise(call.name))
     args = run.read_arguments(tool.spec, call.arguments)
     if isinstance(args, ToolResult):
         return args

@@ -25,6 +25,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     session: str = ""
     turn: int = 0
     call: str = ""
+    agent: str = ""
     detail: str = ""
     timestamp: str = ""
 
@@ -129,6 +130,7 @@ def _source(session: str, one: Recorded) -> Source:
         session=session,
         turn=one.turn,
         call=said.tool_call_id or "",
+        agent=one.agent_id or "",
         detail=said.detail or "",
         timestamp=one.timestamp,
     )

@@ -42,7 +42,7 @@ from trimtab.runtime.toolset import choose_tools
 from trimtab.session.inbox import Inbox
 from trimtab.session.todos import read_todos
 from trimtab.tools.arguments import read_arguments
-from trimtab.tools.catalog import translate
+from trimtab.tools.catalog import advise, translate
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -77,6 +77,7 @@ def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Cli
         tool_context=tool_context,
         read_arguments=read_arguments,
         translate=translate,
+        advise=advise,
         mode=options.mode,
     )
     if place.hooks is not None:
@@ -85,10 +86,11 @@ def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Cli
 
         run.before_idle = end_hook(place.hooks, run)
         place.session.subscribe(HookListener(place.hooks, run).on_event)
-    if options.worktree is not None:
+    if place.surroundings.worktree is not None:
         from trimtab.runtime.checkpoints import use_worktree
 
-        use_worktree(run, place.session, options.worktree, commits=options.auto_commit)
+        worktree = place.surroundings.worktree
+        use_worktree(run, place.session, worktree, commits=options.auto_commit)
     return run
 
 
@@ -104,10 +106,13 @@ def build_processors(
         processors.append(TurnLimit(limits.max_turns))
     processors += [Steering(), SlashCommands()]
     before, after, gate = build_hooks(place)
-    images = AttachedImages(place.folder.images)
-    processors += [*before, *build_customized(place, chosen), images, UserContext(), *after]
     permissions = build_permissions(place, options, client)
-    recorder = Recorder(place.session, place.workspace, place.folder, permissions.may_change)
+    images = AttachedImages(place.folder.images, permissions.trust_image)
+    processors += [*before, *build_customized(place, chosen), images, UserContext(), *after]
+    tracked = [folder.path for folder in place.surroundings.folders]
+    recorder = Recorder(
+        place.session, place.workspace, place.folder, permissions.may_change, tracked
+    )
     processors += [PlanMode(permissions.may_change), permissions, recorder]
     if place.sandbox is not None:
         from trimtab.runtime.sandbox import build_guards
@@ -266,6 +271,7 @@ def build_policy(place: Place, options: SessionOptions) -> Policy:
         allow_all_paths=chosen.allow_all_paths,
         allow_all_urls=chosen.allow_all_urls,
         allow_destructive=chosen.allow_destructive,
+        assess=options.assess,
         git_programs=find_git_programs(options.cwd),
         allow=(*read_rules(chosen.allow), *place.rules.allow),
         ask=place.rules.ask,

@@ -59,7 +59,11 @@ def make_context(
         session_id=run.session.id,
         call_id=call_id,
         workspace=RecordedWorkspace(
-            pin(run, place, call_id), recorder, call_id, confined=is_confined(run, call_id)
+            pin(run, place, call_id),
+            recorder,
+            call_id,
+            agent=run.agent_id or None,
+            confined=is_confined(run, call_id),
         ),
         files=output.folder or place.folder.files,
         database=place.folder.database,

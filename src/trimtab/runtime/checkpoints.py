@@ -92,6 +92,9 @@ def use_worktree(run: Run, session: Session, worktree: Worktree, *, commits: boo
             "worktree; commit them first if they are needed."
         )
         session.emit(SessionInfo(info_type="worktree", message=message))
+    if worktree.copied:
+        message = f"{worktree.copied} uncommitted changes were copied to the worktree."
+        session.emit(SessionInfo(info_type="worktree", message=message))
 
 
 def in_turn(

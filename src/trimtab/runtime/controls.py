@@ -34,6 +34,7 @@ from trimtab.runtime.models import Chosen, ModelChooser
 from trimtab.runtime.options import Client, LimitOptions, PermissionOptions, SessionOptions
 from trimtab.runtime.place import Place
 from trimtab.runtime.python_tools import PythonTools
+from trimtab.runtime.recorder import Recorder
 from trimtab.runtime.stock import Stock, take_hook_stock, take_stock
 from trimtab.runtime.system_prompt import PromptCase, SystemPrompt, build_prompt
 from trimtab.runtime.toolset import Situation, choose_tools
@@ -251,6 +252,10 @@ class Controls:
                 own if isinstance(processor, Permissions) else processor
                 for processor in run.processors
             ]
+        if added := [path for path in after.add_dirs if path not in before.add_dirs]:
+            around = self.place.surroundings.widen(added)
+            self.place = msgspec.structs.replace(self.place, surroundings=around)
+            next(one for one in self._run.processors if isinstance(one, Recorder)).track(added)
         if before.allow_all_tools != after.allow_all_tools:
             names = {True: "allow-all", False: "manual"}
             self.place.session.emit(

@@ -12,7 +12,7 @@ _CAUTIOUS = (
 )
 _STARTS_PROGRAMS = {
     "diff": ("external", "textconv", "command"),
-    "filter": ("clean", "process"),
+    "filter": ("clean", "smudge", "process"),
     "include": ("path",),
     "includeif": ("path",),
 }

@@ -15,13 +15,13 @@ from trimtab.prompts.customize import SystemMessageOptions
 from trimtab.session.session import Subscriber
 
 if TYPE_CHECKING:
+    from trimtab.contracts.assessment import Assess
     from trimtab.contracts.hooks import HookPort
     from trimtab.contracts.provider import Provider
     from trimtab.contracts.trust import AskTrust
     from trimtab.runtime.sandbox import SandboxSettings
     from trimtab.tools.ask_user.tool import AskPerson
     from trimtab.tools.exit_plan_mode.tool import AskApproval
-    from trimtab.workspace.worktrees import Worktree
 
 Transform = Callable[[Mapping[str, str]], Awaitable[Mapping[str, str]]]
 """Given sections of the system message by name, gives their new texts."""
@@ -70,6 +70,15 @@ class LimitOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_retry_delay: float = 60.0
     max_repeats: int | None = None
     """How often the same call may have the same result; None: 25 in autopilot, else any number."""
+
+
+class Isolation(msgspec.Struct, frozen=True, kw_only=True):
+    """A git worktree for a session alone: a new one, or only the one it had before."""
+
+    new: bool = True
+    name: str | None = None
+    changes: Literal["leave", "copy"] = "leave"
+    """What becomes of the person's uncommitted changes: they stay behind, or are there as well."""
 
 
 class CustomizationOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,6 +138,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     excluded_tools: tuple[str, ...] = ()
     tool_filter: Callable[[str], bool] | None = None
     """Says of every tool's name whether the session has it, for programs that embed one."""
+    assess: "Assess | None" = None
+    """Reads scripts besides our own grammar, for programs that embed one: see `Assess`."""
     main_excluded: tuple[str, ...] = ()
     """Tools that only sub-agents have."""
     instructions: Literal["load", "skip"] = "load"
@@ -154,8 +165,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     large_output: LargeOutput = LargeOutput()
     compaction: Thresholds | None = Thresholds()
     """When old messages are summarised; None: only when it must be, or somebody asks."""
-    worktree: "Worktree | None" = None
-    """The git worktree the session has for itself; `cwd` is in it."""
+    isolation: Isolation | None = None
+    """The git worktree the session is to have for itself."""
     auto_commit: bool = True
     """Whether the changes of each turn are committed there."""
     permissions: PermissionOptions = PermissionOptions()

@@ -8,7 +8,7 @@ from trimtab.config.paths import find_home
 from trimtab.contracts.changes import Change
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.changes import WorkspaceChanged
-from trimtab.runtime.recorder import Marker, open_snapshot
+from trimtab.runtime.recorder import Marker, track_folders
 from trimtab.runtime.rewind import Mode, Point, Rewound, find_point, list_points, rewind
 from trimtab.runtime.undo import FileHistory, FilePlan, Plan, Wish
 from trimtab.session.changes import build_event
@@ -17,6 +17,7 @@ from trimtab.session.index import write_index
 from trimtab.session.session import Projections, Session
 from trimtab.session.store import SessionStore
 from trimtab.workspace.blobs import BlobStore
+from trimtab.workspace.tracked import find_tracked
 
 __all__ = [
     "FileHistory",
@@ -59,14 +60,15 @@ class Past:
         if interrupted is None:
             return
         cwd = str(self.folder.read_metadata().get("cwd", ""))
-        snapshot = open_snapshot(cwd, os.path.expanduser("~"), self.folder, self._store)
-        if cwd and snapshot.recall() and (changes := snapshot.refresh()):
+        folders = (cwd, *find_tracked(self.folder.path))
+        tracked = track_folders(folders, os.path.expanduser("~"), self.folder, self._store)
+        if cwd and tracked.recall() and (changes := tracked.refresh()):
             call_id, detail = interrupted
             said = WorkspaceChanged(
                 reason="interrupted", count=0, tool_call_id=call_id, detail=detail
             )
             self._record(said, changes)
-        snapshot.close()
+        tracked.close()
         marker.clear()
 
     def _record(self, said: WorkspaceChanged, changes: Sequence[Change]) -> None:

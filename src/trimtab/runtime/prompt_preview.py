@@ -62,7 +62,7 @@ def measure_parts(
 
 async def preview_prompt(runtime: Runtime, options: SessionOptions, text: str) -> PromptPreview:
     """What these choices and this prompt would send, as things are now."""
-    custom, _, options = await runtime.prepare(options)
+    custom, options = await runtime.prepare(await runtime.folders.judge(options, Client()))
     model, limit = await _find_model(runtime, options)
     now = find_situation(custom, runtime.home, options.mode, model)
     tools = choose_tools(options, Client(), now)

@@ -14,10 +14,16 @@ class RecordedWorkspace:
     """The workspace as one tool call sees it: everything it writes is recorded as its doing."""
 
     def __init__(
-        self, inner: LocalWorkspace, recorder: Recorder, call_id: str, *, confined: bool = True
+        self,
+        inner: LocalWorkspace,
+        recorder: Recorder,
+        call_id: str,
+        *,
+        agent: str | None = None,
+        confined: bool = True,
     ) -> None:
         self.root = inner.root
-        self.shells = RecordedShells(inner, recorder, call_id)
+        self.shells = RecordedShells(inner, recorder, call_id, agent)
         self.shells.confined = confined
         self.resolve = inner.resolve
         self.inspect = inner.inspect
@@ -32,12 +38,12 @@ class RecordedWorkspace:
         self.aclose = inner.aclose
         self._inner = inner
         self._recorder = recorder
-        self._call_id = call_id
+        self._reason = Reason("tool", call_id, agent=agent)
 
     async def write(
         self, path: str, data: bytes, *, new: bool = False, stamp: Stamp | None = None
     ) -> None:
-        done = self._recorder.write_begins(path, Reason("tool", self._call_id))
+        done = self._recorder.write_begins(path, self._reason)
         try:
             await self._inner.write(path, data, new=new, stamp=stamp)
         finally:
@@ -45,16 +51,15 @@ class RecordedWorkspace:
             done()
 
     async def remove(self, path: str) -> None:
-        done = self._recorder.write_begins(path, Reason("tool", self._call_id))
+        done = self._recorder.write_begins(path, self._reason)
         try:
             await self._inner.remove(path)
         finally:
             done()
 
     async def move(self, path: str, target: str) -> None:
-        reason = Reason("tool", self._call_id)
-        left = self._recorder.write_begins(path, reason)
-        reached = self._recorder.write_begins(target, reason)
+        left = self._recorder.write_begins(path, self._reason)
+        reached = self._recorder.write_begins(target, self._reason)
         try:
             await self._inner.move(path, target)
         finally:
@@ -65,12 +70,15 @@ class RecordedWorkspace:
 class RecordedShells:
     """The shells as one tool call sees them."""
 
-    def __init__(self, inner: LocalWorkspace, recorder: Recorder, call_id: str) -> None:
+    def __init__(
+        self, inner: LocalWorkspace, recorder: Recorder, call_id: str, agent: str | None
+    ) -> None:
         self.stop = inner.shells.stop
         self.list = inner.shells.list
         self._inner = inner.shells
         self._recorder = recorder
         self._call_id = call_id
+        self._agent = agent
         self._writing: Reason | None = None
         self.confined = True
         """Whether commands of the call stay in the sandbox, if there is one."""
@@ -86,7 +94,7 @@ class RecordedShells:
         command = msgspec.structs.replace(command, confined=self.confined, call_id=self._call_id)
         if not self._recorder.may_change(Access(kind="shell", target=command.text)):
             return await self._inner.execute(command, wait=wait, limit=limit, listener=listener)
-        reason = Reason("shell", self._call_id, command.text[:1000])
+        reason = Reason("shell", self._call_id, command.text[:1000], self._agent)
         await self._recorder.begin(reason)
         try:
             state = await self._inner.execute(command, wait=wait, limit=limit, listener=listener)
@@ -97,7 +105,7 @@ class RecordedShells:
             await self._recorder.end(reason)
 
     async def write(self, shell_id: str, keys: Sequence[str | bytes]) -> None:
-        reason = Reason("shell", self._call_id, f"input to {shell_id}")
+        reason = Reason("shell", self._call_id, f"input to {shell_id}", self._agent)
         await self._recorder.begin(reason)
         try:
             await self._inner.write(shell_id, keys)

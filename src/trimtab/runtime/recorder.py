@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -21,14 +21,26 @@ from trimtab.workspace.local import LocalWorkspace, uninterrupted
 if TYPE_CHECKING:
     from trimtab.contracts.events.changes import WorkspaceChanged
     from trimtab.workspace.blobs import BlobStore
-    from trimtab.workspace.snapshots import Coverage, Snapshot
+    from trimtab.workspace.snapshots import Coverage
+    from trimtab.workspace.tracked import TrackedFolders
 
 
 class Reason:
-    """Why something changes: the call, and what a person would call it."""
+    """Why something changes: the call, what a person would call it, and the agent it is of."""
 
-    def __init__(self, kind: str, call_id: str | None = None, detail: str | None = None) -> None:
-        self.kind, self.call_id, self.detail = kind, call_id, detail
+    def __init__(
+        self,
+        kind: str,
+        call_id: str | None = None,
+        detail: str | None = None,
+        agent: str | None = None,
+    ) -> None:
+        self.kind, self.call_id, self.detail, self.agent = kind, call_id, detail, agent
+
+    @property
+    def key(self) -> tuple[str | None, str | None]:
+        """Tells calls apart; two agents may use one id."""
+        return self.agent, self.call_id
 
 
 PERSON = Reason("person")
@@ -80,14 +92,17 @@ class Recorder(Processor):
         workspace: LocalWorkspace,
         folder: SessionFolder,
         may_change: Callable[[Access], bool],
+        folders: Sequence[str],
     ) -> None:
+        """`folders` are those in which commands may change anything."""
         self.may_change = may_change
+        self._folders = list(folders)
         self._session = session
         self._workspace = workspace
         self._folder = folder
         self._recorded = False
         self._turn = asyncio.Lock()
-        self._open: dict[str, Reason] = {}
+        self._open: dict[tuple[str | None, str | None], Reason] = {}
         self._background: dict[str, Reason] = {}
         self.every = 5.0
         """Seconds between looks at the workspace while commands run in the background."""
@@ -96,8 +111,8 @@ class Recorder(Processor):
         self._last: dict[str, FileState] = {}
         self._marker = Marker(folder.path)
         self._store: BlobStore | None = None
-        self._snapshot: Snapshot | None = None
-        self._said: Coverage | None = None
+        self._tracked: TrackedFolders | None = None
+        self._said: dict[str, Coverage] = {}
 
     @property
     def store(self) -> "BlobStore":
@@ -107,10 +122,16 @@ class Recorder(Processor):
             self._store = BlobStore(self._folder.blobs)
         return self._store
 
+    def track(self, folders: Sequence[str]) -> None:
+        """Other folders have become part of the workspace."""
+        self._folders += folders
+        if self._tracked is not None:
+            self._tracked.add(find_tops(folders, self._workspace.home))
+
     async def begin(self, reason: Reason) -> None:
         """Something of unknown effect is about to start."""
         await self._look(PERSON)
-        self._open[reason.call_id or ""] = reason
+        self._open[reason.key] = reason
         self._marker.set(reason.call_id, reason.detail)
 
     async def end(self, reason: Reason) -> None:
@@ -122,7 +143,7 @@ class Recorder(Processor):
             await asyncio.wait((looking,))
             raise
         finally:
-            self._open.pop(reason.call_id or "", None)
+            self._open.pop(reason.key, None)
             if not self._open:
                 self._marker.clear()
 
@@ -133,12 +154,12 @@ class Recorder(Processor):
 
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
         if is_foreign(run, pending):
-            await self.begin(Reason("custom-tool", pending.call.id, pending.tool.spec.name))
+            await self.begin(foreign_reason(run, pending))
         return pending
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
         if is_foreign(run, pending):
-            await self.end(Reason("custom-tool", pending.call.id, pending.tool.spec.name))
+            await self.end(foreign_reason(run, pending))
         return result
 
     def write_begins(self, path: str, reason: Reason) -> Callable[[], None]:
@@ -150,8 +171,8 @@ class Recorder(Processor):
 
     def _written(self, path: str, before: FileState, made: Sequence[str], reason: Reason) -> None:
         known = self._last.get(path)
-        if known is None and self._snapshot is not None:
-            known = self._snapshot.state(path)
+        if known is None and self._tracked is not None:
+            known = self._tracked.state(path)
         if known is not None and known != before:
             self._emit([Change.at(path, known, before)], PERSON)
         after = self.store.keep(path, WRITTEN)
@@ -198,8 +219,8 @@ class Recorder(Processor):
         """Leave the list of changes for other tools, if there were any."""
         if self._store is None:
             return
-        if self._snapshot is not None:
-            self._snapshot.close()
+        if self._tracked is not None:
+            self._tracked.close()
         if self._recorded and self._session.log.size < LISTED:
             from trimtab.session.index import write_index
 
@@ -209,22 +230,22 @@ class Recorder(Processor):
 
     def _note(self, path: str, state: FileState) -> None:
         self._last[path] = state
-        if self._snapshot is not None and not self._turn.locked():
-            self._snapshot.note(path, state)
+        if self._tracked is not None and not self._turn.locked():
+            self._tracked.note(path, state)
 
     async def _look(self, reason: Reason) -> None:
-        if self._snapshot is None:
-            self._snapshot = open_snapshot(
-                self._workspace.root, self._workspace.home, self._folder, self.store
+        if self._tracked is None:
+            self._tracked = track_folders(
+                self._folders, self._workspace.home, self._folder, self.store
             )
-            if self._snapshot.recall() and (interrupted := self._marker.read()) is not None:
+            if self._tracked.recall() and (interrupted := self._marker.read()) is not None:
                 reason = Reason("interrupted", *interrupted)
-        snapshot, changes = self._snapshot, list[Change]()
+        tracked, changes = self._tracked, list[Change]()
         async with self._turn:
             try:
-                await uninterrupted(lambda: changes.extend(snapshot.refresh()))
+                await uninterrupted(lambda: changes.extend(tracked.refresh()))
             finally:
-                self._say_coverage(snapshot.coverage)
+                self._say_coverage(tracked.coverage)
                 self._report(changes, reason)
 
     def _report(self, changes: Sequence[Change], reason: Reason) -> None:
@@ -245,7 +266,7 @@ class Recorder(Processor):
             return next(reversed(self._open.values()))
         if self._background:
             running = next(reversed(self._background.values()))
-            return Reason("background", running.call_id, running.detail)
+            return Reason("background", running.call_id, running.detail, running.agent)
         return reason
 
     def _forget_ended(self) -> None:
@@ -254,19 +275,21 @@ class Recorder(Processor):
         for shell_id in [name for name in self._background if name not in running]:
             del self._background[shell_id]
 
-    def _say_coverage(self, coverage: "Coverage") -> None:
-        if coverage.reason and (self._said is None or self._said.reason != coverage.reason):
-            from trimtab.contracts.events.changes import SnapshotLimited
+    def _say_coverage(self, found: Mapping[str, "Coverage"]) -> None:
+        for root, coverage in found.items():
+            said = self._said.get(root)
+            if coverage.reason and (said is None or said.reason != coverage.reason):
+                from trimtab.contracts.events.changes import SnapshotLimited
 
-            self._session.emit(
-                SnapshotLimited(
-                    root=self._workspace.root,
-                    reason=coverage.reason,
-                    files=coverage.files,
-                    uncovered=coverage.uncovered,
+                self._session.emit(
+                    SnapshotLimited(
+                        root=root,
+                        reason=coverage.reason,
+                        files=coverage.files,
+                        uncovered=coverage.uncovered,
+                    )
                 )
-            )
-        self._said = coverage
+        self._said = dict(found)
 
     def _emit(self, changes: Sequence[Change], reason: Reason) -> None:
         from trimtab.contracts.events.changes import WorkspaceChanged
@@ -282,8 +305,13 @@ class Recorder(Processor):
             event = build_event(said, changes, self.store)
         except OSError:  # a full disk: what changed is said in full, in the log itself
             event = msgspec.structs.replace(said, changes=list(changes))
-        self._session.emit(event)
+        self._session.emit(event, agent_id=reason.agent)
         self._recorded = True
+
+
+def foreign_reason(run: Run, pending: PendingCall) -> Reason:
+    name = pending.tool.spec.name
+    return Reason("custom-tool", pending.call.id, name, run.agent_id or None)
 
 
 def is_foreign(run: Run, pending: PendingCall) -> bool:
@@ -295,21 +323,38 @@ def is_foreign(run: Run, pending: PendingCall) -> bool:
     )
 
 
-def open_snapshot(root: str, home: str, folder: SessionFolder, store: "BlobStore") -> "Snapshot":
-    """The snapshot of the workspace around a folder, as far as it may be looked at."""
-    from trimtab.workspace.journal import NAME
+def track_folders(
+    folders: Sequence[str], home: str, folder: SessionFolder, store: "BlobStore"
+) -> "TrackedFolders":
+    """The snapshots of some folders, as far as they may be looked at."""
     from trimtab.workspace.snapshots import Snapshot
+    from trimtab.workspace.tracked import TrackedFolders
 
-    forbidden = (os.path.realpath(home), *parents(os.path.realpath(home)))
     sessions = os.path.dirname(os.path.realpath(folder.path))
     logs = os.path.join(os.path.dirname(sessions), "logs")
-    return Snapshot(
-        find_top(root, forbidden),
-        store,
-        forbidden=forbidden,
-        skipped=(sessions, logs),
-        journal=os.path.join(folder.path, NAME),
-    )
+
+    def open_one(root: str, journal: str, inside: Sequence[str]) -> Snapshot:
+        return Snapshot(
+            root,
+            store,
+            forbidden=no_projects(home),
+            skipped=(sessions, logs, *inside),
+            journal=journal,
+        )
+
+    return TrackedFolders(find_tops(folders, home), folder.path, open_one)
+
+
+def no_projects(home: str) -> tuple[str, ...]:
+    """The home directory and what is above it: nobody wants all of that looked at."""
+    home = os.path.realpath(home)
+    return home, *parents(home)
+
+
+def find_tops(folders: Sequence[str], home: str) -> list[str]:
+    """What is to be looked at for some folders to be covered."""
+    forbidden = no_projects(home)
+    return [find_top(folder, forbidden) for folder in folders]
 
 
 def parents(path: str) -> list[str]:

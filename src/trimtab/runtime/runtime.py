@@ -20,7 +20,7 @@ from trimtab.loop.processors.slash import SlashCommands
 from trimtab.runtime.build import build_run
 from trimtab.runtime.controls import Controls
 from trimtab.runtime.customizations import Customizations
-from trimtab.runtime.folder_trust import FolderTrust, judge_folder
+from trimtab.runtime.folder_setup import FolderSetup, Ready
 from trimtab.runtime.hook_setup import set_up_hooks
 from trimtab.runtime.limits import apply_limits, check_limits
 from trimtab.runtime.live import LiveSession
@@ -28,7 +28,6 @@ from trimtab.runtime.models import LOCAL, Chosen, ModelChooser, RoleModels, is_o
 from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.place import Place
 from trimtab.runtime.rule_files import load_rules
-from trimtab.runtime.surroundings import look_around
 from trimtab.session.folder import SessionFolder
 from trimtab.session.masking import EventMask
 from trimtab.session.session import Projections, Session, replay
@@ -53,13 +52,15 @@ class Runtime:
         self.env: Mapping[str, str] = os.environ if env is None else env
         self.home: Home = find_home(self.env)
         self.store = SessionStore(self.home)
+        self.folders = FolderSetup(self.home, self.env, self.store)
         self._provider = provider
         self.models = ModelChooser(self.env, self.home, provider)
 
     async def create(self, options: SessionOptions, client: Client = NOBODY) -> LiveSession:
         """Start a new session."""
-        custom, trust, options = await self.prepare(options, client)
-        around = custom.around
+        ready = await self.folders.set_up(options, client)
+        custom, options = await self.prepare(ready)
+        around, trust = ready.around, ready.trust
         chosen = await self._choose(options)
         folder, log = self.store.create(
             options.session_id,
@@ -99,8 +100,9 @@ class Runtime:
         self, session_id: str, options: SessionOptions, client: Client = NOBODY
     ) -> LiveSession:
         """Go on with a session, whatever state its log is in."""
-        custom, trust, options = await self.prepare(options, client)
-        around = custom.around
+        ready = await self.folders.set_up(options, client, session_id)
+        custom, options = await self.prepare(ready)
+        around, trust = ready.around, ready.trust
         chosen = await self._choose(options)
         folder, log = self.store.open(session_id)
         try:
@@ -139,20 +141,18 @@ class Runtime:
         )
         return await self._equip(place, chosen, options, client)
 
-    async def prepare(
-        self, options: SessionOptions, client: Client = NOBODY
-    ) -> tuple[Customizations, FolderTrust, SessionOptions]:
-        """What a session in a folder would load, whether it may, and its choices completed."""
-        custom = Customizations(self.home, self.env, look_around(options.cwd), options)
-        trust = await self._judge(options, client)
-        custom.trusted = trust.trusted
+    async def prepare(self, ready: Ready) -> tuple[Customizations, SessionOptions]:
+        """What a session in a folder would load, and its choices completed."""
+        options = ready.options
+        custom = Customizations(self.home, self.env, ready.around, options)
+        custom.trusted = ready.trust.trusted
         if options.customize.agent is not None and options.model is None:
             from trimtab.runtime.model_families import find_meant_models
 
             offline = is_offline(options, self.env)
             agent = custom.find_agent(options.customize.agent)
             await find_meant_models(custom, agent, offline=offline)
-        return custom, trust, self._complete(custom.adopt_agent(options), custom)
+        return custom, self._complete(custom.adopt_agent(options), custom)
 
     def _build_mask(self, options: SessionOptions) -> EventMask:
         keys = find_keys(self.env)
@@ -180,16 +180,6 @@ class Runtime:
                 {"user-agent": f"{options.client_name} trimtab/{__version__}"}
             )
         return chosen
-
-    async def _judge(self, options: SessionOptions, client: Client) -> FolderTrust:
-        """Whether the folder of a session may configure it."""
-        return await judge_folder(
-            self.home,
-            options.cwd,
-            self.env,
-            trusted=options.trust_folder or self.env.get("COPILOT_ALLOW_ALL") == "true",
-            ask=client.ask_trust,
-        )
 
     async def _equip(
         self, place: Place, chosen: Chosen, options: SessionOptions, client: Client

@@ -48,7 +48,7 @@ from trimtab.runtime.recorder import Recorder
 from trimtab.runtime.system_prompt import PromptCase, build_agent_prompt
 from trimtab.session.agent import AgentSession
 from trimtab.tools.arguments import read_arguments
-from trimtab.tools.catalog import translate
+from trimtab.tools.catalog import advise, translate
 
 if TYPE_CHECKING:
     from trimtab.hooks.caller import HookCaller
@@ -180,6 +180,7 @@ class Subagent:
             tool_context=tool_context,
             read_arguments=read_arguments,
             translate=translate,
+            advise=advise,
             mode="plan" if caller.mode == "plan" else "interactive",
             depth=caller.depth + 1,
             agent_id=self._session.agent_id,

@@ -2,25 +2,47 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from trimtab.config.files import read_regular
 from trimtab.contracts.events.envelope import JsonObject
 
+if TYPE_CHECKING:
+    from trimtab.workspace.worktrees import Worktree
+
 LISTED = 60
 LOOKED_AT = 5000
 """Entries of a directory that are counted."""
 
 
+class Folder(msgspec.Struct, frozen=True):
+    """A folder of the workspace, and the repository around it if there is one."""
+
+    path: str
+    git_root: str | None = None
+
+
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about the working directory at the start."""
+    """All that is known about where a session works: folders, repository, worktree, trust."""
 
     cwd: str
     git_root: str | None = None
     branch: str | None = None
     head: str | None = None
+    folders: tuple[Folder, ...] = ()
+    """What belongs to the workspace, the working directory first."""
+    worktree: "Worktree | None" = None
+    """The worktree the session has for itself, with what was left uncommitted elsewhere."""
+    trusted: bool = False
+
+    def widen(self, paths: Iterable[str]) -> "Surroundings":
+        """The same with more folders."""
+        more = (Folder(path, _find_repository(path)) for path in paths)
+        return msgspec.structs.replace(self, folders=(*self.folders, *more))
 
     def context(self) -> JsonObject:
         """As `session.start` carries it."""
@@ -34,18 +56,22 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
         return context
 
 
-def look_around(cwd: str) -> Surroundings:
+def look_around(cwd: str, more: Iterable[str] = ()) -> Surroundings:
     """Find the repository around a directory. Never fails: what cannot be read is left out."""
-    folder = cwd
-    while True:
-        marker = os.path.join(folder, ".git")
-        if os.path.exists(marker):
-            branch, head = _read_head(marker)
-            return Surroundings(cwd=cwd, git_root=folder, branch=branch, head=head)
+    root = _find_repository(cwd)
+    branch, head = _read_head(os.path.join(root, ".git")) if root else (None, None)
+    folders = (Folder(cwd, root),)
+    around = Surroundings(cwd=cwd, git_root=root, branch=branch, head=head, folders=folders)
+    return around.widen(more)
+
+
+def _find_repository(folder: str) -> str | None:
+    while not os.path.exists(os.path.join(folder, ".git")):
         parent = os.path.dirname(folder)
         if parent == folder:
-            return Surroundings(cwd=cwd)
+            return None
         folder = parent
+    return folder
 
 
 def _read_head(marker: str) -> tuple[str | None, str | None]:

@@ -1,14 +1,12 @@
 """The worktrees of sessions, for the command line: enter one, list them, remove one."""
 
-import os
 from collections.abc import Mapping
 
 import msgspec
 
 from trimtab.config.paths import find_home
 from trimtab.contracts.errors import UsageError
-from trimtab.contracts.ids import new_id
-from trimtab.runtime.options import SessionOptions
+from trimtab.runtime.options import Isolation
 from trimtab.session.lease import Owner, find_owner
 from trimtab.session.store import SessionStore
 from trimtab.workspace import worktrees
@@ -24,32 +22,19 @@ class Worktrees:
         self._store = SessionStore(find_home(env))
         self._cwd = cwd
 
-    def enter(
-        self, options: SessionOptions, name: str | None, resumed: str | None = None
-    ) -> SessionOptions:
-        """The options of a session that works in a worktree of its own."""
-        session = resumed or options.session_id or new_id()
-        worktree = worktrees.make_worktree(options.cwd, name or session[:8], session)
-        if not worktree.created:
-            if (owner := self.owner(worktree)) is not None and worktree.session != session:
-                raise UsageError(
-                    f"{worktree.name} is in use by session {worktree.session} (process "
-                    f"{owner.pid}); choose another name."
-                )
-            worktree = msgspec.structs.replace(worktree, session=session)
-            worktrees.write_marker(worktree)
-        inside = os.path.relpath(os.path.realpath(options.cwd), worktree.repository)
-        cwd = os.path.normpath(os.path.join(worktree.path, inside))
-        if inside.startswith("..") or not os.path.isdir(cwd):
-            cwd = worktree.path
-        return msgspec.structs.replace(options, cwd=cwd, session_id=session, worktree=worktree)
-
-    def enter_again(self, options: SessionOptions, before: str) -> SessionOptions:
-        """A resumed session goes on where it was, if its worktree is still there."""
-        worktree = worktrees.read_marker(before)
-        if worktree is None:
-            return options
-        return msgspec.structs.replace(options, cwd=before, worktree=worktree)
+    def enter(self, session: str, wanted: Isolation) -> Worktree:
+        """The worktree of a session, made if it is not there."""
+        worktree = worktrees.make_worktree(self._cwd, wanted.name or session[:8], session)
+        if worktree.created:
+            return worktrees.copy_uncommitted(worktree) if wanted.changes == "copy" else worktree
+        if (owner := self.owner(worktree)) is not None and worktree.session != session:
+            raise UsageError(
+                f"{worktree.name} is in use by session {worktree.session} (process "
+                f"{owner.pid}); choose another name."
+            )
+        worktree = msgspec.structs.replace(worktree, session=session)
+        worktrees.write_marker(worktree)
+        return worktree
 
     def list(self) -> list[Worktree]:
         return list_worktrees(self._cwd)

@@ -16,11 +16,12 @@ INLINE = 200
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True):
-    """One event of changes, with the turn (from 1) it happened in."""
+    """One event of changes, with the turn (from 1) and the sub-agent it happened in."""
 
     event_id: str
     timestamp: str
     turn: int
+    agent_id: str | None = None
     said: WorkspaceChanged
     changes: tuple[Change, ...]
 
@@ -43,12 +44,14 @@ def read_changes(records: Iterable[Record], store: BlobStore) -> Iterator[Record
         turn += begins_turn(record)
         if record.type != WorkspaceChanged.wire_name:
             continue
-        said = decode(record.line).data
+        event = decode(record.line)
+        said = event.data
         if isinstance(said, WorkspaceChanged):
             yield Recorded(
                 event_id=record.id,
                 timestamp=record.timestamp,
                 turn=turn,
+                agent_id=event.agent_id,
                 said=said,
                 changes=changes_of(said, store),
             )

@@ -1,6 +1,6 @@
 """Names that models know our tools by from elsewhere: editors and other agents."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -13,13 +13,48 @@ class Alias(msgspec.Struct, frozen=True):
     """The tool that is meant, and what its fields are called under the other name.
 
     `ranges` makes one field of two, the first and the last; `words` gives a field's values other
-    words. Fields that are called alike on both sides are not listed.
+    words; `rewrite` is for what a table cannot say. Fields that are called alike on both sides are
+    not listed.
     """
 
     tool: str
     fields: Mapping[str, str] = {}
     ranges: Mapping[str, tuple[str, str]] = {}
     words: Mapping[str, Mapping[Any, str]] = {}
+    rewrite: Callable[[dict[str, Any]], dict[str, Any]] = lambda args: args
+
+
+def confirmation(args: dict[str, Any]) -> dict[str, Any]:
+    """A yes or no, as a question."""
+    text = "\n".join(str(args[name]) for name in ("title", "message") if args.get(name))
+    return {"question": text, "choices": ["Yes", "No"], "allow_freeform": False}
+
+
+def task_command(args: dict[str, Any]) -> dict[str, Any]:
+    """A task of an editor as the command it runs."""
+    task = args.get("task")
+    if not isinstance(task, dict) or not task.get("command"):
+        return args
+    from shlex import quote
+
+    given = task.get("args")
+    words = [quote(str(one)) for one in given] if isinstance(given, list) else []
+    return {
+        "command": " ".join((str(task["command"]), *words)),
+        "description": str(task.get("label", "Run a task")),
+        "mode": "async" if task.get("isBackground") is True else "sync",
+    }
+
+
+def search_text(args: dict[str, Any]) -> dict[str, Any]:
+    """A search that is for a plain text unless it says otherwise."""
+    pattern = str(args.get("query", ""))
+    if args.get("isRegexp") is not True:
+        from re import escape
+
+        pattern = escape(pattern)
+    found = {"pattern": pattern, "-i": True, "output_mode": "content", "-n": True}
+    return found | ({"glob": args["includePattern"]} if args.get("includePattern") else {})
 
 
 ALIASES: Mapping[str, Alias] = {
@@ -30,6 +65,10 @@ ALIASES: Mapping[str, Alias] = {
         words={"mode": {True: "async", False: "sync"}},
     ),
     "get_terminal_output": Alias("read_bash", {"id": "shellId"}),
+    "terminal_last_command": Alias("list_bash"),
+    "create_and_run_task": Alias("bash", rewrite=task_command),
+    "vscode_get_confirmation": Alias("ask_user", rewrite=confirmation),
+    "grep_search": Alias("grep", rewrite=search_text),
     "read_file": Alias("view", {"filePath": "path"}, {"view_range": ("startLine", "endLine")}),
     "list_dir": Alias("view"),
     "create_file": Alias("create", {"filePath": "path", "content": "file_text"}),
@@ -45,6 +84,18 @@ ALIASES: Mapping[str, Alias] = {
     "Grep": Alias("grep"),
     "Glob": Alias("glob", {"path": "paths"}),
 }
+INSTEAD: Mapping[str, str] = {
+    "terminal_selection": "There is no editor here; use read_bash for what a command printed.",
+    "run_task": "Read .vscode/tasks.json and run the command of the task with bash.",
+    "semantic_search": "Search with grep for words the code would use, and with glob for names.",
+    "get_vscode_api": "Look into the package's own files or its documentation.",
+    "test_failure": "Run the tests with bash and read what they print.",
+    "run_tests": "Run the tests with bash, with the command this project uses.",
+    "get_errors": "Run the project's compiler, type checker or linter with bash.",
+    "manage_todo_list": "Keep your to-do list in the table todos, with the sql tool.",
+    "TodoWrite": "Keep your to-do list in the table todos, with the sql tool.",
+}
+"""Tools of editors and other agents that nothing here is, and what to do instead."""
 EDITOR = "str_replace_editor"
 """One tool for three of ours; its field `command` says which."""
 COMMANDS = {"view": "view", "create": "create", "str_replace": "edit"}
@@ -64,6 +115,7 @@ def translate_name(call: ToolCall, tools: Mapping[str, Tool]) -> ToolCall:
     alias = ALIASES.get(call.name) or Alias(COMMANDS.get(str(args.pop("command", "")), ""))
     if alias.tool not in tools:
         return call
+    args = alias.rewrite(args)
     renamed = {alias.fields.get(name, name): value for name, value in args.items()}
     for name, (first, last) in alias.ranges.items():
         if first in renamed:

@@ -53,3 +53,10 @@ def translate(call: "ToolCall", tools: Mapping[str, Tool]) -> "ToolCall":
     from trimtab.tools.aliases import translate_name
 
     return translate_name(call, tools)
+
+
+def advise(name: str) -> str:
+    """What a model should do that calls a tool it knows from elsewhere and that nothing here is."""
+    from trimtab.tools.aliases import INSTEAD
+
+    return INSTEAD.get(name, "")

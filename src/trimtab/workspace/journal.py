@@ -60,6 +60,14 @@ class Journal:
         write_all(self._fd, len(frame).to_bytes(8, "big") + frame)
 
 
+def read_root(path: str) -> str:
+    """The folder a journal is about; empty if it cannot be told."""
+    try:
+        return os.fsdecode(next(_frames(path), b""))
+    except OSError:
+        return ""
+
+
 def _frames(path: str) -> Iterator[bytes]:
     try:
         file = open(path, "rb")  # noqa: SIM115 - closed below, when the reader has had enough

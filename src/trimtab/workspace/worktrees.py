@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 
 import msgspec
 
@@ -28,6 +29,8 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
     created: bool = False
     uncommitted: int = 0
     """How many changed paths of the person's checkout are not in it."""
+    copied: int = 0
+    """How many of them were copied to it instead."""
 
 
 def make_worktree(cwd: str, name: str, session: str) -> Worktree:
@@ -63,6 +66,29 @@ def make_worktree(cwd: str, name: str, session: str) -> Worktree:
     write_marker(made)
     copy_included(repository, path)
     return made
+
+
+def copy_uncommitted(worktree: Worktree) -> Worktree:
+    """Have the person's uncommitted changes in a new worktree too, still uncommitted.
+
+    The checkout itself is only read. Raises `UsageError`.
+    """
+    if not worktree.uncommitted:
+        return worktree
+    ref = f"refs/trimtab/{worktree.session}/uncommitted"
+    try:
+        kept = Git(worktree.repository).keep_tree(ref, "what was not committed at the start")
+        git = Git(worktree.path)
+        git.run("read-tree", "--reset", "-u", kept)
+        git.run("read-tree", worktree.commit)
+    except GitError as error:
+        with suppress(GitError):
+            discard(worktree)
+        raise UsageError(
+            f"Uncommitted changes cannot be copied to {worktree.path} ({error}); commit them, or "
+            "leave --worktree-changes out."
+        ) from error
+    return msgspec.structs.replace(worktree, uncommitted=0, copied=worktree.uncommitted)
 
 
 def find_repository(cwd: str) -> str:
@@ -123,12 +149,17 @@ def remove_worktree(worktree: Worktree) -> None:
     """Remove the folder and its branch. Raises `UsageError` if that would lose anything."""
     for reason in reasons_to_keep(worktree):
         raise UsageError(f"{worktree.name} stays: {reason}, then try again.")
-    git = Git(worktree.repository)
     try:
         # Files git ignores are lost with it: that is what `--force` is for, nothing else is left.
-        git.run("worktree", "remove", "--force", worktree.path)
+        discard(worktree)
     except GitError as error:
         raise UsageError(f"{worktree.path} cannot be removed ({error}); look at it.") from error
+
+
+def discard(worktree: Worktree) -> None:
+    """Remove the folder and its branch, whatever they hold. Raises `GitError`."""
+    git = Git(worktree.repository)
+    git.run("worktree", "remove", "--force", worktree.path)
     git.attempt("branch", "-D", worktree.branch)
 
 

@@ -4,12 +4,13 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from trimtab.contracts.globs import to_regex
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.contracts.workspace import FoundLines
 from trimtab.tools.description import describe
 from trimtab.tools.files import fail
-from trimtab.tools.glob.pattern import depth, plain_name, split_base, to_regex
+from trimtab.tools.glob.pattern import depth, plain_name, split_base
 from trimtab.tools.output import limit_output
 from trimtab.tools.paths import LARGEST, TIMEOUT, WALK, read_access, refuse_search, search_paths
 

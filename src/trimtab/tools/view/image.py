@@ -2,24 +2,13 @@
 
 from binascii import b2a_base64
 
+from trimtab.contracts.images import image_type
 from trimtab.contracts.messages import Image
 from trimtab.contracts.tool import ToolResult
 from trimtab.tools.files import fail
 from trimtab.tools.output import kilobytes
 
 LARGEST = 5 * 1024 * 1024
-SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
-
-
-def image_type(data: bytes) -> str | None:
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for start, kind in SIGNATURES if data.startswith(start)), None)
 
 
 def image_result(name: str, data: bytes) -> ToolResult | None:
