@@ -37,7 +37,10 @@ def plan_edit(data: bytes, old: str, new: str) -> Splice | Mismatch:
             text="old_str and new_str are the same: nothing to change.", summary="No changes"
         )
     refused: Mismatch | None = None
+    lacking: TextView | None = None
     for view in views(data):
+        if lacking is not None and not view.stands_for(lacking):
+            continue
         places = find_places(view.plain, old)
         if len(places) > 1:
             return ambiguous(view.plain, places)
@@ -45,7 +48,7 @@ def plan_edit(data: bytes, old: str, new: str) -> Splice | Mismatch:
             try:
                 return splice(data, view, places[0], (old, new))
             except UnicodeEncodeError as error:
-                refused = unwritable(view, error)
+                refused, lacking = unwritable(view, error), view
         elif refused is None:
             refused = unmatched(view.plain, old)
     assert refused is not None  # there is always a view

@@ -7,6 +7,7 @@ BOMS = (
     (b"\xff\xfe", "utf-16-le"),
     (b"\xfe\xff", "utf-16-be"),
 )
+SINGLE_BYTE = {"cp1252", "latin-1"}
 KANA = range(0x3041, 0x30FF)
 SNIFFED = 65536
 CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\f\r\x1b")
@@ -52,6 +53,10 @@ class TextView:
 
     def _size(self, start: int, end: int) -> int:
         return len(self.raw[start:end].encode(self.encoding, self.errors))
+
+    def stands_for(self, other: "TextView") -> bool:
+        """Whether text written in this encoding leaves a file that the other one can read."""
+        return {self.encoding, other.encoding} <= SINGLE_BYTE
 
     def shown(self) -> str:
         """The text for a reader."""

@@ -39,6 +39,21 @@ async def test_files_are_added_changed_moved_and_deleted_by_one_patch(bench: Ben
 
 
 @pytest.mark.parametrize(
+    ("text", "encoding", "new"),
+    [("é = 1\nx\n", "cp1252", "日"), ("ソース\nかな\nx\n", "cp932", "é")],
+)
+async def test_a_character_the_encoding_lacks_is_refused(
+    bench: Bench, text: str, encoding: str, new: str
+) -> None:
+    data = text.encode(encoding)
+    bench.write("a.txt", data)
+    result = await patch(bench, f"*** Update File: a.txt\n@@\n-x\n+{new}\n")
+    assert result.kind == "failure"
+    assert "which has no character" in result.text
+    assert bench.path("a.txt").read_bytes() == data
+
+
+@pytest.mark.parametrize(
     "last",
     [
         "*** Update File: missing.py\n@@\n-x\n+y\n",

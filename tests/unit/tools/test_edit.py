@@ -76,12 +76,24 @@ async def test_newlines_and_encodings_are_kept(
     assert bench.path("a.txt").read_bytes() == wanted
 
 
-async def test_a_character_the_encoding_lacks_is_refused(bench: Bench) -> None:
-    data = "é = 1\nx\n".encode("cp1252")
+@pytest.mark.parametrize(
+    ("text", "encoding", "old", "new"),
+    [
+        ("é = 1\nx\n", "cp1252", "é", "日"),
+        ("é = 1\nx\n", "cp1252", "x", "日"),
+        ("é = 1\nx\n", "latin-1", "x", "😀"),
+        ("ソース\nかな\nline\n", "cp932", "line", "😀"),
+        ("ソース\nかな\nline\n", "cp932", "line", "é"),
+    ],
+)
+async def test_a_character_the_encoding_lacks_is_refused(
+    bench: Bench, text: str, encoding: str, old: str, new: str
+) -> None:
+    data = text.encode(encoding)
     bench.write("a.txt", data)
-    result = await bench.call("edit", path="a.txt", old_str="é", new_str="日")
+    result = await bench.call("edit", path="a.txt", old_str=old, new_str=new)
     assert result.kind == "failure"
-    assert "cp1252" in result.text or "latin-1" in result.text
+    assert "which has no character" in result.text
     assert bench.path("a.txt").read_bytes() == data
 
 

@@ -31,7 +31,10 @@ class Unplaced(Exception):
 def plan_update(data: bytes, hunks: Sequence[Hunk]) -> tuple[bytes, list[Change]] | Mismatch:
     """The file with all hunks applied, and what changes; every other byte is as it was."""
     refused: Mismatch | None = None
+    lacking: TextView | None = None
     for view in views(data):
+        if lacking is not None and not view.stands_for(lacking):
+            continue
         lines = split(view.plain)
         try:
             edits = place_hunks(lines, hunks)
@@ -39,7 +42,7 @@ def plan_update(data: bytes, hunks: Sequence[Hunk]) -> tuple[bytes, list[Change]
         except Unplaced as unplaced:
             refused = refused or describe_unplaced(view, unplaced)
         except UnicodeEncodeError as error:
-            refused = unwritable(view, error)
+            refused, lacking = unwritable(view, error), view
     assert refused is not None  # there is always a view
     return refused
 
