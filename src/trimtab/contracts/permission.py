@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from trimtab.contracts.assessment import Assess
 from trimtab.contracts.events.envelope import JsonObject
 
 Verdict = Literal["allow", "ask", "deny"]
@@ -13,12 +14,14 @@ Verdict = Literal["allow", "ask", "deny"]
 class Rule(msgspec.Struct, frozen=True):
     """`kind(argument)`: an argument of None covers everything of the kind.
 
-    `source` says where it was written: a flag, a file, an answer of this session.
+    `source` says where it was written: a flag, a file, an answer of this session. With a `root`
+    the argument is a pattern for paths below that folder: content that is excluded.
     """
 
     kind: str
     argument: str | None = None
     source: str = "flag"
+    root: str = ""
 
     def __str__(self) -> str:
         return self.kind if self.argument is None else f"{self.kind}({self.argument})"
@@ -45,10 +48,15 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     allow: tuple[Rule, ...] = ()
     ask: tuple[Rule, ...] = ()
     deny: tuple[Rule, ...] = ()
+    images: tuple[str, ...] = ()
+    """Files that a person attached to a prompt, as they were then: read unasked while they are
+    images."""
     git_programs: str = ""
     """The setting, if any, by which git would start programs in this repository."""
     writable: tuple[str, ...] | None = None
     """In a sandbox: the only places that may be written, whatever is allowed."""
+    assess: Assess | None = None
+    """Who reads scripts besides our own grammar."""
     client_judges: bool = False
     """Whether a client is asked about everything that no rule decides, harmless or not."""
 

@@ -27,6 +27,8 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     intention: str = ""
     mutates: bool = True
     detail: dict[str, Any] = {}
+    interpreter: str = "bash"
+    """What reads the `target` of kind `shell`."""
 
 
 class FileChange(msgspec.Struct, frozen=True, kw_only=True):

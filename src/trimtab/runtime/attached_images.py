@@ -10,22 +10,45 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.processor import Processor
 from trimtab.contracts.run import Prompt, Run
+from trimtab.permissions.processor import Permissions
 
 
 class AttachedImages(Processor):
     """Whoever attached it, a file that is an image is shown to the model as one.
 
-    Each image is a file in `folder`, named after its content.
+    Each image is a file in `folder`, named after its content. The model may look at that file and
+    at the one a person attached again. What must not be read is not attached.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, permissions: Permissions) -> None:
         self._folder = folder
+        self._permissions = permissions
 
     async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt:
         if not prompt.attachments:
             return prompt
-        settled = [await self._settle(run, one) for one in prompt.attachments]
+        settled = []
+        for one in prompt.attachments:
+            if self._refuse(run, one):
+                continue
+            shown = await self._settle(run, one)
+            # What came back as it was is no image.
+            if shown is not one and prompt.source == "user":
+                for path in (one.get("path"), shown.get("path")):
+                    if isinstance(path, str):
+                        self._permissions.trust_image(path)
+            settled.append(shown)
         return msgspec.structs.replace(prompt, attachments=tuple(settled))
+
+    def _refuse(self, run: Run, attachment: dict[str, Any]) -> bool:
+        """Whether a rule keeps an attachment from being read; says so."""
+        for path in (attachment.get("path"), attachment.get("filePath")):
+            why = self._permissions.find_objection(path) if isinstance(path, str) else ""
+            if why:
+                message = f"{path} was not attached. {why}"
+                run.session.emit(SessionWarning(warning_type="attachment", message=message))
+                return True
+        return False
 
     async def _settle(self, run: Run, attachment: dict[str, Any]) -> dict[str, Any]:
         from trimtab.runtime.attachments import read_image, show_image

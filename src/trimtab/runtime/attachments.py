@@ -83,7 +83,7 @@ def _attach_path(path: str, lines: tuple[int, int] | None) -> Attachment:
     if os.path.isdir(path):
         return {"type": "directory", "path": path, "displayName": name}
     if image := _attach_image(path, name):
-        return image
+        return {**image, "path": path}
     attachment: Attachment = {"type": "file", "path": path, "displayName": name}
     if lines is not None:
         attachment["lineRange"] = {"start": lines[0], "end": lines[1]}

@@ -4,7 +4,8 @@ import io
 from typing import TYPE_CHECKING
 
 from trimtab.contracts.errors import UsageError
-from trimtab.tools.view.image import LARGEST, image_type
+from trimtab.contracts.images import image_type
+from trimtab.tools.view.image import LARGEST
 
 if TYPE_CHECKING:
     from PIL.Image import Image

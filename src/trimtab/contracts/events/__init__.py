@@ -136,6 +136,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "session.custom_agents_updated",
         "session.mcp_servers_loaded",
         "session.mcp_server_status_changed",
+        "session.mcp_server_tools_loaded",
         "session.mcp_server_removed",
         "mcp.tools.list_changed",
         "mcp.resources.list_changed",

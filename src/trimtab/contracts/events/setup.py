@@ -59,6 +59,13 @@ class SessionMcpServerStatusChanged(
     config_source: str | None = None
 
 
+class SessionMcpServerToolsLoaded(
+    EventData, type="session.mcp_server_tools_loaded", ephemeral=True
+):
+    server_name: str
+    tool_count: int
+
+
 class SessionMcpServerRemoved(EventData, type="session.mcp_server_removed", ephemeral=True):
     server_name: str
 

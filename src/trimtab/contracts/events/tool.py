@@ -22,6 +22,7 @@ class ToolExecutionStart(EventData, type="tool.execution_start"):
     shell_tool_info: JsonObject | None = None
     model: str | None = None
     mcp_transport: str | None = None
+    mcp_config_source: str | None = None
     turn_id: str | None = None
     display_verbatim: bool | None = None
     tool_description: JsonObject | None = None
