@@ -8,6 +8,8 @@ import msgspec
 from trimtab.contracts.errors import ConfigurationError
 
 DIRECTORY = ".copilot"
+POLICY = "/etc/github-copilot/policy.d"
+"""The folder of what an administrator laid down for everybody on this machine."""
 
 
 class Home(msgspec.Struct, frozen=True):

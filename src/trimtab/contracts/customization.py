@@ -165,7 +165,9 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
     display_name: str = ""
     enabled: bool = True
     extra: Mapping[str, Any] = {}
-    """Fields for features that connect later: OAuth, deferred tools."""
+    """Fields that change nothing but how it is connected to."""
+    digest: str = ""
+    """Of its entry as it was written, before variables were filled in."""
     fields: tuple[str, ...] = ()
 
 

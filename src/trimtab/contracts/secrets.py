@@ -139,10 +139,11 @@ def find_secrets(
     known = [env.get(name, "") for name in named]
     known += [value for value in values if len(value) >= SHORTEST]
     known += [value for name in keys if len(value := env.get(name, "")) >= SHORTEST]
-    return Masker(known, [value for name, value in env.items() if _looks_secret(name)])
+    return Masker(known, [value for name, value in env.items() if looks_secret(name)])
 
 
-def _looks_secret(name: str) -> bool:
+def looks_secret(name: str) -> bool:
+    """Whether a variable holds a secret, as far as its name tells."""
     upper = name.upper()
     return any(word in upper for word in _NAMED_LIKE_SECRETS) and not upper.endswith(
         _NAMED_LIKE_PLACES

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from trimtab.config.paths import Home
+from trimtab.config.paths import POLICY, Home
 from trimtab.contracts.customization import AgentDefinition, Problem
 from trimtab.contracts.hooks import EVENTS, GUARDS, FoundHooks, HookEntry, Origin
 from trimtab.customize import hook_fields
@@ -15,7 +15,6 @@ from trimtab.customize.plugins import MANIFESTS
 from trimtab.customize.reading import Listing, Walk, read_text
 from trimtab.customize.refusals import refusal
 
-POLICY = "/etc/github-copilot/policy.d"
 REPOSITORY = ".github/hooks"
 REPOSITORY_SETTINGS = (
     ".github/copilot/settings.json",

@@ -1,7 +1,7 @@
 """Finds MCP servers in the configuration files of every convention; the last source wins."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -71,6 +71,11 @@ def agent_servers(agent: AgentDefinition) -> ServerFile:
     return ServerFile(path=agent.path, source=agent.source, content=content)
 
 
+def given_servers(servers: Mapping[str, Any]) -> ServerFile:
+    """The servers a client brings with a session."""
+    return ServerFile(path="", source="sdk", content={"mcpServers": dict(servers)}, literal=True)
+
+
 def workspace_file(folder: str) -> str:
     """`.mcp.json`, or `.github/mcp.json` where there is no such file."""
     first = os.path.join(folder, ".mcp.json")
@@ -86,7 +91,7 @@ def find_servers(
     """The servers of some files and, last, of `--additional-mcp-config`."""
     search = _Search(places, disabled)
     for file in files:
-        if os.path.exists(file.path):
+        if file.content is not None or os.path.exists(file.path):
             search.read_file(file)
     for number, text in enumerate(flags, 1):
         search.read_flag(text, number)

@@ -110,6 +110,8 @@ class ServerFile(msgspec.Struct, frozen=True, kw_only=True):
     plugin_root: str = ""
     settings: bool = False
     project: str = ""
+    literal: bool = False
+    """Whether a `$` in its values means nothing."""
 
 
 class ServerEntry:
@@ -131,7 +133,7 @@ class ServerEntry:
         if not isinstance(entry, dict):
             self._note("it is no object and is left out", effect=True)
             return None
-        values = self._fill(entry, env, folder)
+        values = dict(entry) if self._file.literal else self._fill(entry, env, folder)
         for field in values:
             if field in NO_EFFECT:
                 self._note(f"{field} has no effect: {NO_EFFECT[field]}", field=field)
@@ -146,7 +148,8 @@ class ServerEntry:
             return None
         enabled = not disabled and not values.get("disabled") and values.get("enabled", True)
         try:
-            return self._build(kind, values, env, enabled=bool(enabled))
+            server = self._build(kind, values, env, enabled=bool(enabled))
+            return msgspec.structs.replace(server, digest=_digest(entry))
         except msgspec.ValidationError as error:
             self._note(f"{error}; it is left out", effect=True)
             return None
@@ -175,6 +178,8 @@ class ServerEntry:
             reason = "rules are given with --allow-tool and --deny-tool"
             self._note(f"tools has no effect: {reason}", field="tools")
             tools = None
+        for field in ("includeTools", "enabled_tools"):
+            tools = values.get(field) if tools is None else tools
         seconds = values.get("tool_timeout_sec")
         timeout = int(seconds * 1000) if isinstance(seconds, int | float) else values.get("timeout")
         fields = {
@@ -188,7 +193,7 @@ class ServerEntry:
             "env": {**self._forwarded(values, env), **_object(values, "env")},
             "url": _url(values),
             "headers": self._headers(values, env),
-            "tools": tools or values.get("includeTools") or values.get("enabled_tools") or ["*"],
+            "tools": ["*"] if tools is None else tools,
             "excluded_tools": values.get("excludeTools") or values.get("disabled_tools") or [],
             "timeout": timeout,
             "filter_mapping": self._filters(values),
@@ -250,6 +255,16 @@ def _kind(values: Mapping[str, Any]) -> Literal["local", "http", "sse"] | None:
             kind = "sse"
     needed = values.get("command") if kind == "local" else _url(values)
     return kind if needed else None
+
+
+def _digest(entry: Mapping[str, Any]) -> str:
+    import hashlib
+
+    try:
+        written = msgspec.json.encode(entry, order="sorted")
+    except (TypeError, ValueError):  # TOML has dates, and surrogates can be in any file
+        written = repr(entry).encode("utf-8", "surrogatepass")
+    return f"sha256:{hashlib.sha256(written).hexdigest()}"
 
 
 def _url(values: Mapping[str, Any]) -> str:

@@ -6,13 +6,14 @@ from trimtab.contracts.permission import Decision, Policy, Rule
 from trimtab.contracts.tool import Access
 from trimtab.permissions.decide_shell import decide_shell
 from trimtab.permissions.paths import (
+    is_attached_image,
     is_in_home,
     is_inside,
     is_own_file,
     is_protected,
     refuse_special,
 )
-from trimtab.permissions.rules import matches_address, matches_path, matches_tool
+from trimtab.permissions.rules import matches_address, matches_path, matches_tool, name_rule
 
 
 def decide(access: Access, policy: Policy) -> Decision:
@@ -37,7 +38,7 @@ def _decide(access: Access, policy: Policy) -> Decision:
         case "write":
             return _decide_write(access, policy)
         case "shell":
-            return decide_shell(access.target, policy)
+            return decide_shell(access.target, policy, access.interpreter)
         case "url":
             return _decide_url(access.target, policy)
         case _:
@@ -45,7 +46,7 @@ def _decide(access: Access, policy: Policy) -> Decision:
 
 
 def _denied(rule: Rule) -> Decision:
-    return Decision(verdict="deny", reason=f"The rule {rule} forbids it.", rule=rule)
+    return Decision(verdict="deny", reason=f"{name_rule(rule)} forbids it.", rule=rule)
 
 
 def _asked(rule: Rule) -> Decision:
@@ -68,9 +69,16 @@ def _decide_read(path: str, policy: Policy) -> Decision:
         return Decision(verdict="deny", reason=f"{refusal}; it is not read.")
     if rule := _first(r for r in policy.ask if matches_path(r, "read", path, cwd, denies=True)):
         return _asked(rule)
+    return _decide_readable(path, policy)
+
+
+def _decide_readable(path: str, policy: Policy) -> Decision:
+    """What no rule keeps from being read may be read by one that names it, and in some places."""
     for rule in policy.allow:
-        if rule.argument is not None and matches_path(rule, "read", path, cwd):
+        if rule.argument is not None and matches_path(rule, "read", path, policy.cwd):
             return _allowed(rule)
+    if is_attached_image(path, policy.images):
+        return _allowed(Rule("read", path, "attachment"))
     if policy.allow_all_paths or is_inside(path, policy.roots):
         return Decision(verdict="allow", reason="The path may be read.")
     return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")

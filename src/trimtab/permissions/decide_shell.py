@@ -3,6 +3,7 @@
 import os
 
 from trimtab.contracts.permission import Decision, Policy, Rule
+from trimtab.permissions.assess import read_script
 from trimtab.permissions.paths import (
     is_in_home,
     is_inside,
@@ -10,8 +11,15 @@ from trimtab.permissions.paths import (
     is_protected,
     refuse_special,
 )
-from trimtab.permissions.rules import matches_address, matches_command, matches_path
-from trimtab.permissions.shell.analysis import Analysis, Found, analyse
+from trimtab.permissions.rules import (
+    covers,
+    find_spots,
+    matches_address,
+    matches_command,
+    matches_path,
+    name_rule,
+)
+from trimtab.permissions.shell.analysis import Analysis, Found
 from trimtab.permissions.shell.launchers import find_named
 
 MOST_FILES = 1000
@@ -20,7 +28,7 @@ _TTY = ("/dev/tty", "/dev/null", "/dev/stdout", "/dev/stderr")
 
 def decide_shell(text: str, policy: Policy, shell: str = "bash") -> Decision:
     """Whether a command may run."""
-    return judge_analysis(analyse(text, policy.cwd, policy.home, shell), policy)
+    return judge_analysis(read_script(text, policy, shell), policy)
 
 
 def judge_analysis(analysis: Analysis, policy: Policy) -> Decision:
@@ -36,13 +44,44 @@ def judge_analysis(analysis: Analysis, policy: Policy) -> Decision:
 
 
 def _deny(analysis: Analysis, policy: Policy) -> Decision | None:
+    places = _Places(analysis, policy.cwd)
     for rule in policy.deny:
-        if matches := _find_match(rule, analysis, policy.cwd):
-            return Decision(verdict="deny", reason=f"The rule {rule} forbids {matches}.", rule=rule)
+        if matches := _find_match(rule, analysis, places):
+            reason = f"{name_rule(rule)} forbids {matches}."
+            return Decision(verdict="deny", reason=reason, rule=rule)
     return None
 
 
-def _find_match(rule: Rule, analysis: Analysis, cwd: str) -> str | None:
+class _Places:
+    """The paths of a command, each looked up once for all rules."""
+
+    def __init__(self, analysis: Analysis, cwd: str) -> None:
+        self.cwd = cwd
+        targets = [path for path in analysis.targets if path is not None]
+        self._written = (*targets, *analysis.touched, *analysis.deleted)
+        self._read = (*analysis.reads, *self._written)
+        self._spots: dict[str, list[frozenset[str]]] = {}
+
+    def find(self, rule: Rule) -> str | None:
+        """What a rule for paths covers, as words for a reason."""
+        if rule.kind == "write":
+            written = (path for path in self._written if self._covers(rule, path, files=False))
+            return next((f"writing {path}" for path in written), None)
+        if rule.kind == "read":
+            read = (path for path in self._read if self._covers(rule, path, files=True))
+            return next((f"reading {path}" for path in read), None)
+        return None
+
+    def _covers(self, rule: Rule, path: str, *, files: bool) -> bool:
+        if path not in self._spots:
+            self._spots[path] = [
+                find_spots(one, self.cwd, denies=True) for one in _find_files(path)
+            ]
+        spots = self._spots[path]
+        return any(covers(rule, one, self.cwd, True) for one in (spots if files else spots[:1]))
+
+
+def _find_match(rule: Rule, analysis: Analysis, places: _Places) -> str | None:
     """What a rule that denies or asks covers in a command."""
     for found in analysis.commands:
         if matches_command(rule, found, denies=True):
@@ -50,24 +89,13 @@ def _find_match(rule: Rule, analysis: Analysis, cwd: str) -> str | None:
     for url in analysis.possible_urls:
         if matches_address(rule, url, denies=True):
             return url
-    if path := _find_path(rule, analysis, cwd):
+    if rule.argument is None:
+        if rule.kind == "write" and analysis.targets:
+            return "writing files"
+    elif path := places.find(rule):
         return path
     # Also what cannot be known before it runs is a command.
     return "all commands" if rule.argument is None and rule.kind in ("shell", "bash") else None
-
-
-def _find_path(rule: Rule, analysis: Analysis, cwd: str) -> str | None:
-    if rule.argument is None:
-        return "writing files" if rule.kind == "write" and analysis.targets else None
-    targets = [path for path in analysis.targets if path is not None]
-    written = [*targets, *analysis.touched, *analysis.deleted]
-    for path in written:
-        if matches_path(rule, "write", path, cwd, denies=True):
-            return f"writing {path}"
-    for path in (*analysis.reads, *written):
-        if any(matches_path(rule, "read", one, cwd, denies=True) for one in _find_files(path)):
-            return f"reading {path}"
-    return None
 
 
 def _find_files(path: str) -> list[str]:
@@ -94,8 +122,9 @@ def _refuse(analysis: Analysis, policy: Policy) -> Decision | None:
 
 
 def _ask_by_rule(analysis: Analysis, policy: Policy) -> Decision | None:
+    places = _Places(analysis, policy.cwd)
     for rule in policy.ask:
-        if matches := _find_match(rule, analysis, policy.cwd):
+        if matches := _find_match(rule, analysis, places):
             reason = f"The rule {rule} wants {matches} to be asked about."
             return Decision(verdict="ask", reason=reason, rule=rule)
     return None

@@ -2,8 +2,8 @@
 
 from trimtab.contracts.permission import Policy
 from trimtab.contracts.tool import Access
+from trimtab.permissions.assess import read_script
 from trimtab.permissions.paths import is_own_file
-from trimtab.permissions.shell.analysis import analyse
 
 
 def may_change(access: Access, policy: Policy) -> bool:
@@ -13,12 +13,12 @@ def may_change(access: Access, policy: Policy) -> bool:
     if access.kind == "write":
         return not is_own_file(access.target, policy.session_folder)
     if access.kind == "shell":
-        return _command_may_change(access.target, policy)
+        return _command_may_change(access, policy)
     return access.kind not in ("none", "read")
 
 
-def _command_may_change(text: str, policy: Policy) -> bool:
-    analysis = analyse(text, policy.cwd, policy.home)
+def _command_may_change(access: Access, policy: Policy) -> bool:
+    analysis = read_script(access.target, policy, access.interpreter)
     if analysis.hazards or analysis.destructive or not analysis.is_known:
         return True
     if not all(found.read_only for found in analysis.commands):

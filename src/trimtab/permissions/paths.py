@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 from itertools import pairwise
 
+from trimtab.contracts.images import HEAD, image_type
 from trimtab.contracts.protected import NAMES, TAILS
 
 _FOLDED = sys.platform in ("darwin", "win32")
@@ -86,6 +87,18 @@ def refuse_special(path: str) -> str | None:
     if resolve(path).startswith("/dev/") and kind not in (stat.S_IFREG, stat.S_IFDIR):
         return f"{path} is in the folder of devices"
     return None
+
+
+def is_attached_image(path: str, images: Iterable[str]) -> bool:
+    """Whether a path leads to one of these files, themselves no links, and it is an image."""
+    real = resolve(path)
+    if real not in images:
+        return False
+    try:
+        with open(real, "rb") as file:
+            return image_type(file.read(HEAD)) is not None
+    except OSError:
+        return False
 
 
 def is_own_file(path: str, session_folder: str) -> bool:

@@ -16,6 +16,8 @@ from trimtab.contracts.run import Run
 from trimtab.contracts.tool import Access, ToolResult
 from trimtab.permissions.approvals import ApprovalKeeper, generalise, to_rules
 
+SEARCHES = ("glob", "grep", "rg")
+LEFT_OUT = "\n<files that a rule or content exclusion keeps from being read are left out>"
 UNAVAILABLE = "Permission denied and could not request permission from user"
 HOOK_DENIED = "deny-by-hook"
 AskHook = Callable[[PendingCall, JsonObject], Awaitable[Answer | None]]
@@ -74,6 +76,21 @@ class Permissions(Processor):
         from trimtab.permissions.rules import to_globs
 
         return to_globs(self.policy.deny, self.policy.cwd)
+
+    def find_objection(self, path: str) -> str:
+        """Why a rule keeps a path from being read; nothing if none does."""
+        if not self.policy.deny:
+            return ""
+        decision = self._decide(Access(kind="read", target=path, mutates=False), "view")
+        return decision.reason if decision.verdict == "deny" and decision.rule else ""
+
+    def trust_image(self, path: str) -> None:
+        """Let a file that a person attached be read unasked, as long as it is an image."""
+        from trimtab.permissions.paths import resolve
+
+        if (real := resolve(path)) not in self.policy.images:
+            images = (*self.policy.images, real)
+            self._standing.policy = msgspec.structs.replace(self.policy, images=images)
 
     def for_agent(self) -> "Permissions":
         """The same judge for another agent: what is approved for one is approved for all.
@@ -140,6 +157,8 @@ class Permissions(Processor):
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
         self.pins.pop(pending.call.id, None)
+        if result.kind == "success" and pending.tool.spec.name in SEARCHES and self.find_hidden():
+            return msgspec.structs.replace(result, text=result.text + LEFT_OUT)
         return result
 
     def _decide(self, access: Access, tool: str) -> Decision:
@@ -157,11 +176,15 @@ class Permissions(Processor):
         request = self._build_request(access, pending)
         request_id = self._announce(run, request, settled=True)
         rules = [_describe(decision.rule)] if decision.rule else []
+        result: JsonObject = {"kind": "denied-by-rules", "rules": rules}
+        if decision.rule and decision.rule.root:
+            kind, message = "denied-by-content-exclusion-policy", decision.reason
+            result = {"kind": kind, "path": access.target, "message": message}
         run.session.emit(
             PermissionCompleted(
                 request_id=request_id,
                 tool_call_id=pending.call.id,
-                result={"kind": "denied-by-rules", "rules": rules},
+                result=result,
                 decision_source="host_policy",
             )
         )
@@ -252,11 +275,11 @@ class Permissions(Processor):
         return {"kind": "approved-for-session", "approval": kept}
 
     def _offer(self, access: Access) -> JsonObject | None:
-        from trimtab.permissions.shell.analysis import analyse
+        from trimtab.permissions.assess import read_script
 
         analysis = None
         if access.kind == "shell":
-            analysis = analyse(access.target, self.policy.cwd, self.policy.home)
+            analysis = read_script(access.target, self.policy, access.interpreter)
         return generalise(access, analysis)
 
 

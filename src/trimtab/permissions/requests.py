@@ -5,7 +5,8 @@ from trimtab.contracts.permission import Policy
 from trimtab.contracts.processor import PendingCall
 from trimtab.contracts.tool import Access
 from trimtab.permissions.approvals import describe_cover, generalise, to_rules
-from trimtab.permissions.shell.analysis import Analysis, analyse
+from trimtab.permissions.assess import read_script
+from trimtab.permissions.shell.analysis import Analysis
 
 
 def digest(pending: PendingCall) -> str:
@@ -23,7 +24,7 @@ def build_request(access: Access, pending: PendingCall, policy: Policy) -> JsonO
     """The request about one access of a call."""
     analysis = None
     if access.kind == "shell":
-        analysis = analyse(access.target, policy.cwd, policy.home)
+        analysis = read_script(access.target, policy, access.interpreter)
     request: JsonObject = {
         "kind": access.kind,
         "toolCallId": pending.call.id,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.permission import Rule
 from trimtab.contracts.tool import Access
+from trimtab.permissions.exclusions import escape, is_excluded, to_ignored
 from trimtab.permissions.paths import fold, resolve
 from trimtab.permissions.shell.analysis import Found
 from trimtab.permissions.urls import matches_url, parse_pattern
@@ -60,6 +61,13 @@ def _find_problem(kind: str, argument: str) -> str | None:
     return None
 
 
+def name_rule(rule: Rule) -> str:
+    """A rule as the reason of a decision names it."""
+    if rule.root:
+        return f"The content exclusion {rule.argument!r} of {rule.source}"
+    return f"The rule {rule}"
+
+
 def matches_command(rule: Rule, found: Found, *, denies: bool = False) -> bool:
     """Whether a shell rule covers a command. A deny rule also covers it by its base name, and may
     name arguments."""
@@ -87,12 +95,21 @@ def matches_path(rule: Rule, kind: str, path: str, cwd: str, *, denies: bool = F
     """Whether a rule for writing or reading covers a path: all of it, or its last components."""
     if _kind(rule, denies=denies) != kind:
         return False
-    if rule.argument is None:
-        return True
-    wanted = os.path.expanduser(rule.argument)
-    given = {resolve(path)}
-    if denies:
-        given.add(os.path.normpath(os.path.join(cwd, path)))
+    return rule.argument is None or covers(rule, find_spots(path, cwd, denies=denies), cwd, denies)
+
+
+def find_spots(path: str, cwd: str, *, denies: bool) -> frozenset[str]:
+    """Where a path leads, and for rules that deny also where it seems to be."""
+    seeming = [os.path.normpath(os.path.join(cwd, path))] if denies else []
+    return frozenset((resolve(path), *seeming))
+
+
+def covers(rule: Rule, given: Iterable[str], cwd: str, denies: bool) -> bool:
+    """Whether a rule with an argument covers one of these absolute paths."""
+    argument = rule.argument or ""
+    if rule.root:
+        return any(is_excluded(one, rule.root, argument) for one in given)
+    wanted = os.path.expanduser(argument)
     if os.path.isabs(wanted):
         target = resolve(wanted)
         return any(
@@ -111,20 +128,19 @@ def to_globs(rules: Iterable[Rule], cwd: str) -> tuple[str, ...]:
     for rule in rules:
         if _kind(rule, denies=True) != "read" or rule.argument is None:
             continue
+        if rule.root:
+            globs += to_ignored(rule.argument, rule.root, resolve(cwd))
+            continue
         wanted = os.path.normpath(os.path.expanduser(rule.argument))
         if not os.path.isabs(wanted) and wanted.split(os.sep)[0] != os.pardir:
-            globs.append(f"**/{_escape(wanted)}")
+            globs.append(f"**/{escape(wanted)}")
             continue
         path = resolve(os.path.join(cwd, wanted))
-        globs.append(f"**{_escape(path)}")
+        globs.append(f"**{escape(path)}")
         inside = os.path.relpath(path, resolve(cwd))
         if inside.split(os.sep)[0] != os.pardir:
-            globs.append(f"/{_escape(inside)}")
+            globs.append(f"/{escape(inside)}")
     return tuple(globs)
-
-
-def _escape(path: str) -> str:
-    return re.sub(r"([*?\[\]{}!\\])", r"\\\1", path)
 
 
 def _has_tail(path: list[str], parts: list[str], *, inside: bool) -> bool:

@@ -107,7 +107,7 @@ def build_processors(
     processors += [Steering(), SlashCommands()]
     before, after, gate = build_hooks(place)
     permissions = build_permissions(place, options, client)
-    images = AttachedImages(place.folder.images, permissions.trust_image)
+    images = AttachedImages(place.folder.images, permissions)
     processors += [*before, *build_customized(place, chosen), images, UserContext(), *after]
     tracked = [folder.path for folder in place.surroundings.folders]
     recorder = Recorder(

@@ -1,6 +1,5 @@
 """What can be changed about a session while it lives: mode, model, tools, permissions."""
 
-import time
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -30,12 +29,13 @@ from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.build import build_permissions
 from trimtab.runtime.limits import apply_limits, check_limits, share_limits
 from trimtab.runtime.loaded import describe_loaded
+from trimtab.runtime.mcp_servers import SessionServers
 from trimtab.runtime.models import Chosen, ModelChooser
 from trimtab.runtime.options import Client, LimitOptions, PermissionOptions, SessionOptions
 from trimtab.runtime.place import Place
 from trimtab.runtime.python_tools import PythonTools
 from trimtab.runtime.recorder import Recorder
-from trimtab.runtime.stock import Stock, take_hook_stock, take_stock
+from trimtab.runtime.stock import StockTaking
 from trimtab.runtime.system_prompt import PromptCase, SystemPrompt, build_prompt
 from trimtab.runtime.toolset import Situation, choose_tools
 
@@ -71,10 +71,9 @@ class Controls:
         self._told_tools: set[str] = set()
         self._stale = True
         self.prompt = SystemPrompt("", {})
-        self._seen: Stock | None = None
-        self._opened_at = time.time_ns()
-        self._seen_hooks: Stock | None = None
+        self._stock = StockTaking(place.session, place.customizations)
         self._python = PythonTools(place)
+        self.servers = SessionServers(place, self._use_servers, lambda: self.options)
         self._crew: Crew | None = None
         self.subagents: JsonObject = {}
         run.delegate = self._delegate
@@ -155,7 +154,8 @@ class Controls:
         return chosen.model
 
     async def aclose(self) -> None:
-        """Close the services that were switched to."""
+        """End the MCP servers, and close the services that were switched to."""
+        await self.servers.aclose()
         for chosen in self._opened:
             await chosen.aclose()
         if self._crew is not None:
@@ -238,7 +238,7 @@ class Controls:
         custom = self.place.customizations
         if custom is not None:
             custom.reload()
-            self._seen = take_stock(custom)
+            self._stock.renew()
             self._choose_tools()
 
     def set_permissions(self, permissions: PermissionOptions) -> None:
@@ -297,6 +297,7 @@ class Controls:
         return msgspec.structs.replace(
             self.place.situation(run.mode, run.options.model),
             external=(*self._python.tools, *self._external),
+            served=self.servers.tools,
             offered=self._offered,
         )
 
@@ -315,6 +316,13 @@ class Controls:
         run.specs = tuple(tool.spec for tool in tools.values())
         self._stale = True
 
+    def _use_servers(self) -> None:
+        """Tools of MCP servers came or went: the next request has what there is now."""
+        told = not self._stale
+        self._choose_tools()
+        if told:
+            self.place.session.emit(SessionToolsUpdated(model=self._run.options.model))
+
     def _tell_vanished(self) -> None:
         """A model that used a tool before must hear that it is gone."""
         gone, self._told_tools = self._told_tools - set(self._run.tools), set(self._run.tools)
@@ -323,32 +331,6 @@ class Controls:
                 "<tools_changed_notice>\nThese tools are not available any more; do not call "
                 f"them: {', '.join(sorted(gone))}.\n</tools_changed_notice>"
             )
-
-    def _look_for_changes(self) -> None:
-        """People edit instructions, skills and agents while a session lives."""
-        custom = self.place.customizations
-        if custom is None:
-            return
-        before, self._seen = self._seen, take_stock(custom)
-        if before is None:
-            changed = any(info[0] > self._opened_at for info in self._seen.values())
-        else:
-            changed = before != self._seen
-        if changed:
-            self.reload()
-        before, self._seen_hooks = self._seen_hooks, take_hook_stock(custom)
-        if before is not None and before != self._seen_hooks:
-            self._tell_changed_hooks(before, self._seen_hooks)
-
-    def _tell_changed_hooks(self, before: Stock, after: Stock) -> None:
-        """Hooks stay as they were: what guards a session must not change by its own doing."""
-        paths = [path for path in {**before, **after} if before.get(path) != after.get(path)]
-        message = (
-            f"{', '.join(paths[:3])} changed; the hooks of this session stay as they were. "
-            "Start or resume a session to use what is there now."
-        )
-        warning = SessionWarning(warning_type="hooks_changed", message=message)
-        self.place.session.emit(warning)
 
     async def _build_prompt(self) -> SystemPrompt:
         case = PromptCase.of(self._run, self.place.surroundings, self.place.customizations)
@@ -365,9 +347,11 @@ class Controls:
 
     async def announce(self) -> None:
         """Before a prompt: tell what the session has, and set the system message, if it changed."""
-        self._look_for_changes()
+        if self._stock.has_changed():
+            self.reload()
         if await self._python.refresh():
             self._choose_tools()
+        await self.servers.refresh()
         if not self._stale:
             return
         self._stale = False
@@ -379,7 +363,7 @@ class Controls:
             session.emit(SessionMcpServersLoaded(servers=[]))
             session.emit(SessionSkillsLoaded(skills=[]))
         else:
-            for told in describe_loaded(self.place.customizations):
+            for told in describe_loaded(self.place.customizations, self.servers.describe()):
                 session.emit(told)
         self._tell_vanished()
         self.prompt = await self._build_prompt()

@@ -55,6 +55,7 @@ class Customizations:
         self.around = around
         self._options = options
         self.agent: AgentDefinition | None = None
+        self.switched: Collection[str] = ()
         self.loads_instructions = options.instructions == "load"
         self.switched_skills: dict[str, bool] = {}
         self.meant_models: dict[str, str] = {}
@@ -170,14 +171,36 @@ class Customizations:
     @cached_property
     def servers(self) -> "FoundServers":
         """MCP servers as they are configured; connecting to them is not done here."""
-        from trimtab.customize.mcp_servers import agent_servers, find_servers, server_files
+        from trimtab.customize.mcp_servers import (
+            agent_servers,
+            find_servers,
+            given_servers,
+            server_files,
+        )
 
+        wanted = self._options.customize
         disabled = self.settings.get("disabledMcpServers", list[str], [])
-        files = server_files(self.places) if self._options.customize.discover else []
+        files = server_files(self.server_places) if wanted.discover else []
         files += [file for plugin in self.plugins for file in plugin.servers]
         if self.agent is not None and self.agent.mcp_servers:
             files.append(agent_servers(self.agent))
-        return find_servers(files, self.places, self._options.customize.mcp_config, disabled)
+        if wanted.servers:
+            files.append(given_servers(wanted.servers))
+        return find_servers(files, self.places, wanted.mcp_config, disabled)
+
+    @property
+    def server_places(self) -> Places:
+        """Where MCP servers are looked for: a folder may be trusted with those alone."""
+        places = self.places
+        trusted = places.trusted or "mcp" in self.switched
+        return msgspec.structs.replace(places, trusted=trusted)
+
+    def bring_servers(self, servers: Mapping[str, object]) -> None:
+        """Have these MCP servers of a client as well from now on."""
+        wanted = self._options.customize
+        wanted = msgspec.structs.replace(wanted, servers={**wanted.servers, **servers})
+        self._options = msgspec.structs.replace(self._options, customize=wanted)
+        self.__dict__.pop("servers", None)
 
     def find_skill(self, name: str) -> Skill | None:
         skill = self.skills.skills.get(name)
@@ -240,6 +263,7 @@ class Customizations:
         """The choices of a session whose main agent was named: the agent's, where none was made."""
         name = options.customize.agent
         self.agent = agent = None if name is None else self.find_agent(name)
+        self.__dict__.pop("servers", None)  # an agent's file may bring some
         if agent is None:
             return options
         tools = options.available_tools
@@ -367,8 +391,9 @@ class Customizations:
     @property
     def brings_servers(self) -> bool:
         """Whether a flag, a client or the main agent names MCP servers."""
-        given = self._options.customize.mcp_config
-        return bool(given or (self.agent and self.agent.mcp_servers) or self.plugins)
+        given = self._options.customize
+        named = given.mcp_config or given.servers or (self.agent and self.agent.mcp_servers)
+        return bool(named or self.plugins)
 
     def has_agent_files(self) -> bool:
         if any(plugin.agents for plugin in self.plugins):

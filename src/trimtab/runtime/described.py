@@ -1,6 +1,12 @@
 """Skills, servers and agents as events and the SDK describe them."""
 
+from typing import TYPE_CHECKING
+
 from trimtab.contracts.customization import AgentDefinition, McpServer, Skill
+from trimtab.contracts.mcp import config_source
+
+if TYPE_CHECKING:
+    from trimtab.mcp.server import Server
 
 
 def describe_skill(skill: Skill) -> dict[str, object]:
@@ -18,23 +24,24 @@ def describe_skill(skill: Skill) -> dict[str, object]:
     return described
 
 
-_SERVER_SOURCES = {"repository": "workspace", "plugin": "plugin"}
-NOT_CONNECTED = "connecting to MCP servers is not part of this version yet"
+def describe_server(server: McpServer, state: "Server | None") -> dict[str, object]:
+    """A server as `session.mcp_servers_loaded` and the SDK describe it.
 
-
-def server_source(server: McpServer) -> str:
-    """Where a server comes from, in Copilot's words."""
-    return _SERVER_SOURCES.get(server.source, "user")
-
-
-def describe_server(server: McpServer) -> dict[str, object]:
-    """A server as `session.mcp_servers_loaded` describes it."""
+    One without a state is not used: it was changed after its folder was trusted.
+    """
     described: dict[str, object] = {
         "name": server.name,
-        "status": "failed" if server.enabled else "disabled",
-        "source": server_source(server),
+        "status": state.status if state else "stopped",
+        "source": config_source(server),
+        "transport": "stdio" if server.type == "local" else server.type,
     }
-    return described | {"error": NOT_CONNECTED} if server.enabled else described
+    if server.display_name:
+        described["displayName"] = server.display_name
+    if state is not None and state.error:
+        described["error"] = state.error
+    if state is not None and state.instructions:
+        described["serverMetadata"] = {"instructions": state.instructions}
+    return described
 
 
 def describe_agent(agent: AgentDefinition) -> dict[str, object]:

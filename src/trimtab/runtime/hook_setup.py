@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trimtab.config.files import read_regular
+from trimtab.config.paths import POLICY
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.trust import Loadable
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from trimtab.runtime.place import Place
     from trimtab.workspace.local import LocalWorkspace
 
-POLICY = "/etc/github-copilot/policy.d"
 CLAUDE_SETTINGS = "/.claude/settings.json"
 LARGEST = 1024 * 1024
 """Bytes of a settings file that are looked at."""

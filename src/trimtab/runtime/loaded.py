@@ -1,6 +1,5 @@
 """What a session tells about what it loaded from disk: servers, skills, agents and problems."""
 
-import os
 from collections.abc import Iterable
 
 from trimtab.contracts.customization import Problem
@@ -11,16 +10,17 @@ from trimtab.contracts.events.setup import (
     SessionMcpServersLoaded,
     SessionSkillsLoaded,
 )
-from trimtab.customize.folders import server_paths
 from trimtab.runtime.customizations import Customizations
-from trimtab.runtime.described import describe_agent, describe_server, describe_skill
+from trimtab.runtime.described import describe_agent, describe_skill
 
 
-def describe_loaded(custom: Customizations) -> list[EventData]:
+def describe_loaded(
+    custom: Customizations, servers: list[dict[str, object]]
+) -> list[EventData]:
     """What the session has, in events; problems are told once."""
     skills = [describe_skill(one) for one in custom.skills.skills.values()]
     events: list[EventData] = [
-        SessionMcpServersLoaded(servers=_describe_servers(custom)),
+        SessionMcpServersLoaded(servers=servers),
         SessionSkillsLoaded(skills=skills),
     ]
     if custom.agent is not None or custom.has_agent_files():
@@ -47,16 +47,6 @@ def _problems(custom: Customizations) -> Iterable[Problem]:
         yield from custom.instructions.problems
     if "servers" in custom.__dict__:
         yield from custom.servers.problems
-
-
-def _describe_servers(custom: Customizations) -> list[dict[str, object]]:
-    """The configured servers. Files are parsed only where one is about servers and nothing else:
-    settings of other agents can be large, and most who have them name no server there.
-    """
-    own = [one for one in server_paths(custom.places) if one.endswith(("mcp.json", "config.json"))]
-    if not custom.brings_servers and not any(map(os.path.exists, own)):
-        return []
-    return [describe_server(one) for one in custom.servers.servers.values()]
 
 
 def _warn(custom: Customizations, problems: Iterable[Problem]) -> SessionWarning | None:

@@ -1,7 +1,7 @@
 """What a person or program may choose about a session."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -97,6 +97,8 @@ class CustomizationOptions(msgspec.Struct, frozen=True, kw_only=True):
     organization_instructions: str = ""
     mcp_config: tuple[str, ...] = ()
     """JSON, or `@` and the path of a file."""
+    servers: Mapping[str, Any] = {}
+    """MCP servers a client brings, by name; their values are taken as they are."""
     plugin_dirs: tuple[str, ...] = ()
     """Folders of plugins to use in this session."""
     experimental: bool | None = None

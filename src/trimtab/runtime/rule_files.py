@@ -1,13 +1,14 @@
 """Permission rules of settings files: the person's, and of a trusted repository its own."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from trimtab.config.files import read_regular
 from trimtab.config.jsonc import JsonProblem, read_jsonc
+from trimtab.config.paths import POLICY
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.permission import Rule
 from trimtab.contracts.run import SessionPort
@@ -30,9 +31,15 @@ class FileRules(msgspec.Struct, frozen=True, kw_only=True):
     deny: tuple[Rule, ...] = ()
 
 
-async def load_rules(home: "Home", trust: "FolderTrust", session: SessionPort) -> FileRules:
-    """All rules of files. What a repository allows counts only as it was when it was trusted."""
+async def load_rules(
+    home: "Home", trust: "FolderTrust", session: SessionPort, more: Sequence[str] = ()
+) -> FileRules:
+    """All rules of files. What a repository allows counts only as it was when it was trusted.
+
+    What is excluded counts in the folder and in `more` of them.
+    """
     found: dict[str, list[Rule]] = {verb: [] for verb in _VERBS}
+    found["deny"] += load_exclusions(home, (trust.root, *more), session)
     files = [home.settings]
     if trust.trusted and any(item.kind == "settings" for item in trust.items):
         files += [os.path.join(trust.root, name) for name in REPOSITORY]
@@ -46,6 +53,35 @@ async def load_rules(home: "Home", trust: "FolderTrust", session: SessionPort) -
         for verb in _VERBS:
             found[verb] += rules[verb]
     return FileRules(**{verb: tuple(rules) for verb, rules in found.items()})
+
+
+def load_exclusions(
+    home: "Home", folders: Sequence[str], session: SessionPort, policy: str = POLICY
+) -> list[Rule]:
+    """Content that is excluded, as rules that deny: by the machine's policy, and by the person."""
+    mine = _read_exclusion(home.settings)
+    if mine is None and not os.path.isdir(policy):
+        return []
+    from trimtab.contracts.errors import ConfigurationError
+    from trimtab.runtime.exclusions import read_policy, to_rules
+
+    rules: list[Rule] = []
+    for file, given in read_policy(policy).items():
+        rules += to_rules(given, file, folders)
+    try:
+        rules += to_rules(mine, home.settings, folders) if mine is not None else ()
+    except ConfigurationError as error:
+        session.emit(SessionWarning(warning_type="content_exclusion", message=error.message))
+    return rules
+
+
+def _read_exclusion(file: str) -> Any:
+    try:
+        data = read_regular(file)
+        content = read_jsonc(data) if b'"contentExclusion"' in data else None
+    except (OSError, JsonProblem):  # whoever reads the other settings says so
+        return None
+    return content.get("contentExclusion") if isinstance(content, dict) else None
 
 
 def _describe(rule: Rule, root: str) -> Loadable:

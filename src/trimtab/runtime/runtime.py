@@ -145,7 +145,7 @@ class Runtime:
         """What a session in a folder would load, and its choices completed."""
         options = ready.options
         custom = Customizations(self.home, self.env, ready.around, options)
-        custom.trusted = ready.trust.trusted
+        custom.trusted, custom.switched = ready.trust.trusted, ready.trust.switched
         if options.customize.agent is not None and options.model is None:
             from trimtab.runtime.model_families import find_meant_models
 
@@ -187,7 +187,8 @@ class Runtime:
         """Find the hooks of a session and say what was left out, then open it."""
         if place.trust is not None:
             place.trust.report(place.session)
-            rules = await load_rules(self.home, place.trust, place.session)
+            more = options.permissions.add_dirs
+            rules = await load_rules(self.home, place.trust, place.session, more)
             place = msgspec.structs.replace(place, rules=rules)
         if options.sandbox is not None or options.sandbox_settings is not None:
             from trimtab.runtime.sandbox import set_up_sandbox
@@ -212,8 +213,8 @@ class Runtime:
             suit_small_model(run)
 
         async def release() -> None:
-            await place.workspace.aclose()
             await controls.aclose()
+            await place.workspace.aclose()
             if options.provider is not None or self._provider is None:
                 await chosen.aclose()
 

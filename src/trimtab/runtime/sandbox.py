@@ -10,7 +10,7 @@ import msgspec
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.own import ConnectionRefused
 from trimtab.contracts.events.permission import SandboxDecision
-from trimtab.contracts.events.session import SessionInfo
+from trimtab.contracts.events.session import SessionInfo, SessionWarning
 from trimtab.contracts.permission import Ask, Policy, Rule
 from trimtab.contracts.processor import Processor
 from trimtab.runtime.surroundings import temp_folder
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from trimtab.workspace.sandbox.confinement import Refusal
     from trimtab.workspace.sandbox.hosts import HostList
     from trimtab.workspace.sandbox.policy import SandboxPolicy
+
+
+SURVEY_SECONDS = 5.0
 
 
 class SandboxSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -103,13 +106,34 @@ def build_sandbox_policy(
         roots=(os.path.realpath(options.cwd), *map(os.path.realpath, options.permissions.add_dirs)),
         writable=(*repository, *resolve(settings.writable)),
         read_only=resolve(settings.read_only),
-        denied=resolve(settings.denied),
+        denied=(*resolve(settings.denied), *find_held(place, options)),
         own=(home.config, home.state) if home else (),
         session=(place.folder.files, os.path.join(place.folder.path, "plan.md")),
         temp=temp_folder() if options.permissions.temp_dir else "",
         network=settings.network == "on" and not settings.denied_hosts,
         hosts=find_hosts(options, settings),
     )
+
+
+def find_held(place: "Place", options: "SessionOptions") -> list[str]:
+    """What is there in the workspace that rules keep from being read."""
+    from trimtab.permissions.held import holds_back, survey
+    from trimtab.permissions.rules import parse_rules
+
+    deny = (*parse_rules(options.permissions.deny), *place.rules.deny)
+    if not any(map(holds_back, deny)):
+        return []
+    held: list[str] = []
+    for folder in (options.cwd, *options.permissions.add_dirs):
+        found = survey(folder, deny, options.cwd, seconds=SURVEY_SECONDS)
+        held += found.found
+        if not found.complete:
+            message = (
+                f"{folder} is too large to find everything in it that rules keep from being read: "
+                "the sandbox holds back only what was found."
+            )
+            place.session.emit(SessionWarning(warning_type="sandbox", message=message))
+    return held
 
 
 def find_hosts(options: "SessionOptions", settings: SandboxSettings) -> "HostList | None":

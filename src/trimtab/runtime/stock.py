@@ -1,9 +1,12 @@
 """What the files that customize a session look like from outside, to see when one was changed."""
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from trimtab.contracts.events.session import SessionWarning
+from trimtab.contracts.run import SessionPort
 from trimtab.customize.folders import (
     agent_folders,
     command_folders,
@@ -19,6 +22,46 @@ RULE_DEPTH, PLUGIN_DEPTH, HOOK_DEPTH = 3, 4, 2
 """Levels of folders that are looked into."""
 Stock = dict[str, tuple[int, int, int]]
 """When each path that is there was changed, its size and which file it is."""
+
+
+class StockTaking:
+    """Says, before each prompt, whether people edited what a session was read from."""
+
+    def __init__(self, session: SessionPort, custom: Customizations | None) -> None:
+        self._session = session
+        self._custom = custom
+        self._began = time.time_ns()
+        self._seen: Stock | None = None
+        self._seen_hooks: Stock | None = None
+
+    def renew(self) -> None:
+        """Everything was read again just now."""
+        if self._custom is not None:
+            self._seen = take_stock(self._custom)
+
+    def has_changed(self) -> bool:
+        """Whether anything did since the last look. That hooks did is told here: they stay."""
+        custom = self._custom
+        if custom is None:
+            return False
+        before, self._seen = self._seen, take_stock(custom)
+        if before is None:
+            changed = any(info[0] > self._began for info in self._seen.values())
+        else:
+            changed = before != self._seen
+        before, self._seen_hooks = self._seen_hooks, take_hook_stock(custom)
+        if before is not None and before != self._seen_hooks:
+            self._tell_changed_hooks(before, self._seen_hooks)
+        return changed
+
+    def _tell_changed_hooks(self, before: Stock, after: Stock) -> None:
+        """Hooks stay as they were: what guards a session must not change by its own doing."""
+        paths = [path for path in {**before, **after} if before.get(path) != after.get(path)]
+        message = (
+            f"{', '.join(paths[:3])} changed; the hooks of this session stay as they were. "
+            "Start or resume a session to use what is there now."
+        )
+        self._session.emit(SessionWarning(warning_type="hooks_changed", message=message))
 
 
 def take_stock(custom: Customizations) -> Stock:

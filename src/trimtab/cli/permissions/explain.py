@@ -10,11 +10,11 @@ from trimtab.config.paths import find_home
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.permission import Policy
 from trimtab.contracts.tool import Access
+from trimtab.permissions.assess import read_script
 from trimtab.permissions.decide import decide
 from trimtab.permissions.decide_shell import judge_analysis
 from trimtab.permissions.paths import is_inside, resolve
 from trimtab.permissions.rules import parse_rules
-from trimtab.permissions.shell.analysis import analyse
 from trimtab.runtime.surroundings import temp_folder
 
 
@@ -66,8 +66,8 @@ def explain_command(request: CommandRequest) -> dict[str, Any]:
     """What a command would do, and the decision under each set of rules."""
     cwd = request.cwd or os.getcwd()
     home = request.home or os.path.expanduser("~")
-    analysis = analyse(request.command, cwd, home, request.shell)
     base = _base_policy(cwd, home)
+    analysis = read_script(request.command, base, request.shell)
     decisions, reasons = {}, {}
     for name, rules in request.rule_sets.items():
         decision = judge_analysis(analysis, _with_rules(base, rules))

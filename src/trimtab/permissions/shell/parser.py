@@ -41,6 +41,9 @@ def parse(text: str, *, seconds: float = 1.0) -> tuple[Script, str | None]:
 class Parser(PartReader):
     """A recursive-descent parser; each method leaves the position behind what it has read."""
 
+    _enclosing = 0
+    """How many constructs stand around a command by which it may not run, or run elsewhere."""
+
     def read_script(self) -> None:
         self._read_list("")
         if self.pos < len(self.text):
@@ -51,11 +54,13 @@ class Parser(PartReader):
     def read_substitution(self) -> None:
         held, self.heredocs = self.heredocs, []
         self.depth += 1
+        self._enclosing += 1
         if self.depth > 60:
             raise Unparsable("it is nested too deeply")
         self._read_list(")")
         self._expect(")")
         self.depth -= 1
+        self._enclosing -= 1
         if self.heredocs:
             raise Unparsable("a heredoc reaches out of a substitution")
         self.heredocs = held
@@ -160,13 +165,14 @@ class Parser(PartReader):
         elif keyword == "function":
             self.pos += len(keyword)
             self._skip_blanks()
-            self._read_function(self.read_word())
+            self._read_function(self.read_word(), joint)
         elif keyword or self.peek() == "(":
             self._read_compound(keyword)
         else:
             self._read_simple(Command(joint=joint, group=group))
 
     def _read_compound(self, keyword: str) -> None:
+        self._enclosing += keyword != "{"
         if not keyword:
             if self.peek(2) == "((":
                 self.pos += 1
@@ -179,6 +185,7 @@ class Parser(PartReader):
         else:
             self.pos += len(keyword)
             self._BODIES[keyword](self)
+        self._enclosing -= keyword != "{"
         self._read_trailing_redirects()
 
     def _read_trailing_redirects(self) -> None:
@@ -288,19 +295,27 @@ class Parser(PartReader):
             words.append(word)
         self.script.commands.append(Command(words=words, is_test=True))
 
-    def _read_function(self, name: Word) -> None:
+    def _read_function(self, name: Word, joint: str) -> None:
         self._skip_blanks()
         if self.peek() == "(":
             self.pos += 1
             self._expect(")")
         if name.bare is None or not name.bare:
             raise Unparsable("a function has no plain name")
-        self.script.functions.add(name.bare)
         self._skip_lines()
         keyword = self._keyword()
         if keyword not in self._BODIES and self.peek() != "(":
             raise Unparsable("a function has no body")
+        start = len(self.script.commands)
+        self._enclosing += 1
         self._read_compound(keyword)
+        self._enclosing -= 1
+        for command in self.script.commands[start:]:
+            command.in_function = True
+        self._skip_blanks()
+        elsewhere = self.peek() in ("|", "&") and self.peek(2) not in ("||", "&&")
+        if not (self.depth or self._enclosing or elsewhere or joint != ";"):
+            self.script.functions.setdefault(name.bare, len(self.script.commands))
 
     def _read_simple(self, command: Command) -> None:
         start = self.pos
@@ -316,7 +331,7 @@ class Parser(PartReader):
                 if len(command.words) != 1 or command.assignments or command.redirects:
                     raise Unparsable("'(' is unexpected")
                 self.script.commands.remove(command)
-                self._read_function(command.words[0])
+                self._read_function(command.words[0], command.joint)
                 return
             if not self._read_assignment(command):
                 command.words.append(self._read_plain_word())

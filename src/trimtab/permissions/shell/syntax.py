@@ -61,6 +61,7 @@ class Command(msgspec.Struct):
     joint: str = ";"
     group: int = 0
     is_test: bool = False
+    in_function: bool = False
 
 
 class Script(msgspec.Struct):
@@ -69,7 +70,8 @@ class Script(msgspec.Struct):
     commands: list[Command] = []
     values: dict[str, list[Word | None]] = {}
     """What each variable is set to anywhere; None stands for a value that is not known."""
-    functions: set[str] = set()
+    functions: dict[str, int] = {}
+    """Functions that are there for certain, once so many commands have been read."""
     computed: set[str] = set()
     """Names used in arithmetic, where a value is evaluated as code."""
     substitutes: bool = False

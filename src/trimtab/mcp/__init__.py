@@ -1,0 +1,1 @@
+"""MCP servers: a client of our own, and tools of what it finds."""

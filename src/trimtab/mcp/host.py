@@ -1,0 +1,142 @@
+"""The servers of one session: started together, told about, and ended with it."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from trimtab.contracts.customization import McpServer
+from trimtab.contracts.events.envelope import Event, EventData
+from trimtab.contracts.events.session import SessionWarning
+from trimtab.contracts.events.setup import (
+    McpToolsListChanged,
+    SessionMcpServerRemoved,
+    SessionMcpServerStatusChanged,
+    SessionMcpServerToolsLoaded,
+)
+from trimtab.contracts.mcp import Origin, Reach, config_source
+from trimtab.contracts.provider import ToolSpec
+from trimtab.mcp.listing import ListedTool
+from trimtab.mcp.names import ToolNames
+from trimtab.mcp.server import Happened, Server
+from trimtab.mcp.tool import McpTool, Trade
+
+
+class McpHost:
+    """Connects to servers and gives their tools; `on_tools` is called when those change."""
+
+    def __init__(
+        self,
+        reach: Reach,
+        trade: Trade,
+        emit: Callable[[EventData], Event],
+        on_tools: Callable[[], None],
+    ) -> None:
+        self.servers: dict[str, Server] = {}
+        self._reach = reach
+        self._trade = trade
+        self._emit = emit
+        self._on_tools = on_tools
+        self._names = ToolNames()
+        self._told: set[str] = set()
+        self._closed = False
+
+    @property
+    def tools(self) -> list[McpTool]:
+        """The tools of all servers in their order, also of those that must be connected again."""
+        return [
+            self._build(server, listed)
+            for server in self.servers.values()
+            if server.status not in ("disabled", "stopped")
+            for listed in server.listing.tools
+        ]
+
+    async def use(self, configured: Mapping[str, McpServer]) -> None:
+        """Have exactly these servers: new ones start, those that changed start again."""
+        changed = [
+            server for name, server in self.servers.items() if configured.get(name) != server.config
+        ]
+        await asyncio.gather(*(server.aclose() for server in changed))
+        for server in changed:
+            del self.servers[server.config.name]
+            if server.config.name not in configured:
+                self._emit(SessionMcpServerRemoved(server_name=server.config.name))
+        before, self.servers = self.servers, {}
+        for name, config in configured.items():
+            server = before.get(name) or Server(config, self._reach, self._heed)
+            self.servers[name] = server
+            if name not in before:
+                await self.switch(name, enabled=config.enabled)
+        if changed:
+            self._on_tools()
+
+    async def switch(self, name: str, *, enabled: bool) -> None:
+        """Start a server, or end it until it is started again."""
+        server = self.servers[name]
+        if enabled:
+            server.start()
+        else:
+            await server.aclose("disabled")
+            if server.listing.tools:
+                self._on_tools()
+
+    async def restart(self, name: str) -> None:
+        await self.servers[name].aclose()
+        self.servers[name].start()
+
+    async def settled(self) -> list[str]:
+        """Wait for servers that are connecting, each as long as it may take; who is not ready."""
+        names = [name for name, server in self.servers.items() if server.status == "pending"]
+        ready = await asyncio.gather(*(self.servers[name].settled() for name in names))
+        return [name for name, good in zip(names, ready, strict=True) if not good]
+
+    async def aclose(self) -> None:
+        """End all servers. Nothing is told any more."""
+        self._closed = True
+        await asyncio.gather(*(server.aclose() for server in self.servers.values()))
+
+    def _build(self, server: Server, listed: ListedTool) -> McpTool:
+        config = server.config
+        spec = ToolSpec(
+            name=self._names.of(config.name, listed.name),
+            description=listed.description,
+            parameters=listed.parameters,
+        )
+        origin = Origin(
+            server=config.name,
+            tool=listed.name,
+            transport=server.transport,
+            source=config_source(config),
+            title=listed.title,
+            read_only=listed.read_only,
+            instructions=server.instructions,
+        )
+        return McpTool(spec, origin, config, server.call, self._trade)
+
+    def _heed(self, server: Server, what: Happened) -> None:
+        if self._closed:
+            return
+        name = server.config.name
+        if what == "status":
+            self._emit(
+                SessionMcpServerStatusChanged(
+                    server_name=name,
+                    status=server.status,
+                    error=server.error or None,
+                    config_source=config_source(server.config),
+                )
+            )
+            return
+        if name in self._told:
+            self._emit(McpToolsListChanged(server_name=name))
+        self._told.add(name)
+        count = len(server.listing.tools)
+        self._emit(SessionMcpServerToolsLoaded(server_name=name, tool_count=count))
+        self._warn(name, server.listing.problems)
+        self._on_tools()
+
+    def _warn(self, name: str, problems: tuple[str, ...]) -> None:
+        new = [one for one in problems if f"{name}: {one}" not in self._told]
+        if new:
+            self._told.update(f"{name}: {one}" for one in new)
+            more = f" (and {len(new) - 1} more problems)" if len(new) > 1 else ""
+            message = f"Of the MCP server {name} {new[-1]}{more}; ask whoever wrote it."
+            self._emit(SessionWarning(warning_type="mcp_tools", message=message))

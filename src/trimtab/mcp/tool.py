@@ -1,0 +1,101 @@
+"""A tool of an MCP server, as the loop knows tools."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+
+from trimtab.contracts.customization import McpServer
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.mcp import Origin
+from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.text import neutralise
+from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
+from trimtab.mcp.client import Progress
+from trimtab.mcp.messages import RemoteError, ServerProblem
+from trimtab.mcp.result import choose_filter, read_result
+
+PROGRESS_PAUSE = 0.2
+"""Seconds between two reports of progress that are shown; a server may send thousands."""
+Limit = Callable[[str, ToolContext], Awaitable[str]]
+"""Makes a text short enough for a model."""
+CallTool = Callable[[JsonObject, Progress], Awaitable[JsonObject]]
+"""Sends the parameters of `tools/call` to the server."""
+Prepare = Callable[[Origin, JsonObject, str], Awaitable[JsonObject]]
+"""Given where a tool is from, the parameters of a call and its id, gives the parameters to send."""
+
+
+class Trade(msgspec.Struct, frozen=True, kw_only=True):
+    """What the tools of a session's servers work with."""
+
+    limit: Limit
+    prepare: Prepare | None = None
+
+
+class McpTool:
+    """One tool of one server. What it does is unknown: it counts as changing things."""
+
+    def __init__(
+        self, spec: ToolSpec, origin: Origin, server: McpServer, call: CallTool, trade: Trade
+    ) -> None:
+        self.spec = spec
+        self.origin = origin
+        self._server = server
+        self._call = call
+        self._trade = trade
+
+    def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
+        origin = self.origin
+        return [
+            Access(
+                kind="mcp",
+                target=self.spec.name,
+                intention=f"Call {origin.tool} of the MCP server {origin.server}",
+                detail={
+                    "serverName": origin.server,
+                    "toolName": origin.tool,
+                    "toolTitle": origin.title or origin.tool,
+                    "args": dict(args),
+                    "readOnly": origin.read_only,
+                },
+            )
+        ]
+
+    async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
+        origin = self.origin
+        params: JsonObject = {"name": origin.tool, "arguments": dict(args)}
+        if self._trade.prepare is not None:
+            params = await self._trade.prepare(origin, params, ctx.call_id)
+        try:
+            answer = await self._call(params, _thin_out(ctx.progress))
+        except RemoteError as error:
+            said = neutralise(str(error))
+            return _fail(f"The MCP server {origin.server} refused the call: {said}")
+        except ServerProblem as problem:
+            return _fail(f"The MCP server {origin.server} cannot be used: {problem}.")
+        except TimeoutError:
+            return _fail(
+                f"The MCP server {origin.server} did not answer in time and made no progress; the "
+                "call may have had effects."
+            )
+        filters = choose_filter(self._server.filter_mapping, origin.tool)
+        result = read_result(answer, filters)
+        text = await self._trade.limit(result.text, ctx)
+        return result if text is result.text else msgspec.structs.replace(result, text=text)
+
+
+def _fail(text: str) -> ToolResult:
+    return ToolResult(text=text, kind="failure")
+
+
+def _thin_out(tell: Callable[[str], None]) -> Progress:
+    last = 0.0
+
+    def progress(message: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= PROGRESS_PAUSE:
+            last = now
+            tell(neutralise(message[:1000]) + "\n")
+
+    return progress

@@ -1,0 +1,192 @@
+"""The MCP servers of one session: which of those configured may be used, and what they give."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.events.session import SessionWarning
+from trimtab.contracts.tool import Tool
+from trimtab.contracts.trust import Loadable
+from trimtab.customize.folders import server_paths
+from trimtab.runtime.described import describe_server
+
+if TYPE_CHECKING:
+    from trimtab.contracts.customization import McpServer
+    from trimtab.mcp.host import McpHost
+    from trimtab.mcp.server import Server
+    from trimtab.runtime.customizations import Customizations
+    from trimtab.runtime.mcp_reach import SessionReach
+    from trimtab.runtime.options import SessionOptions
+    from trimtab.runtime.place import Place
+
+OWN_FILES = ("mcp.json", "mcp-config.json")
+"""How files end that are about servers and nothing else."""
+LARGEST_SETTINGS = 16 * 1024 * 1024
+BROUGHT = ("user", "flag", "sdk", "plugin")
+"""Sources that a person or their program chose; nothing in a folder can be one of them."""
+
+
+class SessionServers:
+    """Connects when the first prompt is prepared. A session without servers imports nothing."""
+
+    def __init__(
+        self, place: "Place", on_tools: Callable[[], None], options: "Callable[[], SessionOptions]"
+    ) -> None:
+        self._place = place
+        self._on_tools = on_tools
+        self._options = options
+        self._host: McpHost | None = None
+        self._reach: SessionReach | None = None
+        self._used: Mapping[str, McpServer] = {}
+        self._accepted: set[str] | None = None
+        self._slow: set[str] = set()
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        return self._host.tools if self._host is not None else ()
+
+    def describe(self) -> list[dict[str, object]]:
+        """Every server and how it is doing, as events and the SDK know them."""
+        host = self._host
+        known = host.servers if host is not None else {}
+        return [describe_server(one, known.get(name)) for name, one in self._used.items()]
+
+    async def refresh(self) -> None:
+        """Use what is configured now; servers that are new get a moment to connect."""
+        await self.start()
+        if self._host is None:
+            return
+        pending = set(await self._host.settled())
+        if new := pending - self._slow:
+            self._slow |= new
+            message = (
+                f"The MCP servers {', '.join(sorted(new))} are not connected yet, so the model "
+                "starts without their tools; it gets them as soon as they are."
+            )
+            warning = SessionWarning(warning_type="mcp_servers_pending", message=message)
+            self._place.session.emit(warning)
+
+    async def start(self) -> None:
+        """Use what is configured now, without waiting for it."""
+        custom = self._place.customizations
+        configured = {} if custom is None else find_configured(custom)
+        if configured == self._used:
+            return
+        self._used = configured
+        if self._host is None or self._reach is None:
+            from trimtab.runtime.mcp_reach import SessionReach
+
+            self._reach = SessionReach(self._place, self._options())
+            self._host = self._reach.build_host(self._on_tools)
+        self._reach.hide_keys(configured.values())
+        await self._host.use(await self._admit(configured))
+
+    async def reload(self) -> None:
+        """Look at the configuration again, whatever was refused before."""
+        self._used, self._accepted = {}, None
+        await self.start()
+
+    async def switch(self, name: str, *, enabled: bool) -> None:
+        """Switch a server on or off for this session."""
+        self.find(name)
+        assert self._host is not None
+        await self._host.switch(name, enabled=enabled)
+
+    async def restart(self, name: str) -> None:
+        self.find(name)
+        assert self._host is not None
+        await self._host.restart(name)
+
+    def find(self, name: str) -> "Server":
+        """Raises `UsageError`."""
+        if self._host is None or name not in self._host.servers:
+            raise UsageError(f"There is no MCP server {name!r} in this session; see `trimtab mcp`.")
+        return self._host.servers[name]
+
+    async def aclose(self) -> None:
+        if self._host is not None and self._reach is not None:
+            await self._host.aclose()
+            await self._reach.aclose()
+
+    async def _admit(self, configured: "Mapping[str, McpServer]") -> "dict[str, McpServer]":
+        """Those that may be used: a folder's only as they were when it was trusted."""
+        trust = self._place.trust
+        if trust is None:
+            return dict(configured)
+        root = trust.root
+        mine = [one for one in configured.values() if one.enabled and is_from_folder(one, root)]
+        entries = [
+            (Loadable("mcp", f"{os.path.relpath(one.file, root)} {one.name}"), digest(one, root))
+            for one in mine
+        ]
+        if trust.trusted and not trust.for_now:
+            admitted = await trust.admit(self._place.session, "mcp", entries)
+        else:
+            admitted = self._keep_first(entries)
+        refused = {one.name for one, good in zip(mine, admitted, strict=True) if not good}
+        return {name: one for name, one in configured.items() if name not in refused}
+
+    def _keep_first(self, entries: Sequence[tuple[Loadable, str]]) -> list[bool]:
+        """A folder that is trusted for now gets no server that its own agent may have written."""
+        if self._accepted is None:
+            self._accepted = {digest for _, digest in entries}
+        good = [digest in self._accepted for _, digest in entries]
+        changed = [item.path for (item, _), same in zip(entries, good, strict=True) if not same]
+        if changed:
+            message = (
+                f"{', '.join(changed[:3])} changed while the session was open, so it is not used. "
+                "Start or resume a session to use what is there now."
+            )
+            warning = SessionWarning(warning_type="mcp_changed", message=message)
+            self._place.session.emit(warning)
+        return good
+
+
+def is_from_folder(server: "McpServer", root: str) -> bool:
+    """Whether a file of the folder configures a server."""
+    inside = os.path.realpath(server.file).startswith(os.path.realpath(root) + os.sep)
+    return inside and server.source not in BROUGHT
+
+
+def digest(server: "McpServer", root: str) -> str:
+    """What a server is: its entry, and the scripts of the repository it names."""
+    from trimtab.contracts.hooks import HookEntry
+    from trimtab.customize.hook_files import fingerprint
+
+    entry = HookEntry(
+        event=server.digest,
+        type="command",
+        origin="repository",
+        file="",
+        argv=(server.command, *server.args),
+        folder=server.cwd or "",
+    )
+    return fingerprint(entry, root)
+
+
+def find_configured(custom: "Customizations") -> "Mapping[str, McpServer]":
+    """The servers of a session. Files are parsed only where one of them names a server: settings
+    of other agents can be large, and most have none.
+    """
+    paths = server_paths(custom.server_places)
+    if not custom.brings_servers and not any(map(names_servers, paths)):
+        return {}
+    return custom.servers.servers
+
+
+def names_servers(path: str) -> bool:
+    """Whether a file may name a server; an object without entries is how most say that it does
+    not."""
+    if path.endswith(OWN_FILES):
+        return os.path.exists(path)
+    import re
+
+    from trimtab.config.files import read_regular
+
+    try:
+        data = read_regular(path, LARGEST_SETTINGS)
+    except OSError:
+        return False
+    found = re.search(rb'\[mcp_servers|"mcp_?[sS]ervers"\s*:\s*\{\s*[^}\s]', data)
+    return found is not None
