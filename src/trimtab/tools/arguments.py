@@ -8,6 +8,8 @@ from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.tool import ToolResult
 from trimtab.tools.schema import Problem, fit, is_simple, violations
 
+HALF_A_PAIR = "it has half of a surrogate pair, such as \\ud83d alone: write the whole character"
+
 
 def read_arguments(spec: ToolSpec, text: str) -> dict[str, Any] | ToolResult:
     """The arguments as an object that satisfies the tool's schema, or the failure to give back."""
@@ -54,13 +56,15 @@ def parse(text: str) -> Any:
         try:
             value = json.loads(text, strict=False)
             msgspec.json.encode(value)
-        except (json.JSONDecodeError, RecursionError, UnicodeEncodeError):
+        except UnicodeEncodeError as error:
+            raise ValueError(HALF_A_PAIR) from error
+        except (json.JSONDecodeError, RecursionError):
             pass
         else:
             return value
         raise
     except UnicodeEncodeError as error:
-        raise ValueError("it contains half of a surrogate pair") from error
+        raise ValueError(HALF_A_PAIR) from error
 
 
 def refuse_malformed(spec: ToolSpec, error: ValueError) -> ToolResult:

@@ -244,3 +244,8 @@ def test_the_built_in_schemas_need_no_validator_and_stay_small() -> None:
     assert all(is_simple(tool.spec.parameters) for tool in tools.values())
     first_hands = [tool.spec for tool in tools.values()][:10]
     assert len(msgspec.json.encode(first_hands)) < 9 * 1024
+
+
+@pytest.mark.parametrize("half", ["\\ud83d", "\\ud83dx", "\\ude00"])
+def test_half_of_a_surrogate_pair_is_called_that(half: str) -> None:
+    assert "surrogate" in refuse(f'{{"path": "{half}"}}').text
