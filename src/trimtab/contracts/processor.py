@@ -1,12 +1,13 @@
 """The six stages at which code may step into the loop."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.messages import ToolCall
-from trimtab.contracts.tool import Tool, ToolResult
+from trimtab.contracts.tool import Access, Tool, ToolResult
 
 if TYPE_CHECKING:
     from trimtab.contracts.run import Prompt, Run
@@ -32,6 +33,16 @@ class PendingCall(msgspec.Struct, frozen=True, kw_only=True):
     args: dict[str, Any]
     hook_verdict: Literal["allow", "ask"] | None = None
     """What a hook said about it: `allow` is worth as much as --allow-all for this one call."""
+    _known: list[Any] = []
+    """The arguments for which the accesses are known, and those."""
+
+    def touches(self, run: "Run") -> Sequence[Access]:
+        """What the call would touch; found out once, and again if its arguments are changed."""
+        if not self._known or self._known[0] is not self.args:
+            ctx = run.tool_context(self.call.id)
+            self._known[:] = self.args, tuple(self.tool.access(self.args, ctx))
+        accesses: Sequence[Access] = self._known[1]
+        return accesses
 
 
 class CallSkipped(Exception):

@@ -238,12 +238,11 @@ def _note_unknown(fields: Fields, field: str, known: Collection[str]) -> None:
         if tool == EVERY_TOOL or any(name in known for name in map_tools((tool,)) or ()):
             continue
         if "/" in tool or tool.startswith("mcp__"):
-            reason = f"{tool} is a tool of an MCP server, and those are not connected here yet"
-        else:
-            reason = (
-                f"no built-in tool is called {tool}: it has an effect only where a Python tool or "
-                "a client brings one"
-            )
+            continue  # of an MCP server: which tools those have is known when they are connected
+        reason = (
+            f"no built-in tool is called {tool}: it has an effect only where a Python tool, an MCP "
+            "server or a client brings one"
+        )
         fields.note(reason, field)
 
 

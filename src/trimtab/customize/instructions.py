@@ -94,6 +94,8 @@ class Touched:
             self._folders.add(folder)
             missing.append(folder)
             folder = os.path.dirname(folder)
+        if not missing:
+            return []
         search = _Search(self._places)
         search.read_names()
         for one in reversed(missing):

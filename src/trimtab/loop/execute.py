@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
 from trimtab.contracts.events.user import UserMessage
+from trimtab.contracts.mcp import origin_of
 from trimtab.contracts.messages import ToolCall
 from trimtab.contracts.processor import PendingCall
 from trimtab.contracts.provider import ToolSpec
@@ -28,6 +29,7 @@ async def execute(run: Run, calls: Sequence[ToolCall]) -> list[ToolResult]:
                 arguments=call.readable_arguments(),
                 model=run.options.model,
                 turn_id=str(run.turn),
+                **describe_origin(run.tools.get(call.name)),
             )
         )
     if len(calls) == 1 or not run.options.parallel_tools:
@@ -38,6 +40,20 @@ async def execute(run: Run, calls: Sequence[ToolCall]) -> list[ToolResult]:
         results = [task.result() for task in tasks]
     record_images(run, results)
     return results
+
+
+def describe_origin(tool: Tool | None) -> JsonObject:
+    """Of a tool of an MCP server, which one of which server it is."""
+    origin = None if tool is None else origin_of(tool)
+    if origin is None:
+        return {}
+    return {
+        "mcp_server_name": origin.server,
+        "mcp_tool_name": origin.tool,
+        "mcp_transport": origin.transport,
+        "mcp_config_source": origin.source,
+        "tool_title": origin.title or None,
+    }
 
 
 async def settle(run: Run, call: ToolCall) -> ToolResult:
@@ -84,18 +100,12 @@ async def attempt(run: Run, call: ToolCall) -> ToolResult:
             return verdict
         pending = verdict
     ctx = run.tool_context(call.id)
-    if mutates(pending, run):
-        await run.session.synced()
+    if any(access.mutates for access in pending.touches(run)):
+        await run.session.synced()  # that it started must be on disk before anything changes
     result = await pending.tool.run(pending.args, ctx)
     for processor in run.processors:
         result = await processor.after_tool(run, pending, result)
     return result
-
-
-def mutates(pending: PendingCall, run: Run) -> bool:
-    """Whether the call may change anything, so that its start must be on disk first."""
-    tool: Tool = pending.tool
-    return any(access.mutates for access in tool.access(pending.args, run.tool_context("")))
 
 
 def record(run: Run, call: ToolCall, result: ToolResult, code: str | None = None) -> None:

@@ -15,7 +15,7 @@ class Firewall(Processor):
         self._find_objection = find_objection
 
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
-        for access in pending.tool.access(pending.args, run.tool_context(pending.call.id)):
+        for access in pending.touches(run):
             if access.kind == "url" and (why := self._find_objection(access.target)):
                 text = f"The sandbox does not let {access.target} be reached: {why}."
                 return ToolResult(text=text, kind="denied")

@@ -74,7 +74,8 @@ def _is_protected(path: str) -> bool:
 
 def refuse_special(path: str) -> str | None:
     """Why something is no ordinary file or folder and is left alone."""
-    for one in (os.path.normpath(path), resolve(path)):
+    real = resolve(path)
+    for one in (os.path.normpath(path), real):
         top = one.split(os.sep)[1:2]
         if top in (["proc"], ["sys"]):
             return f"{path} is not a file but the kernel's (/{top[0]})"
@@ -84,7 +85,7 @@ def refuse_special(path: str) -> str | None:
         kind = 0
     if kind in _SPECIAL:
         return f"{path} is {_SPECIAL[kind]}"
-    if resolve(path).startswith("/dev/") and kind not in (stat.S_IFREG, stat.S_IFDIR):
+    if real.startswith("/dev/") and kind not in (stat.S_IFREG, stat.S_IFDIR):
         return f"{path} is in the folder of devices"
     return None
 

@@ -108,8 +108,7 @@ class Permissions(Processor):
         return may_change(access, self.policy)
 
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
-        ctx = run.tool_context(pending.call.id)
-        for access in pending.tool.access(pending.args, ctx):
+        for access in pending.touches(run):
             decision = self._heed(pending, self._judge(access, pending), access)
             if decision.verdict == "ask":
                 refusal = await self._question(run, pending, access, decision)

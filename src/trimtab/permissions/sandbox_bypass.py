@@ -60,7 +60,7 @@ class SandboxBypass(Processor):
             self.released.discard(pending.call.id)
 
     def _find_command(self, run: Run, pending: PendingCall) -> Access | None:
-        accesses = pending.tool.access(pending.args, run.tool_context(pending.call.id))
+        accesses = pending.touches(run)
         return next((one for one in accesses if one.kind == "shell"), None)
 
     async def _question(self, run: Run, pending: PendingCall, access: Access) -> Answer | None:

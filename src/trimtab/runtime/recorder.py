@@ -316,10 +316,8 @@ def foreign_reason(run: Run, pending: PendingCall) -> Reason:
 
 def is_foreign(run: Run, pending: PendingCall) -> bool:
     """Whether a call is of a tool whose effects are not known."""
-    ctx = run.tool_context(pending.call.id)
     return any(
-        access.kind in ("custom-tool", "mcp") and access.mutates
-        for access in pending.tool.access(pending.args, ctx)
+        access.kind in ("custom-tool", "mcp") and access.mutates for access in pending.touches(run)
     )
 
 

@@ -9,6 +9,7 @@ class SandboxDecision(EventData, type="sandbox.decision", ephemeral=True):
     kind: str
     outcome: str
     platform: str
+    backend: str | None = None
 
 
 class PermissionRequested(EventData, type="permission.requested"):

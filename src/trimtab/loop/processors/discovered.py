@@ -20,8 +20,7 @@ class DiscoveredInstructions(Processor):
         self._render = render
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
-        ctx = run.tool_context(pending.call.id)
-        for access in pending.tool.access(pending.args, ctx):
+        for access in pending.touches(run):
             if access.kind in ("read", "write") and access.target:
                 for instruction in self._touch(access.target):
                     self._announce(run, pending.call.name, access.target, instruction)

@@ -33,8 +33,7 @@ class PlanMode(Processor):
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
         if run.mode != "plan" and not self._read_only:
             return pending
-        ctx = run.tool_context(pending.call.id)
-        for access in pending.tool.access(pending.args, ctx):
+        for access in pending.touches(run):
             if self._may_change(access):
                 what = f"{access.kind} {access.target!r}" if access.target else access.kind
                 refusal = REFUSAL if run.mode == "plan" else READ_ONLY
