@@ -1,7 +1,6 @@
 """`trimtab undo`, `redo`, `rewind` and `blame`, as a person uses them after a run."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 
 from clikit import Cli, bash, serving
 from properties.worktree_writers import git as run_git
+from undokit import tree, work
 
 LINES = "one\ntwo\nthree\nfour\nfive\nsix\n"
 
@@ -32,32 +32,6 @@ def cli(tmp_path: Path) -> Cli:
     (cli.cwd / "tool.sh").write_text("#!/bin/sh\n")
     (cli.cwd / "tool.sh").chmod(0o755)
     return cli
-
-
-def tree(root: Path) -> dict[str, tuple[int, bytes]]:
-    """Everything below a folder but git's own, with modes; of a link its target."""
-    found = {}
-    for path in sorted(root.rglob("*")):
-        if ".git" in path.relative_to(root).parts:
-            continue
-        content = b"" if path.is_dir() else path.read_bytes()
-        if path.is_symlink():
-            content = os.readlink(path).encode()
-        found[str(path.relative_to(root))] = path.lstat().st_mode, content
-    return found
-
-
-async def work(cli: Cli, *turns: list[dict[str, Any]], flags: tuple[str, ...] = ()) -> None:
-    """One turn for each list of calls, all in one session."""
-    replies: list[dict[str, Any]] = []
-    for calls in turns:
-        replies += [*({"tools": [call]} for call in calls), {"text": "Done."}]
-    async with serving(replies) as server:
-        cli.use(server)
-        for number, _ in enumerate(turns):
-            again = ("--continue",) if number else ()
-            outcome = await cli.ask(f"turn {number + 1}", *again, *flags)
-            assert outcome.code == 0, outcome.notes
 
 
 @pytest.mark.proves("VSC-25", "AMREC-04")
@@ -346,3 +320,21 @@ async def test_a_kill_in_an_added_directory_can_be_taken_back_too(cli: Cli) -> N
         await running.communicate()
     assert (await cli.run("undo", "--file", str(other))).code == 0
     assert tree(other) == before
+
+
+@pytest.mark.parametrize("instead", ["ln -s sub2 sub", "echo file > sub", "ln -s /nowhere sub"])
+async def test_a_folder_that_a_command_put_something_else_in_place_of_comes_back(
+    cli: Cli, instead: str
+) -> None:
+    for name in ("sub/deep/b.txt", "sub2/deep/b.txt"):
+        (cli.cwd / name).parent.mkdir(parents=True)
+        (cli.cwd / name).write_text(name)
+    before = tree(cli.cwd)
+    await work(cli, [bash(f"rm -r sub; {instead}")], flags=("--allow-destructive",))
+    assert not (cli.cwd / "sub").is_dir() or (cli.cwd / "sub").is_symlink()
+    undone = await cli.run("undo")
+    assert undone.code == 0, undone.text
+    assert tree(cli.cwd) == before
+    assert (await cli.run("redo")).code == 0
+    assert not (cli.cwd / "sub").is_dir() or (cli.cwd / "sub").is_symlink()
+    assert (cli.cwd / "sub2" / "deep" / "b.txt").read_text() == "sub2/deep/b.txt"

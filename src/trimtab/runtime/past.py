@@ -8,8 +8,9 @@ from trimtab.config.paths import find_home
 from trimtab.contracts.changes import Change
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.changes import WorkspaceChanged
-from trimtab.runtime.recorder import Marker, track_folders
+from trimtab.runtime.recorder import Marker
 from trimtab.runtime.rewind import Mode, Point, Rewound, find_point, list_points, rewind
+from trimtab.runtime.tracking import track_folders
 from trimtab.runtime.undo import FileHistory, FilePlan, Plan, Wish
 from trimtab.session.changes import build_event
 from trimtab.session.folder import SessionFolder

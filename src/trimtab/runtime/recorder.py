@@ -14,6 +14,7 @@ from trimtab.contracts.processor import PendingCall, Processor
 from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.tool import Access, ToolResult
 from trimtab.contracts.workspace import ShellInfo
+from trimtab.runtime.tracking import find_tops, release_objects, track_folders
 from trimtab.session.folder import SessionFolder
 from trimtab.session.session import Session
 from trimtab.workspace.local import LocalWorkspace, uninterrupted
@@ -130,7 +131,7 @@ class Recorder(Processor):
 
     async def begin(self, reason: Reason) -> None:
         """Something of unknown effect is about to start."""
-        await self._look(PERSON)
+        await self._look(PERSON, hold=True)
         self._open[reason.key] = reason
         self._marker.set(reason.call_id, reason.detail)
 
@@ -221,6 +222,7 @@ class Recorder(Processor):
             return
         if self._tracked is not None:
             self._tracked.close()
+            release_objects(self._folder)
         if self._recorded and self._session.log.size < LISTED:
             from trimtab.session.index import write_index
 
@@ -233,7 +235,7 @@ class Recorder(Processor):
         if self._tracked is not None and not self._turn.locked():
             self._tracked.note(path, state)
 
-    async def _look(self, reason: Reason) -> None:
+    async def _look(self, reason: Reason, *, hold: bool = False) -> None:
         if self._tracked is None:
             self._tracked = track_folders(
                 self._folders, self._workspace.home, self._folder, self.store
@@ -244,6 +246,8 @@ class Recorder(Processor):
         async with self._turn:
             try:
                 await uninterrupted(lambda: changes.extend(tracked.refresh()))
+                if hold:
+                    await uninterrupted(tracked.hold)
             finally:
                 self._say_coverage(tracked.coverage)
                 self._report(changes, reason)
@@ -319,57 +323,6 @@ def is_foreign(run: Run, pending: PendingCall) -> bool:
     return any(
         access.kind in ("custom-tool", "mcp") and access.mutates for access in pending.touches(run)
     )
-
-
-def track_folders(
-    folders: Sequence[str], home: str, folder: SessionFolder, store: "BlobStore"
-) -> "TrackedFolders":
-    """The snapshots of some folders, as far as they may be looked at."""
-    from trimtab.workspace.snapshots import Snapshot
-    from trimtab.workspace.tracked import TrackedFolders
-
-    sessions = os.path.dirname(os.path.realpath(folder.path))
-    logs = os.path.join(os.path.dirname(sessions), "logs")
-
-    def open_one(root: str, journal: str, inside: Sequence[str]) -> Snapshot:
-        return Snapshot(
-            root,
-            store,
-            forbidden=no_projects(home),
-            skipped=(sessions, logs, *inside),
-            journal=journal,
-        )
-
-    return TrackedFolders(find_tops(folders, home), folder.path, open_one)
-
-
-def no_projects(home: str) -> tuple[str, ...]:
-    """The home directory and what is above it: nobody wants all of that looked at."""
-    home = os.path.realpath(home)
-    return home, *parents(home)
-
-
-def find_tops(folders: Sequence[str], home: str) -> list[str]:
-    """What is to be looked at for some folders to be covered."""
-    forbidden = no_projects(home)
-    return [find_top(folder, forbidden) for folder in folders]
-
-
-def parents(path: str) -> list[str]:
-    found: list[str] = []
-    while (above := os.path.dirname(path)) != path:
-        found.append(above)
-        path = above
-    return found
-
-
-def find_top(root: str, forbidden: Sequence[str]) -> str:
-    """The repository around a folder, since git changes all of it; without one the folder."""
-    root = os.path.realpath(root)
-    for folder in (root, *parents(root)):
-        if folder not in forbidden and os.path.lexists(os.path.join(folder, ".git")):
-            return folder
-    return root
 
 
 def missing_folders(target: str) -> list[str]:

@@ -1,12 +1,13 @@
 """Undo, redo and the files' part of rewind: planned first, then done, and recorded as events."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Literal
 
 import msgspec
 
-from trimtab.contracts.changes import Change, FileState
+from trimtab.contracts.changes import ABSENT, Change, FileState
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.changes import WorkspaceChanged
 from trimtab.session.changes import Recorded, read_changes
@@ -112,13 +113,19 @@ class FileHistory:
 
     def apply(self, plan: Plan) -> Plan:
         """Do it. Gives the plan as it went: what failed has a problem now."""
-        done = {one.path: self._checked(one) for one in plan.files}
+        done = {one.path: one for one in plan.files}
         for step in _steps(done.values()):
             for one in step:
                 done[one.path] = self._restored(one)
+        for one in done.values():
+            if one.target.kind == "absent" and one.is_needed and os.path.lexists(one.path):
+                # What another session had in it came back, and it with that.
+                done[one.path] = msgspec.structs.replace(one, target=self.store.keep(one.path))
         for one in sorted(done.values(), key=lambda one: one.path, reverse=True):
             if one.target.kind == "directory" and one.is_needed:
                 finish(one.path, one.target)
+        if any(is_git_state(one.path) for one in done.values()):
+            self._mend_repositories()
         files = tuple(done.values())
         taken = [one for one in files if one.is_needed or not one.problem]
         partial = [one.path for one in taken if one.problem or plan.partial]
@@ -145,7 +152,7 @@ class FileHistory:
         for path in wish.files:
             if not any(is_within(changed, path) for changed in by_path):
                 raise UsageError(f"{path} was not changed there; see what was: --preview.")
-        files = tuple(self._plan_file(path, changes) for path, changes in by_path.items())
+        files = self._plan_files(by_path)
         # The person's own git commands move refs and the index: theirs stay, without a fuss.
         stale = [one for one in files if one.problem and is_git_state(one.path)]
         files = tuple(one for one in files if one not in stale)
@@ -161,10 +168,17 @@ class FileHistory:
             partial=wish.hunk is not None,
         )
 
-    def _plan_file(self, path: str, changes: list[Change]) -> FilePlan:
-        current = self.store.keep(path)
-        target, problem = reverse(changes, current, self.store)
-        return FilePlan(path=path, current=current, target=target, problem=problem)
+    def _plan_files(self, by_path: Mapping[str, list[Change]]) -> tuple[FilePlan, ...]:
+        planned: list[FilePlan] = []
+        remade: list[str] = []  # folders in whose place something else stands: they are empty
+        for path, changes in sorted(by_path.items()):
+            hidden = any(path.startswith(folder + "/") for folder in remade)
+            current = ABSENT if hidden else self.store.keep(path)
+            target, problem = reverse(changes, current, self.store)
+            if target.kind == "directory" and current.kind in ("symlink", "file"):
+                remade.append(path)
+            planned.append(FilePlan(path=path, current=current, target=target, problem=problem))
+        return tuple(planned)
 
     def _plan_hunk(self, files: tuple[FilePlan, ...], hunk: int) -> FilePlan:
         if len(files) != 1:
@@ -179,14 +193,17 @@ class FileHistory:
         target = msgspec.structs.replace(one.current, digest=self.store.put(data), size=len(data))
         return msgspec.structs.replace(one, target=target)
 
-    def _checked(self, one: FilePlan) -> FilePlan:
-        """Whether the way to a path is what it was: never write through somebody's link."""
-        folder = os.path.dirname(one.path)
-        if one.is_needed and os.path.realpath(folder) != folder:
-            return failed(one, "its folder has become a link elsewhere")
-        return one
+    def _mend_repositories(self) -> None:
+        """Objects are never in the way of anything, so all that are missing are put back."""
+        from trimtab.workspace.gitobjects import GitObjects
+
+        with suppress(OSError):
+            GitObjects(self.folder.git_objects).bring_back()
 
     def _restored(self, one: FilePlan) -> FilePlan:
+        folder = os.path.dirname(one.path)
+        if os.path.realpath(folder) != folder:  # never write through somebody's link
+            return failed(one, "its folder has become a link elsewhere")
         if self.store.keep(one.path) != one.current:
             return failed(one, "it is being changed right now; try again")
         try:

@@ -54,6 +54,10 @@ class SessionFolder(msgspec.Struct, frozen=True):
         return os.path.join(self.path, "blobs")
 
     @property
+    def git_objects(self) -> str:
+        return os.path.join(self.path, "git-objects")
+
+    @property
     def database(self) -> str:
         return os.path.join(self.path, "session.db")
 

@@ -1,37 +1,59 @@
 """The files in which git keeps what a reset, a commit or a checkout changes besides the tree."""
 
 import os
+from collections.abc import Iterable
 
 from trimtab.workspace.walk import Rows, TooLarge, look, walk
 
-NAMES = ("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD")
-REFS = ("heads", "tags")
+NAMES = ("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "config", "packed-refs")
+OBJECTS = "objects"
+SKIPPED = frozenset((OBJECTS, "lfs", "worktrees"))
+"""Objects are kept by other means; worktrees belong to others, and move while ours works."""
+PASSING = ("FETCH_HEAD", "index.lock", "gc.pid", "gc.log")
 MANY = 5000
-OURS = "refs/heads/trimtab/"
-"""Branches of other sessions' worktrees: they move while ours works."""
+OURS = ("refs/trimtab/", "refs/heads/trimtab/", "logs/refs/heads/trimtab/", "trimtab-index-")
+"""Refs of sessions, this one and others that move while it works."""
 
 
-def git_rows(root: str) -> Rows:
-    """The rows of these files, for the repository whose top `root` is; none without one.
+class Repositories:
+    """What is known of the repositories in and around a folder."""
 
-    Of a linked worktree only its own branch counts: the others belong to others.
-    """
-    folder = git_folder(root)
-    if folder is None:
-        return {}
-    common = common_folder(folder)
-    paths = [os.path.join(folder, name) for name in NAMES]
-    if common != folder:
-        paths.append(os.path.join(common, own_branch(folder)))
-        return known(paths)
-    paths += [os.path.join(folder, name) for name in ("packed-refs", "refs/stash")]
-    starts = [os.path.join(folder, "refs", kind) for kind in REFS]
-    try:
-        refs = walk(starts, frozenset(), MANY, float("inf"))
-    except TooLarge:
-        refs = {}
-    ours = os.path.join(folder, OURS)
-    return known(paths) | {path: key for path, key in refs.items() if not path.startswith(ours)}
+    def __init__(self, root: str, nested: Iterable[str]) -> None:
+        """`root` is the top of a checkout, if it is one; `nested` are git folders below it."""
+        self.rows: Rows = {}
+        self.objects: list[str] = []
+        """The folders of the objects of those that are repositories of their own."""
+        top = git_folder(root)
+        if top is not None and top != os.path.join(root, ".git"):
+            self._add_linked(top)
+        for folder in nested:
+            self._add(folder)
+
+    def _add(self, folder: str) -> None:
+        if (key := look(folder)) is None:
+            return
+        skipped: list[str] = []
+        try:
+            found = walk([folder], SKIPPED, MANY, float("inf"), skipped)
+        except TooLarge:
+            found = known([os.path.join(folder, name) for name in NAMES])
+            skipped = [os.path.join(folder, OBJECTS)]
+        start = len(folder) + 1
+        self.rows[folder] = key
+        self.rows |= {
+            path: key
+            for path, key in found.items()
+            if path[start:] not in PASSING and not path.startswith(OURS, start)
+        }
+        self.objects += [path for path in skipped if os.path.basename(path) == OBJECTS]
+
+    def _add_linked(self, folder: str) -> None:
+        """Of a linked worktree only its own branch counts: the others belong to others."""
+        paths = [os.path.join(folder, name) for name in NAMES]
+        common = common_folder(folder)
+        if common != folder:
+            paths.append(os.path.join(common, own_branch(folder)))
+        self.rows |= known(paths)
 
 
 def known(paths: list[str]) -> Rows:

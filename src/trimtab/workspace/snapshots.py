@@ -11,7 +11,8 @@ import msgspec
 
 from trimtab.contracts.changes import ABSENT, Change, FileState
 from trimtab.workspace.blobs import BlobStore, unkept_state
-from trimtab.workspace.gitstate import git_rows
+from trimtab.workspace.gitobjects import GitObjects
+from trimtab.workspace.gitstate import Repositories
 from trimtab.workspace.halves import Halves
 from trimtab.workspace.journal import Journal
 from trimtab.workspace.walk import HEAVY, Key, Rows, TooLarge, look, walk
@@ -49,8 +50,10 @@ class Snapshot:
         forbidden: Iterable[str] = (),
         skipped: Iterable[str] = (),
         journal: str | None = None,
+        objects: GitObjects | None = None,
     ) -> None:
-        self.coverage = Coverage()
+        self._covered = Coverage()
+        self._lacking: list[str] = []
         self.taken = False
         self._store = store
         self._forbidden = frozenset(forbidden)
@@ -65,11 +68,27 @@ class Snapshot:
         """Files for whose content there was no time yet."""
         self._unkept: set[str] = set()
         self._skip = self._always
+        self._objects = objects
+        self._object_folders: list[str] = []
+
+    def hold(self, seconds: float = SECONDS) -> None:
+        """Something is about to happen: keep the objects of git that are there now."""
+        if self._objects is None:
+            return
+        deadline = time.monotonic() + seconds
+        found = [self._objects.keep(folder, deadline) for folder in self._object_folders]
+        self._lacking = [reason for reason in found if reason]
+
+    @property
+    def coverage(self) -> Coverage:
+        """How much could be brought back, after the last look."""
+        reasons = [*filter(None, (self._covered.reason,)), *self._lacking]
+        return msgspec.structs.replace(self._covered, reason="; ".join(reasons))
 
     def refresh(self, seconds: float = SECONDS) -> list[Change]:
         """Look at the tree; what has changed since the last look, nothing the first time."""
         if refusal := self._refuse():
-            self.coverage = Coverage(reason=refusal)
+            self._covered = Coverage(reason=refusal)
             return []
         collecting = gc.isenabled()
         gc.disable()  # a hundred thousand new tuples would set it off again and again
@@ -146,17 +165,23 @@ class Snapshot:
                 continue
             if skip != self._skip:
                 self._leave_out(skip)
-            rows |= git_rows(self._root)
             return rows
-        self.coverage = Coverage(reason=f"{self._root} has too many files to look at in time")
+        self._covered = Coverage(reason=f"{self._root} has too many files to look at in time")
         self.taken = False
         self._rows, self._states = {}, {}
         return None
 
     def _walk(self, skip: frozenset[str], deadline: float) -> Rows:
+        skipped: list[str] = []
         if len(self._rows) > HALVED:
-            return self._halves.walk(skip, ENTRIES, deadline)
-        return walk([self._root], skip, ENTRIES, deadline)
+            rows = self._halves.walk(skip, ENTRIES, deadline, skipped)
+        else:
+            rows = walk([self._root], skip, ENTRIES, deadline, skipped)
+        nested = [path for path in skipped if os.path.basename(path) in GIT]
+        found = Repositories(self._root, nested)
+        self._object_folders = found.objects
+        rows |= found.rows
+        return rows
 
     def _leave_out(self, skip: frozenset[str]) -> None:
         """From now on some directories are not looked at: they must not seem deleted."""
@@ -244,4 +269,4 @@ class Snapshot:
             reasons.append(
                 "the tree is so large that node_modules, .venv and the like are left out"
             )
-        self.coverage = Coverage(len(self._rows), missing, "; ".join(reasons))
+        self._covered = Coverage(len(self._rows), missing, "; ".join(reasons))

@@ -47,6 +47,11 @@ class TrackedFolders:
         """Look at all folders; what has changed since the last look at each."""
         return [change for one in self._snapshots.values() for change in one.refresh()]
 
+    def hold(self) -> None:
+        """Something is about to happen: keep what no look at the files can bring back."""
+        for one in self._snapshots.values():
+            one.hold()
+
     def note(self, path: str, state: FileState) -> None:
         for one in self._snapshots.values():
             one.note(path, state)

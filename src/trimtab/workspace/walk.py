@@ -43,9 +43,19 @@ class TooLarge(Exception):
     """The tree has more entries than may be looked at, or looking took too long."""
 
 
-def walk(starts: list[str], skip: frozenset[str], limit: int, deadline: float) -> Rows:
-    """Everything below some directories, but for directories whose name or path is in `skip`."""
+def walk(
+    starts: list[str],
+    skip: frozenset[str],
+    limit: int,
+    deadline: float,
+    skipped: list[str] | None = None,
+) -> Rows:
+    """Everything below some directories, but for directories whose name or path is in `skip`.
+
+    Those are put into `skipped`.
+    """
     rows: Rows = {}
+    passed: list[str] = []
     stack = list(starts)
     while stack:
         folder = stack.pop()
@@ -56,20 +66,25 @@ def walk(starts: list[str], skip: frozenset[str], limit: int, deadline: float) -
         except OSError:  # gone, or not ours to read
             continue
         try:
-            stack += _list_directory(fd, folder, skip, rows)
+            stack += _list_directory(fd, folder, skip, (rows, passed))
         except OSError:
             continue
         finally:
             os.close(fd)
+    if skipped is not None:
+        skipped += passed
     return rows
 
 
-def _list_directory(fd: int, folder: str, skip: frozenset[str], rows: Rows) -> list[str]:
-    """Add the entries of a directory to the rows; gives the directories among them.
+def _list_directory(
+    fd: int, folder: str, skip: frozenset[str], into: tuple[Rows, list[str]]
+) -> list[str]:
+    """Add the entries of a directory to rows and skipped ones; gives the directories to go into.
 
     They are asked for by name below the open directory, which is faster than by their whole path.
     """
     folders: list[str] = []
+    rows, passed = into
     with os.scandir(fd) as entries:
         for entry in entries:
             try:
@@ -87,9 +102,12 @@ def _list_directory(fd: int, folder: str, skip: frozenset[str], rows: Rows) -> l
                     found.st_mtime_ns,
                     found.st_ctime_ns,
                 )
-            elif kind == stat.S_IFDIR and not (entry.name in skip or path in skip):
-                rows[path] = mode, 0, 0, 0, 0
-                folders.append(path)
+            elif kind == stat.S_IFDIR:
+                if entry.name in skip or path in skip:
+                    passed.append(path)
+                else:
+                    rows[path] = mode, 0, 0, 0, 0
+                    folders.append(path)
     return folders
 
 
@@ -117,10 +135,12 @@ def main() -> None:
 
     starts, skip, limit, seconds = marshal.loads(sys.stdin.buffer.read())  # noqa: S302 - from our own process
     try:
-        rows: Rows | None = walk(starts, skip, limit, time.monotonic() + seconds)
+        skipped: list[str] = []
+        rows = walk(starts, skip, limit, time.monotonic() + seconds, skipped)
+        answer = marshal.dumps((rows, skipped))
     except TooLarge:
-        rows = None
-    sys.stdout.buffer.write(marshal.dumps(rows))
+        answer = marshal.dumps(None)
+    sys.stdout.buffer.write(answer)
     sys.stdout.buffer.flush()
     os._exit(0)  # freeing all those rows would be waited for
 

@@ -139,15 +139,17 @@ def test_two_processes_see_what_one_sees(project: Path) -> None:
         (project / f"d{folder}" / "e").mkdir(parents=True)
         (project / f"d{folder}" / "e" / "f.txt").write_text(str(folder))
     skip = frozenset((".git", "d3"))
-    alone = walk([str(project)], skip, 10_000, NEVER)
+    passed, others = list[str](), list[str]()
+    alone = walk([str(project)], skip, 10_000, NEVER, passed)
     halves = Halves(str(project))
-    assert halves.walk(skip, snapshots.ENTRIES, 1e12) == alone
+    assert halves.walk(skip, snapshots.ENTRIES, 1e12, others) == alone
+    assert sorted(passed) == sorted(others) == [str(project / "d3")]
     assert len(alone) > 200
     for changed in range(0, 70, 7):  # whoever looks at it, a change is seen
         (project / f"d{changed}" / "e" / "f.txt").write_text("changed")
         (project / f"d{changed + 1}" / "e" / "f.txt").unlink()
         now = walk([str(project)], skip, 10_000, NEVER)
-        assert halves.walk(skip, snapshots.ENTRIES, 1e12) == now != alone
+        assert halves.walk(skip, snapshots.ENTRIES, 1e12, []) == now != alone
         alone = now
 
 
