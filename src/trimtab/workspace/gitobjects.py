@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,6 +17,8 @@ ROOM = 64 * 1024 * 1024
 TICK = 50_000_000
 """Nanoseconds in which a directory may change again without its time showing it."""
 PATH = "path"
+JOINED = "!"
+"""Stands between folder and name, so that one folder is enough for all."""
 
 
 class GitObjects:
@@ -32,15 +35,14 @@ class GitObjects:
 
     def keep(self, objects: str, deadline: float) -> str:
         """Take hold of what is in a folder of objects; gives why not of all, if so."""
-        place = self._place(objects)
         left = OBJECTS
         try:
-            for name in os.listdir(objects):
-                source = os.path.join(objects, name)
-                changed = os.stat(source).st_mtime_ns
-                if self._seen.get(source) == changed or not os.path.isdir(source):
+            place = self._place(objects)
+            for folder, changed in _look(objects):
+                source = os.path.join(objects, folder)
+                if self._seen.get(source) == changed:
                     continue
-                left -= self._keep_folder(source, os.path.join(place, name))
+                left -= self._keep_folder(source, os.path.join(place, folder))
                 if left < 0 or time.monotonic() > deadline:
                     return f"{objects} has too many objects to be kept; git gc would help"
                 if time.time_ns() - changed > TICK:
@@ -53,22 +55,19 @@ class GitObjects:
         """Put back every object that is gone from a repository which is there; says how many."""
         count = 0
         for place, objects in self._places():
-            if not os.path.isdir(os.path.dirname(objects)):
-                continue
-            for folder in _folders(place):
-                os.makedirs(os.path.join(objects, folder), exist_ok=True)
-                names = os.listdir(os.path.join(place, folder))
-                count += sum(_restore(place, objects, f"{folder}/{name}") for name in names)
+            if os.path.isdir(os.path.dirname(objects)):
+                os.makedirs(objects, exist_ok=True)
+                count += sum(_restore(place, objects, name) for name in _names(place))
         return count
 
     def release(self) -> None:
         """Let go of what is still there. Objects that are gone stay kept."""
         for place, objects in self._places():
-            if not os.path.isdir(objects):
-                continue
-            for name in _folders(place):
-                _release(os.path.join(place, name), os.path.join(objects, name))
-            if os.listdir(place) == [PATH]:
+            there = {f"{folder}{JOINED}{name}" for folder, name in _entries(objects)}
+            for name in _names(place):
+                if name in there:
+                    os.unlink(os.path.join(place, name))
+            if os.path.isdir(objects) and os.listdir(place) == [PATH]:
                 shutil.rmtree(place, ignore_errors=True)
         with suppress(OSError):
             os.rmdir(self._folder)
@@ -91,14 +90,15 @@ class GitObjects:
                 with suppress(OSError), open(os.path.join(place, PATH), "rb") as file:
                     yield place, os.fsdecode(file.read())
 
-    def _keep_folder(self, source: str, place: str) -> int:
-        os.makedirs(place, 0o700, exist_ok=True)
-        held = set(os.listdir(place))
-        fresh = [one for one in os.listdir(source) if one not in held and one[:4] != "tmp_"]
-        for name in fresh:
-            with suppress(FileNotFoundError, FileExistsError):
-                self._hold(os.path.join(source, name), os.path.join(place, name))
-        return len(fresh)
+    def _keep_folder(self, source: str, target: str) -> int:
+        count = 0
+        for name in os.listdir(source):
+            held = f"{target}{JOINED}{name}"
+            if name[:4] != "tmp_" and not os.path.lexists(held):
+                count += 1
+                with suppress(FileNotFoundError, FileExistsError):
+                    self._hold(os.path.join(source, name), held)
+        return count
 
     def _hold(self, source: str, target: str) -> None:
         try:
@@ -112,15 +112,36 @@ class GitObjects:
             _copy(source, target)
 
 
-def _folders(place: str) -> list[str]:
-    """The folders of objects that are kept."""
+def _look(objects: str) -> Iterator[tuple[str, int]]:
+    """The folders in which objects are, and when each was last changed."""
+    fd = os.open(objects, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for name in os.listdir(fd):
+            found = os.stat(name, dir_fd=fd)
+            if stat.S_ISDIR(found.st_mode):
+                yield name, found.st_mtime_ns
+    finally:
+        os.close(fd)
+
+
+def _entries(objects: str) -> Iterator[tuple[str, str]]:
+    """The folder and the name of every object."""
+    with suppress(OSError):
+        for folder, _ in _look(objects):
+            for name in os.listdir(os.path.join(objects, folder)):
+                yield folder, name
+
+
+def _names(place: str) -> list[str]:
+    """The names under which objects are kept."""
     return [name for name in os.listdir(place) if name != PATH]
 
 
 def _restore(place: str, objects: str, name: str) -> bool:
-    target = os.path.join(objects, name)
+    target = os.path.join(objects, *name.split(JOINED, 1))
     if os.path.lexists(target):
         return False
+    os.makedirs(os.path.dirname(target), exist_ok=True)
     try:
         os.link(os.path.join(place, name), target)
     except FileExistsError:
@@ -134,13 +155,3 @@ def _copy(source: str, target: str) -> None:
     temporary = f"{target}.{os.getpid()}.tmp"
     shutil.copy2(source, temporary)
     os.rename(temporary, target)
-
-
-def _release(place: str, folder: str) -> None:
-    """Let go of the objects of one folder that are still in it, and of its own if it is empty."""
-    there = set(os.listdir(folder)) if os.path.isdir(folder) else set[str]()
-    for name in os.listdir(place):
-        if name in there:
-            os.unlink(os.path.join(place, name))
-    with suppress(OSError):
-        os.rmdir(place)
