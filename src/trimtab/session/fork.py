@@ -121,8 +121,8 @@ def _copy_files(source: SessionFolder, draft: SessionFolder) -> None:
         if entry.name.startswith((log, "workspace.yaml", LOCK, "session.db")):
             continue
         if entry.is_dir(follow_symlinks=False):
-            # Blobs are named for their content and never change: a second name is enough.
-            copy = _link_or_copy if entry.name == "blobs" else shutil.copy2
+            # What never changes needs no copy, only a second name.
+            copy = _link_or_copy if entry.name in ("blobs", "git-objects") else shutil.copy2
             # Another process may be writing one this moment, under a name that will be gone.
             unfinished = shutil.ignore_patterns("*.tmp")
             shutil.copytree(
