@@ -80,6 +80,7 @@ def test_a_headless_run_imports_nothing_heavy_before_its_first_request() -> None
     loaded = imported_by(code)
     assert "trimtab.loop.drain" in loaded
     assert loaded & HEAVY == set()
+    assert not [name for name in loaded if name.startswith("trimtab.mcp")]
 
 
 @pytest.mark.parametrize(

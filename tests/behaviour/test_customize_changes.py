@@ -88,6 +88,23 @@ async def test_hooks_stay_as_they_were_and_an_event_says_so(tmp_path: Path) -> N
     assert told[0].startswith(f"{file} changed; the hooks of this session stay as they were.")
 
 
+async def test_other_settings_in_the_files_of_hooks_may_change_in_silence(tmp_path: Path) -> None:
+    hook = '{"version": 1, "hooks": {"agentStop": [{"type": "command", "bash": "true"}]}%s}'
+    file = write(tmp_path / ".github/hooks/a.json", hook % "")
+    async with opened(tmp_path, HELLO, trust_folder=True) as (live, watch, _):
+        settings = write(Path(live.folder.path).parents[1] / "settings.json", hook % "")
+        await live.ask("a")
+        write(settings, hook % ', "disabledSkills": ["x"]')
+        write(file, "// the same\n" + hook % "")
+        await live.ask("b")
+        assert watch.of("session.warning") == []
+        write(settings, '{"disableAllHooks": true}')
+        await live.ask("c")
+        (told,) = watch.of("session.warning")
+    assert told.warning_type == "hooks_changed"
+    assert told.message.startswith(f"{settings} changed;")
+
+
 async def test_settings_that_break_while_a_session_lives_stay_as_they_were(tmp_path: Path) -> None:
     async with opened(tmp_path, HELLO) as (live, watch, provider):
         settings = write(Path(live.folder.path).parents[1] / "settings.json", "{}")

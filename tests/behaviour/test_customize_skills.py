@@ -206,7 +206,7 @@ async def test_configured_servers_are_listed_with_source_and_why_they_cannot_be_
     cli: Cli,
 ) -> None:
     write(cli.home / "mcp-config.json", '{"mcpServers": {"mine": {"command": "x"}}}')
-    write(cli.cwd / ".mcp.json", '{"mcpServers": {"theirs": {"url": "https://x"}}}')
+    write(cli.cwd / ".mcp.json", '{"mcpServers": {"theirs": {"url": "http://127.0.0.1:9/mcp"}}}')
     flag = '{"mcpServers": {"flagged": {"command": "y"}}}'
     async with serving([{"text": "a"}, {"text": "b"}]) as server:
         trusted = await cli.use(server).ask("hi", "--additional-mcp-config", flag, env=TRUST)
@@ -218,6 +218,6 @@ async def test_configured_servers_are_listed_with_source_and_why_they_cannot_be_
         "flagged": "user",
     }
     assert listed["mine"]["status"] == "failed"
-    assert "not part of this version" in listed["mine"]["error"]
+    assert "x could not be started" in listed["mine"]["error"]
     names = [one["name"] for one in outcome.of("session.mcp_servers_loaded")[-1]["servers"]]
     assert names == ["mine"]

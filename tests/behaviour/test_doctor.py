@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from clikit import Cli
+from trimtab.workspace.sandbox.detection import detect
 
 
 @pytest.fixture
@@ -34,8 +35,9 @@ async def test_every_line_has_a_state_and_bad_ones_say_what_to_do(cli: Cli) -> N
 
 async def test_the_sandbox_is_named_with_the_reason_for_a_lesser_one(cli: Cli) -> None:
     hidden = {"PATH": os.path.dirname(os.path.realpath("/bin/sh")) + "-none"}
-    (one,) = await findings(cli, "sandbox", env=hidden)
+    one, use = await findings(cli, "sandbox", env=hidden)
     assert "bubblewrap is not installed" in one["message"]
+    assert use["message"] == "commands run outside it unless --sandbox is given"
 
 
 async def test_a_home_that_cannot_be_made_fails(cli: Cli, tmp_path: Path) -> None:
@@ -60,3 +62,32 @@ async def test_an_untrusted_folder_is_said_to_be_one(cli: Cli) -> None:
     (one,) = await findings(cli, "trust")
     assert one["state"] == "warn"
     assert "--trust-folder" in one["advice"]
+
+
+async def test_protected_names_that_the_sandbox_leaves_open_are_named(cli: Cli) -> None:
+    for name in ("packages/web/.vscode", "node_modules/tool/.vscode", ".vscode", "deep/.git/hooks"):
+        (cli.cwd / name).mkdir(parents=True)
+    said = [one["message"] for one in await findings(cli, "sandbox")]
+    if detect(os.environ).backend == "bubblewrap":
+        assert "it does not hold these protected names here: node_modules/tool/.vscode" in said
+    assert not any("packages/web" in one or "deep" in one for one in said)
+
+
+async def test_what_is_excluded_is_told_with_its_source(cli: Cli) -> None:
+    settings = cli.home / "settings.json"
+    settings.write_text('{"contentExclusion": {"*": ["**/.env", "*.key"], "other": ["x"]}}')
+    (one,) = await findings(cli, "excluded")
+    assert one["message"] == f"2 patterns for paths here, by {settings}"
+    settings.write_text('{"contentExclusion": {"*": "x"}}')
+    assert (await findings(cli, "excluded"))[0]["state"] == "fail"
+
+
+async def test_rule_sources_depend_on_trust(cli: Cli) -> None:
+    repository = cli.cwd / ".github/copilot/settings.json"
+    repository.parent.mkdir(parents=True)
+    repository.write_text('{"permissions": {"deny": ["shell(rm)"]}}')
+    assert "no files" in (await findings(cli, "rules"))[0]["message"]
+    assert (await findings(cli, "trust"))[0]["state"] == "warn"
+    (cli.home / "config.json").write_text(json.dumps({"trusted_folders": [str(cli.cwd)]}))
+    assert (await findings(cli, "rules"))[0]["message"] == str(repository)
+    assert (await findings(cli, "trust"))[0]["message"] == f"{cli.cwd} is trusted"

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from clikit import Cli
+from clikit import Cli, serving
 from hookkit import saying, write_hooks
+from trimtab.contracts.hooks import EVENTS
 from trimtab.runtime.hook_trial import SAMPLES
 
 
@@ -64,6 +65,7 @@ async def test_an_input_of_ones_own_can_be_given(cli: Cli) -> None:
 
 
 async def test_every_event_that_is_called_has_a_sample(cli: Cli) -> None:
+    assert set(SAMPLES) == set(EVENTS)
     write_hooks(cli, {event: [saying({})] for event in SAMPLES}, "user")
     for event in SAMPLES:
         (said,) = (await ask(cli, "test", event))["hooks"]
@@ -80,3 +82,36 @@ async def test_an_unknown_event_is_a_mistake_that_names_the_known(cli: Cli) -> N
 async def test_without_hooks_that_is_said(cli: Cli) -> None:
     outcome = await cli.run("hooks", "list")
     assert outcome.text == "There are no hooks here.\n"
+
+
+async def test_events_go_by_claudes_names_too(cli: Cli) -> None:
+    write_hooks(cli, {"Stop": [saying({})], "PreToolUse": [saying({})]}, "user")
+    for name in ("Stop", "PreToolUse"):
+        (said,) = (await ask(cli, "test", name))["hooks"]
+        assert said["given"]["hook_event_name"] == name
+
+
+async def test_a_hook_that_changed_since_the_folder_was_trusted_is_not_run(cli: Cli) -> None:
+    (cli.home / "config.json").write_text(json.dumps({"trusted_folders": [str(cli.cwd)]}))
+    write_hooks(cli, {"agentStop": [{"bash": "touch $HOME/first"}]})
+    async with serving([{"text": "ok"}]) as server:
+        await cli.use(server).ask("go")
+    assert (cli.home.parent / "first").exists()
+    write_hooks(cli, {"agentStop": [{"bash": "touch $HOME/second"}]})
+    outcome = await cli.run("hooks", "test", "agentStop")
+    assert "did not run (changed since it was trusted)" in outcome.text
+    assert (await ask(cli, "list"))["hooks"][0]["runs"] is False
+    assert not (cli.home.parent / "second").exists()
+    await ask(cli, "test", "agentStop", "--trust-folder")
+    assert (cli.home.parent / "second").exists()
+
+
+async def test_hooks_of_plugins_are_listed_and_run(cli: Cli, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "plugin.json").write_text('{"name": "tools"}')
+    hooks = {"version": 1, "hooks": {"agentStop": [saying({"decision": "allow"})]}}
+    (source / "hooks.json").write_text(json.dumps(hooks))
+    assert (await cli.run("plugins", "install", str(source))).code == 0
+    assert [hook["source"] for hook in (await ask(cli, "list"))["hooks"]] == ["plugin"]
+    assert (await ask(cli, "test", "agentStop"))["outcome"] == {"decision": "allow"}

@@ -293,6 +293,14 @@ async def test_notification_and_compaction_hooks_hear_of_what_happens(cli: Cli) 
     assert kept(cli, "compaction")["trigger"] == "manual"
 
 
+async def test_a_run_ends_when_hooks_have_heard_of_what_happened(cli: Cli) -> None:
+    slow = {"type": "command", "bash": "sleep 0.5; cat > $HOME/notification.json"}
+    write_hooks(cli, {"notification": [slow]}, "user")
+    async with serving([{"tools": [bash("touch made")]}, DONE]) as server:
+        await cli.use(server).run("-p", "go", "--output-format", "json")
+    assert "touch made" in kept(cli, "notification")["message"]
+
+
 async def test_a_hook_can_tell_how_far_it_is(cli: Cli) -> None:
     lines = [json.dumps({"type": "progress", "message": word}) for word in ("one", "two")]
     echo = "; ".join(f"echo '{line}'" for line in lines)

@@ -10,6 +10,7 @@ import pytest
 
 from clikit import bash
 from conformance import check_lines
+from trimtab.contracts.assessment import one_command
 from trimtab.contracts.permission import Answer
 from trimtab.runtime.options import PermissionOptions
 from trimtab.testing.playing import Played, play, texts
@@ -241,3 +242,13 @@ async def test_what_a_rule_keeps_from_being_read_is_found_by_no_tool(
     told = "\n".join(texts(played.requests))
     assert "open:open words" in told
     assert "hidden words" not in told
+
+
+@pytest.mark.proves("PERM-17")
+async def test_a_program_brings_its_own_assessor(tmp_path: Path) -> None:
+    person = Person(Answer(kind="reject"))
+    played = await run(tmp_path, "ls -la", permissions=NO_RULES, ask=person, assess=one_command)
+    assert not played.of("tool.execution_complete")[0].success
+    (request,) = person.requests
+    assert request["commands"] == [{"identifier": "ls", "readOnly": False}]
+    assert request["canOfferSessionApproval"] is False

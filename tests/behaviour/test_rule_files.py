@@ -75,3 +75,15 @@ async def test_a_rule_that_cannot_be_read_is_said_and_the_others_count(cli: Cli)
     assert (cli.cwd / "one").exists()
     warnings: list[Any] = outcome.of("session.warning")
     assert any("shell(" in warning["message"] for warning in warnings)
+
+
+@pytest.mark.parametrize("broken", ['{"permissions": {"deny": ["she', "{", '{"model": "x",'])
+async def test_rules_that_deny_stay_when_somebody_saves_half_a_file(cli: Cli, broken: str) -> None:
+    write_rules(cli, "user", deny=["shell(mkdir)"])
+    await run(cli, "true")
+    (cli.home / "settings.json").write_text(broken)
+    outcome = await run(cli, "mkdir two", "--allow-all")
+    assert "The rule shell(mkdir) forbids" in tool_errors(outcome)[0]
+    assert any(
+        "its last good copy is used" in one["message"] for one in outcome.of("session.warning")
+    )

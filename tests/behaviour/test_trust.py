@@ -173,3 +173,33 @@ async def test_on_resume_trust_is_judged_anew(cli: Cli) -> None:
     await run(cli, "--continue")
     assert not ran(cli)
     assert stored(cli, "trimtab.left_out")
+
+
+async def test_an_agent_cannot_change_what_runs_as_a_hook(cli: Cli) -> None:
+    script = cli.cwd / "check.sh"
+    script.write_text("touch $HOME/ran\n")
+    write_hooks(cli, {"preToolUse": [{"bash": "bash ./check.sh"}], "agentStop": SPY["preToolUse"]})
+    trust(cli, cli.cwd)
+    calls = [bash("echo 'touch $HOME/owned' > check.sh"), bash("echo hi")]
+    async with serving([*({"tools": [call]} for call in calls), DONE]) as server:
+        outcome = await cli.use(server).ask("go")
+    ends = outcome.of("tool.execution_complete")
+    assert [end["success"] for end in ends] == [True, False]
+    assert "a program it runs was changed" in ends[1]["error"]["message"]
+    assert ran(cli), "the other hooks go on"
+    assert not (cli.home.parent / "owned").exists()
+    later = await run(cli)
+    assert later.of("trimtab.left_out")[0]["reason"] == "changed"
+    assert not (cli.home.parent / "owned").exists()
+
+
+async def test_what_lies_between_the_repository_and_the_folder_is_told(cli: Cli) -> None:
+    (cli.cwd / ".git").mkdir()
+    between = cli.cwd / "packages/.github/agents"
+    between.mkdir(parents=True)
+    (between / "ann.md").write_text("---\ndescription: x\n---\nBe Ann.")
+    (cli.cwd / "packages/web").mkdir()
+    cli.cwd = cli.cwd / "packages/web"
+    outcome = await run(cli)
+    (left,) = outcome.of("trimtab.left_out")
+    assert {"kind": "agents", "path": "packages/.github/agents"} in left["items"]

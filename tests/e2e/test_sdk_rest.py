@@ -236,10 +236,10 @@ async def test_a_hook_hears_of_a_tool_that_is_not_there(sdk: Sdk) -> None:
     assert "does not exist" in failure["error"]
 
 
-async def test_mcp_says_that_it_has_no_host(sdk: Sdk) -> None:
+async def test_what_there_is_not_is_said_so(sdk: Sdk) -> None:
     async with talking(sdk, [DONE]) as talk:
         mcp = talk.session.rpc.mcp
-        with pytest.raises(Exception, match="No MCP host initialized"):
+        with pytest.raises(Exception, match="no MCP server 'missing' in this session"):
             await mcp.enable(rpc.MCPEnableRequest(server_name="missing"))
         with pytest.raises(Exception, match="Extensions not available"):
             await talk.session.rpc.extensions.enable(rpc.ExtensionsEnableRequest(id="missing"))

@@ -133,12 +133,13 @@ async def test_servers_of_the_person_are_configured(sdk: Sdk) -> None:
         assert (await config.list()).servers == {}
 
 
-async def test_a_server_that_is_not_connected_to_is_listed_as_such(sdk: Sdk) -> None:
-    write(sdk.home / "mcp-config.json", '{"mcpServers": {"db": {"command": "db"}}}')
+async def test_a_server_that_cannot_be_started_is_listed_as_such(sdk: Sdk) -> None:
+    write(sdk.home / "mcp-config.json", '{"mcpServers": {"db": {"command": "no-such"}}}')
     async with talking(sdk, [DONE], enable_config_discovery=True) as talk:
+        await talk.say("hi")
         (server,) = (await talk.session.rpc.mcp.list()).servers
         assert (server.name, server.status.value) == ("db", "failed")
-        assert "not part of this version" in (server.error or "")
+        assert "no-such could not be started" in (server.error or "")
         running = await talk.session.rpc.mcp.is_server_running(
             rpc.MCPIsServerRunningRequest(server_name="db")
         )

@@ -15,7 +15,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from clikit import Cli, serving
+from mcpkit import entry
 from sdkkit import Sdk, make_tool, talking
 from trimtab.contracts.permission import Answer
 from trimtab.runtime.options import CustomizationOptions, PermissionOptions
@@ -85,8 +88,8 @@ TASK = {"description": "a part", "prompt": "Do it."}
 Choices = dict[str, Any]
 Ends = list[tuple[bool, str]]
 """Of every call whether it went through, and what the model was told."""
-DENIED = ("shell", "write", "maker", "outsider")
-WORKING = "bash|create|edit|maker|outsider"
+DENIED = ("shell", "write", "maker", "outsider", "small")
+WORKING = "bash|create|edit|maker|outsider|small-.*"
 """Tools that a hook is asked about: those that do something themselves."""
 Guard = Callable[[Path, Path], dict[str, Any]]
 
@@ -144,6 +147,11 @@ def read_only_agent(home: Path, cwd: Path) -> dict[str, Any]:
     return {"customize": CustomizationOptions(agent="reader")}
 
 
+def read_only_main(home: Path, cwd: Path) -> dict[str, Any]:
+    """One that has a shell, and is kept from changing anything with it."""
+    return {"customize": CustomizationOptions(agent="explore")}
+
+
 def explore(home: Path, cwd: Path) -> dict[str, Any]:
     return {"below": "explore"}
 
@@ -158,6 +166,7 @@ GUARDS: dict[str, Guard] = {
     "hook deny": hook_deny,
     "hook change": hook_change,
     "read-only agent": read_only_agent,
+    "read-only main agent": read_only_main,
     "explore": explore,
     "code review": code_review,
 }
@@ -276,6 +285,40 @@ async def sdk(script: list[Any], places: dict[str, Any], choices: Choices) -> En
     return [(end.success, end.error.message if end.error else "") for end in ends]
 
 
+async def mcp(script: list[Any], places: dict[str, Any], choices: Choices) -> Ends:
+    """Through a server that says it only reads, with a person who agrees to everything."""
+    played = await play(to_server(script), "go", ask=approve, **places, **with_server(choices))
+    return ends_of(played)
+
+
+async def mcp_below(script: list[Any], places: dict[str, Any], choices: Choices) -> Ends:
+    """The same server, called by another agent."""
+    return await delegate(to_server(script), places, with_server(choices), ())
+
+
+def with_server(choices: Choices) -> Choices:
+    servers = {"mcpServers": {"small": entry("hands", slowConnectionThresholdMs=30_000)}}
+    custom = choices.get("customize") or CustomizationOptions()
+    custom = msgspec.structs.replace(custom, mcp_config=(json.dumps(servers),))
+    return {**choices, "customize": custom}
+
+
+def to_server(script: list[Any]) -> list[Any]:
+    """The same ways, through tools of the server that would do what the built-in ones do."""
+    return [
+        one if isinstance(one, str) else {"tools": list(map(served, one["tools"]))}
+        for one in script
+    ]
+
+
+def served(call: dict[str, Any]) -> dict[str, Any]:
+    given = call["arguments"]
+    if call["name"] == "bash":
+        return {"name": "small-run", "arguments": {"command": given["command"]}}
+    name = "small-peek" if call["name"] == "maker" else "small-make"
+    return {"name": name, "arguments": {"path": given["path"], "text": "x"}}
+
+
 SURFACES: dict[str, Callable[..., Awaitable[Ends]]] = {
     "headless": headless,
     "client": client,
@@ -286,8 +329,10 @@ SURFACES: dict[str, Callable[..., Awaitable[Ends]]] = {
     "sdk": sdk,
     "sub-agent": subagent,
     "agent below an agent": agent_below,
+    "mcp": mcp,
+    "mcp below an agent": mcp_below,
 }
-BELOW = ("sub-agent", "agent below an agent")
+BELOW = ("sub-agent", "agent below an agent", "mcp below an agent")
 EXTRA = {"sdk": 1}
 """Calls that only one surface can try."""
 
@@ -346,7 +391,7 @@ def pairs() -> list[tuple[str, str]]:
         for guard, surface in itertools.product(GUARDS, SURFACES)
         if (guard, surface) != ("plan mode", "autopilot")
         if surface in BELOW or guard not in ("explore", "code review")
-        if surface not in BELOW or guard != "read-only agent"
+        if surface not in BELOW or guard not in ("read-only agent", "read-only main agent")
     ]
 
 

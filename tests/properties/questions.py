@@ -3,9 +3,16 @@
 `python questions.py 0` plays the lists in `tests/unit/permissions/data`. Whoever is asked approves
 for always what can be approved so; the first session of a project is not counted, as nothing has
 been approved before it.
+
+`python questions.py --recorded DIR` plays sessions that real agents had: a file `PROJECT.N.jsonl`
+for each, in the order of their names, with a line `{"command", "cwd"}` for each command. With
+`--together` they are sessions of one person, who approves for every project.
 """
 
 import sys
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
 
 import msgspec
 
@@ -14,19 +21,31 @@ from trimtab.contracts.permission import Policy
 from trimtab.contracts.tool import Access
 from trimtab.permissions.approvals import generalise, to_rules
 from trimtab.permissions.decide_shell import judge_analysis
+from trimtab.permissions.paths import resolve
 from trimtab.permissions.shell.analysis import analyse
 
 MOST = 5.0
 
 
-def count_questions(commands: list[str], policy: Policy) -> tuple[list[str], Policy]:
-    """The commands that are asked about, and the policy with what was approved."""
+class Line(msgspec.Struct):
+    """One command of a recorded session."""
+
+    command: str
+    cwd: str = POLICY.cwd
+
+
+def count_questions(lines: list[Line], policy: Policy) -> tuple[list[str], Policy]:
+    """The commands that are asked about, with the reason, and the policy with what was approved."""
     asked = []
-    for command in commands:
-        analysis = analyse(command, POLICY.cwd, POLICY.home)
-        if judge_analysis(analysis, policy).verdict == "allow":
+    for line in lines:
+        command = line.command
+        place = (resolve(line.cwd), *POLICY.roots)
+        policy = msgspec.structs.replace(policy, cwd=line.cwd, roots=place)
+        analysis = analyse(command, line.cwd, POLICY.home)
+        decision = judge_analysis(analysis, policy)
+        if decision.verdict == "allow":
             continue
-        asked.append(command)
+        asked.append(f"{command}\n    {decision.reason}")
         access = Access(kind="shell", target=command)
         approvals = [generalise(access, analysis), {"kind": "write"} if analysis.targets else None]
         rules = [rule for one in approvals if one for rule in to_rules(one, "always")]
@@ -34,12 +53,25 @@ def count_questions(commands: list[str], policy: Policy) -> tuple[list[str], Pol
     return asked, policy
 
 
-def measure() -> tuple[list[str], int]:
+def read_lists() -> Iterator[list[list[Line]]]:
+    """The sessions of each project in our own lists."""
+    for path in sorted((DATA / "sessions").glob("*.txt")):
+        yield [[Line(command) for command in session] for session in split_sessions(path)]
+
+
+def read_recorded(folder: Path, *, together: bool) -> Iterator[list[list[Line]]]:
+    """The sessions of each project in a folder of recorded ones, or those of all as of one."""
+    decode = msgspec.json.Decoder(Line).decode_lines
+    paths = sorted(folder.glob("*.jsonl"))
+    for _, files in groupby(paths, key=lambda path: together or path.name.partition(".")[0]):
+        yield [decode(path.read_bytes()) for path in files]
+
+
+def measure(projects: Iterator[list[list[Line]]]) -> tuple[list[str], int]:
     """The commands asked about in later sessions, and how many commands those had."""
     asked: list[str] = []
     count = 0
-    for path in sorted((DATA / "sessions").glob("*.txt")):
-        first, *later = split_sessions(path)
+    for first, *later in projects:
         _, policy = count_questions(first, POLICY)
         for session in later:
             more, policy = count_questions(session, policy)
@@ -48,8 +80,11 @@ def measure() -> tuple[list[str], int]:
     return asked, count
 
 
-def main() -> int:
-    asked, count = measure()
+def main(arguments: list[str]) -> int:
+    projects = read_lists()
+    if arguments[:1] == ["--recorded"]:
+        projects = read_recorded(Path(arguments[1]), together="--together" in arguments)
+    asked, count = measure(projects)
     print("\n".join(asked))
     rate = 100 * len(asked) / count
     print(f"{rate:.1f} per 100 of {count} commands")
@@ -57,4 +92,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

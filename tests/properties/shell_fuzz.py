@@ -35,6 +35,7 @@ REAL = (
         "sort",
     ),
     *("head", "tail", "stdbuf", "setsid", "ionice", "tr", "uniq", "grep", "wc", "printf", "tee"),
+    "date",
 )
 STUB = '#!/bin/dash\necho "${0##*/}" >> "$STUB_LOG"\necho 1\n'
 NOISE = ["$\\\n", "'", '"', "\\", "\n", "$(", ")", "`", ";", ";;", "#", "\r", "{", "}", "&", "|", "<", ">", " ", "$", "((", "\\\n", "!", "[["]  # fmt: skip
@@ -133,7 +134,7 @@ class Generator:
         if depth <= 0 or self._random.random() < 0.4:
             return self._simple(depth)
         chosen: Callable[[int], str] = self._random.choice(
-            (self._compound, self._carried, self._oddity, self._document)
+            (self._compound, self._carried, self._oddity, self._document, self._function)
         )
         return chosen(depth - 1)
 
@@ -178,6 +179,26 @@ class Generator:
             f"for z in $({s}); do :; done", f"case $({s}) in 1) :;; esac", f"case 1 in $({s})) :;; esac", f"'' || {s}",
             f": && {s}", f"echo a; #{s}\n{s}", f"{s} ;; {s}", f"true &>/dev/null {s}", f"if :\nthen {s}\nfi", f"ls;{s}",
             f">o {s}", f"2>&1 {s}", f"<o {s} || {s}", f"!\\\n {s}", f"time\\\n {s}", f"{{\\\n {s}; }}", f"i\\\nf :; then {s}; fi",
+            f"read z <<< 'a[$({s})]'; [[ $z -eq 1 ]]", f"read z <<< 'a[$({s})]'; [[ z -gt 1 ]]", f"read z <<< 'a[$({s})]'; let z",
+            f"read z <<< '$({s})'; test -v \"a[$z]\"", f"read z <<< '$({s})'; unset \"a[$z]\"", f"z='$({s})'; printf -v \"a[$z]\" 1",
+            f"echo $(( $(date '+a[$({s})]') ))", f"z='$({s})'; echo ${{z[a[0]]@P}}", f"set -k; echo PATH=x; {s}",
+            f"z=$(cat <<< 'a[$({s})]'); [[ $z -ne 0 ]]", f"z=${{y:-a[\\$({s})]}}; (( z ))", f"declare -A m; m['$({s})']=1; echo ${{m[x]}}",
+        )  # fmt: skip
+
+    def _function(self, depth: int) -> str:
+        """A function with the name of a program: it may not be there, or not be called."""
+        s, a = self._random.choice(STUBS), self._simple(0)
+        f = self._pick(
+            f"{s}() {{ :; }}", f"function {s} {{ :; }}", f"{s}() ( : )", f"{s}()\n{{ :; }}"
+        )
+        return self._pick(
+            f"{f}; {s}", f"{s}; {f}", f"({f}); {s}", f"{{ {f}; }}; {s}", f"{f} & {s}", f"{f} | cat; {s}", f"false && {f}; {s}",
+            f"if false; then {f}; fi; {s}", f"{f}; command {s}", f"{f}; env {s}", f"{f}; unset -f {s}; {s}", f"{f}; unset {s}; {s}",
+            f"{f}; bash -c {s}", f"bash -c '{s}() {{ :; }}'; {s}", f"{f}; eval {s}", f"{f}; trap {s} EXIT", f"{f}; (exec {s})",
+            f"g() {{ {f}; }}; {s}", f"g() {{ {s}; }}; g; {f}", f"g() {{ {s}; }}; {f}; g", f"{f}; x=$({s})", f"$({f}); {s}",
+            f"{f}; eval 'unset -f {s}'; {s}", f"z={s}; {f}; unset -f $z; {s}", f"{f}; {s} | {a}", f"{f}; for i in 1 2; do {s}; unset -f {s}; done",
+            f"{{ {f}; }} | cat; {s}", f"{f}; echo x | xargs {s}", f"{f}; $STUB_DIR/{s}", f"! {f}; {s}", f"time {f}; {s}", f"{f} > o; {s}",
+            f"cat <({f}); {s}", f"{f} || :; {s}", f"true || {f}; {s}", f"case 1 in 2) {f};; esac; {s}", f"while false; do {f}; done; {s}",
         )  # fmt: skip
 
     def _document(self, depth: int) -> str:
@@ -268,7 +289,8 @@ def check(ground: Ground, seed: str, figures: Figures) -> None:
     figures.certain += 1
     started = ground.run(command)
     figures.started += len(started)
-    named = {found.base for found in analysis.commands}
+    # What only reads would run without being asked about; the stubs do not count as such.
+    named = {found.base for found in analysis.commands if not found.read_only}
     for name in sorted(started - named):
         figures.misses.append(Miss(command, name, seed))
 

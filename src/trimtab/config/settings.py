@@ -102,12 +102,13 @@ class Settings:
         if self._levels is None:
             self._levels = []
             for level, file in self._files:
-                values = self._load(file)
+                values = self.load(file)
                 if values:
                     self._levels.append((level, file, self._check(level, file, values)))
         return self._levels
 
-    def _load(self, file: str) -> dict[str, Any] | None:
+    def load(self, file: str) -> dict[str, Any] | None:
+        """What a file says now, or if it cannot be read said last; None if there is nothing."""
         try:
             data = read_regular(file, LARGEST + 1)
         except FileNotFoundError:

@@ -131,13 +131,14 @@ class Trust:
 
 
 def find_loadable(root: str, cwd: str | None = None) -> tuple[Loadable, ...]:
-    """What a repository has that needs trust, at its root and in the folder one works in.
+    """What a repository has that needs trust, at its root and down to the folder one works in.
 
     Names only; nothing is read.
     """
     found = []
     inner = os.path.relpath(cwd, root) if cwd else os.curdir
-    for base in ("",) if inner == os.curdir else ("", inner):
+    parts = [] if inner == os.curdir else inner.split(os.sep)
+    for base in ("", *(os.path.join(*parts[: depth + 1]) for depth in range(len(parts)))):
         for kind, name in LOADABLE:
             path = os.path.join(root, base, name)
             if os.path.isfile(path) or _has_entries(path):

@@ -48,6 +48,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     allow: tuple[Rule, ...] = ()
     ask: tuple[Rule, ...] = ()
     deny: tuple[Rule, ...] = ()
+    late: tuple[Rule, ...] = ()
+    """Those of them that came after a sandbox was set up, which does not hold to them."""
     images: tuple[str, ...] = ()
     """Files that a person attached to a prompt, as they were then: read unasked while they are
     images."""

@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 from typing import Literal
 
+_MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 _NAMED_CONTROLS = {"\n": "\n", "\t": "\t", "\x7f": "\u2421", "\u2028": "\n", "\u2029": "\n"}
 
 
@@ -11,17 +12,25 @@ def neutralise(text: str, context: Literal["transcript", "approval"] = "transcri
     """The text without terminal commands, and with everything else that is not seen made visible.
 
     Newlines and tabs stay. In a transcript, escape sequences and zero-width characters are
-    dropped; control and direction characters and lone surrogates are replaced by something a
-    person can see. In an approval nothing is dropped: what is not seen, or looks like a blank and
-    is none, becomes its code, so that different texts never look the same.
+    dropped, and so are marks heaped on one character; control and direction characters and lone
+    surrogates are replaced by something a person can see. In an approval nothing is dropped: what
+    is not seen, or looks like a blank and is none, becomes its code, so that different texts never
+    look the same.
     """
     if text.isprintable() and text.isascii():
         return text
     if context == "approval":
-        return _hidden().sub(lambda match: f"\u27e8U+{ord(match[0]):04X}\u27e9", text)
+        text = _hidden().sub(lambda match: "".join(map(_code, match[0])), text)
+        return _heap().sub(lambda match: match[1] + "".join(map(_code, match[2])), text)
     commands, unseen = _patterns()
     text = commands.sub("", text.replace("\r\n", "\n"))
-    return unseen.sub(_shown, text)
+    return _heap().sub(r"\1", unseen.sub(lambda match: "".join(map(_shown, match[0])), text))
+
+
+@lru_cache(1)
+def _heap() -> re.Pattern[str]:
+    """More marks than any language puts on one character: they would cover the lines around."""
+    return re.compile(f"([{_MARKS}]{{4}})([{_MARKS}]+)")
 
 
 @lru_cache(1)
@@ -29,7 +38,9 @@ def _hidden() -> re.Pattern[str]:
     return re.compile(
         "[\0-\x08\x0b-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f"
         "\u2000-\u200f\u2028-\u202f\u205f-\u206f\u27e8\u27e9\u2800\u3000\u3164\ud800-\udfff"
-        "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U000e0000-\U000e0fff]"
+        "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U000e0000-\U000e0fff\u070f\ue000-\uf8ff"
+        "\U000110bd\U000110cd\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+        "\U000f0000-\U0010ffff]+"
     )
 
 
@@ -43,13 +54,18 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     unseen = re.compile(
         "[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f"
         "\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff9-\uffff"
-        "\U000e0000-\U000e01ef]"
+        "\U000e0000-\U000e01ef\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]+"
     )
     return commands, unseen
 
 
-def _shown(match: re.Match[str]) -> str:
-    character = match[0]
+@lru_cache(256)
+def _code(character: str) -> str:
+    return f"\u27e8U+{ord(character):04X}\u27e9"
+
+
+@lru_cache(256)
+def _shown(character: str) -> str:
     code = ord(character)
     if character in _NAMED_CONTROLS:
         return _NAMED_CONTROLS[character]
@@ -60,5 +76,5 @@ def _shown(match: re.Match[str]) -> str:
     if code == 0xFFFD:
         return character
     if code in (0x61C, 0x200E, 0x200F) or 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069:
-        return f"\u27e8U+{code:04X}\u27e9"
+        return _code(character)
     return ""

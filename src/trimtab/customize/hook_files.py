@@ -24,7 +24,7 @@ REPOSITORY_SETTINGS = (
 )
 CLAUDE_SETTINGS = ".claude/settings.json"
 PLUGIN_FILES = ("hooks.json", "hooks/hooks.json")
-_NAMES = {
+NAMES = {
     **{name: name for name in EVENTS},
     **{name[:1].upper() + name[1:]: name for name in EVENTS},
     "Stop": "agentStop",
@@ -199,7 +199,7 @@ class _Reader:
             self._note(f"version {content['version']!r} is not known; it is left out", file)
             return
         hooks = content.get("hooks")
-        if hooks is None and is_settings:
+        if hooks is None and (is_settings or "contentExclusion" in content):
             return
         if not isinstance(hooks, LinedObject):
             self._note("there is no object hooks in it", file, content.line)
@@ -233,7 +233,7 @@ class _Reader:
         return None
 
     def read_event(self, name: str, items: Any, file: str, source: _Source, line: int = 0) -> None:
-        event = _NAMES.get(name)
+        event = NAMES.get(name)
         if event is None:
             self._note(f"there is no hook event {name}; it is left out", file, line)
             return

@@ -19,25 +19,17 @@ TYPES: Mapping[str, Literal["local", "http", "sse"]] = {
 }
 PLUGIN_VARIABLES = ("PLUGIN_ROOT", "COPILOT_PLUGIN_ROOT", "CLAUDE_PLUGIN_ROOT")
 FILTERS = ("hidden_characters", "markdown", "none")
-EXTRA = (
-    "deferTools",
-    "disableToolCache",
-    "slowConnectionThresholdMs",
-    "oauthClientId",
-    "oauthPublicClient",
-    "oauthScopes",
-    "oauthGrantType",
-    "oidc",
-    "auth",
-    "oauth",
-    "oauth_resource",
-    "scopes",
-    "authProviderType",
-    "targetAudience",
+SIGN_IN = (
+    *("oauthClientId", "oauthPublicClient", "oauthScopes", "oauthGrantType", "oidc", "auth"),
+    *("oauth", "oauth_resource", "scopes", "authProviderType", "targetAudience"),
     "targetServiceAccount",
 )
-"""Fields that matter when a server is connected to; they are kept as they are."""
+EXTRA = ("slowConnectionThresholdMs", "deferTools", "disableToolCache", *SIGN_IN)
+"""Fields that are kept as they are."""
 NO_EFFECT = {
+    **dict.fromkeys(SIGN_IN, "nobody can sign in to servers here; put a token into headers"),
+    "deferTools": "all tools are offered from the start",
+    "disableToolCache": "tools are listed anew by every session",
     "trust": "whether a call is asked about is the person's choice, not the file's",
     "autoApprove": "whether a call is asked about is the person's choice, not the file's",
     "alwaysAllow": "whether a call is asked about is the person's choice, not the file's",

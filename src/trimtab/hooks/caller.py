@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -73,11 +73,17 @@ class ClientHook:
 
 
 class FileHook:
-    """A hook somebody configured in a file."""
+    """A hook somebody configured in a file. It runs only while it `is_current`: as it was found."""
 
-    def __init__(self, entry: HookEntry, around: Surroundings) -> None:
+    def __init__(
+        self,
+        entry: HookEntry,
+        around: Surroundings,
+        is_current: Callable[[], bool] = lambda: True,
+    ) -> None:
         self.entry = entry
         self._around = around
+        self._is_current = is_current
 
     def applies(self, event: str, payload: JsonObject) -> bool:
         entry = self.entry
@@ -87,6 +93,8 @@ class FileHook:
         return claude.translate(event, payload) if self.entry.claude else payload
 
     async def run(self, event: str, given: JsonObject, tell: Tell) -> JsonObject | None:
+        if not self._is_current():
+            raise HookFailed("a program it runs was changed since; start or resume a session")
         output = await run_entry(self.entry, given, self._around, tell)
         if output and self.entry.claude and "modifiedArgs" in output:
             tool = str(given.get("tool_name", ""))
@@ -102,7 +110,9 @@ def matches(entry: HookEntry, payload: JsonObject) -> bool:
     subject = payload.get(_SUBJECTS.get(entry.event, "toolName"))
     if not isinstance(subject, str):
         return True
-    names = (subject, claude.tool_name(subject)) if entry.claude else (subject,)
+    names = {subject, claude.served_name(payload) or subject}
+    if entry.claude:
+        names.add(claude.tool_name(subject))
     try:
         return any(re.fullmatch(entry.matcher, name) for name in names)
     except re.error:

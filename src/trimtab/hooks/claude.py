@@ -61,13 +61,19 @@ def tool_name(name: str) -> str:
     return TOOLS.get(name, name)
 
 
+def served_name(payload: JsonObject) -> str:
+    """What a tool of an MCP server is called there; empty for all others."""
+    server, tool = payload.get("mcpServerName"), payload.get("mcpToolName")
+    return f"mcp__{server}__{tool}" if server and tool else ""
+
+
 def translate(event: str, payload: JsonObject) -> JsonObject:
     """An input as Claude Code would write it; arguments go by both names."""
     tool = str(payload.get("toolName", ""))
     said = {_FIELDS.get(key, key): value for key, value in payload.items()}
     said["hook_event_name"] = event_name(event)
     if "tool_name" in said:
-        said["tool_name"] = tool_name(tool)
+        said["tool_name"] = served_name(payload) or tool_name(tool)
     if isinstance(given := said.get("tool_input"), dict):
         names = ARGUMENTS.get(tool, {})
         said["tool_input"] = given | {

@@ -12,6 +12,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.own import PromptWithdrawn
 from trimtab.contracts.events.session import SessionInfo, SessionWarning
 from trimtab.contracts.events.user import UserMessage
+from trimtab.contracts.mcp import origin_of
 from trimtab.contracts.messages import AssistantMessage
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.processor import CallSkipped, PendingCall, Processor, Stop
@@ -58,6 +59,7 @@ class Hooks(Processor):
             toolName=pending.call.name,
             toolArgs=pending.args,
             toolCallId=pending.call.id,
+            **_served(pending),
         )
         remark(run, output)
         decision = output.get("permissionDecision")
@@ -81,6 +83,7 @@ class Hooks(Processor):
             "toolName": pending.call.name,
             "toolArgs": pending.args,
             "toolCallId": pending.call.id,
+            **_served(pending),
         }
         if result.kind == "failure":
             error = result.summary or result.text
@@ -170,10 +173,17 @@ def stop_hook(caller: HookCaller, transcript: str) -> Callable[[Run, bool], Awai
     return ask
 
 
-def end_hook(caller: HookCaller, run: Run) -> Callable[[Stop], Awaitable[None]]:
-    """Tells `sessionEnd` that a drain is over, and why. It gets a few seconds, no more."""
+def end_hook(
+    caller: HookCaller, run: Run, settle: Callable[[], Awaitable[None]]
+) -> Callable[[Stop], Awaitable[None]]:
+    """Tells `sessionEnd` that a drain is over, and why. It gets a few seconds, no more.
+
+    `settle` lets hooks finish that were called beside the run.
+    """
 
     async def tell(stop: Stop) -> None:
+        if stop.reason != "aborted":
+            await settle()
         reason = {"aborted": "abort", "error": "error", "deadline": "timeout"}.get(stop.reason)
         given: JsonObject = {"reason": reason or "complete"}
         if reason == "error":
@@ -205,6 +215,7 @@ def permission_hook(
             toolName=pending.call.name,
             toolInput=pending.args,
             permissionSuggestions=request.get("suggestedRules", []),
+            **_served(pending),
         )
         if output.get("behavior") == "allow":
             return Answer(kind="approve-once")
@@ -243,6 +254,12 @@ def tell_model(run: Run, output: JsonObject) -> None:
     """Context of a hook for the model; it stands after the results of the calls that are open."""
     if isinstance(context := output.get("additionalContext"), str) and context:
         run.session.emit(UserMessage(content=context, source="hook"))
+
+
+def _served(pending: PendingCall) -> JsonObject:
+    """Of a tool of an MCP server, which one it is: its name alone may not tell."""
+    origin = origin_of(pending.tool)
+    return {"mcpServerName": origin.server, "mcpToolName": origin.tool} if origin else {}
 
 
 def _shown(result: ToolResult) -> JsonObject:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from trimtab.contracts.customization import McpServer
-from trimtab.contracts.events.envelope import Event, EventData
+from trimtab.contracts.events.envelope import EventData
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.events.setup import (
     McpToolsListChanged,
@@ -27,7 +27,7 @@ class McpHost:
         self,
         reach: Reach,
         trade: Trade,
-        emit: Callable[[EventData], Event],
+        emit: Callable[[EventData], object],
         on_tools: Callable[[], None],
     ) -> None:
         self.servers: dict[str, Server] = {}
@@ -85,7 +85,8 @@ class McpHost:
     async def settled(self) -> list[str]:
         """Wait for servers that are connecting, each as long as it may take; who is not ready."""
         names = [name for name, server in self.servers.items() if server.status == "pending"]
-        ready = await asyncio.gather(*(self.servers[name].settled() for name in names))
+        waited = [self.servers[name] for name in names]
+        ready = await asyncio.gather(*(server.settled(server.patience) for server in waited))
         return [name for name, good in zip(names, ready, strict=True) if not good]
 
     async def aclose(self) -> None:
@@ -124,19 +125,21 @@ class McpHost:
                     config_source=config_source(server.config),
                 )
             )
+            if server.error:
+                self._warn_once(f"The MCP server {name} cannot be used: {server.error}.", "failed")
             return
         if name in self._told:
             self._emit(McpToolsListChanged(server_name=name))
         self._told.add(name)
         count = len(server.listing.tools)
         self._emit(SessionMcpServerToolsLoaded(server_name=name, tool_count=count))
-        self._warn(name, server.listing.problems)
+        if problems := server.listing.problems:
+            more = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
+            found = f"Of the MCP server {name} {problems[-1]}{more}; see `trimtab mcp test {name}`."
+            self._warn_once(found, "tools")
         self._on_tools()
 
-    def _warn(self, name: str, problems: tuple[str, ...]) -> None:
-        new = [one for one in problems if f"{name}: {one}" not in self._told]
-        if new:
-            self._told.update(f"{name}: {one}" for one in new)
-            more = f" (and {len(new) - 1} more problems)" if len(new) > 1 else ""
-            message = f"Of the MCP server {name} {new[-1]}{more}; ask whoever wrote it."
-            self._emit(SessionWarning(warning_type="mcp_tools", message=message))
+    def _warn_once(self, message: str, what: str) -> None:
+        if message not in self._told:
+            self._told.add(message)
+            self._emit(SessionWarning(warning_type=f"mcp_server_{what}", message=message))

@@ -16,6 +16,11 @@ MOST_PAGES = 100
 LONGEST_DESCRIPTION = 4000
 LARGEST_SCHEMA = 64 * 1024
 DEEPEST_SCHEMA = 40
+NOT_AT_THE_TOP = frozenset(
+    ("$schema", "$id", "oneOf", "anyOf", "allOf", "not", "if", "then", "else", "enum", "const")
+)
+"""What services refuse in the schema of a tool itself; the server checks it all the same."""
+KINDS = frozenset(("string", "integer", "number", "boolean", "array", "object", "null"))
 
 
 class ListedTool(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +99,7 @@ def _read(name: str, entry: dict[str, Any]) -> ListedTool | str:
     title = entry.get("title") or hints.get("title")
     return ListedTool(
         name=name,
-        parameters={"type": "object", "properties": {}, **_clean(schema)},
+        parameters={"type": "object", "properties": {}, **_clean_top(schema)},
         description=_fit(described) if isinstance(described, str) else "",
         title=_short(title) if isinstance(title, str) else "",
         read_only=hints.get("readOnlyHint") is True,
@@ -107,16 +112,30 @@ def _find_problem(schema: Any) -> str:
         return "its input schema is no schema of an object"
     if len(msgspec.json.encode(schema)) > LARGEST_SCHEMA:
         return f"its input schema is larger than {LARGEST_SCHEMA >> 10} KB"
-    properties, required = schema.get("properties", {}), schema.get("required", [])
-    if not isinstance(properties, dict) or not isinstance(required, list):
-        return "the properties of its input schema are no object, or those it requires no list"
     for value, depth in _walk(schema):
         if depth > DEEPEST_SCHEMA:
             return f"its input schema is nested more than {DEEPEST_SCHEMA} levels deep"
         reference = value.get("$ref")
         if isinstance(reference, str) and not reference.startswith("#"):
             return "its input schema refers to one at another place"
-    return ""
+    return "" if _is_schema(schema) else "its input schema is not valid"
+
+
+def _is_schema(value: Any) -> bool:
+    """Whether something that is not too deep is a schema, as far as services look at it."""
+    if not isinstance(value, dict):
+        return isinstance(value, bool)
+    kinds, properties = value.get("type", []), value.get("properties", {})
+    required, items = value.get("required", []), value.get("items", True)
+    given = kinds if isinstance(kinds, list) else [kinds]
+    return (
+        all(isinstance(kind, str) and kind in KINDS for kind in given)
+        and isinstance(required, list)
+        and all(isinstance(name, str) for name in required)
+        and isinstance(properties, dict)
+        and all(map(_is_schema, properties.values()))
+        and all(map(_is_schema, items if isinstance(items, list) else [items]))
+    )
 
 
 def _walk(schema: Any) -> Iterator[tuple[dict[str, Any], int]]:
@@ -133,18 +152,27 @@ def _walk(schema: Any) -> Iterator[tuple[dict[str, Any], int]]:
             left += [(one, depth + 1) for one in inner]
 
 
+def _clean_top(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a tool as it is sent."""
+    cleaned = _clean(schema)
+    return {key: value for key, value in cleaned.items() if key not in NOT_AT_THE_TOP}
+
+
 def _clean(value: Any) -> Any:
     """A schema whose words for the model hide nothing; names and choices stay as they are."""
     if isinstance(value, list):
         return [_clean(one) for one in value]
     if not isinstance(value, dict):
         return value
-    return {
+    cleaned = {
         key: neutralise(inner)
         if key in ("description", "title") and isinstance(inner, str)
         else _clean(inner)
         for key, inner in value.items()
     }
+    if cleaned.get("type") == "array" and "items" not in cleaned:
+        cleaned["items"] = {}  # services refuse a list of they know not what
+    return cleaned
 
 
 def _fit(text: str) -> str:

@@ -36,13 +36,11 @@ def read_result(answer: JsonObject, filters: str) -> ToolResult:
     structured = answer.get("structuredContent")
     if structured is not None and not any(texts):
         texts = [msgspec.json.encode(structured).decode()]
-    text = clean("\n".join(texts), filters)
+    text = clean("\n".join(filter(None, texts)), filters)
     failed = answer.get("isError") is True
     if not text:
         text = "The tool failed and gave no reason." if failed else _describe_nothing(images)
-    return ToolResult(
-        text=text, kind="failure" if failed else "success", images=tuple(images), summary=None
-    )
+    return ToolResult(text=text, kind="failure" if failed else "success", images=tuple(images))
 
 
 def choose_filter(mapping: str | Mapping[str, str] | None, tool: str) -> str:

@@ -1,6 +1,7 @@
 """One server of a session: connected when it is needed, and again when the connection is lost."""
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from typing import Literal
 
@@ -40,12 +41,15 @@ class Server:
         self.config = config
         self.status: Status = "stopped"
         self.error = ""
+        self.since = 0
+        """When it got its status, in milliseconds since the epoch."""
         self.instructions = ""
         self.listing = Listing()
         self._reach = reach
         self._on_change = on_change
         self._client: Client | None = None
         self._stale = False
+        self._listed = False
         self._started = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
         self._connecting: asyncio.Task[None] | None = None
@@ -69,10 +73,10 @@ class Server:
             self._started = asyncio.get_running_loop().time()
             self._connecting = self._run(self._connect())
 
-    async def settled(self) -> bool:
-        """Wait until it is connected or has failed, as long as patience lasts; whether it has."""
+    async def settled(self, seconds: float | None) -> bool:
+        """Wait so long until it is connected or has failed, or without end; whether it has."""
         if self._connecting is not None:
-            await asyncio.wait((self._connecting,), timeout=self.patience)
+            await asyncio.wait((self._connecting,), timeout=seconds)
         return self.status != "pending"
 
     async def call(self, params: JsonObject, progress: Progress) -> JsonObject:
@@ -122,18 +126,18 @@ class Server:
                     listing = await fetch_tools(client, self.config, self._seconds)
             if client.lost is not None:
                 raise ServerProblem(client.lost)
-        except (ServerProblem, RemoteError, TimeoutError) as error:
+        except asyncio.CancelledError:
+            await client.aclose()
+            raise
+        except Exception as error:  # whatever a server brings about is its failure, not ours
             await client.aclose()
             self._fail(error)
             return
-        except BaseException:
-            await client.aclose()
-            raise
         client.on_lost = self._lose
         self._client = client
         self.instructions = neutralise(hello.instructions[:LONGEST_INSTRUCTIONS]).strip()
         self._set("connected")
-        self._use(listing, always=True)
+        self._use(listing)
         if self._stale:
             self._tools_changed()
 
@@ -152,8 +156,10 @@ class Server:
             reason = f"it did not answer within {self._seconds:g} seconds; check it, or its timeout"
         elif isinstance(error, RemoteError):
             reason = f"it refused to work with us ({error})"
-        else:
+        elif isinstance(error, ServerProblem):
             reason = str(error)
+        else:
+            reason = f"connecting failed ({type(error).__name__}: {error})"
         needs_auth = isinstance(error, ServerProblem) and error.needs_auth
         self._set("needs-auth" if needs_auth else "failed", self._tidy(reason))
 
@@ -182,14 +188,14 @@ class Server:
             self._use(listing)
             await asyncio.sleep(RELIST_PAUSE)
 
-    def _use(self, listing: Listing, *, always: bool = False) -> None:
-        if always or listing != self.listing:
-            self.listing = listing
+    def _use(self, listing: Listing) -> None:
+        if not self._listed or listing != self.listing:
+            self._listed, self.listing = True, listing
             self._on_change(self, "tools")
 
     def _set(self, status: Status, error: str = "") -> None:
         if (status, error) != (self.status, self.error):
-            self.status, self.error = status, error
+            self.status, self.error, self.since = status, error, int(time.time() * 1000)
             self._on_change(self, "status")
 
     def _tidy(self, text: str) -> str:

@@ -1,5 +1,6 @@
 """A server that is a program of ours: messages are lines of its input and output."""
 
+import os
 from collections.abc import Callable
 
 from trimtab.contracts.customization import McpServer
@@ -29,7 +30,7 @@ class StdioChannel:
         server, reach = self._server, self._reach
         launch = Launch(
             argv=(server.command, *server.args),
-            cwd=server.cwd or reach.cwd,
+            cwd=os.path.join(reach.cwd, server.cwd) if server.cwd else reach.cwd,
             env={**reach.env, **server.env},
             on_output=self._take,
             on_end=self._ended,

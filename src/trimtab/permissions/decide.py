@@ -143,9 +143,9 @@ def _decide_url(url: str, policy: Policy) -> Decision:
 
 
 def _decide_tool(access: Access, policy: Policy) -> Decision:
-    if rule := _first(r for r in policy.deny if matches_tool(r, access)):
+    if rule := _first(r for r in policy.deny if matches_tool(r, access, denies=True)):
         return _denied(rule)
-    if rule := _first(r for r in policy.ask if matches_tool(r, access)):
+    if rule := _first(r for r in policy.ask if matches_tool(r, access, denies=True)):
         return _asked(rule)
     if policy.allow_all_tools:
         return Decision(verdict="allow", reason="All tools are allowed.")

@@ -4,6 +4,8 @@ import os
 
 from trimtab.contracts.permission import Decision, Policy, Rule
 from trimtab.permissions.assess import read_script
+from trimtab.permissions.git_files import find_blobs
+from trimtab.permissions.mentions import ask_about_mentions
 from trimtab.permissions.paths import (
     is_in_home,
     is_inside,
@@ -21,20 +23,23 @@ from trimtab.permissions.rules import (
 )
 from trimtab.permissions.shell.analysis import Analysis, Found
 from trimtab.permissions.shell.launchers import find_named
+from trimtab.permissions.wholesale import ask_about_folders, find_files, shows_hidden
 
-MOST_FILES = 1000
 _TTY = ("/dev/tty", "/dev/null", "/dev/stdout", "/dev/stderr")
 
 
 def decide_shell(text: str, policy: Policy, shell: str = "bash") -> Decision:
     """Whether a command may run."""
-    return judge_analysis(read_script(text, policy, shell), policy)
+    return judge_analysis(read_script(text, policy, shell), policy, text)
 
 
-def judge_analysis(analysis: Analysis, policy: Policy) -> Decision:
+def judge_analysis(analysis: Analysis, policy: Policy, text: str = "") -> Decision:
     """The steps in order; the first that has something to say decides."""
     for step in (_deny, _refuse, _ask_by_rule, _ask_if_hidden, _ask_about_ruin):
         if decision := step(analysis, policy):
+            return decision
+    for look in (ask_about_mentions, ask_about_folders):
+        if decision := look(analysis, policy, text):
             return decision
     if policy.allow_all_tools:
         return _judge_paths(analysis, policy) or Decision(
@@ -59,7 +64,8 @@ class _Places:
         self.cwd = cwd
         targets = [path for path in analysis.targets if path is not None]
         self._written = (*targets, *analysis.touched, *analysis.deleted)
-        self._read = (*analysis.reads, *self._written)
+        self._read = (*analysis.reads, *self._written, *find_blobs(analysis, cwd))
+        self._hidden = shows_hidden(analysis)
         self._spots: dict[str, list[frozenset[str]]] = {}
 
     def find(self, rule: Rule) -> str | None:
@@ -74,9 +80,8 @@ class _Places:
 
     def _covers(self, rule: Rule, path: str, *, files: bool) -> bool:
         if path not in self._spots:
-            self._spots[path] = [
-                find_spots(one, self.cwd, denies=True) for one in _find_files(path)
-            ]
+            there = find_files(path, hidden=self._hidden)
+            self._spots[path] = [find_spots(one, self.cwd, denies=True) for one in there]
         spots = self._spots[path]
         return any(covers(rule, one, self.cwd, True) for one in (spots if files else spots[:1]))
 
@@ -96,16 +101,6 @@ def _find_match(rule: Rule, analysis: Analysis, places: _Places) -> str | None:
         return path
     # Also what cannot be known before it runs is a command.
     return "all commands" if rule.argument is None and rule.kind in ("shell", "bash") else None
-
-
-def _find_files(path: str) -> list[str]:
-    """A path, and the files there are if it is a pattern."""
-    if not any(character in path for character in "*?["):
-        return [path]
-    from glob import iglob
-    from itertools import islice
-
-    return [path, *islice(iglob(path, include_hidden=True), MOST_FILES)]
 
 
 def _refuse(analysis: Analysis, policy: Policy) -> Decision | None:
@@ -142,7 +137,7 @@ def _ask_if_hidden(analysis: Analysis, policy: Policy) -> Decision | None:
             reason=f"A rule forbids some commands, and it is not certain which ones run: {reason}.",
         )
     for found in analysis.commands:
-        for name in find_named(found.words):
+        for name in find_named(found.words or (found.base,)):
             named = Found(identifier=name.identifier, read_only=False, base=name.base)
             if any(matches_command(rule, named, denies=True) for rule in rules):
                 reason = f"A rule forbids {name.base}, which {found.base} may start."

@@ -77,6 +77,13 @@ class Permissions(Processor):
 
         return to_globs(self.policy.deny, self.policy.cwd)
 
+    def forbid(self, rules: tuple[Rule, ...]) -> None:
+        """Have rules deny from now on; a sandbox that is there already does not know them."""
+        policy = self.policy
+        self._standing.policy = msgspec.structs.replace(
+            policy, deny=(*policy.deny, *rules), late=(*policy.late, *rules)
+        )
+
     def find_objection(self, path: str) -> str:
         """Why a rule keeps a path from being read; nothing if none does."""
         if not self.policy.deny:

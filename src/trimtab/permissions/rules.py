@@ -156,16 +156,30 @@ def matches_address(rule: Rule, url: str, *, denies: bool = False) -> bool:
     return rule.argument is None or matches_url(rule.argument, url, denies=denies)
 
 
-def matches_tool(rule: Rule, access: Access) -> bool:
+def matches_tool(rule: Rule, access: Access, *, denies: bool = False) -> bool:
     """Rules for what is neither shell, path nor address: memory, MCP servers, other tools."""
     if access.kind == "memory":
         return rule.kind == "memory"
     if access.kind == "mcp":
-        server, tool = access.detail.get("serverName", ""), access.detail.get("toolName", "")
-        return rule.kind == server and rule.argument in (None, tool)
+        return _matches_server(rule, access, denies=denies)
     if rule.kind == "custom-tool":
         return rule.argument in (None, access.target)
     return rule.kind == access.target and rule.argument is None
+
+
+_OTHER_KINDS = frozenset(("shell", "write", "read", "url", "memory", "custom-tool", *_ALIASES))
+
+
+def _matches_server(rule: Rule, access: Access, *, denies: bool) -> bool:
+    """A server may be called `write`: a rule that lets files be written does not let it do all."""
+    server, tool = access.detail.get("serverName", ""), access.detail.get("toolName", "")
+    whole = access.target, f"mcp__{server}__{tool}", f"mcp__{server}"
+    if rule.argument is None and rule.kind in whole:
+        return True
+    if rule.kind != server or rule.argument not in (None, tool):
+        return False
+    meant = rule.kind not in _OTHER_KINDS or (rule.kind == "memory" and rule.argument is not None)
+    return denies or meant
 
 
 def _kind(rule: Rule, *, denies: bool) -> str:

@@ -8,6 +8,7 @@ _ADDRESS = re.compile(
     re.DOTALL,
 )
 _HOST = re.compile(r"(?:\*\.)?[\w-]+(?:\.[\w-]+)*\.?|\*|\[[0-9a-fA-F:.]+\]")
+_NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
 _PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21"}
 
 
@@ -46,13 +47,48 @@ def _parse(text: str) -> Address | None:
 
 
 def _canonical(host: str) -> str:
-    host = host.lower().rstrip(".")
-    if host.isascii():
-        return host
+    """A host as programs understand it: escapes, alphabets and numbers brought to one form."""
+    host = _unescape(host).lower().rstrip(".")
+    if not host.isascii():
+        try:
+            host = host.encode("idna").decode().rstrip(".")
+        except UnicodeError:
+            return host
+    if host[:1] == "[" and host[-1:] == "]":
+        return _read_ipv6(host[1:-1]) or host
+    return _read_ipv4(host) or host
+
+
+def _read_ipv4(host: str) -> str | None:
+    """`127.1`, `0x7f000001`, `017700000001` and the like in four decimal numbers."""
+    parts = host.split(".")
+    if len(parts) > 4 or not all(_NUMBER.fullmatch(part) for part in parts):
+        return None
+    *leading, last = (int(part, _base(part)) for part in parts)
+    if last >= 256 ** (4 - len(leading)) or any(number > 255 for number in leading):
+        return None
+    octets = [*leading, *last.to_bytes(4 - len(leading), "big")]
+    return ".".join(map(str, octets))
+
+
+def _base(number: str) -> int:
+    if number.startswith("0x"):
+        return 16
+    return 8 if number[0] == "0" and re.fullmatch("[0-7]+", number) else 10
+
+
+def _read_ipv6(text: str) -> str | None:
+    from ipaddress import IPv6Address
+
     try:
-        return host.encode("idna").decode()
-    except UnicodeError:
-        return host
+        address = IPv6Address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return str(address.ipv4_mapped) if address.ipv4_mapped else f"[{address}]"
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"%([0-9A-Fa-f]{2})", lambda match: chr(int(match[1], 16)), text)
 
 
 def matches_url(pattern: str, url: str, *, denies: bool = False) -> bool:
@@ -67,7 +103,20 @@ def matches_url(pattern: str, url: str, *, denies: bool = False) -> bool:
     same_origin = (wanted.scheme, wanted.port) == (given.scheme, given.port)
     if not (denies or same_origin or wanted.scheme == "*"):
         return False
-    return _covers_path(wanted.path, given.path)
+    path = _normal_path(given.path) if denies else given.path
+    return _covers_path(wanted.path, path)
+
+
+def _normal_path(path: str) -> str:
+    """The path that a server would look for, however it is written."""
+    end = next((index for index, one in enumerate(path) if one in "?#"), len(path))
+    parts: list[str] = []
+    for part in _unescape(path[:end]).split("/"):
+        if part == "..":
+            parts = parts[:-1]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/" + "/".join(parts) + path[end:]
 
 
 def _covers_host(pattern: str, host: str, *, denies: bool) -> bool:

@@ -32,6 +32,7 @@ class PromptFacts(msgspec.Struct, frozen=True, kw_only=True):
     branch: str | None = None
     instructions: tuple[str, ...] = ()
     skills: str = ""
+    servers: str = ""
     agent: str = ""
 
 
@@ -67,6 +68,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("safety"),
     Section("tool_instructions", lambda facts: bool(_blocks(facts)), keep=5),
     Section("skills", lambda facts: bool(facts.skills), "tool_instructions", keep=4),
+    Section("mcp_servers", lambda facts: bool(facts.servers), "tool_instructions", keep=4),
     Section("custom_instructions", lambda facts: bool(facts.instructions), keep=9),
     Section("plan_mode", lambda facts: facts.mode == "plan", "runtime_instructions"),
     Section("task_completion", lambda facts: facts.mode == "autopilot", "runtime_instructions"),
@@ -127,6 +129,7 @@ def assemble(facts: PromptFacts, only: Collection[str] = ()) -> Assembled:
         "tools": "\n".join(_read(f"tools/{name}") for name in _blocks(facts)),
         "instructions": "\n\n".join(facts.instructions),
         "skills": facts.skills,
+        "servers": facts.servers,
         "agent": facts.agent,
     }
     family = family_of(facts.model)

@@ -1,7 +1,7 @@
 """GitHub's model service: whose token, at which address, and which wire each model speaks."""
 
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 
 import msgspec
 
@@ -20,6 +20,8 @@ NAME = "copilot"
 DEFAULT_MODEL = "gpt-4.1"
 TOKENS = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
 """In order: the one that says what it is for comes first."""
+MOST_REPOSITORIES = 10
+"""Repositories that GitHub answers about at once."""
 _GH_COMMAND = "gh auth token"
 _WIRES = {
     "/chat/completions": "openai-chat",
@@ -40,6 +42,13 @@ def find_token(env: Mapping[str, str], *, run_gh: bool = True) -> Key | None:
 
 def github_api(env: Mapping[str, str]) -> str:
     return env.get("COPILOT_DEBUG_GITHUB_API_URL") or "https://api.github.com"
+
+
+class Exclusion(msgspec.Struct, frozen=True):
+    """Patterns for paths that nobody may show to a model, and who says so."""
+
+    paths: tuple[str, ...]
+    source: str
 
 
 class Copilot:
@@ -98,27 +107,42 @@ class Copilot:
         service = self._services[model] = Service(choice, self._http)
         return service
 
+    async def fetch_exclusions(self, repositories: Sequence[str]) -> tuple[Exclusion, ...]:
+        """What the organizations of this account exclude, and the repositories at addresses."""
+        from urllib.parse import urlencode
+
+        wanted = {"repos": ",".join(repositories[:MOST_REPOSITORIES]), "scope": "all"}
+        asked = urlencode({name: value for name, value in wanted.items() if value})
+        status, body = await self._get(f"/copilot_internal/content_exclusion?{asked}")
+        return () if status == 404 else _read_exclusions(body)
+
     async def _find_address(self) -> str:
+        status, body = await self._get("/copilot_internal/user", refused=(401, 403, 404))
+        if status != 200:
+            raise AuthenticationError(
+                f"GitHub does not give the token of {self._key.source} access to Copilot (status "
+                f"{status}); use a token of an account that has it.",
+                status=status,
+            )
+        return _address(body)
+
+    async def _get(self, path: str, refused: Sequence[int] = (404,)) -> tuple[int, bytes]:
+        """What GitHub itself answers; a status that is not ok or one of `refused` is an error."""
         from trimtab.providers.auth import auth_header
         from trimtab.providers.errors import from_response
 
         key = await self._key.reveal()
         headers = {**self._standing_headers(), **auth_header("bearer", key)}
-        url = github_api(self._env).rstrip("/") + "/copilot_internal/user"
-        response = await self._http.request("GET", url, headers)
+        response = await self._http.request(
+            "GET", github_api(self._env).rstrip("/") + path, headers
+        )
         try:
             body = await response.read(1024 * 1024)
         finally:
             response.close(expect_end=True)
-        if response.status in {401, 403, 404}:
-            raise AuthenticationError(
-                f"GitHub does not give the token of {self._key.source} access to Copilot (status "
-                f"{response.status}); use a token of an account that has it.",
-                status=response.status,
-            )
-        if response.status != 200:
+        if response.status != 200 and response.status not in refused:
             raise from_response(response.status, response.headers, body, secrets=(key,))
-        return _address(body)
+        return response.status, body
 
     def _standing_headers(self) -> dict[str, str]:
         return {
@@ -141,6 +165,35 @@ class Copilot:
         if any(_has_image(m) for m in request.messages if isinstance(m, UserMessage)):
             headers["copilot-vision-request"] = "true"
         return headers
+
+
+class _Source(msgspec.Struct, frozen=True):
+    name: str = ""
+    type: str = ""
+
+
+class _ExclusionRule(msgspec.Struct, rename="camel"):
+    paths: tuple[str, ...] = ()
+    source: _Source = _Source()
+
+
+class _Exclusions(msgspec.Struct):
+    rules: tuple[_ExclusionRule, ...] = ()
+
+
+def _read_exclusions(body: bytes) -> tuple[Exclusion, ...]:
+    try:
+        answers = msgspec.json.decode(body, type=tuple[_Exclusions, ...])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise ModelError(
+            "GitHub's answer about excluded content cannot be read.", category="invalid"
+        ) from None
+    rules = (rule for answer in answers for rule in answer.rules)
+    return tuple(
+        Exclusion(rule.paths, f"the {rule.source.type.lower()} {rule.source.name} on GitHub")
+        for rule in rules
+        if rule.paths
+    )
 
 
 class _Endpoints(msgspec.Struct):

@@ -37,6 +37,7 @@ from trimtab.runtime.models import Chosen
 from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.place import Place
 from trimtab.runtime.recorder import Recorder
+from trimtab.runtime.routing import build_routing
 from trimtab.runtime.surroundings import temp_folder
 from trimtab.runtime.toolset import choose_tools
 from trimtab.session.inbox import Inbox
@@ -84,8 +85,9 @@ def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Cli
         from trimtab.hooks.listener import HookListener
         from trimtab.hooks.processor import end_hook
 
-        run.before_idle = end_hook(place.hooks, run)
-        place.session.subscribe(HookListener(place.hooks, run).on_event)
+        listener = HookListener(place.hooks, run)
+        run.before_idle = end_hook(place.hooks, run, listener.settle)
+        place.session.subscribe(listener.on_event)
     if place.surroundings.worktree is not None:
         from trimtab.runtime.checkpoints import use_worktree
 
@@ -104,16 +106,21 @@ def build_processors(
         from trimtab.loop.processors.limits import TurnLimit
 
         processors.append(TurnLimit(limits.max_turns))
-    processors += [Steering(), SlashCommands()]
+    processors += [Steering(), *build_routing(place), SlashCommands()]
     before, after, gate = build_hooks(place)
     permissions = build_permissions(place, options, client)
+    if chosen.provider.name == "copilot":
+        from trimtab.runtime.remote_exclusions import build_remote
+
+        processors += build_remote(place, chosen.provider, permissions)
     images = AttachedImages(place.folder.images, permissions)
     processors += [*before, *build_customized(place, chosen), images, UserContext(), *after]
     tracked = [folder.path for folder in place.surroundings.folders]
     recorder = Recorder(
         place.session, place.workspace, place.folder, permissions.may_change, tracked
     )
-    processors += [PlanMode(permissions.may_change), permissions, recorder]
+    planning = PlanMode(permissions.may_change, place.has_read_only_agent)
+    processors += [planning, permissions, recorder]
     if place.sandbox is not None:
         from trimtab.runtime.sandbox import build_guards
 

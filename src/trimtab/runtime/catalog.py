@@ -71,15 +71,15 @@ class WithHeaders:
 
     def __init__(self, provider: Provider, headers: Mapping[str, str]) -> None:
         self.name = provider.name
-        self._provider = provider
+        self.provider = provider
         self._headers = headers
 
     def stream(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
         headers = {**self._headers, **request.headers}
-        return self._provider.stream(msgspec.structs.replace(request, headers=headers))
+        return self.provider.stream(msgspec.structs.replace(request, headers=headers))
 
     async def aclose(self) -> None:
-        await self._provider.aclose()
+        await self.provider.aclose()
 
 
 class SessionCatalog:

@@ -171,22 +171,17 @@ class Customizations:
     @cached_property
     def servers(self) -> "FoundServers":
         """MCP servers as they are configured; connecting to them is not done here."""
-        from trimtab.customize.mcp_servers import (
-            agent_servers,
-            find_servers,
-            given_servers,
-            server_files,
-        )
+        from trimtab.customize import mcp_servers as found
 
         wanted = self._options.customize
         disabled = self.settings.get("disabledMcpServers", list[str], [])
-        files = server_files(self.server_places) if wanted.discover else []
+        files = found.server_files(self.server_places) if wanted.discover else []
         files += [file for plugin in self.plugins for file in plugin.servers]
         if self.agent is not None and self.agent.mcp_servers:
-            files.append(agent_servers(self.agent))
+            files.append(found.agent_servers(self.agent))
         if wanted.servers:
-            files.append(given_servers(wanted.servers))
-        return find_servers(files, self.places, wanted.mcp_config, disabled)
+            files.append(found.given_servers(wanted.servers))
+        return found.find_servers(files, self.places, wanted.mcp_config, disabled)
 
     @property
     def server_places(self) -> Places:

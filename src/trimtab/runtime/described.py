@@ -37,7 +37,9 @@ def describe_server(server: McpServer, state: "Server | None") -> dict[str, obje
     }
     if server.display_name:
         described["displayName"] = server.display_name
-    if state is not None and state.error:
+    if state is None:
+        described["error"] = "it was changed or added since its folder was trusted"
+    elif state.error:
         described["error"] = state.error
     if state is not None and state.instructions:
         described["serverMetadata"] = {"instructions": state.instructions}

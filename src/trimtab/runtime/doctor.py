@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from trimtab.config.paths import Home, find_home
+from trimtab.config.paths import POLICY, Home, find_home
 from trimtab.contracts.errors import TrimtabError
 
 if TYPE_CHECKING:
     from trimtab.runtime.folder_trust import FolderTrust
 
+NAMED = 5
+"""Paths of a kind that are named."""
 ENOUGH = 200 * 1024 * 1024
 """Bytes that should be free where sessions are kept."""
 
@@ -50,7 +52,7 @@ async def examine(env: Mapping[str, str], cwd: str) -> list[Finding]:
         ]
     findings += [look_at_home(home), look_at_space(home)]
     findings += [look_at_services(env, home), look_at_embedded(env)]
-    findings += [*look_at_sandbox(env), *look_at_settings(home)]
+    findings += [*look_at_sandbox(env, cwd), *look_at_settings(home)]
     return findings + await look_at_folder(env, home, cwd)
 
 
@@ -125,18 +127,34 @@ def look_at_embedded(env: Mapping[str, str]) -> Finding:
     return warn("embedded", "the embedded model is not installed", advice)
 
 
-def look_at_sandbox(env: Mapping[str, str]) -> Iterator[Finding]:
+def look_at_sandbox(env: Mapping[str, str], cwd: str) -> Iterator[Finding]:
     from trimtab.workspace.sandbox.detection import detect
 
     found = detect(env)
     why = "; ".join(found.reasons)
     if found.backend == "bubblewrap":
         yield ok("sandbox", f"bubblewrap works ({found.program})")
+        yield from look_below(cwd)
     elif found.backend:
         message = f"Landlock works, which holds less back ({why})"
         yield warn("sandbox", message, "Install bubblewrap.")
     else:
         yield warn("sandbox", f"none works here ({why})", "Install bubblewrap to use --sandbox.")
+
+
+def look_below(cwd: str) -> Iterator[Finding]:
+    """Which protected names in this folder the sandbox would leave open to commands."""
+    from trimtab.runtime.uncovered import find_uncovered
+
+    found = find_uncovered(os.path.realpath(cwd))
+    if found.paths:
+        shown = ", ".join(found.paths[:NAMED])
+        more = f" and {len(found.paths) - NAMED} more" if len(found.paths) > NAMED else ""
+        message = f"it does not hold these protected names here: {shown}{more}"
+        yield warn("sandbox", message, "List them under sandbox.readOnly in the settings.")
+    if not found.complete:
+        message = f"{cwd} is too large to see which protected names it does not hold"
+        yield warn("sandbox", message, "Work in a smaller folder.")
 
 
 def look_at_settings(home: Home) -> Iterator[Finding]:
@@ -150,7 +168,9 @@ def look_at_settings(home: Home) -> Iterator[Finding]:
         yield warn("settings", problem.sentence, f"Correct {problem.file or home.settings}.")
     if not problems:
         yield ok("settings", f"{count} in {home.settings}" if count else "none")
-    if "sandbox" in settings.values:
+    if "sandbox" not in settings.values:
+        yield ok("sandbox", "commands run outside it unless --sandbox is given")
+    else:
         try:
             on = read_settings(settings.values["sandbox"]).enabled
             yield ok("sandbox", f"commands run {'inside' if on else 'outside'} it by the setting")
@@ -174,11 +194,28 @@ async def look_at_folder(env: Mapping[str, str], home: Home, cwd: str) -> list[F
         findings.append(warn("trust", message, "Start with --trust-folder to use them."))
     sources = find_rule_sources(home, listed.trust)
     findings.append(ok("rules", ", ".join(sources) or "no files; flags and answers only"))
+    findings += look_at_exclusions(home, listed.trust)
     running = sum(map(listed.runs, listed.found.entries))
     files = dict.fromkeys(entry.file for entry in listed.found.entries)
     findings.append(ok("hooks", f"{running} run, of {', '.join(files)}" if files else "none"))
     problems = [problem.sentence for problem in listed.found.problems]
     return findings + [warn("hooks", said, "Correct the file.") for said in problems]
+
+
+def look_at_exclusions(home: Home, trust: "FolderTrust", policy: str = POLICY) -> Iterator[Finding]:
+    """What is kept from the agent here, and who says so."""
+    from trimtab.runtime.exclusions import read_policy, to_rules
+    from trimtab.runtime.rule_files import read_exclusion
+
+    try:
+        given = read_policy(policy)
+        if (mine := read_exclusion(home)) is not None:
+            given[home.settings] = mine
+        for file, one in given.items():
+            count = len({rule.argument for rule in to_rules(one, file, (trust.root,))})
+            yield ok("excluded", f"{count} patterns for paths here, by {file}")
+    except TrimtabError as error:
+        yield fail("excluded", error.message, "Correct that.")
 
 
 def find_rule_sources(home: Home, trust: "FolderTrust") -> list[str]:

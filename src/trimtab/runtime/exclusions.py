@@ -1,4 +1,4 @@
-"""Content exclusion: which files no tool may read or change, by the machine's policy and the person.
+"""Content exclusion: files that no tool may read or change, by the machine's policy or the person.
 
 Both write it as organizations do on GitHub, an object from repositories to patterns for paths:
 `{"*": ["**/.env"], "https://github.com/octo/app": ["/secrets/**"]}`. It becomes rules that deny.
@@ -30,7 +30,7 @@ def read_policy(folder: str) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise _unreadable(folder, error.strerror) from None
+        raise _unreadable(folder, str(error)) from None
     found = {}
     for file in (os.path.join(folder, name) for name in names):
         try:
@@ -61,6 +61,12 @@ def to_rules(given: Any, source: str, folders: Sequence[str]) -> tuple[Rule, ...
             for path in paths:
                 rules += [Rule(kind, path, source, root) for kind in ("read", "write")]
     return tuple(rules)
+
+
+def find_addresses(folders: Sequence[str]) -> list[str]:
+    """The addresses of a workspace's repositories, as GitHub is asked about them."""
+    names = (name for _, urls in _find_repositories(folders) for name in sorted(urls))
+    return [f"https://{name}" for name in dict.fromkeys(names) if "." in name.partition("/")[0]]
 
 
 def _check(given: Any, source: str) -> Mapping[str, Sequence[str]]:

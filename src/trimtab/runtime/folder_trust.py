@@ -1,11 +1,13 @@
 """Whether the configuration of a session's folder may be used, and what was left out."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 
 from trimtab.config.paths import Home
 from trimtab.config.trust import Trust, find_loadable, find_root
+from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.own import LeftOut
 from trimtab.contracts.run import SessionPort
 from trimtab.contracts.trust import AskTrust, Loadable, TrustQuestion
@@ -73,6 +75,14 @@ class FolderTrust(msgspec.Struct, frozen=True, kw_only=True):
         if changed or not trust.has_seen(self.root, kind):
             trust.accept(self.root, kind, [(item.path, digest) for item, digest in entries])
         return [True] * len(entries)
+
+    def remember(self, kind: str) -> None:
+        """From now on what a trusted folder gets of a kind is new, also where it had none of it."""
+        if self.trusted and not self.for_now:
+            trust = Trust.of(self.home)
+            if not trust.has_seen(self.root, kind):
+                with suppress(OSError, ConfigurationError):  # what cannot be kept is asked again
+                    trust.accept(self.root, kind, ())
 
 
 async def judge_folder(

@@ -1,7 +1,7 @@
 """Gathers the hooks of a session: of files that may be used, and of its client."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trimtab.config.files import read_regular
@@ -52,11 +52,31 @@ async def set_up_hooks(
 
     root = place.trust.root if place.trust else options.cwd
     around = surround(place.workspace, options, root, env)
-    hooks: list[Hook] = [FileHook(entry, around) for entry in entries]
+    hooks: list[Hook] = [FileHook(entry, around, watch_programs(entry, root)) for entry in entries]
     if client.hooks is not None:
         hooks.append(ClientHook(client.hooks))
     prompts = tuple(entry.prompt for entry in entries if entry.type == "prompt")
     return HookCaller(place.session, options.cwd, hooks), prompts
+
+
+def watch_programs(entry: "HookEntry", root: str) -> Callable[[], bool]:
+    """Says whether the programs of a repository's hook are as they were when a session began.
+
+    An agent that may write files must not choose by them what runs as a hook, outside of its rules.
+    """
+    if entry.origin != "repository":
+        return lambda: True
+    from trimtab.customize.hook_files import fingerprint
+
+    before = fingerprint(entry, root)
+
+    def is_current() -> bool:
+        try:
+            return fingerprint(entry, root) == before
+        except OSError:
+            return False
+
+    return is_current
 
 
 def _agent(place: "Place") -> "AgentDefinition | None":
@@ -105,7 +125,7 @@ async def find_session_hooks(home: "Home", trust: "FolderTrust", place: "Place")
             entries=(*found.entries, *more.entries), problems=(*found.problems, *more.problems)
         )
     mine = [entry for entry in found.entries if entry.origin == "repository"]
-    digests = [(_name(entry, trust.root), fingerprint(entry, trust.root)) for entry in mine]
+    digests = [(name_hook(entry, trust.root), fingerprint(entry, trust.root)) for entry in mine]
     admitted = await trust.admit(place.session, "hooks", digests)
     refused = {id(entry) for entry, good in zip(mine, admitted, strict=True) if not good}
     off = read_disabled(home)
@@ -134,7 +154,7 @@ def is_off(entry: "HookEntry", names: frozenset[str]) -> bool:
     return not names.isdisjoint((entry.does, entry.name, entry.file, file, file.partition(".")[0]))
 
 
-def _name(entry: "HookEntry", root: str) -> Loadable:
+def name_hook(entry: "HookEntry", root: str) -> Loadable:
     file = os.path.relpath(entry.file, root)
     return Loadable("hooks", f"{file}:{entry.line} {entry.name}")
 

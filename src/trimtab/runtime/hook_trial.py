@@ -1,19 +1,21 @@
 """Hooks outside a session: which there are in a folder, and what each says to a sample input."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from trimtab.config.paths import find_home
+from trimtab.config.trust import Trust
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.hooks import GUARDS, FoundHooks, HookEntry, HookFailed
-from trimtab.customize.hook_files import find_hooks
+from trimtab.customize.hook_files import find_hooks, fingerprint
+from trimtab.customize.plugins import find_plugins
 from trimtab.hooks.answers import combine, deny
 from trimtab.hooks.caller import FileHook
 from trimtab.runtime.folder_trust import FolderTrust, judge_folder
-from trimtab.runtime.hook_setup import is_off, read_disabled, surround
+from trimtab.runtime.hook_setup import is_off, name_hook, read_disabled, surround
 from trimtab.runtime.options import SessionOptions
 from trimtab.workspace.local import LocalWorkspace
 
@@ -21,6 +23,12 @@ _CALL: JsonObject = {
     "toolName": "bash",
     "toolArgs": {"command": "echo hello", "description": "Say hello"},
     "toolCallId": "sample-call",
+}
+_AGENT: JsonObject = {
+    "agentId": "sample-agent",
+    "agentName": "explore",
+    "agentDisplayName": "Explore",
+    "agentDescription": "Looks around",
 }
 SAMPLES: dict[str, JsonObject] = {
     "sessionStart": {"source": "new", "initialPrompt": "Say hello"},
@@ -39,6 +47,20 @@ SAMPLES: dict[str, JsonObject] = {
     },
     "postToolUseFailure": {**_CALL, "error": "No such file or directory"},
     "agentStop": {"transcriptPath": "", "stopReason": "end_turn", "stop_hook_active": False},
+    "subagentStart": _AGENT,
+    "subagentStop": {
+        **_AGENT,
+        "transcriptPath": "",
+        "stopReason": "end_turn",
+        "stop_hook_active": False,
+        "response": "Hello.",
+    },
+    "preMcpToolCall": {
+        "serverName": "sample",
+        "toolName": "echo",
+        "arguments": {"text": "hello"},
+        "toolCallId": "sample-call",
+    },
     "preCompact": {"trigger": "manual", "customInstructions": ""},
     "notification": {
         "notification_type": "permission_prompt",
@@ -53,12 +75,17 @@ SAMPLES: dict[str, JsonObject] = {
 """An input for each event that this version calls hooks at."""
 
 
+SWITCHED_OFF = "switched off"
+
+
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
     """The hooks of a folder, and whether its own may run."""
 
     found: FoundHooks
     trust: FolderTrust
     off: frozenset[str] = frozenset()
+    changed: frozenset[str] = frozenset()
+    """Files and lines of the folder's hooks that are not as they were trusted."""
 
     def runs(self, entry: HookEntry) -> bool:
         return not self.obstacle(entry)
@@ -67,7 +94,9 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
         """Why a hook does not run; nothing if it does."""
         if entry.origin == "repository" and not self.trust.allows("hooks"):
             return "not trusted"
-        return "switched off" if is_off(entry, self.off) else ""
+        if f"{entry.file}:{entry.line}" in self.changed:
+            return "changed since it was trusted"
+        return SWITCHED_OFF if is_off(entry, self.off) else ""
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,8 +113,21 @@ async def list_hooks(env: Mapping[str, str], cwd: str, *, trusted: bool) -> List
     """All hooks that a session in a folder would have, those of an untrusted folder included."""
     home = find_home(env)
     trust = await judge_folder(home, cwd, env, trusted=trusted, ask=None)
-    found = find_hooks(home, trust.root, user=env.get("HOME", ""))
-    return Listed(found=found, trust=trust, off=read_disabled(home))
+    plugins = [one.root for one in find_plugins(home) if one.enabled and one.trusted]
+    found = find_hooks(home, trust.root, plugins=plugins, user=env.get("HOME", ""))
+    changed = find_changed(found, trust) if trust.trusted and not trust.for_now else ()
+    return Listed(found=found, trust=trust, off=read_disabled(home), changed=frozenset(changed))
+
+
+def find_changed(found: FoundHooks, trust: FolderTrust) -> Iterator[str]:
+    """Hooks of a trusted folder that a session would ask about."""
+    known = Trust.of(trust.home)
+    for entry in found.entries:
+        if entry.origin != "repository":
+            continue
+        name, digest = name_hook(entry, trust.root).path, fingerprint(entry, trust.root)
+        if not known.accepts(trust.root, "hooks", name, digest):
+            yield f"{entry.file}:{entry.line}"
 
 
 async def try_hooks(

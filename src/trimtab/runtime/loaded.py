@@ -14,9 +14,7 @@ from trimtab.runtime.customizations import Customizations
 from trimtab.runtime.described import describe_agent, describe_skill
 
 
-def describe_loaded(
-    custom: Customizations, servers: list[dict[str, object]]
-) -> list[EventData]:
+def describe_loaded(custom: Customizations, servers: list[dict[str, object]]) -> list[EventData]:
     """What the session has, in events; problems are told once."""
     skills = [describe_skill(one) for one in custom.skills.skills.values()]
     events: list[EventData] = [

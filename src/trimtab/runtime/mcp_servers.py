@@ -72,6 +72,8 @@ class SessionServers:
         custom = self._place.customizations
         configured = {} if custom is None else find_configured(custom)
         if configured == self._used:
+            if self._accepted is None:
+                await self._admit(configured)
             return
         self._used = configured
         if self._host is None or self._reach is None:
@@ -110,29 +112,29 @@ class SessionServers:
             await self._reach.aclose()
 
     async def _admit(self, configured: "Mapping[str, McpServer]") -> "dict[str, McpServer]":
-        """Those that may be used: a folder's only as they were when it was trusted."""
+        """Those that may be used: a folder's only as they were when it was trusted, and while the
+        session lives only as they were when it began: its own agent may have written others.
+        """
         trust = self._place.trust
         if trust is None:
             return dict(configured)
-        root = trust.root
-        mine = [one for one in configured.values() if one.enabled and is_from_folder(one, root)]
-        entries = [
-            (Loadable("mcp", f"{os.path.relpath(one.file, root)} {one.name}"), digest(one, root))
-            for one in mine
+        mine = [
+            one for one in configured.values() if one.enabled and is_from_folder(one, trust.root)
         ]
-        if trust.trusted and not trust.for_now:
+        entries = [identify(one, trust.root) for one in mine]
+        if self._accepted is None:
             admitted = await trust.admit(self._place.session, "mcp", entries)
+            pairs = zip(entries, admitted, strict=True)
+            self._accepted = {digest for (_, digest), good in pairs if good}
+            trust.remember("mcp")
         else:
-            admitted = self._keep_first(entries)
+            admitted = [digest in self._accepted for _, digest in entries]
+            pairs = zip(entries, admitted, strict=True)
+            self._tell_changed([item.path for (item, _), good in pairs if not good])
         refused = {one.name for one, good in zip(mine, admitted, strict=True) if not good}
         return {name: one for name, one in configured.items() if name not in refused}
 
-    def _keep_first(self, entries: Sequence[tuple[Loadable, str]]) -> list[bool]:
-        """A folder that is trusted for now gets no server that its own agent may have written."""
-        if self._accepted is None:
-            self._accepted = {digest for _, digest in entries}
-        good = [digest in self._accepted for _, digest in entries]
-        changed = [item.path for (item, _), same in zip(entries, good, strict=True) if not same]
+    def _tell_changed(self, changed: Sequence[str]) -> None:
         if changed:
             message = (
                 f"{', '.join(changed[:3])} changed while the session was open, so it is not used. "
@@ -140,13 +142,18 @@ class SessionServers:
             )
             warning = SessionWarning(warning_type="mcp_changed", message=message)
             self._place.session.emit(warning)
-        return good
 
 
 def is_from_folder(server: "McpServer", root: str) -> bool:
     """Whether a file of the folder configures a server."""
     inside = os.path.realpath(server.file).startswith(os.path.realpath(root) + os.sep)
     return inside and server.source not in BROUGHT
+
+
+def identify(server: "McpServer", root: str) -> tuple[Loadable, str]:
+    """An entry of the folder by its name, and what it is now."""
+    name = f"{os.path.relpath(server.file, root)} {server.name}"
+    return Loadable("mcp", name), digest(server, root)
 
 
 def digest(server: "McpServer", root: str) -> str:

@@ -44,6 +44,11 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         """Skills the model may load."""
         return self.customizations.offered_skills if self.customizations else {}
 
+    def has_read_only_agent(self) -> bool:
+        """Whether the main agent, which a person may change, is one that is kept from changes."""
+        agent = self.customizations.agent if self.customizations else None
+        return agent is not None and agent.read_only
+
     def situation(self, mode: Mode, model: str) -> Situation:
         """What decides which tools there are here."""
         if self.customizations is None:

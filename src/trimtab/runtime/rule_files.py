@@ -44,7 +44,7 @@ async def load_rules(
     if trust.trusted and any(item.kind == "settings" for item in trust.items):
         files += [os.path.join(trust.root, name) for name in REPOSITORY]
     for file in files:
-        rules = _read(file, session)
+        rules = _read(home, file, session)
         if file != home.settings and rules["allow"]:
             entries = [(_describe(rule, trust.root), str(rule)) for rule in rules["allow"]]
             admitted = await trust.admit(session, "rules", entries)
@@ -59,7 +59,7 @@ def load_exclusions(
     home: "Home", folders: Sequence[str], session: SessionPort, policy: str = POLICY
 ) -> list[Rule]:
     """Content that is excluded, as rules that deny: by the machine's policy, and by the person."""
-    mine = _read_exclusion(home.settings)
+    mine = read_exclusion(home)
     if mine is None and not os.path.isdir(policy):
         return []
     from trimtab.contracts.errors import ConfigurationError
@@ -75,30 +75,35 @@ def load_exclusions(
     return rules
 
 
-def _read_exclusion(file: str) -> Any:
+def read_exclusion(home: "Home") -> Any:
+    """What the person's settings exclude, as it stands there; None if nothing."""
+    return _load(home, home.settings).get("contentExclusion")
+
+
+def _load(home: "Home", file: str) -> dict[str, Any]:
+    """What a file says; one that is broken, as it was when it was last good.
+
+    Half a file must not take away what forbids. Whoever reads the other settings says so.
+    """
     try:
         data = read_regular(file)
-        content = read_jsonc(data) if b'"contentExclusion"' in data else None
-    except (OSError, JsonProblem):  # whoever reads the other settings says so
-        return None
-    return content.get("contentExclusion") if isinstance(content, dict) else None
+        content = read_jsonc(data) if data.strip() else {}
+    except OSError:
+        return {}
+    except JsonProblem:
+        from trimtab.config.settings import Settings
+
+        content = Settings(home).load(file)
+    return content if isinstance(content, dict) else {}
 
 
 def _describe(rule: Rule, root: str) -> Loadable:
     return Loadable("rules", f"{os.path.relpath(rule.source, root)} allows {rule}")
 
 
-def _read(file: str, session: SessionPort) -> dict[str, list[Rule]]:
+def _read(home: "Home", file: str, session: SessionPort) -> dict[str, list[Rule]]:
     rules: dict[str, list[Rule]] = {verb: [] for verb in _VERBS}
-    try:
-        data = read_regular(file)
-        if b'"permissions"' not in data and b'Urls"' not in data:
-            return rules
-        content = read_jsonc(data)
-    except (OSError, JsonProblem):  # whoever reads the other settings says so
-        return rules
-    if not isinstance(content, dict):
-        return rules
+    content = _load(home, file)
     permissions = content.get("permissions")
     given = permissions if isinstance(permissions, dict) else {}
     for verb in _VERBS:

@@ -27,6 +27,7 @@ from trimtab.runtime.live import LiveSession
 from trimtab.runtime.models import LOCAL, Chosen, ModelChooser, RoleModels, is_offline
 from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.place import Place
+from trimtab.runtime.routing import ModelRouting
 from trimtab.runtime.rule_files import load_rules
 from trimtab.session.folder import SessionFolder
 from trimtab.session.masking import EventMask
@@ -221,6 +222,9 @@ class Runtime:
         controls = Controls(place, run, options, client, self.models)
         live = LiveSession(place.folder, place.session, run, controls, release)
         self._answer_commands(live, run)
+        for processor in run.processors:
+            if isinstance(processor, ModelRouting):
+                processor.controls = controls
         if options.limits.deadline is not None:
             live.stop_after(options.limits.deadline)
         return live

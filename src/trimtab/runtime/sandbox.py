@@ -77,11 +77,13 @@ def set_up_sandbox(
     place.workspace.shells.confinement = confinement
     place.session.emit(
         SandboxDecision(
-            control="setting" if options.sandbox is None else "flag",
+            control="process",
             enforcement_point="shell",
-            kind=found.backend,
-            outcome="partial" if confinement.reservation else "enforced",
-            platform=sys.platform,
+            kind="enforcement_state",
+            outcome="engaged",
+            platform="linux" if sys.platform == "linux" else "other",
+            # The vocabulary has no word for Landlock; the sentence below names it.
+            backend="bubblewrap" if found.backend == "bubblewrap" else None,
         )
     )
     if confinement.reservation:

@@ -1,6 +1,7 @@
 """Where models can come from on this machine, what each source offers, and whom it contacts."""
 
 import asyncio
+import os
 from collections.abc import Coroutine, Mapping, Sequence
 
 import msgspec
@@ -20,6 +21,7 @@ from trimtab.providers.local import find_servers, server_addresses
 from trimtab.providers.prices import price_of
 from trimtab.providers.windows import window_of
 from trimtab.runtime.models import LOCAL, ModelChooser
+from trimtab.runtime.options import SessionOptions
 from trimtab.runtime.registry import Registry, registered_choice, registered_price
 
 
@@ -90,7 +92,9 @@ class Sources:
             await http.aclose()
 
     def destinations(self) -> list[Destination]:
-        """Every address that could be contacted, without contacting any."""
+        """Every address that could be contacted from here, without contacting any."""
+        from trimtab.runtime.overview import gather
+
         wanted = [
             (choice.base_url, f"model service {choice.name}, named by {_variable(choice)}")
             for choice in self._environment()
@@ -106,6 +110,11 @@ class Sources:
         wanted += [
             (address, f"{name} on this machine, {looked_for}")
             for name, address in server_addresses(self._env).items()
+        ]
+        wanted += [
+            (one.url, f"MCP server {one.name}, configured in {one.file}")
+            for one in gather(self._env, SessionOptions(cwd=os.getcwd())).servers.servers.values()
+            if one.enabled and one.type != "local" and _is_address(one.url)
         ]
         return [self._destination(address, why) for address, why in wanted]
 
@@ -225,6 +234,14 @@ class Sources:
             for model in own
         ]
         return Source(name=name, because=because, address=provider.base_url, models=offers)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parse_url(url)
+    except ModelError:
+        return False
+    return True
 
 
 def _variable(choice: ProviderChoice) -> str:

@@ -4,7 +4,10 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import Any
 
+from trimtab.config.files import read_regular
+from trimtab.config.jsonc import JsonProblem, read_jsonc
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.run import SessionPort
 from trimtab.customize.folders import (
@@ -20,6 +23,9 @@ MOST = 5000
 """Files that are looked at before each prompt; a look costs about a microsecond."""
 RULE_DEPTH, PLUGIN_DEPTH, HOOK_DEPTH = 3, 4, 2
 """Levels of folders that are looked into."""
+LARGEST = 1024 * 1024
+"""Bytes of a file of hooks that are looked at."""
+HOOK_SETTINGS = ("hooks", "disableAllHooks", "disabledHooks")
 Stock = dict[str, tuple[int, int, int]]
 """When each path that is there was changed, its size and which file it is."""
 
@@ -33,6 +39,7 @@ class StockTaking:
         self._began = time.time_ns()
         self._seen: Stock | None = None
         self._seen_hooks: Stock | None = None
+        self._hooks: dict[str, bytes] = {}
 
     def renew(self) -> None:
         """Everything was read again just now."""
@@ -49,14 +56,23 @@ class StockTaking:
             changed = any(info[0] > self._began for info in self._seen.values())
         else:
             changed = before != self._seen
-        before, self._seen_hooks = self._seen_hooks, take_hook_stock(custom)
-        if before is not None and before != self._seen_hooks:
-            self._tell_changed_hooks(before, self._seen_hooks)
+        self._look_at_hooks(custom)
         return changed
 
-    def _tell_changed_hooks(self, before: Stock, after: Stock) -> None:
-        """Hooks stay as they were: what guards a session must not change by its own doing."""
-        paths = [path for path in {**before, **after} if before.get(path) != after.get(path)]
+    def _look_at_hooks(self, custom: Customizations) -> None:
+        """Tell of hooks that changed. They stay: what guards a session must not change by its own
+        doing."""
+        before, self._seen_hooks = self._seen_hooks, take_hook_stock(custom)
+        if before == self._seen_hooks:
+            return
+        files, self._hooks = self._hooks, {path: _read(path) for path in self._seen_hooks}
+        paths = [
+            path
+            for path in {**files, **self._hooks}
+            if read_hooks(path, files.get(path)) != read_hooks(path, self._hooks.get(path))
+        ]
+        if before is None or not paths:
+            return
         message = (
             f"{', '.join(paths[:3])} changed; the hooks of this session stay as they were. "
             "Start or resume a session to use what is there now."
@@ -82,6 +98,25 @@ def _look(paths: Iterable[str]) -> Stock:
     return stock
 
 
+def _read(path: str) -> bytes:
+    try:
+        return read_regular(path, LARGEST)
+    except OSError:
+        return b""
+
+
+def read_hooks(path: str, data: bytes | None) -> Any:
+    """What a file says about hooks; all of it, if that cannot be told from the rest."""
+    data = data or b"{}"
+    try:
+        content = read_jsonc(data)
+    except JsonProblem:
+        return data if b"hooks" in data.lower() else {}
+    if not isinstance(content, dict) or not os.path.basename(path).startswith("settings."):
+        return content
+    return {key: content[key] for key in HOOK_SETTINGS if content.get(key)}
+
+
 def take_hook_stock(custom: Customizations) -> Stock:
     """A look at the files hooks are read from."""
     places = custom.places
@@ -89,7 +124,8 @@ def take_hook_stock(custom: Customizations) -> Stock:
     files = [places.home.settings, os.path.join(places.user, ".claude", "settings.json")]
     if custom.trusted:
         folders.append(os.path.join(places.root, ".github", "hooks"))
-        files += [os.path.join(places.root, ".claude", name) for name in SETTINGS_FILES]
+        for folder in (".claude", os.path.join(".github", "copilot")):
+            files += [os.path.join(places.root, folder, name) for name in SETTINGS_FILES]
     listed = (entry for folder in folders for entry in _below(folder, HOOK_DEPTH))
     return _look(path for path in (*files, *listed) if path.endswith(".json"))
 

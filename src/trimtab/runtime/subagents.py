@@ -46,6 +46,7 @@ from trimtab.runtime.limits import set_budget
 from trimtab.runtime.models import Chosen
 from trimtab.runtime.recorder import Recorder
 from trimtab.runtime.system_prompt import PromptCase, build_agent_prompt
+from trimtab.runtime.toolset import is_named
 from trimtab.session.agent import AgentSession
 from trimtab.tools.arguments import read_arguments
 from trimtab.tools.catalog import advise, translate
@@ -202,8 +203,9 @@ class Subagent:
         return {
             name: tool
             for name, tool in self._crew.pool(run).items()
-            if name not in (*left_out, *agent.denied_tools)
-            and (agent.tools is None or name in agent.tools)
+            if name not in left_out
+            and not is_named(tool, agent.denied_tools)
+            and (agent.tools is None or is_named(tool, agent.tools))
         }
 
     def _build_processors(
@@ -220,7 +222,7 @@ class Subagent:
         if custom is not None:
             processors.append(Skills(custom.find_skill, custom.read_skill))
         processors += [
-            PlanMode(permissions.may_change, read_only=agent.read_only),
+            PlanMode(permissions.may_change, lambda: agent.read_only),
             permissions,
             Recording(find_part(main, Recorder)),
         ]

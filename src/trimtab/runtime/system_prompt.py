@@ -1,11 +1,15 @@
 """The system prompt of a session: ours, changed by what its caller asked for."""
 
 import os
+import re
+from collections.abc import Iterable
 
 import msgspec
 
 from trimtab.contracts.customization import AgentDefinition
+from trimtab.contracts.mcp import origin_of
 from trimtab.contracts.run import Mode, Run
+from trimtab.contracts.tool import Tool
 from trimtab.prompts.assemble import Assembled, PromptFacts, assemble
 from trimtab.prompts.customize import change_sections, join
 from trimtab.providers.windows import DEFAULT
@@ -24,6 +28,8 @@ class PromptCase(msgspec.Struct, frozen=True, kw_only=True):
     limit: int
     surroundings: Surroundings
     customizations: Customizations | None
+    servers: str = ""
+    """What the MCP servers whose tools there are say about them."""
 
     @classmethod
     def of(cls, run: Run, around: Surroundings, custom: Customizations | None) -> "PromptCase":
@@ -34,7 +40,20 @@ class PromptCase(msgspec.Struct, frozen=True, kw_only=True):
             limit=run.options.prompt_limit or 0,
             surroundings=around,
             customizations=custom,
+            servers=collect_instructions(run.tools.values()),
         )
+
+
+def collect_instructions(tools: Iterable[Tool]) -> str:
+    """The instructions of the servers that tools are from, each server's once and in its bounds."""
+    said = {
+        origin.server.replace('"', "'"): re.sub(
+            "<(/?(?:mcp_)?server)", r"< \1", origin.instructions
+        )
+        for tool in tools
+        if (origin := origin_of(tool)) is not None and origin.instructions
+    }
+    return "\n".join(f'<server name="{name}">\n{text}\n</server>' for name, text in said.items())
 
 
 class SystemPrompt(msgspec.Struct, frozen=True):
@@ -77,7 +96,10 @@ def _name_cut(instructions: tuple[str, ...]) -> tuple[str, ...]:
 
 
 AGENT_SECTIONS = frozenset(
-    ("agent", "environment_context", "safety", "tool_instructions", "skills", "custom_instructions")
+    (
+        *("agent", "environment_context", "safety", "tool_instructions", "skills"),
+        *("mcp_servers", "custom_instructions"),
+    )
 )
 """What an agent with a task of its own kind is told; one for every kind of task is told all."""
 
@@ -114,6 +136,7 @@ def gather_facts(case: PromptCase) -> PromptFacts:
         branch=around.branch,
         instructions=custom.prompt_instructions(case.limit or DEFAULT) if custom else (),
         skills=custom.prompt_skills(case.limit) if custom and "skill" in case.tools else "",
+        servers=case.servers,
         agent=custom.agent_prompt() if custom else "",
     )
 

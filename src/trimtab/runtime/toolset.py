@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trimtab.contracts.customization import Skill
+from trimtab.contracts.mcp import origin_of
 from trimtab.contracts.run import Mode
 from trimtab.contracts.tool import Tool
 from trimtab.runtime.models import is_offline
@@ -35,6 +36,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode
     model: str
     external: Sequence[Tool] = ()
+    served: Sequence[Tool] = ()
+    """The tools of MCP servers."""
     offered: Collection[str] = ()
     skills: Mapping[str, Skill] = {}
     features: Collection[str] = ()
@@ -79,7 +82,8 @@ def choose_tools(options: SessionOptions, client: Client, now: Situation) -> dic
 
         tools["skill"] = SkillTool(now.skills)
     ordered = {name: tools[name] for name in NAMES if name in tools}
-    return filter_tools(ordered, {tool.spec.name: tool for tool in now.external}, options)
+    external = {tool.spec.name: tool for tool in (*now.served, *now.external)}
+    return filter_tools(ordered, external, options)
 
 
 def choose_names(options: SessionOptions, client: Client, now: Situation) -> set[str]:
@@ -136,20 +140,31 @@ def filter_tools(
 ) -> dict[str, Tool]:
     """What is left when the lists of available and excluded tools have been applied.
 
-    A list names tools plainly or by where they come from: `builtin:bash`, `custom:*`. Excluded
-    beats available.
+    A list names tools plainly or by where they come from: `builtin:bash`, `custom:*`, `mcp:SERVER`.
+    Excluded beats available.
     """
 
-    def matches(name: str, patterns: Collection[str]) -> bool:
+    def matches(tool: Tool, patterns: Collection[str]) -> bool:
+        name = tool.spec.name
         source = "custom" if name in external else "builtin"
-        return any(wanted in patterns for wanted in (name, "*", f"{source}:{name}", f"{source}:*"))
+        source = "mcp" if origin_of(tool) else source
+        wanted = ("*", f"{source}:{name}", f"{source}:*")
+        return is_named(tool, patterns) or any(one in patterns for one in wanted)
 
     available = options.available_tools
     return {
         name: tool
         for name, tool in {**builtin, **external}.items()
-        if (available is None or matches(name, available))
-        and not matches(name, options.excluded_tools)
-        and not matches(name, options.main_excluded)
+        if (available is None or matches(tool, available))
+        and not matches(tool, options.excluded_tools)
+        and not matches(tool, options.main_excluded)
         and (options.tool_filter is None or options.tool_filter(name))
     }
+
+
+def is_named(tool: Tool, names: Collection[str]) -> bool:
+    """Whether a list has a tool: by its name, or the names those of MCP servers have elsewhere."""
+    origin = origin_of(tool)
+    return tool.spec.name in names or (
+        origin is not None and any(one in names for one in origin.names)
+    )

@@ -173,12 +173,6 @@ def test_tools_that_no_tool_is_called_are_noted_with_their_line(tmp_path: Path) 
     assert [(one.message.partition(":")[0], one.line, one.note) for one in found.problems] == [
         ("no built-in tool is called vieww", 3, True),
         ("no built-in tool is called WebSearch", 3, True),
-        ("gh/issues is a tool of an MCP server, and those are not connected here yet", 3, True),
-        (
-            "mcp__gh__merge is a tool of an MCP server, and those are not connected here yet",
-            4,
-            True,
-        ),
     ]
 
 

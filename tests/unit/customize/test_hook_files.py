@@ -201,3 +201,8 @@ def test_whatever_stands_in_a_file_is_an_entry_or_a_problem(
     assert found.entries[-1].command == "fine"
     is_empty_group = isinstance(value, dict) and value.get("hooks") == []
     assert len(found.entries) > 1 or found.problems or is_empty_group
+
+
+def test_a_policy_without_hooks_is_no_problem(disk: Disk) -> None:
+    disk.write(disk.policy / "a.json", {"contentExclusion": {"*": ["x"]}})
+    assert disk.find() == FoundHooks()

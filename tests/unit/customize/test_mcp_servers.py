@@ -104,7 +104,21 @@ def test_every_field_is_read(tmp_path: Path) -> None:
     assert one.extra == {"oauthClientId": "id", "oauthPublicClient": False}
     assert (found.servers["r"].type, found.servers["r"].headers) == ("sse", {"H": "v"})
     assert found.servers["h"].tools == ("*",)
-    assert found.problems == ()
+    assert all(problem.note for problem in found.problems)
+    assert [one.field for one in found.problems] == ["oauthClientId", "oauthPublicClient"]
+
+
+def test_an_empty_list_of_tools_means_none(tmp_path: Path) -> None:
+    write(tmp_path / "repo/.mcp.json", servers(a={"command": "a", "tools": []}))
+    assert find(tmp_path).servers["a"].tools == ()
+
+
+def test_an_entry_is_known_by_what_is_written_not_by_what_is_filled_in(tmp_path: Path) -> None:
+    write(tmp_path / "repo/.mcp.json", servers(a={"command": "a", "env": {"K": "$KEY"}}))
+    digests = {find(tmp_path, KEY=key).servers["a"].digest for key in ("one", "two")}
+    assert len(digests) == 1
+    write(tmp_path / "repo/.mcp.json", servers(a={"command": "a", "env": {"K": "other"}}))
+    assert find(tmp_path, KEY="one").servers["a"].digest not in digests
 
 
 @pytest.mark.proves("MCP-05")

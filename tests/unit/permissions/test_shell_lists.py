@@ -5,7 +5,7 @@ import pytest
 
 from permissionkit import DEVELOPER, POLICY, read_cases, read_scripts, rules
 from properties.over_asking import MOST_ASKED
-from properties.questions import MOST, measure
+from properties.questions import MOST, measure, read_lists
 from trimtab.permissions.decide_shell import decide_shell
 
 OPAQUE = (
@@ -61,5 +61,5 @@ def test_everyday_commands_are_seldom_asked_about() -> None:
 
 
 def test_later_sessions_of_a_project_ask_few_questions() -> None:
-    asked, count = measure()
+    asked, count = measure(read_lists())
     assert len(asked) <= MOST / 100 * count, asked

@@ -68,8 +68,10 @@ async def _list(args: "argparse.Namespace") -> int:
 
 
 async def _test(args: "argparse.Namespace") -> int:
-    from trimtab.runtime.hook_trial import SAMPLES, try_hooks
+    from trimtab.customize.hook_files import NAMES
+    from trimtab.runtime.hook_trial import SAMPLES, SWITCHED_OFF, try_hooks
 
+    args.event = NAMES.get(args.event, args.event)
     if args.event not in SAMPLES:
         raise UsageError(f"No hook is called at {args.event!r}; name one of {', '.join(SAMPLES)}.")
     listed = await _find(args)
@@ -80,9 +82,10 @@ async def _test(args: "argparse.Namespace") -> int:
         return 0
     for one in said:
         _print_said(one)
-    left = [one for one in listed.found.entries if one.event == args.event and not listed.runs(one)]
+    mine = [one for one in listed.found.entries if one.event == args.event]
+    left = [why for one in mine if (why := listed.obstacle(one)) and why != SWITCHED_OFF]
     if left:
-        print(f"{len(left)} hooks of this folder did not run; it needs --trust-folder.")
+        print(f"{len(left)} hooks of this folder did not run ({left[0]}); it needs --trust-folder.")
     print(f"Together: {_compact(outcome)}" if said else f"No hook of {args.event} ran.")
     _print_problems(listed)
     return 0

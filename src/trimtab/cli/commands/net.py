@@ -31,5 +31,8 @@ def run(argv: list[str]) -> int:
         return f"{one.address}{way}\n    {one.why}" + ("" if one.allowed else "; not while offline")
 
     print("\n".join(map(describe, destinations)) or "Nothing is configured to be contacted.")
-    print("Tools reach other addresses only as a command you allow does. There is no telemetry.")
+    print(
+        "Tools reach other addresses only as a command you allow does, and MCP servers that are "
+        "programs as they like. There is no telemetry."
+    )
     return 0

@@ -17,10 +17,7 @@ from trimtab.runtime.user_servers import UserServers
 
 def show_server(name: str, given: Given) -> None:
     """One server as it would be used, secrets masked unless they are asked for."""
-    servers = gather(os.environ, SessionOptions(cwd=given.cwd)).servers.servers
-    if name not in servers:
-        raise UsageError(f"There is no MCP server {name!r}; see `trimtab mcp`.")
-    shown = describe_server(servers[name], secrets="--show-secrets" in given.switches)
+    shown = describe_server(find_server(name, given), secrets="--show-secrets" in given.switches)
     if given.json:
         print(msgspec.json.format(msgspec.json.encode(shown), indent=2).decode())
         return
@@ -29,12 +26,44 @@ def show_server(name: str, given: Given) -> None:
         print(neutralise(f"{field:<14} {text}"))
 
 
+def find_server(name: str, given: Given) -> McpServer:
+    """Raises `UsageError`. What an untrusted folder configures is not there."""
+    servers = gather(os.environ, SessionOptions(cwd=given.cwd)).servers.servers
+    if name not in servers:
+        raise UsageError(f"There is no MCP server {name!r}; see `trimtab mcp`.")
+    return servers[name]
+
+
+def test_server(name: str, given: Given) -> int:
+    """Connect to a server, say what it has, and end it again; 0 if it works."""
+    import asyncio
+
+    from trimtab.runtime.mcp_trial import try_server
+    from trimtab.runtime.models import is_offline
+
+    offline = is_offline(SessionOptions(cwd=given.cwd), os.environ)
+    trial = asyncio.run(try_server(find_server(name, given), os.environ, offline=offline))
+    if given.json:
+        print(msgspec.json.format(msgspec.json.encode(trial), indent=2).decode())
+        return 0 if trial.status == "connected" else 1
+    print(neutralise(f"{name}: {trial.status}" + (f" ({trial.error})" if trial.error else "")))
+    width = max(map(len, trial.tools), default=0)
+    for tool, description in trial.tools.items():
+        first = description.strip().partition("\n")[0]
+        print(neutralise(f"  {tool:<{width}}  {first[:100]}".rstrip()))
+    if trial.instructions:
+        print(neutralise(f"It says: {trial.instructions}"))
+    for warning in trial.warnings:
+        print(neutralise(f"Note: {warning}."))
+    return 0 if trial.status == "connected" else 1
+
+
 def describe_server(server: McpServer, *, secrets: bool) -> dict[str, Any]:
     """The fields that are set. Values of variables and headers may be secrets."""
     shown = {
         name: value
         for name, value in msgspec.to_builtins(server).items()
-        if value not in ("", None, [], {}, ())
+        if value not in ("", None, [], {}, ()) and name != "digest"
     }
     for field in () if secrets else ("env", "headers"):
         if field in shown:

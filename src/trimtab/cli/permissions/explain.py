@@ -70,7 +70,7 @@ def explain_command(request: CommandRequest) -> dict[str, Any]:
     analysis = read_script(request.command, base, request.shell)
     decisions, reasons = {}, {}
     for name, rules in request.rule_sets.items():
-        decision = judge_analysis(analysis, _with_rules(base, rules))
+        decision = judge_analysis(analysis, _with_rules(base, rules), request.command)
         decisions[name], reasons[name] = decision.verdict, decision.reason
     return {**analysis.describe(), "decisions": decisions, "reasons": reasons}
 

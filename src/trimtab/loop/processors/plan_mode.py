@@ -23,15 +23,15 @@ class PlanMode(Processor):
     """Refuses every call that may change something, whatever else allows it.
 
     `may_change` says of an access whether it may change anything but the session's own files. An
-    agent that is `read_only` is refused so in every mode.
+    agent that is `read_only` now is refused so in every mode.
     """
 
-    def __init__(self, may_change: Callable[[Access], bool], *, read_only: bool = False) -> None:
+    def __init__(self, may_change: Callable[[Access], bool], read_only: Callable[[], bool]) -> None:
         self._may_change = may_change
         self._read_only = read_only
 
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
-        if run.mode != "plan" and not self._read_only:
+        if run.mode != "plan" and not self._read_only():
             return pending
         for access in pending.touches(run):
             if self._may_change(access):

@@ -1,21 +1,16 @@
 """What a shell command would do: the public result, and the way to get it."""
 
-import re
 from functools import lru_cache
 
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.permissions.shell.syntax import Unparsable
 
-LONGEST = 100_000
-SECONDS = 0.5
+LONGEST = 300_000
+SECONDS = 0.4
+_UNFINISHED = ("it is too long", "it takes too long to read", "it is nested too deeply")
 POWERSHELL = frozenset(("powershell", "pwsh", "ps1", "cmd"))
-_PLAIN_OTHER = re.compile(r"[\w ./:@%+,\-'\"|;&\n]*")
-_PLAIN_SH = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f]*", re.DOTALL)
-_OWN_SYNTAX = re.compile(
-    r"&>|>&[^\d\s-]|\|&|[<>]\(|<<<|\[\[|\(\(|\$['\"\[]|\{[^}\s]*(,|\.\.)|;;?&|\+=|=\(|\w\[[^\]]*\]="
-    r"|\$\{[^}]*[/^,@!]|[;&]\||&!|(^|[;&|\s])(-\s|function\s|select\s|coproc\s|time\s|let\s)"
-)
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +34,9 @@ class Analysis(msgspec.Struct, kw_only=True):
     possible_paths: list[str] = []
     possible_urls: list[str] = []
     targets: list[str | None] = []
-    """Files that are written by redirection; None is one that is not known."""
+    """Files that are written by redirection, or by an option; None is one that is not known."""
+    writes: bool = False
+    """Whether one of them is written by redirection."""
     reads: list[str] = []
     """Places that commands which change nothing are told to look at."""
     touched: list[str] = []
@@ -56,10 +53,6 @@ class Analysis(msgspec.Struct, kw_only=True):
     """Whether something is deleted whose name is not known before it runs."""
     problem: str | None = None
     """Why it could not be read with certainty."""
-
-    @property
-    def writes(self) -> bool:
-        return bool(self.targets)
 
     @property
     def read_only(self) -> bool:
@@ -106,7 +99,9 @@ def analyse(text: str, cwd: str, home: str = "", shell: str = "bash") -> Analysi
 
     The result is shared: do not change it.
     """
+    from trimtab.permissions.shell.dialects import differs
     from trimtab.permissions.shell.judge import Judge
+    from trimtab.permissions.shell.skim import skim
 
     analysis = Analysis()
     if shell.lower() in POWERSHELL:
@@ -116,20 +111,16 @@ def analyse(text: str, cwd: str, home: str = "", shell: str = "bash") -> Analysi
             Found(identifier=name, read_only=False, base=name.lower()) for name in word
         ]
         return analysis
-    Judge(analysis, cwd, home).read(text[:LONGEST], seconds=SECONDS)
+    try:
+        Judge(analysis, cwd, home, seconds=SECONDS).read(text[:LONGEST])
+    except Unparsable as problem:
+        analysis.problem = str(problem)
+    except RecursionError:
+        analysis.problem = "it is nested too deeply"
     if len(text) > LONGEST:
         analysis.problem = "it is too long"
+    if analysis.problem in _UNFINISHED:
+        analysis.commands += skim(text)
     if doubt := differs(text, shell):
         analysis.problem = analysis.problem or doubt
     return analysis
-
-
-def differs(text: str, shell: str) -> str | None:
-    """Why a shell may read a text otherwise than bash does; such a text is not relied on."""
-    name = shell.lower()
-    if name in ("bash", "rbash"):
-        return None
-    plain = _PLAIN_SH if name in ("sh", "dash", "ash", "ksh", "mksh") else _PLAIN_OTHER
-    if plain.fullmatch(text) and not _OWN_SYNTAX.search(text):
-        return None
-    return f"{name} may read some of it in its own way"

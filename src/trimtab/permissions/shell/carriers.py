@@ -1,13 +1,13 @@
 """Programs that start other programs: what they would start is judged as well."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from trimtab.permissions.shell.analysis import differs
+from trimtab.permissions.shell.dialects import differs
 from trimtab.permissions.shell.identify import Name
-from trimtab.permissions.shell.options import Program, find_carrier, read_leading
+from trimtab.permissions.shell.options import Program, Reading, find_carrier, read_leading
 from trimtab.permissions.shell.words import UNKNOWN, Argument
 
 if TYPE_CHECKING:
@@ -17,6 +17,9 @@ SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "mksh", "ash", "rbash", 
 _ASSIGNMENT = re.compile(r"([^=]*)=(.*)", re.DOTALL)
 """What `env` and `sudo` take for one: every word with `=` in it."""
 _STANDARD_INPUT = re.compile(r"-|/dev/(stdin|fd/.*)|/proc/.*/fd/.*")
+_REREADS = re.compile(r"keyword|history|histexpand|expand_aliases|extglob|posix")
+"""Settings of a shell by which words mean something else."""
+_SETS = re.compile(r"[-+][A-Za-z]*[oO]")
 _PARALLEL_VALUED = frozenset(
     ("-j", "--jobs", "-n", "-N", "-a", "--arg-file", "-S", "--delay", "--timeout", "-P", "--colsep")
 )
@@ -47,12 +50,7 @@ def _carry_words(judge: "Judge", name: Name, table: Program, rest: Sequence[Argu
     judge.into.add_hazards(
         *(f"{name.base}: {hazard}" for hazard in reading.hazards), conceals=reading.runs
     )
-    for option in table.strings.split():
-        for value in reading.values.get(option.rstrip("="), ()):
-            run_script(judge, value)
-        for word, following in pairwise(inner):  # `su USER -c SCRIPT`
-            if word.text == option.rstrip("="):
-                run_script(judge, following)
+    has_script = _run_strings(judge, table, reading, inner)
     given = [value for values in reading.values.values() for value in values if value is not None]
     judge.note_places(given, reads=True)
     if table.assigns:
@@ -62,13 +60,28 @@ def _carry_words(judge: "Judge", name: Name, table: Program, rest: Sequence[Argu
     if unsure:
         judge.into.dynamic.append(f"what {name.base} starts is not known before it runs")
     if not inner:
+        if (table.shell == "_" and not has_script) or reading.has(*table.shell.split()):
+            judge.into.dynamic.append("a shell runs what it reads")
         return table.transparent and not unsure
     starts_shell = name.program == "sudo" and reading.has("-s", "-i", "--shell", "--login")
     if starts_shell or (table.joined and not reading.has(*table.joined.split())):
-        _run_joined(judge, inner)
+        run_script(judge, _join(inner))
     else:
         judge.judge_words(_with_input(table, reading.values, inner))
     return table.transparent and not unsure and not reading.hazards
+
+
+def _run_strings(
+    judge: "Judge", table: Program, reading: Reading, inner: Sequence[Argument]
+) -> bool:
+    """Judge the scripts that options hold; whether there is one."""
+    names = [option.rstrip("=") for option in table.strings.split()]
+    scripts = [value for name in names for value in reading.values.get(name, ())]
+    # `su USER -c SCRIPT`
+    scripts += [following for word, following in pairwise(inner) if word.text in names]
+    for script in scripts:
+        run_script(judge, script)
+    return bool(scripts)
 
 
 def _with_input(
@@ -92,28 +105,31 @@ def _take_assignments(judge: "Judge", words: list[Argument]) -> list[Argument]:
     return words
 
 
-def run_script(judge: "Judge", script: Argument | None, shell: str = "sh") -> None:
+def run_script(
+    judge: "Judge", script: Argument | None, shell: str = "sh", *, inherits: bool = False
+) -> None:
     """Judge a string that a shell is to run."""
     if script is None:
         return
     if not script.known or script.many:
         judge.into.dynamic.append("a script is put together only when it runs")
-        return
-    read_as(judge, script.text, shell)
+    # What is known of it counts for rules that deny.
+    read_as(judge, script.text.replace(UNKNOWN, "${_}"), shell, inherits=inherits)
 
 
-def read_as(judge: "Judge", text: str, shell: str) -> None:
+def read_as(judge: "Judge", text: str, shell: str, *, inherits: bool = False) -> None:
     """Judge a script for a shell that may read it otherwise than bash does."""
     if doubt := differs(text, shell):
         judge.into.problem = judge.into.problem or doubt
-    judge.read(text)
+    judge.read(text, inherits=inherits)
 
 
-def _run_joined(judge: "Judge", words: Sequence[Argument], shell: str = "sh") -> None:
-    if all(word.known and not word.many for word in words):
-        read_as(judge, " ".join(word.text for word in words), shell)
-    else:
-        judge.into.dynamic.append("a script is put together only when it runs")
+def _join(words: Sequence[Argument]) -> Argument:
+    return Argument(
+        " ".join(word.text for word in words),
+        any(word.pattern for word in words),
+        any(word.many for word in words),
+    )
 
 
 def _carry_shell(judge: "Judge", shell: str, rest: Sequence[Argument], stdin: str | None) -> bool:
@@ -129,9 +145,9 @@ def _carry_shell(judge: "Judge", shell: str, rest: Sequence[Argument], stdin: st
             break
         if text in ("--version", "--help"):
             return True
-        if text in ("--rcfile", "--init-file") or re.match(r"-[a-z]*i", text):
-            judge.into.add_hazards("an interactive shell runs its start-up files")
-        if text in ("--rcfile", "--init-file") or re.fullmatch(r"[-+][A-Za-z]*[oO]", text):
+        takes = text in ("--rcfile", "--init-file") or _SETS.fullmatch(text) is not None
+        judge.into.add_hazards(*_find_changes(text, words[-1].text if takes and words else ""))
+        if takes:
             words[-1:] = []
         logs_in = logs_in or text == "--login" or re.match(r"-[A-Za-z]*l", text) is not None
         is_script = is_script or (text[1:2] != "-" and "c" in text[1:])
@@ -147,6 +163,14 @@ def _carry_shell(judge: "Judge", shell: str, rest: Sequence[Argument], stdin: st
     return False
 
 
+def _find_changes(option: str, value: str) -> Iterator[str]:
+    """Why a shell with this option runs something else than it is given."""
+    if option in ("--rcfile", "--init-file") or re.match(r"-[a-z]*i", option):
+        yield "an interactive shell runs its start-up files"
+    if _REREADS.fullmatch(value) or re.match(r"-[A-Za-z]*[kH]", option):
+        yield f"{value or option} makes a shell read words otherwise"
+
+
 def _read_input(judge: "Judge", shell: str, stdin: str | None) -> bool:
     if stdin is None or UNKNOWN in stdin:
         judge.into.dynamic.append("a shell runs what it reads")
@@ -157,14 +181,14 @@ def _read_input(judge: "Judge", shell: str, stdin: str | None) -> bool:
 
 def _carry_eval(judge: "Judge", rest: Sequence[Argument]) -> bool:
     words = rest[1:] if rest and rest[0].text == "--" else rest
-    _run_joined(judge, words, "bash")
+    run_script(judge, _join(words), "bash", inherits=True)
     return True
 
 
 def _carry_trap(judge: "Judge", rest: Sequence[Argument]) -> bool:
     words = [word for word in rest if word.text not in ("--", "-p", "-l", "-P")]
     if len(words) > 1 and words[0].text not in ("-", ""):
-        run_script(judge, words[0], "bash")
+        run_script(judge, words[0], "bash", inherits=True)
     return True
 
 

@@ -11,7 +11,12 @@ _AWK_COMMENT = re.compile(r"#[^\n]*")
 _AWK_ENDS = (";", "{", "}")
 _AWK_GOES_ON = (",", "&&", "||", "\\")
 _AWK_PRINTS = ("print", "printf")
-_AWK_TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\s+|\|\||&&|[<>=!~+*/%^-]=|\|&|.", re.DOTALL)
+_AWK_TOKEN = re.compile(
+    r"[A-Za-z_]\w*|\d[\w.]*|\\\n|\s+|\|\||&&|\+\+|--|[<>=!~+*/%^-]=|\|&|.", re.DOTALL
+)
+_AWK_VALUE = re.compile(r"[\w\])\"$.]*[\w\])\"]")
+_AWK_WORDS = frozenset(("print", "printf", "return", "in", "else", "do", "case", "delete", "exit"))
+"""After these an expression begins, so that a slash begins a regular one."""
 
 
 def sed_is_plain(script: str) -> bool:
@@ -129,7 +134,7 @@ def awk_is_plain(program: str) -> bool:
             return False
         found = match[0]
         pos = match.end()
-        if found[0] == "#" or found.strip(" \t") == "":
+        if found[0] == "#" or found.strip(" \t") == "" or found == "\\\n":
             continue
         if found == "|" or (found == ">" and printing and depth <= 0):
             return False
@@ -149,13 +154,9 @@ def _match_awk(program: str, pos: int, before: str) -> "re.Match[str] | None":
     if character == '"':
         return _AWK_STRING.match(program, pos)
     if character == "/":
-        # After a value a slash divides. After `)` it cannot be told apart from an expression.
-        if before == ")" and re.search(r'["|>]', program[pos:]):
+        # After a value a slash divides. After these it cannot be told apart from an expression.
+        if before in (")", "++", "--") and max(map(program.rfind, '"|>')) > pos:
             return None
-        if not re.fullmatch(r"[\w\])\"$.]*[\w\])\"]", before) or before in (
-            "print",
-            "return",
-            "in",
-        ):
+        if not _AWK_VALUE.fullmatch(before) or before in _AWK_WORDS:
             return _AWK_REGEX.match(program, pos)
     return _AWK_TOKEN.match(program, pos)

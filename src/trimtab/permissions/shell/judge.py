@@ -1,30 +1,32 @@
 """Goes through the commands of a script and says of each what it is and what it touches."""
 
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 
 from trimtab.permissions.shell.analysis import Analysis, Found
+from trimtab.permissions.shell.arithmetic import find_unknown, names_unknown, runs_if_evaluated
 from trimtab.permissions.shell.carriers import carry, is_carrier
 from trimtab.permissions.shell.destruction import find_destruction
+from trimtab.permissions.shell.functions import find_callable
 from trimtab.permissions.shell.identify import Name, identify
 from trimtab.permissions.shell.launchers import find_launched, search_aliases
+from trimtab.permissions.shell.network import find_addresses, find_downloads, find_socket, find_urls
 from trimtab.permissions.shell.options import Program, Reading, find_program, read_options
 from trimtab.permissions.shell.parser import parse
 from trimtab.permissions.shell.parts import DECLARATIONS
 from trimtab.permissions.shell.places import Places
 from trimtab.permissions.shell.reading import is_read_only
 from trimtab.permissions.shell.searchers import SEARCHERS, search_git
-from trimtab.permissions.shell.syntax import Command, Piece, Script, Word
+from trimtab.permissions.shell.syntax import Command, Piece, Script, Unparsable, Word
 from trimtab.permissions.shell.variables import is_hazardous
 from trimtab.permissions.shell.words import UNKNOWN, Argument, Variables
 
 DEEPEST = 8
 _SETTERS = frozenset(("read", "mapfile", "readarray", "getopts", "unset", "let", "printf", "wait"))
 _SETTING = re.compile(r"([A-Za-z_]\w*)(?:\[.*\])?(?:(\+?=)(.*))?", re.DOTALL)
-_EVALUATED = re.compile(r"[A-Za-z_]\w*\[[^\]]*(?:\$\(|`|\$\{|<\()")
 _ARRAY_OPTION = re.compile(r"-\w*[aA]")
 _FAR = re.compile(r"(?:/|~|\.\./)\S*$")
-_URL = re.compile(r"(?:https?|ftp|wss?)://[^\s'\"<>|;)\]}\0]+", re.IGNORECASE)
 _WRITING = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
 _NO_FILES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 _DELETERS = frozenset(("rm", "unlink", "rmdir", "shred"))
@@ -34,39 +36,43 @@ _BUILTIN_TESTS = frozenset(("test", "[", "[["))
 class Judge:
     """Fills an analysis. Nested scripts (`bash -c`, `eval`) are read by the same judge."""
 
-    def __init__(self, analysis: Analysis, cwd: str, home: str) -> None:
+    def __init__(self, analysis: Analysis, cwd: str, home: str, *, seconds: float) -> None:
         self.into = analysis
         self.places = Places(cwd, home)
         self._surroundings = {"HOME": home, "PWD": cwd} if home else {"PWD": cwd}
         self._depth = 0
-        self._functions: set[str] = set()
-        self._seconds = 1.0
+        self._functions: frozenset[str] = frozenset()
+        self._deadline = time.monotonic() + seconds
 
-    def read(self, text: str, *, seconds: float | None = None) -> None:
-        """Judge every command of a script."""
+    def read(self, text: str, *, inherits: bool = False) -> None:
+        """Judge every command of a script; one that `inherits` runs in the shell of the last.
+
+        Raises `Unparsable` when the time is over; what was found until then stays.
+        """
         if self._depth >= DEEPEST:
             self.into.dynamic.append("scripts are nested too deeply")
             return
-        self._seconds = seconds or self._seconds
         self._depth += 1
-        script, problem = parse(text, seconds=self._seconds)
+        script, problem = parse(text, deadline=self._deadline)
         if problem or script.unclear:
             self.into.problem = self.into.problem or problem or script.unclear[0]
-        self._functions |= script.functions
-        self._find_urls(text)
+        self._note_urls(find_urls(text))
         self.into.add_hazards(*script.hazards)
         self._note_settings(script)
         variables = Variables(script, self._surroundings)
+        self.note_places(map(Argument, script.defaults), reads=True)
         self._check_settings(script, variables)
         self._check_computed(script, variables)
-        for command in script.commands:
+        outer = self._functions
+        for command, names in zip(script.commands, find_callable(script), strict=True):
+            self._functions = names | outer if inherits else names
             self._judge(command, variables)
+        self._functions = outer
         self._depth -= 1
 
-    def _find_urls(self, text: str) -> None:
-        for url in _URL.findall(text):
-            if url not in self.into.possible_urls:
-                self.into.possible_urls.append(url)
+    def _note_urls(self, urls: Iterable[str]) -> None:
+        found = self.into.possible_urls
+        found += [url for url in dict.fromkeys(urls) if url not in found]
 
     def _note_settings(self, script: Script) -> None:
         """Variables that builtins set; their values count as not known."""
@@ -78,6 +84,9 @@ class Judge:
                 text = "".join(piece.text for piece in word.pieces)
                 match = _SETTING.match(text)
                 if match is None or name == "unset":
+                    continue
+                if name == "let":
+                    script.assign(match[1], Word([Piece("unknown", "((")]))
                     continue
                 bare = word.pieces[0].text if word.pieces else ""
                 if name in DECLARATIONS and bare.startswith(f"{match[1]}="):
@@ -100,7 +109,7 @@ class Judge:
         self._check_values(name, values or ())
 
     def _check_values(self, name: str, values: Sequence[str]) -> None:
-        if any(_EVALUATED.search(value) for value in values):
+        if any(map(runs_if_evaluated, values)):
             self.into.add_hazards(f"the value of {name} would run commands if evaluated")
 
     def _check_computed(self, script: Script, variables: Variables) -> None:
@@ -110,11 +119,19 @@ class Judge:
                 self.into.add_hazards(f"arithmetic evaluates {name}, which is not known")
         if script.substitutes:
             self.into.add_hazards("arithmetic evaluates the output of a command")
-        if script.computed or script.substitutes:
+        evaluates = any(
+            c.is_test or (c.words and c.words[0].bare == "let") for c in script.commands
+        )
+        if script.computed or script.computes or evaluates:
             for command in script.commands:
                 self._check_evaluated([a for word in command.words for a in variables.expand(word)])
 
+    def _tick(self) -> None:
+        if time.monotonic() > self._deadline:
+            raise Unparsable("it takes too long to read")
+
     def _judge(self, command: Command, variables: Variables) -> None:
+        self._tick()
         arguments = self._expand(command, variables)
         self.places.enter(command)
         for redirect in command.redirects:
@@ -127,6 +144,9 @@ class Judge:
             self._guess(command, variables)
         if command.is_test or arguments[0].text in (*_BUILTIN_TESTS, *_SETTERS, *DECLARATIONS):
             self._check_evaluated(arguments)
+        self.into.add_hazards(*find_unknown(command, variables))
+        if names_unknown(arguments):
+            self.into.add_hazards("a subscript that is not known is evaluated")
         if arguments[0].text in DECLARATIONS:
             self._check_arrays(arguments, variables)
         body = [
@@ -134,6 +154,13 @@ class Judge:
             for redirect in command.redirects
             if redirect.body is not None
         ]
+        if arguments[0].text in self._functions:
+            # Its body is judged where it stands; the call decides on which files it works.
+            for reads in (True, False):
+                self.note_places(arguments[1:], reads=reads)
+            name = arguments[0].text
+            self.into.commands.append(Found(identifier=name, read_only=True, base=name))
+            return
         self.judge_words(arguments, stdin=body[-1] if body else None)
 
     def _guess(self, command: Command, variables: Variables) -> None:
@@ -151,14 +178,15 @@ class Judge:
         words = command.words
         first = variables.expand(words[0], strict=True) if words else []
         strict = not first or is_carrier(first[0].text.rpartition("/")[2])
-        rest = [
-            argument for word in words[1:] for argument in variables.expand(word, strict=strict)
-        ]
-        return [*first, *rest]
+        arguments = list(first)
+        for word in words[1:]:
+            self._tick()
+            arguments += variables.expand(word, strict=strict)
+        return arguments
 
     def _check_evaluated(self, arguments: Sequence[Argument]) -> None:
         for argument in arguments:
-            if _EVALUATED.search(argument.text):
+            if runs_if_evaluated(argument.text):
                 self.into.add_hazards("a subscript in quotes runs commands")
 
     def _check_arrays(self, arguments: Sequence[Argument], variables: Variables) -> None:
@@ -174,6 +202,7 @@ class Judge:
         self, arguments: Sequence[Argument], *, stdin: str | None = None, shadow: bool = False
     ) -> None:
         """Judge one command: a word and its arguments."""
+        self._tick()
         first = arguments[0]
         if not first.known or first.many:
             self.into.dynamic.append("the name of a command is not known before it runs")
@@ -197,9 +226,8 @@ class Judge:
     def _judge_program(self, name: Name, arguments: Sequence[Argument], stdin: str | None) -> bool:
         """Whether a program only reads; what it starts and touches is noted on the way."""
         program, rest = name.program, arguments[1:]
+        self._note_urls(find_addresses(program, rest))
         is_plain = "/" not in arguments[0].text
-        if program in self._functions:
-            return True
         self.into.destructive += find_destruction(name, rest)
         if program in _DELETERS:
             self._note_deleted(rest)
@@ -232,7 +260,7 @@ class Judge:
         self.into.add_hazards(
             *(f"{name.base}: {hazard}" for hazard in reading.hazards), conceals=reading.runs
         )
-        for target in reading.targets:
+        for target in (*reading.targets, *find_downloads(name.program, reading)):
             self.add_target(target)
         read_only = is_read_only(name, table, reading, self.into)
         self._note_operands(table, reading, rest, name, reads=read_only)
@@ -254,19 +282,24 @@ class Judge:
         """Which arguments may be paths: neither text nor the pattern of a search."""
         if name.program == "git":
             self.note_places(rest[: max(name.skipped - 1, 0)], reads=reads)
-        if table.text:
-            # What is printed may become another program's argument.
+        if table.text or name.program == "set":
+            # What is printed or set may become another program's argument.
             self.note_places([a for a in rest if _FAR.match(a.text)], reads=reads)
         if table.text or table.first >= 999:
             return
         given = reading.has("-e", "-f", "--regexp", "--file", "--files", "--from-file")
         patterns = reading.operands[: 0 if given else table.first]
         shown = [a for a in rest[name.skipped :] if a not in patterns]
-        self.note_places(shown, reads=reads)
+        files = [a for a in shown if a in reading.operands]
+        self.note_places(files, reads=reads, certain=reads)
+        self.note_places([a for a in shown if a not in files], reads=reads)
 
-    def note_places(self, arguments: Sequence[Argument], *, reads: bool) -> None:
+    def note_places(
+        self, arguments: Iterable[Argument], *, reads: bool, certain: bool = False
+    ) -> None:
+        """Note which places arguments may mean; if `certain`, they are names of files."""
         for argument in arguments:
-            for text in self.places.paths_in(argument):
+            for text in self.places.paths_in(argument, certain=certain):
                 if text not in self.into.possible_paths:
                     self.into.possible_paths.append(text)
                 into = self.into.reads if reads else self.into.touched
@@ -291,24 +324,28 @@ class Judge:
         if operator in ("<<", "<<-", "<<<"):
             return
         for argument in target:
+            if socket := find_socket(argument.text):
+                self._note_urls([socket])
             if re.match(r"/dev/(tcp|udp)/", argument.text):
                 self.into.add_hazards("/dev/tcp opens a connection")
             elif operator not in _WRITING:
                 if operator == "<":
-                    self.note_places([argument], reads=True)
+                    self.note_places([argument], reads=True, certain=True)
             elif operator != ">&" or not re.fullmatch(r"\d+-?|-", argument.text):
-                self.add_target(argument)
+                self.into.writes |= self.add_target(argument)
         if not target and operator in _WRITING:
             self.into.targets.append(None)
+            self.into.writes = True
 
-    def add_target(self, argument: Argument) -> None:
-        """Note a file that is written."""
+    def add_target(self, argument: Argument) -> bool:
+        """Note a file that is written; whether it is one."""
         text = argument.text
         if text in _NO_FILES or re.fullmatch(r"/dev/fd/\d+", text):
-            return
+            return False
         paths = self.places.resolve(text) if argument.known and not argument.many else []
         if text and UNKNOWN not in text and text not in self.into.possible_paths:
             self.into.possible_paths.append(text)
         if not paths:
             self.into.targets.append(None)
         self.into.targets += [path for path in paths if path not in self.into.targets]
+        return True

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from trimtab.permissions.shell.judge import Judge
 
 MOST = 4
+WINDOW = 12
+"""So many words are enough to name a command."""
+_REMOTELY = frozenset(("run", "exec", "ssh", "debug", "shell", "enter"))
 _PROGRAM = re.compile(r"[\w/+@-][\w./+@-]*")
 
 
@@ -29,6 +32,8 @@ class _Table(msgspec.Struct):
     """Programs that start another one, and the words before that; `_` is any word."""
     hosts: str
     """Programs whose first word says what they themselves are to do."""
+    remotes: str
+    """Programs that run command lines elsewhere, or as something else."""
     git: str
     """What git itself can do; everything else may be an alias."""
 
@@ -78,12 +83,23 @@ def _skip_options(words: Sequence[Argument]) -> Sequence[Argument]:
 def find_named(words: Sequence[str]) -> Iterator[Name]:
     """What a program that no table describes may start: every word may begin a command line."""
     program = os.path.basename(words[0])
-    if find_program(program) is not None or is_carrier(program):
+    remote = program in _table().remotes.split()
+    if not remote and (find_program(program) is not None or is_carrier(program)):
         return
-    arguments = [Argument(word) for word in words]
-    for index in range(2 if program in _table().hosts.split() else 1, len(words)):
-        if _PROGRAM.fullmatch(words[index]):
-            yield identify(arguments[index:])
+    start = 2 if program in _table().hosts.split() else 1
+    given = _find_remote(program, words) if remote else words[start:]
+    arguments = [Argument(word) for word in given]
+    for index, word in enumerate(given):
+        if _PROGRAM.fullmatch(word):
+            yield identify(arguments[index : index + WINDOW])
+
+
+def _find_remote(program: str, words: Sequence[str]) -> Sequence[str]:
+    """The words that are, or hold, a command line for elsewhere."""
+    places = [index for index, word in enumerate(words) if word in _REMOTELY]
+    hosted = program in _table().hosts.split()
+    start = places[0] + 1 if places else len(words) if hosted else 1
+    return [part for word in words[start:] for part in word.split()]
 
 
 def search_aliases(judge: "Judge", name: Name, arguments: Sequence[Argument]) -> None:

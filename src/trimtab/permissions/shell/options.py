@@ -70,6 +70,10 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The same: options whose value is a script."""
     joined: str = ""
     """The same: the words are a script, unless one of these options is given."""
+    shell: str = ""
+    """The same: without a command it starts a shell, if one of these options is given or `_`."""
+    bundled: bool = False
+    """Whether its first word may be letters of options without a dash, as in `tar czf`."""
 
 
 class Reading(msgspec.Struct):
@@ -165,6 +169,8 @@ def read_options(program: Program, arguments: Sequence[Argument]) -> Reading:
         reading.operands += arguments
         return reading
     reader = _ArgumentReader(program, arguments, reading)
+    if program.bundled and arguments and arguments[0].text[:1] != "-":
+        reader.step_bundle()
     while reader.rest:
         reader.step()
     if program.hazard:
@@ -199,6 +205,11 @@ class _ArgumentReader:
             self._read_long(argument)
         else:
             self._read_cluster(text[1:], argument)
+
+    def step_bundle(self) -> None:
+        """Letters of options in a word of their own; their values follow in the same order."""
+        for letter in self.rest.pop().text:
+            self._read_cluster(letter, Argument(f"-{letter}"))
 
     def _read_long(self, argument: Argument) -> None:
         name, equals, value = argument.text.partition("=")

@@ -5,7 +5,6 @@ script is either read whole or `Unparsable`.
 """
 
 import re
-import time
 from itertools import count
 
 from trimtab.permissions.shell.parts import PartReader
@@ -26,11 +25,11 @@ _NAMED_COPROCESS = re.compile(r"[A-Za-z_]\w*[ \t]+[{(]")
 _groups = count(1)
 
 
-def parse(text: str, *, seconds: float = 1.0) -> tuple[Script, str | None]:
+def parse(text: str, *, deadline: float) -> tuple[Script, str | None]:
     """What a script consists of; with a reason if it could not be read whole."""
     script = Script()
     try:
-        Parser(text, script, depth=0, deadline=time.monotonic() + seconds).read_script()
+        Parser(text, script, depth=0, deadline=deadline).read_script()
     except Unparsable as problem:
         return script, str(problem)
     except RecursionError:
@@ -54,13 +53,11 @@ class Parser(PartReader):
     def read_substitution(self) -> None:
         held, self.heredocs = self.heredocs, []
         self.depth += 1
-        self._enclosing += 1
         if self.depth > 60:
             raise Unparsable("it is nested too deeply")
         self._read_list(")")
         self._expect(")")
         self.depth -= 1
-        self._enclosing -= 1
         if self.heredocs:
             raise Unparsable("a heredoc reaches out of a substitution")
         self.heredocs = held
@@ -172,7 +169,7 @@ class Parser(PartReader):
             self._read_simple(Command(joint=joint, group=group))
 
     def _read_compound(self, keyword: str) -> None:
-        self._enclosing += keyword != "{"
+        self._enclosing += 1
         if not keyword:
             if self.peek(2) == "((":
                 self.pos += 1
@@ -185,7 +182,7 @@ class Parser(PartReader):
         else:
             self.pos += len(keyword)
             self._BODIES[keyword](self)
-        self._enclosing -= keyword != "{"
+        self._enclosing -= 1
         self._read_trailing_redirects()
 
     def _read_trailing_redirects(self) -> None:
@@ -307,9 +304,7 @@ class Parser(PartReader):
         if keyword not in self._BODIES and self.peek() != "(":
             raise Unparsable("a function has no body")
         start = len(self.script.commands)
-        self._enclosing += 1
         self._read_compound(keyword)
-        self._enclosing -= 1
         for command in self.script.commands[start:]:
             command.in_function = True
         self._skip_blanks()

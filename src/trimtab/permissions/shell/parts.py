@@ -74,7 +74,6 @@ class PartReader(Reader):
         start = self.pos
         name = self.text[start : self.text.index("[", start)]
         self.pos += len(name)
-        self._note_computed()
         if not self.read_arithmetic("[", "]") or self.peek() not in ("=", "+"):
             self.pos = start
             return False

@@ -72,9 +72,11 @@ class Places:
             return [text]
         return [os.path.join(place, text) for place in sorted(self._now or ())]
 
-    def paths_in(self, argument: Argument) -> list[str]:
-        """What in an argument may be a path, as it is written."""
+    def paths_in(self, argument: Argument, *, certain: bool = False) -> list[str]:
+        """What in an argument may be a path, as it is written; if `certain`, it is one."""
         text = argument.text
+        if certain and text[:1] == "/" and not argument.pattern and text not in _NO_PLACES:
+            return [text]
         if argument.pattern and text[:1] == "/":
             text = re.split(r"[*?\[]", text)[0].rpartition("/")[0] + "/"
         candidates = [text]
@@ -91,7 +93,7 @@ class Places:
         if text.startswith("/dev/fd/"):
             return False
         if text[0] == "/":
-            top = text.split("/")[1].partition(UNKNOWN)[0]
+            top = os.path.normpath(text).lstrip("/").split("/")[0].partition(UNKNOWN)[0]
             return text == "/" or top in _TOP or text.startswith((self._cwd, self._home or "\0"))
         return text != UNKNOWN and (
             " " not in text or text.startswith((".", "~")) or os.path.exists(text)

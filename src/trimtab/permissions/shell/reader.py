@@ -15,7 +15,9 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 _BRACED = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])")
 _KEYS = re.compile(r"!?[A-Za-z_][A-Za-z0-9_]*\[[@*]\]\}")
-_PROMPTED = re.compile(r"\[[^\]]*\]@P")
+_DEFAULT = re.compile(r":?-\d+\}")
+_FAR = re.compile(r":?[-=+]((?:/|~|\.\./)[^}$`'\"]*)")
+_COUNTS = re.compile(r"--count|-[A-Za-z]*c")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _ANSI = re.compile(
     r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})"
@@ -27,6 +29,8 @@ UNKNOWN = Piece("unknown")
 SPLITTING = Piece("unknown", splits=True)
 NUMERIC = frozenset(("((", "wc", "date", "nproc", "stat", "id", "getconf", "tput", "seq"))
 """Commands whose output is a number: what they print may be computed with."""
+DEFAULTED = ":-"
+"""Marks a piece that is a variable, or a number if that has no value."""
 
 
 class Reader(ABC):
@@ -39,6 +43,7 @@ class Reader(ABC):
         self.depth = depth
         self.deadline = deadline
         self.heredocs: list[tuple[Redirect, bool, bool]] = []
+        self._prompts = "@P}" in text
         if depth > DEEPEST:
             raise Unparsable("it is nested too deeply")
         if depth == 0 and _CONTROL.search(text):
@@ -212,8 +217,19 @@ class Reader(ABC):
         commands = self.script.commands[before:]
         if not commands or any(command.joint != "|" for command in commands[1:]):
             return ""
-        words = commands[-1].words
-        return (words[0].bare or "") if words else ""
+        if len(commands) > 1 and [word.bare for word in commands[-1].words[:2]] == ["tr", "-d"]:
+            commands = commands[:-1]
+        pieces = [piece for word in commands[-1].words for piece in word.pieces]
+        if any(piece.kind not in ("bare", "quoted") for piece in pieces):
+            return ""
+        words = [word.bare or "" for word in commands[-1].words]
+        if words[:1] == ["grep"] and any(_COUNTS.fullmatch(word) for word in words):
+            return "wc"
+        # These print the names of files, too.
+        names = any(character in piece.text for piece in pieces for character in "*?[")
+        if words[:1] in (["wc"], ["stat"]) and (names or "%n" in "".join(words)):
+            return ""
+        return words[0] if words else ""
 
     def _read_ansi(self) -> Piece:
         start = self.pos + 1
@@ -266,8 +282,11 @@ class Reader(ABC):
         for piece in pieces:
             if piece.kind == "variable":
                 self.script.computed.add(piece.text)
-            elif piece.kind == "unknown" and piece.text not in NUMERIC:
-                self.script.substitutes = True
+            elif piece.text.startswith(DEFAULTED):
+                self.script.computed.add(piece.text.removeprefix(DEFAULTED))
+            elif piece.kind == "unknown":
+                self.script.computes = True
+                self.script.substitutes |= piece.text not in NUMERIC
 
     def _read_braced(self, *, quoted: bool) -> Piece:
         """A parameter expansion after its opening brace."""
@@ -285,22 +304,27 @@ class Reader(ABC):
         if name is None:
             raise Unparsable("an expansion is malformed")
         self.pos = name.end()
+        before = self.text[name.start() - 1]
+        counted = "((" if before == "#" else ""
         if self.peek() == "}":
-            plain = self.text[name.start() - 1] == "{"
             self.pos += 1
-            if plain:
+            if before == "{":
                 return Piece("variable", name[0], splits=not quoted)
-            return UNKNOWN if quoted else SPLITTING
+            return Piece("unknown", counted, splits=not quoted)
+        if before == "{" and _DEFAULT.match(self.text, self.pos):
+            counted = DEFAULTED + name[0]
         self._read_operation(name[0])
-        return UNKNOWN if quoted else SPLITTING
+        return Piece("unknown", counted, splits=not quoted)
 
     def _read_operation(self, name: str) -> None:
         """The rest of an expansion: subscript, operator and words, up to the closing brace."""
         rest = self.text[self.pos : self.pos + 2]
-        if rest == "@P" or _PROMPTED.match(self.text, self.pos):
+        if rest == "@P" or (rest[:1] == "[" and self._prompts):
             self.script.hazards.append("${…@P} runs commands found in a value")
         if rest[:1] == "=" or rest == ":=":
             self.script.assign(name, None)
+        if default := _FAR.match(self.text, self.pos):
+            self.script.defaults.append(default[1])
         if rest[:1] == "[" or (rest[:1] == ":" and rest[1:] not in ("-", "=", "?", "+")):
             self._note_computed()
         depth = 1
@@ -328,6 +352,8 @@ class Reader(ABC):
     def _note_computed(self) -> None:
         """Subscripts and offsets are arithmetic."""
         end = self.text.find("}", self.pos)
+        if end < 0:
+            raise Unparsable("an expansion is not closed")
         inside = self.text[self.pos : end]
         self.script.computed.update(_NAME.findall(inside))
         if "$(" in inside:

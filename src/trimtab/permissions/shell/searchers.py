@@ -81,7 +81,7 @@ _SED = Program(
 _AWK = Program(
     flags="bcChnNMOPrsStV",
     valued="Fv",
-    runs="-f= --file= -i= --include= -l= --load= -E= --exec=",
+    runs="-f= --file= -i= --include= -l= --load= -E= --exec= -W= -e= --source=",
     writes="-o? --pretty-print? -d? --dump-variables? -p? --profile?",
     long="--field-separator= --assign= --posix --traditional --re-interval --sandbox --csv "
     "--characters-as-bytes --non-decimal-data --lint? --optimize --version --help",
@@ -115,7 +115,7 @@ def search_find(judge: "Judge", rest: Sequence[Argument]) -> bool:
         elif text[:1] == "-" and text not in _FIND_FLAGS:
             read_only = False
         elif text not in _FIND_FLAGS:
-            judge.note_places([word], reads=True)
+            judge.note_places([word], reads=True, certain=True)
     return read_only
 
 
@@ -194,7 +194,7 @@ def _filter(
     if not plain and not reading.hazards and not reading.has("--version", "--help"):
         judge.into.add_hazards(f"the {name} script may run or write something")
     read_only = plain and not reading.strange and not reading.hazards
-    judge.note_places(operands, reads=read_only)
+    judge.note_places(operands, reads=read_only, certain=read_only)
     return read_only
 
 

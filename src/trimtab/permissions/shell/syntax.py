@@ -74,8 +74,12 @@ class Script(msgspec.Struct):
     """Functions that are there for certain, once so many commands have been read."""
     computed: set[str] = set()
     """Names used in arithmetic, where a value is evaluated as code."""
+    computes: bool = False
+    """Whether something that is printed is used in arithmetic."""
     substitutes: bool = False
-    """Whether the output of a command is used in arithmetic."""
+    """Whether that may be something else than a number."""
+    defaults: list[str] = []
+    """Paths that stand for variables which have no value."""
     hazards: list[str] = []
     unclear: list[str] = []
     """Why the reading of some part is not certain enough to be relied on."""

@@ -3,11 +3,11 @@
 import os
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import msgspec
 
-from trimtab.permissions.shell.reader import NUMERIC
+from trimtab.permissions.shell.reader import DEFAULTED, NUMERIC
 from trimtab.permissions.shell.syntax import Piece, Script, Word
 
 UNKNOWN = "\0"
@@ -15,7 +15,8 @@ UNKNOWN = "\0"
 FRESH = f"/tmp/{UNKNOWN}"  # noqa: S108 - a name that is compared, never opened
 """Stands for a name that `mktemp` has made."""
 MOST = 64
-_GLOB = re.compile(r"[*?]|\[.*\]")
+LONGEST = 10_000
+_GLOB = re.compile(r"[*?]|\[.", re.DOTALL)
 _SEQUENCE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(\.\.-?\d+)?")
 
 Part = Piece | str
@@ -46,9 +47,16 @@ class Variables:
         self._script = script
         self._surroundings = surroundings
         self._resolving: set[str] = set()
+        self._known: dict[str, list[str] | None] = {}
+        self._numbers: dict[str, bool] = {}
 
     def values(self, name: str) -> list[str] | None:
         """All values, or None if one is unknown."""
+        if name not in self._known:
+            self._known[name] = self._find_values(name)
+        return self._known[name]
+
+    def _find_values(self, name: str) -> list[str] | None:
         given = self._script.values.get(name)
         if given is None:
             found = self._surroundings.get(name)
@@ -72,22 +80,28 @@ class Variables:
         """Whether a variable may be an array: what it is set to is not one text."""
         return None in self._script.values.get(name, ())
 
+    def gives_number(self, piece: Piece) -> bool:
+        """Whether what a piece becomes can only be a number."""
+        name = piece.text.removeprefix(DEFAULTED)
+        return piece.text in NUMERIC or (name != piece.text and self.is_number(name))
+
     def is_number(self, name: str) -> bool:
         """Whether a variable can only be a number, or what the script itself says."""
+        if name not in self._numbers:
+            self._numbers[name] = False  # as long as it is being worked out
+            self._numbers[name] = self._is_number(name)
+        return self._numbers[name]
+
+    def _is_number(self, name: str) -> bool:
         for word in self._script.values.get(name, ()):
             if word is None:
                 return False
             for piece in word.pieces:
-                if piece.kind == "unknown" and piece.text not in NUMERIC:
+                if piece.kind == "unknown" and not self.gives_number(piece):
                     return False
                 if piece.kind == "variable" and piece.text != name:
                     known = piece.text in self._script.values or piece.text in "?#$!"
-                    if not known or name in self._resolving:
-                        return False
-                    self._resolving.add(name)
-                    numeric = self.is_number(piece.text)
-                    self._resolving.discard(name)
-                    if not numeric:
+                    if not known or not self.is_number(piece.text):
                         return False
         return True
 
@@ -108,7 +122,7 @@ class Variables:
             if piece.kind == "bare":
                 tilde = piece.text if index else self._expand_tilde(piece.text, len(pieces) == 1)
                 texts = [text + tilde for text in texts]
-                pattern = pattern or _GLOB.search(piece.text) is not None or "[" in piece.text[:-1]
+                pattern = pattern or _GLOB.search(piece.text) is not None
             elif piece.kind == "quoted":
                 texts = [text + piece.text for text in texts]
             else:
@@ -118,7 +132,7 @@ class Variables:
                 values = self.values(piece.text) if resolves else None
                 if piece.kind == "unknown" and piece.text == "mktemp":
                     values = [FRESH]
-                if values is None or len(values) * len(texts) > MOST:
+                if values is None or _is_too_much(texts, values):
                     values, many = [UNKNOWN], many or piece.splits
                 elif piece.splits:
                     pattern = pattern or any(_GLOB.search(value) for value in values)
@@ -135,12 +149,20 @@ class Variables:
         if text[:1] != "~":
             return text
         name, slash, rest = text.partition("/")
+        if name == "~+" and "PWD" not in self._script.values:
+            return self._surroundings.get("PWD", UNKNOWN) + slash + rest
         home = self._surroundings.get("HOME")
         if name == "~" and home and "HOME" not in self._script.values and (slash or alone):
             return home + slash + rest
         if name != "~" and (folder := os.path.expanduser(name)) != name:
             return folder + slash + rest
         return UNKNOWN + slash + rest
+
+
+def _is_too_much(texts: Sequence[str], values: Sequence[str]) -> bool:
+    if len(values) * len(texts) > MOST:
+        return True
+    return max(map(len, texts), default=0) + max(map(len, values), default=0) > LONGEST
 
 
 def expand_braces(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
@@ -151,8 +173,9 @@ def expand_braces(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
     parts: list[Part] = []
     for piece in pieces:
         parts += piece.text if piece.kind == "bare" else [piece]
-    results = list(_alternatives(parts, [MOST * 4]))
-    if len(results) > MOST:
+    crowded = parts.count("{") > MOST
+    results = [] if crowded else list(islice(_alternatives(parts, [MOST * 4]), MOST + 1))
+    if crowded or len(results) > MOST:
         yield [Piece("unknown", splits=True)]
         return
     for result in results:
@@ -180,11 +203,12 @@ def _alternatives(parts: Sequence[Part], left: list[int]) -> Iterator[list[Part]
         yield list(parts)
         return
     start, end, commas = found
-    tails = list(_alternatives(parts[end + 1 :], left))
+    tails = list(islice(_alternatives(parts[end + 1 :], left), MOST + 1))
     if commas:
         edges = [start, *commas, end]
         choices = [parts[a + 1 : b] for a, b in pairwise(edges)]
-        heads = [middle for choice in choices for middle in _alternatives(choice, left)]
+        middles = (middle for choice in choices for middle in _alternatives(choice, left))
+        heads = list(islice(middles, MOST + 1))
     else:
         heads = [[Piece("unknown")]]
     for head in heads:

@@ -182,6 +182,8 @@ def apply(hosted: HostedSession, settings: SessionSettings, server: Server) -> N
         changes["system_message"] = wanted.system_message
     if changes:
         controls.set_options(msgspec.structs.replace(controls.options, **changes))
+    if settings.mcp_servers and controls.place.customizations is not None:
+        controls.place.customizations.bring_servers(settings.mcp_servers)
     if settings.streaming:
         controls.set_streaming(True)
     if settings.model and settings.model != hosted.live.model:

@@ -149,6 +149,7 @@ def build_options(settings: SessionSettings, cwd: str, env: Mapping[str, str]) -
             disabled_skills=settings.disabled_skills or (),
             instruction_directories=settings.instruction_directories or (),
             organization_instructions=settings.organization_custom_instructions or "",
+            servers=settings.mcp_servers or {},
         ),
         permissions=PermissionOptions(add_dirs=settings.additional_directories),
         large_output=read_large_output(settings.large_output),

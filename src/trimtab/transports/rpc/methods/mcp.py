@@ -1,19 +1,22 @@
-"""MCP servers as they are configured. This version does not connect to them, and says so."""
+"""MCP servers: as they are configured, and as a session uses them."""
 
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from trimtab.contracts.customization import McpServer
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.runtime.described import NOT_CONNECTED, describe_server, server_source
+from trimtab.contracts.mcp import config_source
+from trimtab.runtime.mcp_servers import SessionServers
 from trimtab.runtime.options import SessionOptions
 from trimtab.runtime.overview import gather
 from trimtab.runtime.user_servers import UserServers
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+
+if TYPE_CHECKING:
+    from trimtab.mcp.server import Server as ServerState
 
 methods = Methods()
 
@@ -41,30 +44,99 @@ class Server(msgspec.Struct, rename="camel"):
 
 @methods.on("session.mcp.list")
 async def list_servers(call: Call, params: Nothing) -> JsonObject:
+    """Servers are connected with the first prompt, or when somebody asks for them."""
     servers = _servers(call)
-    listed = [describe_server(one) for one in servers.values()]
-    listed += [
-        {"name": name, "status": "failed", "source": "user", "error": NOT_CONNECTED}
-        for name in call.session.settings.get("mcp_servers") or ()
-        if name not in servers
-    ]
-    return {"servers": listed}
+    await servers.start()
+    listed: JsonObject = {"servers": servers.describe()}
+    states = [servers.find(one["name"]) for one in listed["servers"] if one["status"] != "stopped"]
+    return listed | {"host": describe_host(states)} if states else listed
+
+
+def describe_host(states: "Sequence[ServerState]") -> JsonObject:
+    """The servers of a session by how they are doing."""
+
+    def named(status: str) -> list[str]:
+        return [one.config.name for one in states if one.status == status]
+
+    return {
+        "clients": named("connected"),
+        "disabledServers": named("disabled"),
+        "failedServers": {
+            one.config.name: {"message": one.error, "timestamp": one.since}
+            for one in states
+            if one.status == "failed"
+        },
+        "filteredServers": [],
+        "mcp3pEnabled": True,
+        "needsAuthServers": {
+            one.config.name: {"timestamp": one.since}
+            for one in states
+            if one.status == "needs-auth"
+        },
+        "pendingConnections": named("pending"),
+    }
 
 
 @methods.on("session.mcp.isServerRunning", Server)
 async def is_running(call: Call, params: Server) -> JsonObject:
-    return {"running": False}
+    running = {one["name"]: one["status"] == "connected" for one in _servers(call).describe()}
+    return {"running": running.get(params.server_name, False)}
 
 
 @methods.on("session.mcp.listTools", Server)
 async def list_tools(call: Call, params: Server) -> JsonObject:
-    raise UsageError(f"{params.server_name} has no tools yet: {NOT_CONNECTED}.")
+    """The tools of a server by the names it has for them."""
+    await _servers(call).start()
+    server = _servers(call).find(params.server_name)
+    await server.settled(server.patience)
+    if server.status != "connected":
+        why = server.error or f"its status is {server.status}"
+        raise UsageError(f"{params.server_name} is not connected: {why}.")
+    return {
+        "tools": [
+            {"name": one.name, "description": one.description} for one in server.listing.tools
+        ]
+    }
 
 
 @methods.on("session.mcp.reload")
 async def reload_servers(call: Call, params: Nothing) -> JsonObject:
+    """Read the configuration again: what changed starts again."""
     call.session.live.controls.reload()
+    await _servers(call).reload()
     return {}
+
+
+@methods.on("session.mcp.enable", Server)
+async def enable_server(call: Call, params: Server) -> None:
+    await _switch(call, params.server_name, enabled=True)
+
+
+@methods.on("session.mcp.disable", Server)
+async def disable_server(call: Call, params: Server) -> None:
+    await _switch(call, params.server_name, enabled=False)
+
+
+@methods.on("session.mcp.startServer", Server)
+async def start_server(call: Call, params: Server) -> None:
+    """Only by name: a configuration is given when the session is created."""
+    await _switch(call, params.server_name, enabled=True)
+
+
+@methods.on("session.mcp.stopServer", Server)
+async def stop_server(call: Call, params: Server) -> None:
+    await _switch(call, params.server_name, enabled=False)
+
+
+@methods.on("session.mcp.restartServer", Server)
+async def restart_server(call: Call, params: Server) -> None:
+    await _servers(call).start()
+    await _servers(call).restart(params.server_name)
+
+
+async def _switch(call: Call, name: str, *, enabled: bool) -> None:
+    await _servers(call).start()
+    await _servers(call).switch(name, enabled=enabled)
 
 
 @methods.on("mcp.discover", Where)
@@ -77,7 +149,7 @@ async def discover(call: Call, params: Where) -> JsonObject:
             {
                 "name": one.name,
                 "type": "stdio" if one.type == "local" else one.type,
-                "source": server_source(one),
+                "source": config_source(one),
                 "enabled": one.enabled,
             }
             for one in servers.values()
@@ -133,9 +205,8 @@ def _check(params: Configuration) -> None:
         raise UsageError(f"The server {params.name!r} has neither a command nor a url; name one.")
 
 
-def _servers(call: Call) -> Mapping[str, McpServer]:
-    custom = call.session.live.controls.place.customizations
-    return custom.servers.servers if custom else {}
+def _servers(call: Call) -> SessionServers:
+    return call.session.live.controls.servers
 
 
 class EnvValues(msgspec.Struct):
@@ -146,27 +217,18 @@ class HostContext(msgspec.Struct):
     context: JsonObject
 
 
-NO_HOST = "No MCP host initialized: servers are listed in this version, and not connected."
-
-
-@methods.on("session.mcp.enable", Server)
-async def enable_server(call: Call, params: Server) -> JsonObject:
-    raise UsageError(NO_HOST)
-
-
-@methods.on("session.mcp.disable", Server)
-async def disable_server(call: Call, params: Server) -> JsonObject:
-    raise UsageError(NO_HOST)
+NO_SIGN_IN = "Nobody can sign in to MCP servers here; put a token into the headers of the server."
+NO_SAMPLING = "MCP servers cannot ask the model for anything here."
 
 
 @methods.on("session.mcp.oauth.login")
 async def log_in(call: Call, params: Nothing) -> JsonObject:
-    raise UsageError(NO_HOST)
+    raise UsageError(NO_SIGN_IN)
 
 
 @methods.on("session.mcp.executeSampling")
 async def execute_sampling(call: Call, params: Nothing) -> JsonObject:
-    raise UsageError(NO_HOST)
+    raise UsageError(NO_SAMPLING)
 
 
 @methods.on("session.mcp.cancelSamplingExecution")
@@ -182,7 +244,7 @@ async def remove_github(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.mcp.setEnvValueMode", EnvValues)
 async def set_env_values(call: Call, params: EnvValues) -> JsonObject:
-    """How values of variables are to be understood; kept for when servers are started."""
+    """How values of variables are to be understood; those a client gives are taken as they are."""
     call.session.settings["env_value_mode"] = params.mode
     return {"mode": params.mode}
 

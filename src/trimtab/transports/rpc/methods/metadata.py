@@ -9,7 +9,9 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.codec import peek
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionContextChanged
+from trimtab.contracts.mcp import origin_of
 from trimtab.contracts.messages import Message, ToolMessage, UserMessage, role_of
+from trimtab.contracts.run import Measured
 from trimtab.loop.processors.compaction import Thresholds
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
@@ -84,7 +86,7 @@ async def get_context_info(call: Call, params: Window) -> JsonObject:
             "promptTokenLimit": limit,
             "systemTokens": found.system,
             "toolDefinitionsTokens": found.tools,
-            "mcpToolsTokens": 0,
+            "mcpToolsTokens": _count_served(live, found),
             "conversationTokens": found.conversation,
             "totalTokens": found.total,
             "compactionThreshold": int(limit * thresholds.background),
@@ -102,6 +104,7 @@ async def get_attribution(call: Call, params: Nothing) -> JsonObject:
         return {"contextAttribution": None}
     thresholds = live.controls.options.compaction or Thresholds()
     buffer = int(limit * (1 - thresholds.exhausted))
+    served = _count_served(live, found)
     parts = (
         ("system", "system", "System prompt", found.system),
         ("tools", "toolDefinition", "Tool definitions", found.tools),
@@ -120,8 +123,8 @@ async def get_attribution(call: Call, params: Nothing) -> JsonObject:
             "categories": {
                 "systemPrompt": found.system,
                 "customInstructions": 0,
-                "systemTools": found.tools,
-                "mcpTools": 0,
+                "systemTools": found.tools - served,
+                "mcpTools": served,
                 "messages": found.conversation,
                 "freeSpace": max(0, limit - found.total - buffer),
                 "buffer": buffer,
@@ -132,6 +135,16 @@ async def get_attribution(call: Call, params: Nothing) -> JsonObject:
             ],
         }
     }
+
+
+def _count_served(live: LiveSession, found: Measured) -> int:
+    """Tokens of the tools of MCP servers: their part of those of all tools, by length."""
+    sizes = [
+        (len(msgspec.json.encode(tool.spec)), origin_of(tool) is not None)
+        for tool in live.controls.tools
+    ]
+    served = sum(size for size, is_served in sizes if is_served)
+    return found.tools * served // max(1, sum(size for size, _ in sizes))
 
 
 class ContextChange(msgspec.Struct):

@@ -3,6 +3,7 @@
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.mcp import origin_of
 from trimtab.contracts.tool import Tool
 from trimtab.runtime.external_tools import ExternalTool, Outcome, ToolDefinition
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
@@ -70,10 +71,13 @@ async def list_tools(call: Call, params: Nothing) -> JsonObject:
 def _describe(tool: Tool) -> JsonObject:
     source = getattr(tool, "source", None)  # of a Python function: the file or package it is from
     prefix = "builtin" if source is None and not isinstance(tool, ExternalTool) else "custom"
-    described = {
+    described: JsonObject = {
         "name": tool.spec.name,
         "namespacedName": f"{prefix}:{tool.spec.name}",
         "description": tool.spec.description,
         "parameters": tool.spec.parameters,
     }
+    if (origin := origin_of(tool)) is not None:
+        named = {"mcpServerName": origin.server, "mcpToolName": origin.tool}
+        return {**described, **named, "namespacedName": f"{origin.server}/{origin.tool}"}
     return {**described, "source": source} if source else described

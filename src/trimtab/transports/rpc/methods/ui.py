@@ -81,7 +81,7 @@ async def handle_mode_switch(call: Call, params: ModeSwitchAnswer) -> JsonObject
 
 @methods.on("session.ui.handlePendingSampling", Response)
 async def answer_sampling(call: Call, params: Response) -> JsonObject:
-    """Nobody samples through a session: MCP servers are not connected."""
+    """Nobody samples through a session: MCP servers are not offered that."""
     return {"success": False}
 
 

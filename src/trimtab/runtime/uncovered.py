@@ -1,0 +1,55 @@
+"""Protected names deep in a workspace that the sandbox does not hold: it looks but briefly."""
+
+import os
+import time
+from collections.abc import Iterator
+
+import msgspec
+
+from trimtab.contracts.protected import NAMES, TAILS
+from trimtab.workspace.sandbox.deeper import find_deeper
+from trimtab.workspace.sandbox.policy import GIT_PARTS, START_UP
+
+SECONDS = 3.0
+ENTRIES = 300_000
+_NAMES = frozenset(name for name in NAMES if not name[1:].startswith(START_UP))
+
+
+class Uncovered(msgspec.Struct, frozen=True):
+    """Paths from the root on; whether everything was looked at."""
+
+    paths: tuple[str, ...]
+    complete: bool
+
+
+def find_uncovered(root: str, seconds: float = SECONDS) -> Uncovered:
+    """What exists below the top of a workspace, is protected, and could be written by a command."""
+    held = find_deeper(root)
+    paths: list[str] = []
+    until, left = time.monotonic() + seconds, ENTRIES
+    for folder, folders, files in os.walk(root):
+        left -= len(folders) + len(files)
+        if left < 0 or time.monotonic() > until:
+            return Uncovered(tuple(paths), complete=False)
+        if folder == root:
+            # What is protected at the top is held as a whole.
+            folders[:] = [name for name in folders if name not in NAMES and name != ".github"]
+            continue
+        paths += (
+            os.path.relpath(path, root)
+            for path in _find_protected(folder, (*folders, *files))
+            if not any(path == one or path.startswith(one + os.sep) for one in held)
+        )
+        folders[:] = [name for name in folders if name not in NAMES]
+    return Uncovered(tuple(paths), complete=True)
+
+
+def _find_protected(folder: str, names: tuple[str, ...]) -> Iterator[str]:
+    above = os.path.basename(folder)
+    for name in names:
+        path = os.path.join(folder, name)
+        if name == ".git":
+            parts = (os.path.join(path, part) for part in GIT_PARTS)
+            yield from (part for part in parts if os.path.exists(part))
+        elif name in _NAMES or (above, name) in TAILS:
+            yield path

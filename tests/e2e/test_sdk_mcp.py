@@ -1,0 +1,156 @@
+"""MCP servers over the official SDK: brought by a client, listed, switched, and asked about."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from copilot import rpc
+from copilot.rpc import PermissionDecisionApproveOnce, PermissionDecisionReject
+
+from customizekit import write
+from mcpkit import SCRIPT, entry, heard, methods
+from sdkkit import Sdk, talking, use
+
+DONE = {"text": "Done."}
+
+
+@pytest.fixture
+def servers() -> dict[str, Any]:
+    given = entry()
+    return {
+        "small": {
+            "type": "local",
+            "command": given["command"],
+            "args": given["args"],
+            "tools": ["*"],
+        }
+    }
+
+
+async def test_a_server_a_client_brings_is_used_and_asked_about(
+    sdk: Sdk, servers: dict[str, Any]
+) -> None:
+    asked: list[Any] = []
+
+    def approve(request: Any, _: Any) -> Any:
+        asked.append(request)
+        return PermissionDecisionApproveOnce()
+
+    script = [use("small-peek", path=str(sdk.cwd / "made")), DONE]
+    async with talking(sdk, script, mcp_servers=servers, on_permission_request=approve) as talk:
+        await talk.say("go")
+        (end,) = talk.heard.of("tool.execution_complete")
+        assert end.result.content == "made"
+        (start,) = talk.heard.of("tool.execution_start")
+        assert (start.mcp_server_name, start.mcp_tool_name) == ("small", "peek")
+    (request,) = asked
+    assert (request.server_name, request.tool_name) == ("small", "peek")
+    assert (request.tool_title, request.read_only) == ("A look", True)
+    assert request.args == {"path": str(sdk.cwd / "made")}
+
+
+async def test_a_client_that_says_no_is_obeyed(sdk: Sdk, servers: dict[str, Any]) -> None:
+    def refuse(request: Any, _: Any) -> Any:
+        return PermissionDecisionReject(feedback="not now")
+
+    made = sdk.cwd / "made"
+    script = [use("small-peek", path=str(made)), DONE]
+    async with talking(sdk, script, mcp_servers=servers, on_permission_request=refuse) as talk:
+        await talk.say("go")
+        (end,) = talk.heard.of("tool.execution_complete")
+        assert "not now" in end.error.message
+    assert not made.exists()
+
+
+async def test_servers_are_listed_with_their_state_and_tools(
+    sdk: Sdk, servers: dict[str, Any]
+) -> None:
+    servers["bad"] = {"type": "local", "command": "no-such-program", "args": [], "tools": ["*"]}
+    servers["small"]["tools"] = ["echo", "make"]
+    async with talking(sdk, [DONE], mcp_servers=servers) as talk:
+        await talk.say("hi")
+        mcp = talk.session.rpc.mcp
+        listed = await mcp.list()
+        assert {one.name: one.status.value for one in listed.servers} == {
+            "small": "connected",
+            "bad": "failed",
+        }
+        assert listed.host.clients == ["small"]
+        assert "no-such-program" in listed.host.failed_servers["bad"].message
+        assert listed.host.failed_servers["bad"].timestamp > 1_700_000_000_000
+        tools = await mcp.list_tools(rpc.MCPListToolsRequest(server_name="small"))
+        assert [one.name for one in tools.tools] == ["echo", "make"]
+        with pytest.raises(Exception, match="bad is not connected"):
+            await mcp.list_tools(rpc.MCPListToolsRequest(server_name="bad"))
+
+
+async def test_a_server_is_switched_off_and_on_in_a_session(
+    sdk: Sdk, servers: dict[str, Any]
+) -> None:
+    script = [DONE, use("small-echo", text="on"), DONE]
+    async with talking(sdk, script, mcp_servers=servers) as talk:
+        mcp = talk.session.rpc.mcp
+        name = rpc.MCPIsServerRunningRequest(server_name="small")
+        await mcp.disable(rpc.MCPDisableRequest(server_name="small"))
+        await talk.say("hi")
+        assert not (await mcp.is_server_running(name)).running
+        assert not [one for one in talk.tool_names() if one.startswith("small-")]
+        await mcp.enable(rpc.MCPEnableRequest(server_name="small"))
+        await talk.say("go")
+        assert (await mcp.is_server_running(name)).running
+        assert talk.heard.of("tool.execution_complete")[0].result.content == "on"
+        with pytest.raises(Exception, match="no MCP server 'missing'"):
+            await mcp.enable(rpc.MCPEnableRequest(server_name="missing"))
+
+
+async def test_a_hook_of_a_client_says_what_goes_with_a_call(
+    sdk: Sdk, servers: dict[str, Any], tmp_path: Path
+) -> None:
+    log = tmp_path / "server.log"
+    servers["small"]["args"] = [*servers["small"]["args"][:2], SCRIPT, "", str(log)]
+    asked: list[Any] = []
+
+    async def before(data: Any, _: Any) -> Any:
+        asked.append(data)
+        return {"metaToUse": {"trace": "t-1"}}
+
+    hooks = {"on_pre_mcp_tool_call": before}
+    script = [use("small-echo", text="x"), DONE]
+    async with talking(sdk, script, mcp_servers=servers, hooks=hooks) as talk:
+        await talk.say("go")
+    (data,) = asked
+    assert (data["serverName"], data["toolName"]) == ("small", "echo")
+    assert data["arguments"] == {"text": "x"}
+    call = next(one for one in heard(log) if one.get("method") == "tools/call")
+    assert call["params"]["_meta"]["trace"] == "t-1"
+
+
+async def test_a_resumed_session_has_the_servers_its_client_brings_then(
+    sdk: Sdk, servers: dict[str, Any]
+) -> None:
+    async with talking(sdk, [DONE]) as talk:
+        await talk.say("hi")
+        before = talk.session.session_id
+    async with talking(sdk, [use("small-echo", text="again"), DONE]) as talk:
+        session = await talk.client.resume_session(
+            before,
+            on_permission_request=lambda *_: PermissionDecisionApproveOnce(),
+            on_event=talk.heard,
+            mcp_servers=servers,
+        )
+        await session.send_and_wait("go", timeout=20)
+        assert talk.heard.of("tool.execution_complete")[-1].result.content == "again"
+
+
+async def test_files_that_change_are_used_after_a_reload(sdk: Sdk, tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    file = sdk.home / "mcp-config.json"
+    write(file, json.dumps({"mcpServers": {}}))
+    async with talking(sdk, [DONE, DONE], enable_config_discovery=True) as talk:
+        await talk.say("hi")
+        write(file, json.dumps({"mcpServers": {"small": entry(log=log)}}))
+        await talk.session.rpc.mcp.reload()
+        await talk.say("again")
+        assert "small-echo" in talk.tool_names()
+    assert methods(log)[0] == "initialize"

@@ -1,0 +1,193 @@
+"""Servers with an address: both kinds of HTTP, and answers nobody wants."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcpkit import HttpPeer, hosting, serving_http
+from trimtab.contracts.customization import McpServer
+from trimtab.mcp.messages import VERSIONS
+from trimtab.testing.http_server import Exchange
+
+
+def at(peer: HttpPeer, **fields: Any) -> McpServer:
+    given = {"type": "http", "url": peer.url, **fields}
+    return McpServer(name="small", source="user", **given)
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_a_server_answers_in_json_or_in_events(tmp_path: Path, streams: bool) -> None:
+    async with serving_http() as peer:
+        peer.streams = streams
+        config = at(peer, headers={"Authorization": "Bearer t0ken"})
+        async with hosting(tmp_path, config) as hosted:
+            assert (await hosted.call("small-echo", text="hi")).text == "hi"
+            assert hosted.states() == ["pending", "connected"]
+    posts = [(headers, body) for method, headers, body in peer.requests if method == "POST"]
+    hello, *others = posts
+    assert "mcp-session-id" not in hello[0]
+    for headers, _ in others:
+        assert headers["mcp-session-id"] == "s1"
+        assert headers["mcp-protocol-version"] == VERSIONS[0]
+        assert headers["accept"] == "application/json, text/event-stream"
+        assert headers["authorization"] == "Bearer t0ken"
+    assert peer.requests[-1][0] == "DELETE"
+    assert peer.requests[-1][1]["mcp-session-id"] == "s1"
+
+
+async def test_a_list_that_changes_is_told_in_the_servers_own_stream(tmp_path: Path) -> None:
+    async with serving_http() as peer:
+        peer.streams = True
+        async with hosting(tmp_path, at(peer)) as hosted:
+            before = len(hosted.host.tools)
+            peer.mode = "many"
+            peer.unasked.put_nowait(
+                {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+            )
+            await hosted.until(lambda: len(hosted.host.tools) == 200)
+            assert before == 12
+
+
+async def test_the_older_kind_has_one_stream_for_all_answers(tmp_path: Path) -> None:
+    async with serving_http() as peer:
+        config = at(peer, type="sse", url=peer.url.replace("/mcp", "/sse"))
+        async with hosting(tmp_path, config) as hosted:
+            assert hosted.states() == ["pending", "connected"]
+            assert (await hosted.call("small-echo", text="old")).text == "old"
+
+
+async def test_a_server_that_forgot_the_session_is_greeted_again(tmp_path: Path) -> None:
+    async with serving_http() as peer, hosting(tmp_path, at(peer)) as hosted:
+
+        async def forget(exchange: Exchange) -> bool:
+            peer.refuse = None
+            await exchange.answer(404, b"")
+            return True
+
+        peer.refuse = forget
+        first = await hosted.call("small-echo", text="lost")
+        assert first.kind == "failure"
+        assert (await hosted.call("small-echo", text="back")).text == "back"
+
+
+@pytest.mark.parametrize(
+    ("status", "state", "reason"),
+    [
+        (401, "needs-auth", "it wants to know who asks (401); put a token into its headers"),
+        (403, "failed", "it answered POST with 403 (no entry); check its address and headers"),
+        (500, "failed", "it answered POST with 500 (no entry); check its address and headers"),
+        (404, "failed", "it answered POST with 404 (no entry); check its address and headers"),
+    ],
+)
+async def test_a_refusal_is_a_reason(tmp_path: Path, status: int, state: str, reason: str) -> None:
+    async def refuse(exchange: Exchange) -> bool:
+        await exchange.answer(status, b'{"error": {"message": "no entry"}}')
+        return True
+
+    async with serving_http() as peer:
+        peer.refuse = refuse
+        async with hosting(tmp_path, at(peer)) as hosted:
+            assert hosted.states() == ["pending", state]
+            assert hosted.error() == reason
+
+
+async def test_nobody_at_the_address_is_a_reason(tmp_path: Path) -> None:
+    async with serving_http() as peer:
+        config = at(peer)
+    async with hosting(tmp_path, config) as hosted:
+        assert hosted.states() == ["pending", "failed"]
+        assert "nothing listens there" in hosted.error()
+
+
+@pytest.mark.parametrize("url", ["", "nonsense", "ftp://example.com", "http://"])
+async def test_what_is_no_address_is_a_reason(tmp_path: Path, url: str) -> None:
+    config = McpServer(name="small", type="http", source="user", url=url)
+    async with hosting(tmp_path, config) as hosted:
+        assert hosted.error() == "its url is not a valid http or https address; correct it"
+
+
+async def test_offline_only_this_machine_is_contacted(tmp_path: Path) -> None:
+    far = McpServer(name="far", type="http", source="user", url="https://mcp.example.com/x")
+    async with serving_http() as peer, hosting(tmp_path, far, at(peer), offline=True) as hosted:
+        assert (
+            hosted.error("far")
+            == "mcp.example.com may not be contacted offline; go online to use it"
+        )
+        assert hosted.states() == ["pending", "connected"]
+
+
+async def test_a_redirection_is_followed_on_the_same_host_only(tmp_path: Path) -> None:
+    async with serving_http() as peer, serving_http() as other:
+        target = [f"{peer.url}/", ""]
+
+        async def move(exchange: Exchange) -> bool:
+            if exchange.request.path == "/mcp":
+                await exchange.answer(307, b"", headers=[("location", target[0])])
+                return True
+            return False
+
+        peer.refuse = move
+        async with hosting(tmp_path, at(peer)) as hosted:
+            assert hosted.states() == ["pending", "connected"]
+        target[0] = other.url
+        async with hosting(tmp_path, at(peer, headers={"X-Key": "s3cr3t"})) as hosted:
+            assert hosted.error().startswith("it leads to another place")
+        assert other.requests == []
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_an_answer_that_never_comes_is_given_up(tmp_path: Path, streams: bool) -> None:
+    async def hang(exchange: Exchange) -> bool:
+        if b'"tools/call"' in exchange.request.body:
+            if streams:
+                await exchange.begin(200, [("content-type", "text/event-stream")])
+                await exchange.send([b": wait\n\n"])
+            await exchange.silence()
+        return False
+
+    async with serving_http() as peer:
+        async with hosting(tmp_path, at(peer, timeout=400)) as hosted:
+            peer.refuse = hang
+            result = await hosted.call("small-echo", text="x")
+            assert "did not answer in time" in result.text
+        told = [body["method"] for _, _, body in peer.requests if body]
+        assert "notifications/cancelled" in told
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/json", b"{}"),
+        ("application/json", b"no json"),
+        ("text/event-stream", b"data: {}\n\n"),
+        ("text/html", b"<html>"),
+        ("application/json", b'{"jsonrpc": "2.0", "id": 999, "result": {}}'),
+    ],
+)
+async def test_an_answer_to_something_else_is_a_failure_at_once(
+    tmp_path: Path, kind: str, body: bytes
+) -> None:
+    async def mislead(exchange: Exchange) -> bool:
+        await exchange.answer(200, body, kind=kind)
+        return True
+
+    async with serving_http() as peer:
+        peer.refuse = mislead
+        async with asyncio.timeout(5), hosting(tmp_path, at(peer)) as hosted:
+            assert hosted.error() == "it answered without a result"
+
+
+async def test_an_endless_answer_is_cut(tmp_path: Path) -> None:
+    async def flood(exchange: Exchange) -> bool:
+        await exchange.begin(200, [("content-type", "application/json")])
+        for _ in range(40):
+            await exchange.send([b" " * 1_000_000])
+        await exchange.end()
+        return True
+
+    async with serving_http() as peer:
+        peer.refuse = flood
+        async with hosting(tmp_path, at(peer)) as hosted:
+            assert hosted.error() == "it sent an answer of more than 16384 KB"

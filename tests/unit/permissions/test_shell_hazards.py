@@ -1,0 +1,140 @@
+"""Commands that do more than the rule for their program covers, however they are written."""
+
+import time
+
+import msgspec
+import pytest
+
+from permissionkit import POLICY, read_cases, rules
+from trimtab.contracts.permission import Policy
+from trimtab.permissions.decide_shell import decide_shell
+from trimtab.permissions.shell.analysis import analyse
+
+EVERYTHING = msgspec.structs.replace(
+    POLICY, allow_all_tools=True, allow_all_paths=True, allow_all_urls=True, allow_destructive=True
+)
+NOT_EVIL = msgspec.structs.replace(EVERYTHING, deny=rules("url(evil.com)"))
+NO_RM = msgspec.structs.replace(EVERYTHING, deny=rules("shell(rm)"))
+
+
+def allowing(*names: str) -> Policy:
+    return msgspec.structs.replace(POLICY, allow=rules(*(f"shell({name})" for name in names)))
+
+
+@pytest.mark.parametrize("line", read_cases("hazards"))
+def test_a_rule_for_a_program_does_not_cover_what_else_it_would_do(line: str) -> None:
+    names, _, command = line.partition("\t")
+    decision = decide_shell(command, allowing(*names.split(",")))
+    assert decision.verdict != "allow", decision.reason
+
+
+@pytest.mark.parametrize("line", read_cases("hidden"))
+def test_a_denied_program_is_denied_or_asked_about_in_every_guise(line: str) -> None:
+    kind, _, command = line.partition("\t")
+    verdict = decide_shell(command, NO_RM).verdict
+    assert verdict == "deny" if kind == "D" else verdict in ("deny", "ask")
+
+
+@pytest.mark.parametrize("command", read_cases("addresses"))
+def test_a_denied_address_is_found_however_it_is_written(command: str) -> None:
+    assert decide_shell(command, NOT_EVIL).verdict == "deny", analyse(command, POLICY.cwd)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("curl https://notevil.com", "curl https://evil.com.good.com", "echo evil.com"),
+        *("curl https://good.com/evil.com", "grep evil.com f", "git add evil.com"),
+    ],
+)
+def test_what_only_mentions_a_denied_address_is_not_denied(command: str) -> None:
+    assert decide_shell(command, NOT_EVIL).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("f() { ls; }; f", "main() { helper; }; helper() { ls; }; main", "f() { ls; }⏎f | wc -l"),
+        *("f() { ls; }; trap f EXIT", "f() { ls; }; eval f", "f() { cat $1; }; f README.md"),
+    ],
+)
+def test_a_function_that_is_surely_there_needs_no_rule(command: str) -> None:
+    assert decide_shell(command.replace("⏎", "\n"), POLICY).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            "[[ $(ls | wc -l) -gt 3 ]]",
+            "[[ ${#x} -gt 0 ]]",
+            "[[ ${x:-0} -gt 3 ]]",
+            "[[ $? -eq 0 ]]",
+        ),
+        *("n=$(grep -c a f); [[ $n -eq 0 ]]", "let i++", "i=0; let i=i+1", "a[0]=x; echo $a"),
+        *("for i in 1 2; do [[ $i -eq 2 ]] && echo $i; done", "echo $(( ${#x} + 1 ))"),
+    ],
+)
+def test_arithmetic_with_numbers_is_harmless(command: str) -> None:
+    assert decide_shell(command, POLICY).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("ls *.py | wc -l", 'grep -rn "def f(" src/*.py 2>&1 | head', "git log --format=%h -5"),
+        *(r"find . \( -name a -o -name b \) -print", "awk '{print $1}' f", 'x=$(ls); echo "$x"'),
+        *("for f in a b; do echo $f; done", "ls {a,b}", "[ -d x ] && echo y", "ls > /dev/null"),
+    ],
+)
+def test_zsh_reads_the_common_part_as_bash_does(command: str) -> None:
+    assert decide_shell(command, POLICY, "zsh").verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("=ls", "ls =rm", "ls *(e:'rm x':)", "ls *(.N)", "echo ${(e)x}", "$=x", "ls # ; rm x"),
+        *("path=/tmp ls", "ls >! x", "ls &! rm", "() { rm x }", "echo $x[1]", "[ $x -eq 1 ]"),
+        *("exit $x", "exit 'a[$(rm x)]'", "cat <(rm x)", "echo =(rm)", "READNULLCMD=rm < x"),
+        *("ls ~[x]", "noglob ls", "echo ${x:e}", "!rm", "if true { rm x }", "for x (a b) rm $x"),
+        *("ls $~x", "ls ${~x}", "ls $^x", "- rm x", "ls (#qx)", "foreach x (a b) rm $x; end"),
+    ],
+)
+def test_what_zsh_reads_in_its_own_way_is_asked_about(command: str) -> None:
+    assert decide_shell(command, allowing("ls", "echo", "cat"), "zsh").verdict == "ask"
+
+
+DOUBLING = "a=xxxxxxxxxx;" + "".join(
+    f"{chr(98 + i)}={f'${chr(97 + i)}' * 4};" for i in range(24)
+)  # fmt: skip
+MUCH = {
+    "braces": "echo " + "{" * 90_000,
+    "alternatives": "echo " + "{a,b}" * 200,
+    "doubling": DOUBLING + "echo $y",
+    "references": "".join(f"v{i}=$v{i + 1}$v{i + 2};" for i in range(60)) + "echo $((v0))",
+    "letters": "x=" + "a" * 90_000,
+    "subscripts": "x=" + "a[" * 45_000,
+    "expansions": "echo " + "${a[" * 20_000,
+    "commands": "ls;" * 30_000,
+    "starts": "find . " + r"-exec ls \; " * 8000,
+    "words": "unheard-of " + "a " * 30_000,
+    "evals": "eval 'echo $((((';" * 4000,
+    "functions": "".join(f"f{i}(){{ ls; }}; unset x; " for i in range(3000)),
+    "patterns": "ls " + "*a*" * 5000,
+    "awk": "awk '" + "(a) / 1 " * 10_000 + "'",
+    "megabyte": "echo " + "a " * 500_000,
+}
+
+
+@pytest.mark.parametrize("shell", ["bash", "sh", "zsh"])
+@pytest.mark.parametrize("text", MUCH.values(), ids=MUCH)
+def test_no_text_takes_long(text: str, shell: str) -> None:
+    started = time.process_time()
+    decide_shell(text, NO_RM, shell)
+    assert time.process_time() - started < 2  # four times what it takes, for slow machines
+
+
+@pytest.mark.parametrize("text", ["ls;" * 400_000, "echo " + "a " * 500_000, "{ " * 200_000])
+def test_a_denied_program_at_the_end_of_an_endless_line_is_denied(text: str) -> None:
+    assert decide_shell(f"{text};\nrm x", NO_RM).verdict == "deny"
