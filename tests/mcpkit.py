@@ -70,8 +70,14 @@ class Hosted:
         )
         self.told: list[Any] = []
         self.said: list[str] = []
+        self.offers = 0
+        """How often the tools changed."""
         self._changed = asyncio.Event()
-        self.host = McpHost(reach, Trade(limit=keep), self._tell, self._changed.set)
+        self.host = McpHost(reach, Trade(limit=keep), self._tell, self._offer)
+
+    def _offer(self) -> None:
+        self.offers += 1
+        self._changed.set()
 
     def _tell(self, data: Any) -> Any:
         self.told.append(data)

@@ -17,7 +17,8 @@ from customizekit import write
 from hookkit import keeping, kept, saying, tool_errors, write_hooks
 from livekit import opened
 from mcpkit import FOREIGN, configure, entry, heard, methods
-from trimtab.testing.playing import play
+from trimtab.runtime.options import PermissionOptions
+from trimtab.testing.playing import play, texts
 
 DONE = {"text": "Done."}
 SLOW: dict[str, Any] = {"slowConnectionThresholdMs": 30_000}
@@ -137,30 +138,40 @@ async def test_a_server_of_the_official_package_works(cli: Cli, transport: str) 
     assert outcome.of("tool.execution_start")[0]["mcpTransport"] == transport
 
 
-RULES: list[tuple[tuple[str, ...], bool]] = [
-    ((), False),
-    (("--allow-tool", "small"), True),
-    (("--allow-tool", "small(make)"), True),
-    (("--allow-tool", "small-make"), True),
-    (("--allow-tool", "small(echo)"), False),
-    (("--allow-tool", "write", "--allow-tool", "shell"), False),
-    (("--allow-all-tools", "--deny-tool", "small"), False),
-    (("--allow-all-tools", "--deny-tool", "small(make)"), False),
-    (("--allow-all-tools", "--deny-tool", "small-make"), False),
-    (("--allow-all-tools", "--deny-tool", "small(echo)"), True),
-    (("--allow-tool", "small(make)", "--deny-tool", "small"), False),
-]
+def given(cli: Cli) -> dict[str, Any]:
+    """Where a session in this process works, with the servers of the command's person."""
+    return {"cwd": str(cli.cwd), "home": str(cli.home)}
 
 
-@pytest.mark.parametrize(("flags", "allowed"), RULES, ids=[" ".join(one[0]) for one in RULES])
+@pytest.mark.parametrize(
+    ("allow", "deny", "allowed"),
+    [
+        ("", "", False),
+        ("small", "", True),
+        ("small(make)", "", True),
+        ("small-make", "", True),
+        ("small(echo)", "", False),
+        ("write shell", "", False),
+        ("*", "small", False),
+        ("*", "small(make)", False),
+        ("*", "small-make", False),
+        ("*", "mcp__small__make", False),
+        ("*", "small(echo)", True),
+        ("small(make)", "small", False),
+    ],
+)
 async def test_rules_hold_for_the_tools_of_servers(
-    small: Cli, flags: tuple[str, ...], allowed: bool
+    small: Cli, allow: str, deny: str, allowed: bool
 ) -> None:
     made = small.cwd / "made"
-    _, requests = await run(small, use("small-make", path=str(made)), flags=flags)
+    rules = tuple(allow.split()) if allow != "*" else ()
+    permissions = PermissionOptions(
+        allow_all_tools=allow == "*", allow=rules, deny=tuple(deny.split())
+    )
+    script = [use("small-make", path=str(made)), DONE]
+    played = await play(script, "go", permissions=permissions, **given(small))
     assert made.exists() is allowed
-    told = requests[1]["messages"][-1]["content"]
-    assert ("denied" in told) is not allowed
+    assert ("denied" in texts(played.requests)[-1]) is not allowed
 
 
 @pytest.mark.parametrize("name", ["write", "shell", "memory", "bash", "url"])
@@ -230,23 +241,27 @@ async def test_hooks_hear_what_a_tool_of_a_server_came_to(small: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "expected"),
+    ("available", "excluded", "expected"),
     [
-        (("--available-tools", "view,mcp:*"), 12),
-        (("--available-tools", "view,mcp:small"), 12),
-        (("--available-tools", "view,small-echo"), 1),
-        (("--available-tools", "view,small/echo"), 1),
-        (("--available-tools", "view,mcp__small__echo"), 1),
-        (("--available-tools", "view"), 0),
-        (("--excluded-tools", "mcp:*"), 0),
-        (("--excluded-tools", "small-echo,mcp:small/make"), 10),
+        ("view mcp:*", "", 12),
+        ("view mcp:small", "", 12),
+        ("view small-echo", "", 1),
+        ("view small/echo", "", 1),
+        ("view mcp__small__echo", "", 1),
+        ("view", "", 0),
+        ("", "mcp:*", 0),
+        ("", "small-echo mcp:small/make", 10),
     ],
 )
 async def test_lists_of_tools_know_those_of_servers(
-    small: Cli, flags: tuple[str, ...], expected: int
+    small: Cli, available: str, excluded: str, expected: int
 ) -> None:
-    _, (first,) = await run(small, flags=("--allow-all", *flags))
-    assert len(served(first)) == expected
+    lists: dict[str, Any] = {"excluded_tools": tuple(excluded.split())}
+    if available:
+        lists["available_tools"] = tuple(available.split())
+    played = await play([DONE], "go", **lists, **given(small))
+    offered = [tool.name for tool in played.requests[0].tools]
+    assert len([name for name in offered if name.startswith("small-")]) == expected
 
 
 async def test_an_agent_has_the_tools_of_servers_it_names(small: Cli) -> None:
@@ -328,9 +343,9 @@ async def test_a_script_of_the_folder_that_changed_is_not_started(cli: Cli) -> N
 
 async def test_a_slow_server_is_named_and_its_tools_join_a_later_request(cli: Cli) -> None:
     slow = entry(slowConnectionThresholdMs=100)
-    slow |= {"command": "/bin/sh", "args": ["-c", f"sleep 1; exec {' '.join(slow_words())}"]}
+    slow |= {"command": "/bin/sh", "args": ["-c", f"sleep 0.5; exec {' '.join(slow_words())}"]}
     configure(cli.home / "mcp-config.json", small=slow)
-    wait = {"command": "sleep 3", "description": "wait", "initial_wait": 5}
+    wait = {"command": "sleep 1.5", "description": "wait", "initial_wait": 5}
     outcome, (first, second, *_) = await run(cli, use("bash", **wait))
     assert served(first) == []
     assert len(served(second)) == 12
@@ -478,6 +493,22 @@ async def test_a_server_the_agent_configured_itself_is_not_started(
     assert not log.exists()
 
 
+async def test_a_server_of_the_folder_stays_as_it_was_while_a_session_lives(
+    tmp_path: Path,
+) -> None:
+    first, second = tmp_path / "first.log", tmp_path / "second.log"
+    configure(tmp_path / ".mcp.json", small=entry(log=first, **SLOW))
+    script = [DONE, use("small-echo", text="as before"), DONE]
+    async with opened(tmp_path, script, trust_folder=True) as (live, watch, _):
+        await live.ask("one")
+        configure(tmp_path / ".mcp.json", small=entry(log=second, **SLOW))
+        await live.ask("two")
+        (end,) = watch.of("tool.execution_complete")
+        assert end.result["content"] == "as before"
+    assert methods(first).count("initialize") == 1
+    assert not second.exists()
+
+
 async def test_a_server_the_person_adds_is_used_from_the_next_prompt_on(tmp_path: Path) -> None:
     async with opened(tmp_path, [DONE, use("small-echo", text="new"), DONE]) as (live, watch, _):
         await live.ask("one")
@@ -525,3 +556,9 @@ async def test_a_server_that_cannot_be_used_is_told_to_the_person(cli: Cli) -> N
         outcome = await cli.use(server).run("-p", "go")
     assert outcome.code == 0
     assert "The MCP server small cannot be used: its program ended" in outcome.notes
+
+
+async def test_with_the_sandbox_it_is_said_that_servers_are_outside(small: Cli) -> None:
+    outcome, _ = await run(small, flags=("--allow-all", "--sandbox"))
+    kinds = [one["warningType"] for one in outcome.of("session.warning")]
+    assert "mcp_servers_unconfined" in kinds

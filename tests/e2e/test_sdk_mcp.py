@@ -153,4 +153,7 @@ async def test_files_that_change_are_used_after_a_reload(sdk: Sdk, tmp_path: Pat
         await talk.session.rpc.mcp.reload()
         await talk.say("again")
         assert "small-echo" in talk.tool_names()
+        write(file, json.dumps({"mcpServers": {}}))
+        await talk.session.rpc.mcp.reload()
+        assert (await talk.session.rpc.mcp.list()).servers == []
     assert methods(log)[0] == "initialize"

@@ -1,6 +1,6 @@
 """How often a person is asked: commands of whole sessions, and what they cost in questions.
 
-`python questions.py 0` plays the lists in `tests/unit/permissions/data`. Whoever is asked approves
+`python questions.py` plays the lists in `tests/unit/permissions/data`. Whoever is asked approves
 for always what can be approved so; the first session of a project is not counted, as nothing has
 been approved before it.
 

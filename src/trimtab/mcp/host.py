@@ -19,6 +19,9 @@ from trimtab.mcp.names import ToolNames
 from trimtab.mcp.server import Happened, Server
 from trimtab.mcp.tool import McpTool, Trade
 
+MANY_TOOLS = 100
+"""With the built-in ones that is as many as services with a limit take."""
+
 
 class McpHost:
     """Connects to servers and gives their tools; `on_tools` is called when those change."""
@@ -137,7 +140,17 @@ class McpHost:
             more = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
             found = f"Of the MCP server {name} {problems[-1]}{more}; see `trimtab mcp test {name}`."
             self._warn_once(found, "tools")
+        self._tell_number()
         self._on_tools()
+
+    def _tell_number(self) -> None:
+        every = sum(len(server.listing.tools) for server in self.servers.values())
+        if every > MANY_TOOLS:
+            self._warn_once(
+                f"The MCP servers have more than {MANY_TOOLS} tools together, and some model "
+                "services take no more; choose with `tools` of an entry, or --excluded-tools.",
+                "tools",
+            )
 
     def _warn_once(self, message: str, what: str) -> None:
         if message not in self._told:

@@ -37,11 +37,30 @@ def decode(data: bytes) -> Iterator[JsonObject]:
     """The messages in some JSON; none if it is no JSON, or JSON of something else."""
     try:
         found: Any = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        found = _mend(data)
+    except RecursionError:
         return
     for one in found if isinstance(found, list) else (found,):
         if isinstance(one, dict):
             yield one
+
+
+def _mend(data: bytes) -> Any:
+    """JSON with half an emoji or bytes that are no text in it: an answer that somebody waits for.
+
+    None if it is something else.
+    """
+    if not data.lstrip().startswith((b"{", b"[")):
+        return None
+    import json
+
+    try:
+        value = json.loads(data.decode("utf-8", "replace"))
+        whole = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+        return msgspec.json.decode(whole)
+    except (ValueError, RecursionError):
+        return None
 
 
 class Lines:

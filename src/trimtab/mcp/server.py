@@ -99,6 +99,7 @@ class Server:
         if client is not None:
             client.on_lost = lambda _: None
             await client.aclose()
+        self._listed = False
         self._set(status)
 
     @property

@@ -16,6 +16,8 @@ _SPECIAL = {
     stat.S_IFBLK: "a device",
     stat.S_IFSOCK: "a socket",
 }
+LONGEST = 32_768
+"""More characters than any system takes in a path."""
 _SESSION_FILES = ("plan.md", "files")
 _INVISIBLE = dict.fromkeys(
     (0xAD, 0xFEFF, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070))
@@ -25,6 +27,8 @@ _INVISIBLE = dict.fromkeys(
 
 def resolve(path: str) -> str:
     """Where a path leads, every link followed; of what does not exist yet, its parents' links."""
+    if len(path) > LONGEST:  # nothing can be there, and to look for it would take long
+        return os.path.abspath(path.replace("\0", "\ufffd"))
     try:
         return os.path.realpath(path)
     except OSError as error:  # a link that nobody may read: it leads no further
@@ -74,6 +78,8 @@ def _is_protected(path: str) -> bool:
 
 def refuse_special(path: str) -> str | None:
     """Why something is no ordinary file or folder and is left alone."""
+    if len(path) > LONGEST:
+        return f"{path[:100]}… is too long for a path"
     real = resolve(path)
     for one in (os.path.normpath(path), real):
         top = one.split(os.sep)[1:2]

@@ -77,6 +77,13 @@ class Permissions(Processor):
 
         return to_globs(self.policy.deny, self.policy.cwd)
 
+    def adopt(self, policy: Policy) -> None:
+        """Judge by another policy, for all agents; what came up in the session still counts."""
+        before = self.policy
+        self._standing.policy = msgspec.structs.replace(
+            policy, deny=(*policy.deny, *before.late), late=before.late, images=before.images
+        )
+
     def forbid(self, rules: tuple[Rule, ...]) -> None:
         """Have rules deny from now on; a sandbox that is there already does not know them."""
         policy = self.policy

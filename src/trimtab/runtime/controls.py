@@ -245,13 +245,8 @@ class Controls:
         """Other rules from now on. What was approved for the session is forgotten."""
         before, after = self.options.permissions, permissions
         self.options = msgspec.structs.replace(self.options, permissions=permissions)
-        judge = build_permissions(self.place, self.options, self._client)
-        for run in family(self._run):
-            own = judge if run is self._run else judge.for_agent()
-            run.processors = [
-                own if isinstance(processor, Permissions) else processor
-                for processor in run.processors
-            ]
+        policy = build_permissions(self.place, self.options, self._client).policy
+        next(one for one in self._run.processors if isinstance(one, Permissions)).adopt(policy)
         if added := [path for path in after.add_dirs if path not in before.add_dirs]:
             around = self.place.surroundings.widen(added)
             self.place = msgspec.structs.replace(self.place, surroundings=around)

@@ -1,5 +1,6 @@
 """The MCP servers of one session: which of those configured may be used, and what they give."""
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -41,6 +42,7 @@ class SessionServers:
         self._used: Mapping[str, McpServer] = {}
         self._accepted: set[str] | None = None
         self._slow: set[str] = set()
+        self._starting = asyncio.Lock()
 
     @property
     def tools(self) -> Sequence[Tool]:
@@ -69,25 +71,44 @@ class SessionServers:
 
     async def start(self) -> None:
         """Use what is configured now, without waiting for it."""
-        custom = self._place.customizations
-        configured = {} if custom is None else find_configured(custom)
-        if configured == self._used:
-            if self._accepted is None:
+        async with self._starting:
+            configured = self._find()
+            if configured != self._used:
+                await self._use(configured)
+            elif self._accepted is None:
                 await self._admit(configured)
-            return
-        self._used = configured
+
+    async def reload(self) -> None:
+        """Look at the configuration again, whatever was refused before."""
+        async with self._starting:
+            self._accepted = None
+            await self._use(self._find())
+
+    def _find(self) -> "Mapping[str, McpServer]":
+        custom = self._place.customizations
+        return {} if custom is None else find_configured(custom)
+
+    async def _use(self, configured: "Mapping[str, McpServer]") -> None:
         if self._host is None or self._reach is None:
             from trimtab.runtime.mcp_reach import SessionReach
 
             self._reach = SessionReach(self._place, self._options())
             self._host = self._reach.build_host(self._on_tools)
         self._reach.hide_keys(configured.values())
-        await self._host.use(await self._admit(configured))
+        admitted = await self._admit(configured)
+        self._tell_unconfined(admitted)
+        await self._host.use(admitted)
+        self._used = configured
 
-    async def reload(self) -> None:
-        """Look at the configuration again, whatever was refused before."""
-        self._used, self._accepted = {}, None
-        await self.start()
+    def _tell_unconfined(self, admitted: "Mapping[str, McpServer]") -> None:
+        programs = [one.name for one in admitted.values() if one.enabled and one.type == "local"]
+        if self._place.sandbox is not None and programs:
+            message = (
+                f"The MCP servers {', '.join(programs)} run outside of the sandbox, which holds "
+                "commands only; switch them off with `trimtab mcp disable` if that is not meant."
+            )
+            warning = SessionWarning(warning_type="mcp_servers_unconfined", message=message)
+            self._place.session.emit(warning)
 
     async def switch(self, name: str, *, enabled: bool) -> None:
         """Switch a server on or off for this session."""
@@ -132,7 +153,12 @@ class SessionServers:
             pairs = zip(entries, admitted, strict=True)
             self._tell_changed([item.path for (item, _), good in pairs if not good])
         refused = {one.name for one, good in zip(mine, admitted, strict=True) if not good}
-        return {name: one for name, one in configured.items() if name not in refused}
+        running = self._host.servers if self._host is not None else {}
+        return {
+            name: running[name].config if name in refused else one
+            for name, one in configured.items()
+            if name not in refused or name in running
+        }
 
     def _tell_changed(self, changed: Sequence[str]) -> None:
         if changed:

@@ -38,6 +38,14 @@ def test_what_is_no_message_is_dropped(line: bytes) -> None:
     assert list(decode(line)) == []
 
 
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [(b'{"t": "cut \\ud83d"}', "cut ?"), (b'{"t": "caf\xe9"}', "caf\ufffd")],
+)
+def test_an_answer_with_half_a_character_is_an_answer(line: bytes, text: str) -> None:
+    assert list(decode(line)) == [{"t": text}]
+
+
 def test_a_batch_is_its_messages() -> None:
     assert list(decode(b'[{"id": 1}, 5, {"id": 2}]')) == [{"id": 1}, {"id": 2}]
 

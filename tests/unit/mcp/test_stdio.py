@@ -236,6 +236,14 @@ async def test_other_servers_are_used_and_changed_ones_start_again(tmp_path: Pat
         assert {one.origin.server for one in hosted.host.tools} == {"two"}
 
 
+async def test_more_tools_than_a_service_may_take_are_told_of_once(tmp_path: Path) -> None:
+    many = [server(name, mode="many") for name in ("one", "two")]
+    async with hosting(tmp_path, *many) as hosted:
+        assert len(hosted.host.tools) == 400
+        said = [one.message for one in hosted.told if one.wire_name == "session.warning"]
+        assert len([one for one in said if "more than 100 tools together" in one]) == 1
+
+
 async def test_a_server_that_is_switched_off_has_no_tools_until_it_is_on_again(
     tmp_path: Path,
 ) -> None:
@@ -247,6 +255,8 @@ async def test_a_server_that_is_switched_off_has_no_tools_until_it_is_on_again(
         assert hosted.host.tools == []
         result = await hosted.run(tool, text="x")
         assert result.text == "The MCP server small cannot be used: it is switched off."
+        before = hosted.offers
         await hosted.host.switch("small", enabled=True)
         await hosted.host.settled()
+        assert hosted.offers > before
         assert (await hosted.call("small-echo", text="on")).text == "on"

@@ -35,6 +35,40 @@ def test_a_denied_program_is_denied_or_asked_about_in_every_guise(line: str) -> 
     assert verdict == "deny" if kind == "D" else verdict in ("deny", "ask")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            "cat //etc/passwd",
+            "cat /./etc/passwd",
+            "cat /secrets/x",
+            "find /secrets",
+            "cat ~+/../../x",
+        ),
+        *('cat "${x:-/etc/passwd}"', "cat ${x:=/etc/passwd}", 'set -- /etc/passwd; cat "$1"'),
+        *("cat $unset/etc/passwd", 'f() { cat "$1"; }; f /etc/passwd', "cat < /secrets/x"),
+        *("sed -n p /secrets/x", "awk 1 /secrets/x", "head -c5 /x", "find . -newer /etc/x"),
+    ],
+)
+def test_a_file_elsewhere_is_asked_about_however_it_is_named(command: str) -> None:
+    assert decide_shell(command, POLICY).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("echo /api/users", "grep -n /api/users src/a.py", "grep -e /api/x a", "cut -d/ -f2 a"),
+        *("tr / _ < a", "sort -t/ -k2 a", "git log --grep=/api/x", "sed 's,/api/v1,/api/v2,' a"),
+        *("awk -F/ '{print $2}' a", "diff <(ls) <(ls -a)", "find . -name rm", "jq '.[\"/a\"]' f"),
+    ],
+)
+def test_a_text_with_slashes_is_not_taken_for_a_file(command: str) -> None:
+    assert (
+        decide_shell(command, msgspec.structs.replace(POLICY, deny=rules("shell(rm)"))).verdict
+        == "allow"
+    )
+
+
 @pytest.mark.parametrize("command", read_cases("addresses"))
 def test_a_denied_address_is_found_however_it_is_written(command: str) -> None:
     assert decide_shell(command, NOT_EVIL).verdict == "deny", analyse(command, POLICY.cwd)

@@ -7,9 +7,10 @@ import pytest
 
 from customizekit import write
 from trimtab.contracts.errors import ConfigurationError
-from trimtab.contracts.permission import Rule
+from trimtab.contracts.permission import Policy, Rule
 from trimtab.permissions.exclusions import is_excluded, to_ignored
 from trimtab.permissions.held import survey
+from trimtab.permissions.processor import Permissions
 from trimtab.runtime.exclusions import read_policy, to_rules
 
 
@@ -132,3 +133,15 @@ def test_a_survey_finds_what_rules_hold_back(tmp_path: Path) -> None:
     assert survey(f"{root}/secret", rules, root).found == (f"{root}/secret",)
     assert not survey(root, rules, root, most=2).complete
     assert survey(root, [Rule("read", f"{root}/plain")], root, most=0).complete
+
+
+def test_what_is_forbidden_or_attached_in_a_session_outlives_other_rules(tmp_path: Path) -> None:
+    image = write(tmp_path / "a.png", b"\x89PNG\r\n\x1a\n")
+    judge = Permissions(Policy(cwd="/srv", roots=("/srv",), allow=(Rule("write"),)))
+    agent = judge.for_agent()
+    judge.trust_image(str(image))
+    judge.forbid((Rule("read", ".env", "the organization octo", "/"),))
+    judge.adopt(Policy(cwd="/srv", roots=("/srv",), allow_all_paths=True))
+    assert "octo" in agent.find_objection("/srv/.env")
+    assert agent.policy.images == (str(image.resolve()),)
+    assert agent.policy.allow == ()

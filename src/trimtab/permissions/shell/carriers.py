@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from trimtab.permissions.shell.dialects import differs
 from trimtab.permissions.shell.identify import Name
 from trimtab.permissions.shell.options import Program, Reading, find_carrier, read_leading
 from trimtab.permissions.shell.words import UNKNOWN, Argument
@@ -119,6 +118,8 @@ def run_script(
 
 def read_as(judge: "Judge", text: str, shell: str, *, inherits: bool = False) -> None:
     """Judge a script for a shell that may read it otherwise than bash does."""
+    from trimtab.permissions.shell.dialects import differs
+
     if doubt := differs(text, shell):
         judge.into.problem = judge.into.problem or doubt
     judge.read(text, inherits=inherits)

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 
 from trimtab.permissions.shell.syntax import Command, Script
 
+_HANDLER = "command_not_found_handle"
+"""A function that is called without being named."""
 _WORD = re.compile(r"[^\s;&|()<>'\"`$]+")
 
 
@@ -32,7 +34,7 @@ def _find_calls(script: Script, names: Iterable[str]) -> Iterator[int]:
 
 def _find_certain(script: Script) -> dict[str, int]:
     """The functions of a script, without those that it may unset."""
-    if not script.functions:
+    if not script.functions or _HANDLER in script.functions:
         return {}
     unset: set[str] = set()
     for command in script.commands:
@@ -42,7 +44,12 @@ def _find_certain(script: Script) -> dict[str, int]:
             pieces = (piece for word in command.words for piece in word.pieces)
             if any(piece.kind in ("variable", "unknown") for piece in pieces):
                 return {}
-    return {name: start for name, start in script.functions.items() if name not in unset}
+    # Not every shell calls a function by a name with a slash.
+    return {
+        name: start
+        for name, start in script.functions.items()
+        if name not in unset and "/" not in name
+    }
 
 
 def _words(command: Command) -> set[str]:

@@ -144,6 +144,7 @@ class Judge:
             self._guess(command, variables)
         if command.is_test or arguments[0].text in (*_BUILTIN_TESTS, *_SETTERS, *DECLARATIONS):
             self._check_evaluated(arguments)
+        self.note_places(map(Argument, map(variables.if_unset, command.words)), reads=True)
         self.into.add_hazards(*find_unknown(command, variables))
         if names_unknown(arguments):
             self.into.add_hazards("a subscript that is not known is evaluated")

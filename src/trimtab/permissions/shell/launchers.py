@@ -84,7 +84,7 @@ def find_named(words: Sequence[str]) -> Iterator[Name]:
     """What a program that no table describes may start: every word may begin a command line."""
     program = os.path.basename(words[0])
     remote = program in _table().remotes.split()
-    if not remote and (find_program(program) is not None or is_carrier(program)):
+    if not remote and _is_described(program):
         return
     start = 2 if program in _table().hosts.split() else 1
     given = _find_remote(program, words) if remote else words[start:]
@@ -92,6 +92,12 @@ def find_named(words: Sequence[str]) -> Iterator[Name]:
     for index, word in enumerate(given):
         if _PROGRAM.fullmatch(word):
             yield identify(arguments[index : index + WINDOW])
+
+
+def _is_described(program: str) -> bool:
+    from trimtab.permissions.shell.searchers import SEARCHERS
+
+    return find_program(program) is not None or is_carrier(program) or program in SEARCHERS
 
 
 def _find_remote(program: str, words: Sequence[str]) -> Sequence[str]:

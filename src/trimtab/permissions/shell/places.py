@@ -75,14 +75,15 @@ class Places:
     def paths_in(self, argument: Argument, *, certain: bool = False) -> list[str]:
         """What in an argument may be a path, as it is written; if `certain`, it is one."""
         text = argument.text
-        if certain and text[:1] == "/" and not argument.pattern and text not in _NO_PLACES:
-            return [text]
+        if certain and text[:1] == "/" and not argument.pattern:
+            return [] if text in _NO_PLACES - {"/"} or text.startswith("/dev/fd/") else [text]
         if argument.pattern and text[:1] == "/":
             text = re.split(r"[*?\[]", text)[0].rpartition("/")[0] + "/"
         candidates = [text]
         if text[:1] == "-":
             _, equals, value = text.partition("=")
-            candidates = [value] if equals else [text[2:]] if text[2:3] in ("/", "~", ".") else []
+            attached = [text[2:]] if text[2:3] in ("/", "~", ".") and text[2:] != "/" else []
+            candidates = [value] if equals else attached
         elif "=" in text and not _URL.match(text):
             candidates.append(text.partition("=")[2])
         return [candidate for candidate in candidates if self._is_path(candidate)]

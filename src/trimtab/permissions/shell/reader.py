@@ -4,6 +4,7 @@ import re
 import time
 from abc import ABC, abstractmethod
 
+from trimtab.permissions.shell.ansi import decode
 from trimtab.permissions.shell.syntax import Piece, Redirect, Script, Unparsable, Word
 
 DEEPEST = 60
@@ -19,12 +20,6 @@ _DEFAULT = re.compile(r":?-\d+\}")
 _FAR = re.compile(r":?[-=+]((?:/|~|\.\./)[^}$`'\"]*)")
 _COUNTS = re.compile(r"--count|-[A-Za-z]*c")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-_ANSI = re.compile(
-    r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})"
-    r"|U([0-9a-fA-F]{1,8})|c(.))",
-    re.DOTALL,
-)
-_ANSI_NAMES = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
 UNKNOWN = Piece("unknown")
 SPLITTING = Piece("unknown", splits=True)
 NUMERIC = frozenset(("((", "wc", "date", "nproc", "stat", "id", "getconf", "tput", "seq"))
@@ -240,9 +235,9 @@ class Reader(ABC):
             raise Unparsable("a quote is not closed")
         raw = self._since(start)
         self.pos += 1
-        decoded = _ANSI.sub(_decode, raw)
+        decoded, unusual = decode(raw)
         # A NUL ends such a string early; what is lost then depends on the version of the shell.
-        if "\0" in decoded or len(_ANSI.sub("", raw).split("\\")) > 1:
+        if "\0" in decoded or unusual:
             self.doubt("it uses an unusual escape")
         return Piece("quoted", decoded.partition("\0")[0])
 
@@ -388,15 +383,3 @@ class Reader(ABC):
             self.nested(text).read_quoted(body.pieces, "")
         else:
             body.pieces.append(Piece("quoted", text))
-
-
-def _decode(match: re.Match[str]) -> str:
-    name, octal, *hexadecimal, control = match.groups()
-    if name:
-        return _ANSI_NAMES[name]
-    if octal:
-        return chr(int(octal, 8) & 0xFF)
-    if control:
-        return chr(ord(control.upper()[0]) ^ 0x40 if control != "?" else 0x7F)
-    code = int(next(filter(None, hexadecimal)), 16)
-    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"

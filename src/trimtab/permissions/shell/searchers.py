@@ -57,6 +57,7 @@ _FIND_VALUED = frozenset(
         *("-used", "-user", "-wholename", "-xtype", "-printf", "-D"),
     )
 )
+_FIND_FILES = frozenset(("-newer", "-anewer", "-cnewer", "-samefile"))
 _FIND_STARTS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
 _FIND_WRITES = frozenset(("-fprint", "-fprint0", "-fprintf", "-fls"))
 _FD = Program(
@@ -107,8 +108,8 @@ def search_find(judge: "Judge", rest: Sequence[Argument]) -> bool:
             judge.into.add_hazards(f"find {text} writes a file", conceals=False)
             read_only = False
         elif text in _FIND_VALUED or re.fullmatch(r"-newer[aBcm][aBcmt]|-O\d", text):
-            if words and not text.startswith("-O"):
-                words.pop()
+            value = [] if text.startswith("-O") else [words.pop() for _ in words[-1:]]
+            judge.note_places(value if text in _FIND_FILES else [], reads=True, certain=True)
         elif word.may_be_option or word.many:
             judge.into.dynamic.append(_UNCERTAIN.format("find"))
             read_only = False

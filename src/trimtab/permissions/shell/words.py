@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 
 import msgspec
 
@@ -104,6 +104,17 @@ class Variables:
                     if not known or not self.is_number(piece.text):
                         return False
         return True
+
+    def if_unset(self, word: Word) -> str:
+        """The path a word is if the variable at its beginning has no value; empty if it is none."""
+        first, *rest = word.pieces or [Piece("bare")]
+        if first.kind != "variable" or not first.text.isidentifier():
+            return ""
+        if first.text in self._script.values or first.text in self._surroundings:
+            return ""
+        literal = takewhile(lambda piece: piece.kind in ("bare", "quoted"), rest)
+        text = "".join(piece.text for piece in literal)
+        return text if text[:1] == "/" else ""
 
     def expand(self, word: Word, *, strict: bool = False) -> list[Argument]:
         """The arguments a word becomes; one with several possible values becomes all of them.
