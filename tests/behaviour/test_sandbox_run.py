@@ -237,3 +237,45 @@ async def test_only_a_persons_answer_lets_one_command_out_and_only_once(
     kinds = [data.result["kind"] for data in played.of("permission.completed")]
     assert kinds == ["approved", "denied-interactively-by-user"]
     assert "ran in a sandbox" in played.of("tool.execution_complete")[1].result["content"]
+
+
+async def test_commands_in_the_sandbox_need_no_permission_where_the_person_said_so(
+    cli: Cli, tmp_path: Path
+) -> None:
+    settings = {"sandbox": {"enabled": True, "autoAllow": True}}
+    (cli.home / "settings.json").write_text(json.dumps(settings))
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    commands = (
+        'python3 -c \'open("made", "w").write("x")\'',
+        f"P={outside}/a; python3 -c 'open(\"'$P'\", \"w\")' || echo refused",
+        "rm -rf kept",
+        f"cat {outside}/secret",
+        "echo x > .git/hooks/post-commit",
+        "git push",
+    )
+    (cli.cwd / "kept").mkdir()
+    (cli.cwd / ".git" / "hooks").mkdir(parents=True)
+    (outside / "secret").write_text("hidden-words")
+    async with serving([*({"tools": [bash(one)]} for one in commands), "done"]) as server:
+        ran = await cli.use(server).run(
+            "-p", "go", "--output-format=json", "--deny-tool", "shell(git push)"
+        )
+    ended = ran.of("tool.execution_complete")
+    assert [one["success"] for one in ended] == [True, True, False, False, False, False], ended
+    assert (cli.cwd / "made").read_text() == "x"
+    assert "refused" in ended[1]["result"]["content"]
+    assert (cli.cwd / "kept").exists()
+    assert os.listdir(outside) == ["secret"]
+    assert "hidden-words" not in ran.out.decode()
+    assert not list((cli.cwd / ".git" / "hooks").iterdir())
+
+
+async def test_leaving_commands_unasked_needs_a_sandbox_that_holds_them(cli: Cli) -> None:
+    settings = {"sandbox": {"enabled": True, "autoAllow": True, "network": "on"}}
+    (cli.home / "settings.json").write_text(json.dumps(settings))
+    async with serving([{"tools": [bash("python3 -c 1")]}, "done"]) as server:
+        ran = await cli.use(server).run("-p", "go", "--output-format=json")
+    (warning,) = [one for one in ran.of("session.warning") if one["warningType"] == "sandbox"]
+    assert "autoAllow has no effect here: commands have a free network" in warning["message"]
+    assert not ran.of("tool.execution_complete")[0]["success"]

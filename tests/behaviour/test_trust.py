@@ -203,3 +203,24 @@ async def test_what_lies_between_the_repository_and_the_folder_is_told(cli: Cli)
     outcome = await run(cli)
     (left,) = outcome.of("trimtab.left_out")
     assert {"kind": "agents", "path": "packages/.github/agents"} in left["items"]
+
+
+async def test_the_first_hook_or_rule_that_a_trusted_folder_gets_is_not_trusted_with_it(
+    tmp_path: Path,
+) -> None:
+    cli = Cli(tmp_path)
+    trust(cli, cli.cwd)
+    (cli.cwd / ".github" / "skills" / "s").mkdir(parents=True)
+    (cli.cwd / ".github" / "skills" / "s" / "SKILL.md").write_text("---\nname: s\n---\nx\n")
+    assert not (await run(cli)).of("trimtab.left_out")
+    write_hooks(cli, SPY)
+    settings = cli.cwd / ".github" / "copilot" / "settings.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(json.dumps({"permissions": {"allow": ["shell(touch)"]}}))
+    async with serving([{"tools": [bash("touch made")]}, DONE]) as server:
+        outcome = await cli.use(server).run("-p", "go", "--output-format=json")
+    assert not ran(cli)
+    assert not (cli.cwd / "made").exists()
+    left = outcome.of("trimtab.left_out")
+    assert {one["reason"] for one in left} == {"changed"}
+    assert {item["kind"] for one in left for item in one["items"]} == {"hooks", "rules"}

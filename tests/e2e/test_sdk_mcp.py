@@ -104,8 +104,9 @@ async def test_a_server_is_switched_off_and_on_in_a_session(
             await mcp.enable(rpc.MCPEnableRequest(server_name="missing"))
 
 
+@pytest.mark.parametrize("meta", [{"trace": "t-1"}, None])
 async def test_a_hook_of_a_client_says_what_goes_with_a_call(
-    sdk: Sdk, servers: dict[str, Any], tmp_path: Path
+    sdk: Sdk, servers: dict[str, Any], tmp_path: Path, meta: dict[str, Any] | None
 ) -> None:
     log = tmp_path / "server.log"
     servers["small"]["args"] = [*servers["small"]["args"][:2], SCRIPT, "", str(log)]
@@ -113,7 +114,7 @@ async def test_a_hook_of_a_client_says_what_goes_with_a_call(
 
     async def before(data: Any, _: Any) -> Any:
         asked.append(data)
-        return {"metaToUse": {"trace": "t-1"}}
+        return {"metaToUse": meta}
 
     hooks = {"on_pre_mcp_tool_call": before}
     script = [use("small-echo", text="x"), DONE]
@@ -123,7 +124,21 @@ async def test_a_hook_of_a_client_says_what_goes_with_a_call(
     assert (data["serverName"], data["toolName"]) == ("small", "echo")
     assert data["arguments"] == {"text": "x"}
     call = next(one for one in heard(log) if one.get("method") == "tools/call")
-    assert call["params"]["_meta"]["trace"] == "t-1"
+    said = call["params"].get("_meta")
+    assert said is None if meta is None else said["trace"] == "t-1"
+
+
+async def test_servers_connect_before_anything_is_asked_and_may_be_given_short_words(
+    sdk: Sdk, servers: dict[str, Any]
+) -> None:
+    servers["small"]["env"] = {"TEST_SECRET": "hunter2"}
+    script = [use("small-echo", text="hunter2"), {"text": "It is hunter2."}]
+    async with talking(sdk, script, mcp_servers=servers) as talk:
+        await talk.heard.until("session.mcp_server_tools_loaded")
+        (listed,) = (await talk.session.rpc.mcp.list()).servers
+        assert listed.status.value == "connected"
+        assert await talk.say("go") == "It is hunter2."
+        assert talk.heard.of("tool.execution_complete")[0].result.content == "hunter2"
 
 
 async def test_a_resumed_session_has_the_servers_its_client_brings_then(

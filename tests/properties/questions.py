@@ -6,7 +6,8 @@ been approved before it.
 
 `python questions.py --recorded DIR` plays sessions that real agents had: a file `PROJECT.N.jsonl`
 for each, in the order of their names, with a line `{"command", "cwd"}` for each command. With
-`--together` they are sessions of one person, who approves for every project.
+`--together` they are sessions of one person, who approves for every project, with `--confined` of
+one whose commands run in a sandbox with `autoAllow`.
 """
 
 import sys
@@ -67,12 +68,12 @@ def read_recorded(folder: Path, *, together: bool) -> Iterator[list[list[Line]]]
         yield [decode(path.read_bytes()) for path in files]
 
 
-def measure(projects: Iterator[list[list[Line]]]) -> tuple[list[str], int]:
+def measure(projects: Iterator[list[list[Line]]], start: Policy = POLICY) -> tuple[list[str], int]:
     """The commands asked about in later sessions, and how many commands those had."""
     asked: list[str] = []
     count = 0
     for first, *later in projects:
-        _, policy = count_questions(first, POLICY)
+        _, policy = count_questions(first, start)
         for session in later:
             more, policy = count_questions(session, policy)
             asked += more
@@ -84,7 +85,8 @@ def main(arguments: list[str]) -> int:
     projects = read_lists()
     if arguments[:1] == ["--recorded"]:
         projects = read_recorded(Path(arguments[1]), together="--together" in arguments)
-    asked, count = measure(projects)
+    confined = "--confined" in arguments
+    asked, count = measure(projects, msgspec.structs.replace(POLICY, confined=confined))
     print("\n".join(asked))
     rate = 100 * len(asked) / count
     print(f"{rate:.1f} per 100 of {count} commands")

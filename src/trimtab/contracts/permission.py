@@ -57,6 +57,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """The setting, if any, by which git would start programs in this repository."""
     writable: tuple[str, ...] | None = None
     """In a sandbox: the only places that may be written, whatever is allowed."""
+    confined: bool = False
+    """Whether commands need no question because the sandbox holds them to those places."""
     assess: Assess | None = None
     """Who reads scripts besides our own grammar."""
     client_judges: bool = False

@@ -86,8 +86,11 @@ class Client:
             raise ServerProblem(self.lost, gone=True)
         self._count += 1
         number, loop = self._count, asyncio.get_running_loop()
-        if on_progress is not None:
-            params = {**params, "_meta": {**params.get("_meta", {}), "progressToken": number}}
+        said = params.get("_meta", {})
+        if said is None:  # nothing is to be said about the request, not even who hears of it
+            params = {name: value for name, value in params.items() if name != "_meta"}
+        elif on_progress is not None:
+            params = {**params, "_meta": {**said, "progressToken": number}}
         message = {"id": number, "method": method, "params": params}
         try:
             async with asyncio.timeout(seconds) as clock:

@@ -45,6 +45,10 @@ def judge_analysis(analysis: Analysis, policy: Policy, text: str = "") -> Decisi
         return _judge_paths(analysis, policy) or Decision(
             verdict="allow", reason="All tools are allowed."
         )
+    if policy.confined:
+        return _judge_paths(analysis, policy) or Decision(
+            verdict="allow", reason="It runs in the sandbox, where commands need no permission."
+        )
     return _ask_by_nature(analysis) or _judge_commands(analysis, policy)
 
 

@@ -12,6 +12,8 @@ from trimtab.contracts.events.own import LeftOut
 from trimtab.contracts.run import SessionPort
 from trimtab.contracts.trust import AskTrust, Loadable, TrustQuestion
 
+BOUND = frozenset(("hooks", "mcp", "tools"))
+"""Kinds of which each entry is trusted as it is, and none that comes later."""
 SWITCHES = {
     "hooks": "GITHUB_COPILOT_PROMPT_MODE_REPO_HOOKS",
     "mcp": "GITHUB_COPILOT_PROMPT_MODE_WORKSPACE_MCP",
@@ -98,7 +100,10 @@ async def judge_folder(
         return verdict
     trust = Trust.of(home)
     if trust.is_trusted(root):
-        return msgspec.structs.replace(verdict, trusted=True)
+        verdict = msgspec.structs.replace(verdict, trusted=True)
+        for kind in BOUND - {item.kind for item in items}:
+            verdict.remember(kind)
+        return verdict
     if items and ask is not None:
         answer = await ask(TrustQuestion(folder=root, items=items))
         if answer == "always":

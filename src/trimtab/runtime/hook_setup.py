@@ -127,6 +127,7 @@ async def find_session_hooks(home: "Home", trust: "FolderTrust", place: "Place")
     mine = [entry for entry in found.entries if entry.origin == "repository"]
     digests = [(name_hook(entry, trust.root), fingerprint(entry, trust.root)) for entry in mine]
     admitted = await trust.admit(place.session, "hooks", digests)
+    trust.remember("hooks")
     refused = {id(entry) for entry, good in zip(mine, admitted, strict=True) if not good}
     off = read_disabled(home)
     kept = tuple(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import Launch, Origin, Reach
-from trimtab.contracts.secrets import looks_secret
+from trimtab.contracts.secrets import SHORTEST, looks_secret
 from trimtab.mcp.host import McpHost
 from trimtab.mcp.messages import LARGEST
 from trimtab.mcp.tool import Prepare, Trade
@@ -71,7 +71,7 @@ class SessionReach:
 
 def find_keys(server: McpServer) -> Iterator[str]:
     for name, value in server.env.items():
-        if looks_secret(name):
+        if looks_secret(name) and len(value) >= SHORTEST:
             yield value
     for name, value in server.headers.items():
         if any(word in name.lower() for word in SECRET_HEADERS):
@@ -89,7 +89,9 @@ def ask_hooks(hooks: "HookCaller") -> Prepare:
             arguments=params["arguments"],
             toolCallId=call_id,
         )
-        wanted = output.get("metaToUse")
-        return {**params, "_meta": wanted} if isinstance(wanted, dict) else params
+        if "metaToUse" not in output:
+            return params
+        wanted = output["metaToUse"]
+        return {**params, "_meta": wanted if isinstance(wanted, dict) else None}
 
     return prepare

@@ -52,6 +52,7 @@ async def load_rules(
             rules["allow"] = [rule for rule, good in pairs if good]
         for verb in _VERBS:
             found[verb] += rules[verb]
+    trust.remember("rules")
     return FileRules(**{verb: tuple(rules) for verb, rules in found.items()})
 
 

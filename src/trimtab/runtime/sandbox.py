@@ -38,6 +38,7 @@ class SandboxSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknow
     network: Literal["off", "on"] = "off"
     allowed_hosts: tuple[str, ...] = ()
     denied_hosts: tuple[str, ...] = ()
+    auto_allow: bool = False
 
 
 def read_settings(value: object) -> SandboxSettings:
@@ -72,6 +73,8 @@ def set_up_sandbox(
             f"The sandbox here is {found.backend}, which cannot hold commands to a list of hosts; "
             "install bubblewrap, or take the hosts away."
         )
+    if settings.auto_allow:
+        policy = leave_unasked(place, policy, found.backend)
     confinement = Confinement(found.backend, policy, found.program)
     confinement.on_refusal = report_refusals(place.session)
     place.workspace.shells.confinement = confinement
@@ -89,6 +92,20 @@ def set_up_sandbox(
     if confinement.reservation:
         message = f"The sandbox is {found.backend}: {confinement.reservation}."
         place.session.emit(SessionInfo(info_type="sandbox", message=message))
+    return policy
+
+
+def leave_unasked(place: "Place", policy: "SandboxPolicy", backend: str) -> "SandboxPolicy":
+    """Commands need no permission, if the sandbox is one that holds them to all of its policy."""
+    missing = ""
+    if backend != "bubblewrap":
+        missing = f"{backend} does not hold commands back from all that bubblewrap does"
+    elif policy.network:
+        missing = "commands have a free network"
+    if not missing:
+        return msgspec.structs.replace(policy, unasked=True)
+    message = f"The setting sandbox.autoAllow has no effect here: {missing}."
+    place.session.emit(SessionWarning(warning_type="sandbox", message=message))
     return policy
 
 
@@ -225,4 +242,5 @@ def confine(policy: Policy, sandbox: "SandboxPolicy") -> Policy:
         policy,
         deny=(*policy.deny, *unread, *unwritten),
         writable=tuple(os.path.realpath(path) for path in sandbox.all_writable),
+        confined=sandbox.unasked,
     )

@@ -34,6 +34,8 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     network: bool = False
     hosts: "HostList | None" = None
     """Hosts that may be reached, where the network is not free; None: none at all."""
+    unasked: bool = False
+    """Whether commands in it need no permission."""
 
     @property
     def all_writable(self) -> tuple[str, ...]:
