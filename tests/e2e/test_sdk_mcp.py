@@ -134,7 +134,7 @@ async def test_servers_connect_before_anything_is_asked_and_may_be_given_short_w
     servers["small"]["env"] = {"TEST_SECRET": "hunter2"}
     script = [use("small-echo", text="hunter2"), {"text": "It is hunter2."}]
     async with talking(sdk, script, mcp_servers=servers) as talk:
-        await talk.heard.until("session.mcp_server_tools_loaded")
+        await talk.heard.until("session.mcp_server_status_changed", 2)
         (listed,) = (await talk.session.rpc.mcp.list()).servers
         assert listed.status.value == "connected"
         assert await talk.say("go") == "It is hunter2."

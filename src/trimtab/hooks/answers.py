@@ -89,9 +89,17 @@ def read_progress(line: str) -> str | None:
     return None
 
 
+_EVEN_NOTHING = ("metaToUse",)
+"""Fields for which null is something to say: that there is to be none."""
+
+
 def check(event: str, output: JsonObject) -> JsonObject:
     """An output in our words. One whose verdict is not understood is no answer: `HookFailed`."""
-    said = {key: value for key, value in read_output(output).items() if value is not None}
+    said = {
+        key: value
+        for key, value in read_output(output).items()
+        if value is not None or key in _EVEN_NOTHING
+    }
     if said.get("continue") is False and event in GUARDS:
         said |= deny(event, str(said.get("stopReason") or "the hook stopped the agent"))
     if event == "preToolUse" and "permissionDecision" not in said and "decision" in said:

@@ -52,6 +52,7 @@ async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
         live.emit(MANAGED)
         server.add(hosted)
         mirror(hosted, peer)
+        await connect(hosted, settings)
     server.tell("created", live.id, server.times(live.id))
     return Then(describe(hosted), lambda: seat.release(hosted.id))
 
@@ -65,6 +66,7 @@ async def resume(server: Server, peer: Peer, settings: SessionSettings) -> Then:
             hosted, seat = await _reopen(server, peer, settings)
         else:
             seat = await _join(server, hosted, peer, settings)
+        await connect(hosted, settings)
     resumed = hosted
 
     def after() -> None:
@@ -100,6 +102,12 @@ async def _reopen(
     if settings.continue_pending_work:
         take_up(live)
     return hosted, seat
+
+
+async def connect(hosted: HostedSession, settings: SessionSettings) -> None:
+    """Start the MCP servers that a client brings; clients look whether they are connected."""
+    if settings.mcp_servers:
+        await hosted.live.controls.servers.start()
 
 
 def mirror(hosted: HostedSession, peer: Peer, *, resumed: bool = False) -> None:
