@@ -221,3 +221,29 @@ async def test_configured_servers_are_listed_with_source_and_why_they_cannot_be_
     assert "x could not be started" in listed["mine"]["error"]
     names = [one["name"] for one in outcome.of("session.mcp_servers_loaded")[-1]["servers"]]
     assert names == ["mine"]
+
+
+async def test_what_lies_beside_a_skill_may_be_read_and_nothing_else_there(
+    cli: Cli, tmp_path: Path
+) -> None:
+    folder = cli.home / "skills" / "one"
+    write(folder / "SKILL.md", skill("first", "See references/api.md."))
+    write(folder / "references" / "api.md", "the words of the reference")
+    write(cli.home / "skills" / "notes.md", "hidden words")
+    (folder / "link.md").symlink_to(cli.home / "skills" / "notes.md")
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("view", {"path": str(folder / "references" / "api.md")}),
+        ("bash", {"command": f"cat {folder}/references/api.md", "description": "read"}),
+        ("view", {"path": str(cli.home / "skills" / "notes.md")}),
+        ("view", {"path": str(folder / "link.md")}),
+        ("create", {"path": str(folder / "more.md"), "file_text": "x"}),
+    ]
+    script = [{"tools": [{"name": name, "arguments": args}]} for name, args in calls]
+    async with serving([*script, {"text": "Done."}]) as server:
+        outcome = await cli.use(server).run(
+            "-p", "go", "--output-format=json", "--disallow-temp-dir"
+        )
+    ended = outcome.of("tool.execution_complete")
+    assert [one["success"] for one in ended] == [True, True, False, False, False], ended
+    assert "hidden words" not in outcome.out.decode()
+    assert not (folder / "more.md").exists()

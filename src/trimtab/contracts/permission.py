@@ -50,6 +50,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     deny: tuple[Rule, ...] = ()
     late: tuple[Rule, ...] = ()
     """Those of them that came after a sandbox was set up, which does not hold to them."""
+    readable: tuple[str, ...] = ()
+    """Folders outside of the roots that may be read: those of skills the model is offered."""
     images: tuple[str, ...] = ()
     """Files that a person attached to a prompt, as they were then: read unasked while they are
     images."""

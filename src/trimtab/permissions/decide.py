@@ -79,7 +79,7 @@ def _decide_readable(path: str, policy: Policy) -> Decision:
             return _allowed(rule)
     if is_attached_image(path, policy.images):
         return _allowed(Rule("read", path, "attachment"))
-    if policy.allow_all_paths or is_inside(path, policy.roots):
+    if policy.allow_all_paths or is_inside(path, (*policy.roots, *policy.readable)):
         return Decision(verdict="allow", reason="The path may be read.")
     return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
 

@@ -252,7 +252,7 @@ def _judge_reads(analysis: Analysis, policy: Policy) -> Decision | None:
     if policy.allow_all_paths:
         return None
     for path in analysis.reads:
-        if not is_inside(path, policy.roots):
+        if not is_inside(path, (*policy.roots, *policy.readable)):
             return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
     return None
 
@@ -261,11 +261,11 @@ def _judge_paths(analysis: Analysis, policy: Policy) -> Decision | None:
     """With all tools but not all paths allowed, paths are still checked."""
     if policy.allow_all_paths:
         return None
-    for path in (*analysis.targets, *analysis.touched, *analysis.reads):
-        if path is None:
-            continue
-        if not is_inside(path, policy.roots):
+    for path in (*analysis.targets, *analysis.touched):
+        if path is not None and not is_inside(path, policy.roots):
             return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
+    if decision := _judge_reads(analysis, policy):
+        return decision
     touched = () if _belongs_to_git(analysis) else analysis.touched
     for path in (*analysis.targets, *touched):
         if path is not None and is_protected(path):

@@ -261,6 +261,12 @@ def read_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
     return parse_rules(texts)
 
 
+def find_skill_folders(place: Place) -> tuple[str, ...]:
+    """Where the skills that the model is offered are: what they refer to lies beside them."""
+    skills = (one for one in place.skills.values() if not one.is_command)
+    return tuple(dict.fromkeys(os.path.dirname(skill.path) for skill in skills))
+
+
 def build_policy(place: Place, options: SessionOptions) -> Policy:
     """What is allowed without asking, and in which directories."""
     chosen = options.permissions
@@ -274,6 +280,7 @@ def build_policy(place: Place, options: SessionOptions) -> Policy:
         homes=tuple(dict.fromkeys(os.path.realpath(home) for home in homes)),
         session_folder=place.folder.path,
         roots=tuple(os.path.realpath(root) for root in roots),
+        readable=find_skill_folders(place),
         allow_all_tools=chosen.allow_all_tools,
         allow_all_paths=chosen.allow_all_paths,
         allow_all_urls=chosen.allow_all_urls,
