@@ -1,6 +1,8 @@
 """Tools people write in Python: found, trusted, reloaded, and never a reason to crash."""
 
+import asyncio
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -196,3 +198,74 @@ async def test_facts_outlive_the_session_when_memory_is_on(tmp_path: Path) -> No
     assert results(off) == []
     assert results(stored) == ["Memory stored."]
     assert results(again) == ["About this repository:\n- tests: Run make test."]
+
+
+HOSTILE = """import asyncio, os, sys, threading
+import trimtab
+
+print("while it is loaded")
+
+@trimtab.tool(access="none")
+def noisy() -> str:
+    print("printed")
+    os.system("echo from a child")
+    return "quiet"
+
+@trimtab.tool(access="none")
+def leave() -> str:
+    sys.exit(7)
+
+@trimtab.tool(access="none")
+def interrupt() -> str:
+    raise KeyboardInterrupt
+
+@trimtab.tool(access="none")
+def stop() -> str:
+    raise StopIteration
+
+@trimtab.tool(access="none")
+async def cancel() -> str:
+    raise asyncio.CancelledError
+
+@trimtab.tool(access="none")
+async def leave_too() -> str:
+    sys.exit(7)
+
+@trimtab.tool(access="none")
+def wait() -> str:
+    threading.Event().wait()
+    return ""
+"""
+
+
+async def test_what_a_tool_prints_or_raises_ends_nothing_but_the_call(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    write(cli.home / "tools" / "hostile.py", HOSTILE)
+    names = ("leave", "interrupt", "stop", "cancel", "leave_too", "noisy")
+    calls = [{"tools": [{"name": name, "arguments": {}}]} for name in names]
+    async with serving([*calls, {"text": "done"}]) as server:
+        outcome = await cli.use(server).ask("go")
+    assert outcome.result["exitCode"] == 0
+    *ended, last = outcome.of("tool.execution_complete")
+    said = [one["error"]["message"] for one in ended]
+    kinds = ("SystemExit 7", "KeyboardInterrupt", "StopIteration", "CancelledError", "SystemExit 7")
+    assert said == [f"The function ended with {kind}." for kind in kinds]
+    assert last["result"]["content"] == "quiet"
+    printed = ["from a child", "printed", "while it is loaded"]
+    assert sorted(outcome.notes.split("\n")[:-1]) == printed
+
+
+async def test_a_tool_that_never_ends_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    write(cli.home / "tools" / "hostile.py", HOSTILE)
+    async with serving([{"tools": [{"name": "wait", "arguments": {}}]}]) as server:
+        flags = ("--allow-all", "--output-format=json")
+        running = await cli.use(server).start("-p", "go", *flags)
+        assert running.stdout is not None
+        async for line in running.stdout:
+            if b'"tool.execution_start"' in line:
+                break
+        running.send_signal(signal.SIGINT)
+        async with asyncio.timeout(20):
+            await running.communicate()
+    assert running.returncode == 130

@@ -1,6 +1,7 @@
 """`trimtab undo`, `redo`, `rewind` and `blame`, as a person uses them after a run."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from clikit import Cli, bash, serving
 from properties.worktree_writers import git as run_git
+from trimtab.workspace.blobs import LARGEST
 from undokit import tree, work
 
 LINES = "one\ntwo\nthree\nfour\nfive\nsix\n"
@@ -338,3 +340,34 @@ async def test_a_folder_that_a_command_put_something_else_in_place_of_comes_back
     assert (await cli.run("redo")).code == 0
     assert not (cli.cwd / "sub").is_dir() or (cli.cwd / "sub").is_symlink()
     assert (cli.cwd / "sub2" / "deep" / "b.txt").read_text() == "sub2/deep/b.txt"
+
+
+async def test_a_file_with_two_names_is_taken_back_once(cli: Cli) -> None:
+    os.link(cli.cwd / "a.txt", cli.cwd / "same.txt")
+    before = tree(cli.cwd)
+    await work(cli, [bash("echo changed > a.txt")])
+    undone = await cli.run("undo")
+    assert undone.code == 0, undone.text
+    assert tree(cli.cwd) == before
+
+
+async def test_an_edit_of_a_file_too_large_for_snapshots_is_taken_back(cli: Cli) -> None:
+    large = cli.cwd / "large.txt"
+    large.write_bytes(b"first\n" + b"x" * LARGEST)
+    edit = {"path": "large.txt", "old_str": "first\n", "new_str": "1\n"}
+    await work(cli, [{"name": "edit", "arguments": edit}])
+    assert large.stat().st_size == LARGEST + 2
+    assert (await cli.run("undo")).code == 0
+    assert large.stat().st_size == LARGEST + 6
+
+
+async def test_undo_in_a_folder_that_was_moved_says_so(cli: Cli) -> None:
+    await work(cli, [bash("echo changed > a.txt")])
+    moved = cli.cwd.with_name("moved")
+    cli.cwd.rename(moved)
+    undone = await cli.run("undo", cwd=moved)
+    assert undone.code == 2
+    assert f"{cli.cwd}, where the session worked, is not there" in undone.notes
+    moved.rename(cli.cwd)
+    assert (await cli.run("undo")).code == 0
+    assert (cli.cwd / "a.txt").read_text() != "changed\n"

@@ -87,3 +87,118 @@ async def test_a_repository_destroyed_by_a_killed_session_comes_back_too(cli: Cl
     assert (await cli.run("undo", "--file", ".git")).code == 0
     assert fsck(cli.cwd) == ""
     assert git(cli.cwd, "log", "--format=%s") == "base\n"
+
+
+def state(folder: Path) -> str:
+    """Everything git knows of a checkout: branches, worktrees, index, what it is in the middle of."""
+    told = (
+        ("rev-parse", "HEAD"),
+        ("for-each-ref", "--format=%(objectname) %(refname)"),
+        ("worktree", "list"),
+        ("status",),
+    )
+    return "".join(git(folder, *args) for args in told) + fsck(folder)
+
+
+def commit(folder: Path, text: str) -> None:
+    (folder / "note.txt").write_text(f"{text}\n")
+    git(folder, "add", "note.txt")
+    git(folder, "commit", "-qm", text)
+
+
+@pytest.fixture
+def repository(cli: Cli) -> Path:
+    git(cli.cwd, "init", "-q", "-b", "main")
+    git(cli.cwd, "config", "user.name", "Person")
+    git(cli.cwd, "config", "user.email", "person@example.org")
+    commit(cli.cwd, "one")
+    commit(cli.cwd, "two")
+    return cli.cwd
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git checkout -q other",
+        "echo three > note.txt; git commit -qam three; git checkout -q -b new",
+        "git reset -q --hard HEAD~1; git reflog expire --expire=now --all; git gc -q --prune=now",
+        "git checkout -q --detach HEAD~1; echo mine > note.txt; git commit -qam x; git rebase main",
+        "git gc -q; git branch -D other",
+    ],
+)
+async def test_what_a_command_did_in_a_linked_worktree_is_taken_back(
+    cli: Cli, repository: Path, command: str
+) -> None:
+    git(repository, "branch", "other")
+    linked = cli.cwd.parent / "linked"
+    git(repository, "worktree", "add", "-q", str(linked), "-b", "trimtab/own")
+    commit(linked, "own")
+    before = state(linked)
+    cli.cwd = linked
+    await work(cli, [bash(f"{command}; true")], flags=("--allow-destructive",))
+    assert state(linked) != before
+    assert (await cli.run("undo")).code == 0
+    assert state(linked) == before
+
+
+@pytest.mark.parametrize("kind", ["separate", "link", "submodule"])
+async def test_a_git_folder_that_is_elsewhere_is_taken_back_too(
+    cli: Cli, repository: Path, kind: str
+) -> None:
+    if kind == "submodule":
+        allow = ("-c", "protocol.file.allow=always")
+        git(repository, *allow, "submodule", "--quiet", "add", str(repository), "lib")
+        git(repository, "commit", "-qm", "lib")
+        cli.cwd = repository / "lib"
+    else:
+        git(repository, "init", "-q", "--separate-git-dir", str(repository.parent / "gd"))
+    if kind == "link":
+        (repository / ".git").unlink()
+        (repository / ".git").symlink_to("../gd")
+    before = state(cli.cwd)
+    who = "git -c user.name=P -c user.email=p@example.org"
+    await work(cli, [bash(f"echo three > note.txt; {who} commit -qam three")])
+    assert state(cli.cwd) != before
+    assert (await cli.run("undo")).code == 0
+    assert state(cli.cwd) == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git branch -D lfs/a objects/b worktrees/c build",
+        "rm -rf .git",
+        "git pack-refs --all; git commit -q --allow-empty -m empty",
+        "git worktree add -q inside -b inside; cd inside; git commit -q --allow-empty -m empty",
+    ],
+)
+async def test_branches_of_any_name_and_of_others_are_never_lost(
+    cli: Cli, repository: Path, command: str
+) -> None:
+    for branch in ("lfs/a", "objects/b", "worktrees/c", "build"):
+        git(repository, "branch", branch)
+    for branch in ("theirs", "trimtab/session"):
+        place = cli.cwd.parent / branch.replace("/", "-")
+        git(repository, "worktree", "add", "-q", str(place), "-b", branch)
+    git(repository, "commit-graph", "write", "--reachable", "--split")
+    before = state(repository)
+    await work(cli, [bash(command)], flags=("--allow-destructive",))
+    undone = await cli.run("undo")
+    assert undone.code == 0, undone.text
+    assert state(repository) == before
+
+
+async def test_what_others_commit_in_their_worktrees_meanwhile_stays(
+    cli: Cli, repository: Path
+) -> None:
+    theirs = cli.cwd.parent / "theirs"
+    git(repository, "worktree", "add", "-q", str(theirs), "-b", "theirs")
+    await work(
+        cli,
+        [bash(f"echo x > a.txt; cd {theirs}; echo y > y; git add y; git commit -qm y")],
+    )
+    tip = git(theirs, "rev-parse", "HEAD")
+    assert (await cli.run("undo")).code == 0
+    assert (repository / "a.txt").read_text() == "one\n"
+    assert git(theirs, "rev-parse", "HEAD") == tip
+    assert git(theirs, "status", "--short") == ""

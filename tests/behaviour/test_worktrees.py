@@ -190,3 +190,23 @@ async def test_a_folder_is_made_ready_in_order_and_git_runs_nothing_of_one_not_t
     (used,) = outcome.of("trimtab.worktree")
     assert used["path"] == str(worktree(cli, "fix"))
     assert any("1 uncommitted" in data["message"] for data in outcome.of("session.info"))
+
+
+async def test_a_sparse_checkout_loses_nothing_by_a_copy_or_a_commit(cli: Cli) -> None:
+    (cli.cwd / "part").mkdir()
+    (cli.cwd / "part" / "p.txt").write_text("p\n")
+    (cli.cwd / "part" / ".env").write_text("staged although ignored\n")
+    git(cli.cwd, "add", "part/p.txt")
+    git(cli.cwd, "commit", "-qm", "part")
+    git(cli.cwd, "sparse-checkout", "set", "--no-cone", "part")
+    (cli.cwd / "part" / "p.txt").write_text("changed\n")
+    git(cli.cwd, "add", "-f", "part/.env")
+    assert not (cli.cwd / "a.txt").exists()
+    outcome = await work(
+        cli, "--worktree=fix", "--worktree-changes=copy", calls=(bash("cat part/.env"),)
+    )
+    assert "staged although ignored" in str(outcome.of("tool.execution_complete"))
+    assert git(cli.cwd, "show", "trimtab/fix:part/p.txt") == "changed\n"
+    assert git(cli.cwd, "diff", "--name-only", "main", "trimtab/fix") == "part/p.txt\n"
+    for checkpoint in outcome.of("trimtab.checkpoint"):
+        assert "a.txt" in git(cli.cwd, "ls-tree", "--name-only", checkpoint["ref"])

@@ -87,12 +87,12 @@ def report(argv: list[str], message: str, exit_code: int) -> int:
     if wants_json(argv):
         from trimtab.contracts.processor import Stop
         from trimtab.transports.headless.jsonl import JsonLines
-        from trimtab.transports.headless.output import Output
+        from trimtab.transports.headless.output import Output, take_stdout
         from trimtab.transports.headless.result import Clock, build_result
 
         reason = "aborted" if exit_code >= 128 else "error"
         stop = Stop(reason=reason, exit_code=exit_code, message=message)
-        output = Output(1)
+        output = Output(take_stdout())
         JsonLines(output).on_result(build_result(None, stop, Clock()))
         output.finish(1.0)
     return exit_code

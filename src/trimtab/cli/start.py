@@ -16,7 +16,7 @@ from trimtab.runtime.live import LiveSession
 from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.runtime import Runtime
 from trimtab.transports.headless.logfile import LogFile
-from trimtab.transports.headless.output import Output
+from trimtab.transports.headless.output import Output, take_stdout
 from trimtab.transports.headless.result import Clock
 from trimtab.transports.headless.run import Face, Headless
 
@@ -33,10 +33,11 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
         env["COPILOT_HOME"] = os.path.abspath(values["config_dir"])
     options = build_options(values)
     runtime = Runtime(env=env, provider=provider)
-    answer, notes = Output(1), Output(2)
+    asks = wants_dialog(values)
+    answer, notes = Output(1 if asks else take_stdout()), Output(2)
     face = build_face(values, answer, notes)
     log = LogFile(values.get("log_dir") or runtime.home.logs, values.get("log_level", "default"))
-    show, asks = face.on_event, wants_dialog(values)
+    show = face.on_event
     if asks:
         from trimtab.transports.headless.held import HeldStarts
 

@@ -1,8 +1,10 @@
 """Translates glob patterns: `*`, `?`, `[abc]`, `{a,b}` and `**` across directories."""
 
 import re
+from itertools import pairwise
 
-WILD = {"*": "[^/]*", "?": "[^/]", "{": "(?:"}
+STAR, STARS, FOLDERS = "[^/]*", ".*", "(?:[^/]+/)*"
+WILD = {"*": STAR, "?": "[^/]", "{": "(?:"}
 IN_BRACES = {",": "|", "}": ")"}
 
 
@@ -17,7 +19,30 @@ def to_regex(pattern: str) -> str:
         parts.append(piece)
     if open_braces:
         raise re.error("a brace is not closed")
-    return "".join(parts)
+    return "".join(parts if "(?:" in parts else hasten(parts))
+
+
+def hasten(parts: list[str]) -> list[str]:
+    """The same without the choices that make matching take for ever.
+
+    What stands between two stars may be taken where it is first found: the second star makes up
+    for all that comes later, unless it crosses fewer directories than the first.
+    """
+    found: list[str] = []
+    stars = [at for at, part in enumerate(parts) if part in (STAR, STARS)]
+    following = dict(pairwise(stars))
+    at = 0
+    while at < len(parts):
+        part, end = parts[at], following.get(at)
+        if part == FOLDERS and found[-1:] == [FOLDERS]:
+            at += 1
+        elif end is None or FOLDERS in parts[at:end] or (part, parts[end]) == (STARS, STAR):
+            found.append(part)
+            at += 1
+        else:
+            found.append(f"(?>{part}?{''.join(parts[at + 1 : end])})")
+            at = end
+    return found
 
 
 def translate(pattern: str, at: int, open_braces: int) -> tuple[str, int]:
@@ -25,7 +50,7 @@ def translate(pattern: str, at: int, open_braces: int) -> tuple[str, int]:
     char = pattern[at]
     if pattern.startswith("**", at):
         leads = pattern.startswith("/", at + 2) and (at == 0 or pattern[at - 1] in "/{,")
-        return ("(?:[^/]+/)*", at + 3) if leads else (".*", at + 2)
+        return (FOLDERS, at + 3) if leads else (STARS, at + 2)
     if char == "[" and (end := pattern.find("]", at + 2)) > 0:
         inside = pattern[at + 1 : end].replace("\\", "\\\\")
         negated = inside[0] in "!^"

@@ -1,7 +1,7 @@
 """Undo, redo and the files' part of rewind: planned first, then done, and recorded as events."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -14,7 +14,7 @@ from trimtab.session.changes import Recorded, read_changes
 from trimtab.session.folder import SessionFolder
 from trimtab.session.others import Written, written_by_others
 from trimtab.session.records import read_records
-from trimtab.workspace.blobs import BlobStore
+from trimtab.workspace.blobs import LARGEST, BlobStore
 from trimtab.workspace.gitstate import is_git_state
 from trimtab.workspace.merge import apply_hunk
 from trimtab.workspace.restore import finish, restore
@@ -124,8 +124,7 @@ class FileHistory:
         for one in sorted(done.values(), key=lambda one: one.path, reverse=True):
             if one.target.kind == "directory" and one.is_needed:
                 finish(one.path, one.target)
-        if any(is_git_state(one.path) for one in done.values()):
-            self._mend_repositories()
+        self._mend_repositories(done)
         files = tuple(done.values())
         taken = [one for one in files if one.is_needed or not one.problem]
         partial = [one.path for one in taken if one.problem or plan.partial]
@@ -159,6 +158,8 @@ class FileHistory:
         left = (*left, *(one.path for one in stale))
         if wish.hunk is not None:
             files = (self._plan_hunk(files, wish.hunk),)
+        if action != "rewind" and not any(one.is_needed or one.problem for one in files):
+            self._require_folder()
         return Plan(
             action=action,
             turn=chosen[0].turn if chosen else wish.turn or 0,
@@ -173,12 +174,18 @@ class FileHistory:
         remade: list[str] = []  # folders in whose place something else stands: they are empty
         for path, changes in sorted(by_path.items()):
             hidden = any(path.startswith(folder + "/") for folder in remade)
-            current = ABSENT if hidden else self.store.keep(path)
+            current = ABSENT if hidden else self._look(path, changes[-1].after)
             target, problem = reverse(changes, current, self.store)
             if target.kind == "directory" and current.kind in ("symlink", "file"):
                 remade.append(path)
             planned.append(FilePlan(path=path, current=current, target=target, problem=problem))
         return tuple(planned)
+
+    def _require_folder(self) -> None:
+        """That all is gone already may only mean that it was moved elsewhere."""
+        cwd = str(self.folder.read_metadata().get("cwd", ""))
+        if cwd and not os.path.isdir(cwd):
+            raise UsageError(f"{cwd}, where the session worked, is not there; move it back first.")
 
     def _plan_hunk(self, files: tuple[FilePlan, ...], hunk: int) -> FilePlan:
         if len(files) != 1:
@@ -193,18 +200,25 @@ class FileHistory:
         target = msgspec.structs.replace(one.current, digest=self.store.put(data), size=len(data))
         return msgspec.structs.replace(one, target=target)
 
-    def _mend_repositories(self) -> None:
+    def _mend_repositories(self, touched: Collection[str]) -> None:
         """Objects are never in the way of anything, so all that are missing are put back."""
         from trimtab.workspace.gitobjects import GitObjects
 
         with suppress(OSError):
-            GitObjects(self.folder.git_objects).bring_back()
+            GitObjects(self.folder.git_objects).bring_back(touched)
+
+    def _look(self, path: str, expected: FileState) -> FileState:
+        """What stands at a path; a large file is read if what is expected there was kept."""
+        return self.store.keep(path, max(LARGEST, expected.size if expected.digest else 0))
 
     def _restored(self, one: FilePlan) -> FilePlan:
         folder = os.path.dirname(one.path)
         if os.path.realpath(folder) != folder:  # never write through somebody's link
             return failed(one, "its folder has become a link elsewhere")
-        if self.store.keep(one.path) != one.current:
+        now = self._look(one.path, one.current)
+        if now == one.target:  # another name of a file that is back already
+            return one
+        if now != one.current:
             return failed(one, "it is being changed right now; try again")
         try:
             restore(one.path, one.target, one.current, self.store)

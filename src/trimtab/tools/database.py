@@ -30,6 +30,10 @@ READING_PRAGMAS = frozenset(
     )
 )
 FORBIDDEN_FUNCTIONS = frozenset(("load_extension", "fts3_tokenizer", "writefile", "readfile"))
+OPEN = (
+    "the transaction was begun but not ended, so none of it is kept: end it with COMMIT in the "
+    "same query"
+)
 REFUSED = (
     "Other database files, extensions and settings of the connection are out of reach: use only "
     "tables of this database."
@@ -108,7 +112,7 @@ class Database:
         if "interrupted" in text:
             return f"It took longer than {self._seconds:g} seconds: ask for less at once."
         if "not authorized" in text or "prohibited" in text:
-            return f"{text}. {REFUSED}"
+            return f"{text.rstrip('.')}. {REFUSED}"
         if isinstance(error, MemoryError):
             return "It needs too much memory: ask for less at once."
         return text
@@ -148,10 +152,12 @@ def _run_all(connection: sqlite3.Connection, statements: Sequence[Statement]) ->
         except sqlite3.Error as error:
             if len(statements) == 1:
                 raise
-            undone = " None of them had an effect." if together else ""
+            undone = " None of them had an effect." if connection.in_transaction else ""
             raise type(error)(f"statement {number} ({statement.verb}): {error}.{undone}") from error
     if together:
         connection.execute("COMMIT")
+    if connection.in_transaction:
+        raise sqlite3.OperationalError(OPEN)
     return outcomes
 
 

@@ -6,6 +6,8 @@ import msgspec
 
 CONTEXT = 3
 COMPARED = 2000
+LONGEST = 20_000
+"""So much of a line is shown: files without line breaks may have lines of many megabytes."""
 
 Op = tuple[str, int, int, int, int]
 
@@ -53,7 +55,34 @@ def unified(path: str, hunk: Hunk, *, created: bool = False) -> str:
     name = path.lstrip("/")
     source = "/dev/null" if created else f"a/{name}"
     head = f"diff --git a/{name} b/{name}\n--- {source}\n+++ b/{name}\n@@ -{old} +{new} @@\n"
-    return head + "\n".join(hunk.lines()) + "\n"
+    at = first_difference(hunk)
+    return head + "\n".join(shorten(line, at) for line in hunk.lines()) + "\n"
+
+
+def first_difference(hunk: Hunk) -> int:
+    """Where the first lines that change begin to differ; only long ones are compared."""
+    old, new = "".join(hunk.removed[:1]), "".join(hunk.added[:1])
+    low, high = 0, min(len(old), len(new))
+    if high < LONGEST:
+        return 0
+    while low < high:
+        middle = (low + high + 1) // 2
+        if old[:middle] == new[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def shorten(line: str, at: int) -> str:
+    """A line of a diff, or the part of it around a place, with how much is missing."""
+    if len(line) <= LONGEST:
+        return line
+    start = min(max(1, at - LONGEST // 2), len(line) - LONGEST + 1)
+    before, after = start - 1, len(line) - start - LONGEST + 1
+    left = f"<{before} characters>" if before else ""
+    right = f"<{after} characters>" if after else ""
+    return line[0] + left + line[start : start + LONGEST - 1] + right
 
 
 def span(first: int, count: int) -> str:

@@ -1,7 +1,9 @@
 """Makes a tool of a Python function: its hints are the schema, its docstring the description."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, Literal, TypeVar, overload
 
 import msgspec
@@ -13,7 +15,13 @@ from trimtab.tools.output import limit_output
 Kind = Literal["custom-tool", "none"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 MARK = "__trimtab_tool__"
+OUTER = (SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration, asyncio.CancelledError)
+"""What would end the whole program, or confuse who waits."""
 LONGEST_NAME = 64
+
+
+class Ended(Exception):
+    """A function tried to end more than itself."""
 
 
 class FunctionTool:
@@ -47,11 +55,58 @@ class FunctionTool:
         if self._context:
             given[self._context] = ctx
         if asyncio.iscoroutinefunction(self._function):
-            value = await self._function(**given)
+            value = await await_contained(self._function(**given))
         else:
-            value = await asyncio.to_thread(self._function, **given)
+            value = await run_in_thread(partial(self._function, **given))
         result = to_result(value)
         return msgspec.structs.replace(result, text=await limit_output(result.text, ctx))
+
+
+async def await_contained(work: Awaitable[Any]) -> Any:
+    """What somebody's coroutine gives; none of its exceptions ends more than the call."""
+    task = asyncio.current_task()
+    try:
+        return await work
+    except OUTER as error:
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise
+        raise Ended(describe_end(error)) from error
+
+
+async def run_in_thread(work: Callable[[], Any]) -> Any:
+    """The same for a function. Its thread is not waited for at the end: it may never end."""
+    import threading
+    from contextvars import copy_context
+
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[Any] = loop.create_future()
+
+    def tell(value: Any, error: Exception | None) -> None:
+        if answer.done():
+            return
+        if error is None:
+            answer.set_result(value)
+        else:
+            answer.set_exception(error)
+
+    def run() -> None:
+        value: Any = None
+        problem: Exception | None = None
+        try:
+            value = work()
+        except OUTER as error:
+            problem = Ended(describe_end(error))
+        except Exception as error:  # somebody else's code: it may raise anything
+            problem = error
+        with suppress(RuntimeError):  # nobody is there any more
+            loop.call_soon_threadsafe(tell, value, problem)
+
+    threading.Thread(target=copy_context().run, args=(run,), daemon=True).start()
+    return await answer
+
+
+def describe_end(error: BaseException) -> str:
+    return f"The function ended with {type(error).__name__} {error}".rstrip() + "."
 
 
 @overload
@@ -99,6 +154,8 @@ def read_signature(function: Callable[..., Any]) -> tuple[str, type[msgspec.Stru
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise TypeError(f"{function.__name__} takes any arguments, which no schema can say.")
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            raise TypeError(f"{function.__name__} takes {name} by place only: leave the / out.")
         if hints.get(name) is ToolContext:
             context = name
         elif name not in hints:

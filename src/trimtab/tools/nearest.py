@@ -7,11 +7,16 @@ SEARCHED = 2_000_000
 COMPARED = 3_000
 SHOWN = 24
 
+NUMBERED = "{name} contains the line numbers that view prints; leave them out."
+
+
+def compose(text: str) -> str:
+    from unicodedata import normalize
+
+    return normalize("NFC", text)
+
+
 REASONS: tuple[tuple[str, Callable[[str], str]], ...] = (
-    (
-        "{name} contains the line numbers that view prints; leave them out.",
-        lambda text: re.sub(r"^\d+\. ?", "", text, flags=re.MULTILINE),
-    ),
     (
         "It differs from the file in white space at the ends of lines.",
         lambda text: re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE),
@@ -31,6 +36,7 @@ REASONS: tuple[tuple[str, Callable[[str], str]], ...] = (
         ),
     ),
     ("It differs from the file in upper and lower case.", str.casefold),
+    ("It differs from the file in how accents are joined to letters (NFC, NFD).", compose),
 )
 
 
@@ -41,8 +47,7 @@ def explain(plain: str, old: str, name: str = "old_str") -> str:
     """
     if len(plain) > SEARCHED:
         return "View the part of the file that you mean and copy it exactly."
-    reason = next((text for text, change in REASONS if change(old) in change(plain)), "")
-    reason = reason.replace("{name}", name)
+    reason = find_reason(plain, old).replace("{name}", name)
     lines, wanted = plain.split("\n"), old.strip("\n").split("\n")
     start = nearest(lines, wanted)
     if start is None:
@@ -53,6 +58,12 @@ def explain(plain: str, old: str, name: str = "old_str") -> str:
         f"{reason or 'The file may have other text there than you expect.'}\n"
         f"Nearest text is at lines {start + 1}-{start + len(found)} (- {name}, + file):\n{shown}"
     )
+
+
+def find_reason(plain: str, old: str) -> str:
+    if re.sub(r"^\d+\. ?", "", old, flags=re.MULTILINE) in plain:
+        return NUMBERED
+    return next((text for text, change in REASONS if change(old) in change(plain)), "")
 
 
 def nearest(lines: list[str], wanted: list[str]) -> int | None:

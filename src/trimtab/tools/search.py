@@ -33,13 +33,10 @@ MODES: dict[str, tuple[str, ...]] = {
     "count": ("--count", "--null"),
 }
 FLAGS = {"-i": "--ignore-case", "multiline": "--multiline-dotall"}
-VALUES = {
-    "-A": "--after-context",
-    "-B": "--before-context",
-    "-C": "--context",
-    "glob": "--glob",
-    "type": "--type",
-}
+COUNTS = {"-A": "--after-context", "-B": "--before-context", "-C": "--context"}
+MOST = 1_000_000
+"""Lines of context that are asked for at most; ripgrep would not take any number."""
+VALUES = {"glob": "--glob", "type": "--type"}
 
 
 PARAMETERS: dict[str, Any] = {
@@ -97,11 +94,15 @@ def arguments(args: Args) -> list[str]:
     """The call as ripgrep's options. Values are joined to them, so that none is taken for one."""
     mode = args.get("output_mode", "files_with_matches")
     options = [*WALK, *MODES[mode], "--with-filename", "--engine=auto"]
+    if "\\r" not in args["pattern"] and "\r" not in args["pattern"]:
+        options.append("--crlf")  # `$` is the end of a line also where two characters end it
     options += [flag for name, flag in FLAGS.items() if args.get(name)]
     if args.get("multiline") or "\\n" in args["pattern"]:
         options.append("--multiline")
     options.append("--line-number" if args.get("-n") else "--no-line-number")
     options += [f"{flag}={args[name]}" for name, flag in VALUES.items() if args.get(name)]
+    counts = {flag: min(args.get(name, 0), MOST) for name, flag in COUNTS.items()}
+    options += [f"{flag}={count}" for flag, count in counts.items() if count > 0]
     return [*options, f"--regexp={args['pattern']}"]
 
 
@@ -109,7 +110,7 @@ def arrange(lines: Sequence[bytes], *, in_context: bool) -> list[bytes]:
     """The lines ordered by path, since ripgrep's threads print files in any order."""
     files: dict[bytes, list[bytes]] = {}
     gap = False
-    for line in lines:
+    for line in (one.removesuffix(b"\r") for one in lines):
         if line == b"--":
             gap = True
             continue

@@ -1,17 +1,25 @@
 """Sees the bytes of a file as text without losing where each character came from."""
 
+import re
 from collections.abc import Iterator
 
 BOMS = (
     (b"\xef\xbb\xbf", "utf-8"),
+    (b"\xff\xfe\0\0", "utf-32-le"),
+    (b"\0\0\xfe\xff", "utf-32-be"),
     (b"\xff\xfe", "utf-16-le"),
     (b"\xfe\xff", "utf-16-be"),
 )
+UNITS = {"utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4}
+"""Bytes of the smallest part of a text in encodings in which that is not one."""
+SHIFTS = b"\x1b$"
+"""How text in ISO-2022 begins to mean something else than ASCII."""
 SINGLE_BYTE = {"cp1252", "latin-1"}
 KANA = range(0x3041, 0x30FF)
 SNIFFED = 65536
 CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\f\r\x1b")
 """Bytes that no text has."""
+BEYOND_ASCII = re.compile("[\x80-\ud7ff\ue000-\U0010ffff]")
 
 
 class TextView:
@@ -46,7 +54,7 @@ class TextView:
 
     def byte_span(self, start: int, end: int) -> tuple[int, int]:
         """Where a stretch of `raw` stands in the file."""
-        if self.raw.isascii() and not self.encoding.startswith("utf-16"):
+        if self.raw.isascii() and self.encoding not in UNITS:
             return self.start + start, self.start + end
         first = self.start + self._size(0, start)
         return first, first + self._size(start, end)
@@ -76,30 +84,51 @@ def first_view(data: bytes) -> TextView:
 def views(data: bytes) -> Iterator[TextView]:
     """Readings of a file, the most plausible first. All but damaged and legacy files have one."""
     for bom, encoding in BOMS:
-        if data.startswith(bom):
-            yield decode_after_bom(data, len(bom), encoding)
+        if data.startswith(bom) and (view := decode_from(data, len(bom), encoding)):
+            yield view
             return
+    if (wide := find_wide(data)) and (view := decode_from(data, 0, wide)):
+        yield view
+        return
     try:
-        yield TextView(data.decode(), "utf-8")
+        # What ISO-2022 says with ASCII bytes must not be continued in UTF-8.
+        yield TextView(data.decode(), "ascii" if SHIFTS in data and data.isascii() else "utf-8")
     except UnicodeDecodeError:
         yield from legacy_views(data)
 
 
-def decode_after_bom(data: bytes, start: int, encoding: str) -> TextView:
-    if encoding == "utf-8":
-        raw, errors = data[start:].decode(encoding, "surrogateescape"), "surrogateescape"
-    else:
-        # An odd last byte is no character: it lies behind the text and is never touched.
-        end = len(data) - (len(data) - start) % 2
-        raw, errors = data[start:end].decode(encoding, "surrogatepass"), "surrogatepass"
-    return TextView(raw, encoding, errors, start)
+def decode_from(data: bytes, start: int, encoding: str) -> TextView | None:
+    """The text behind a byte order mark; None if it is none."""
+    errors = "surrogatepass" if encoding in UNITS else "surrogateescape"
+    # Odd bytes at the end are no character: they lie behind the text and are never touched.
+    end = len(data) - (len(data) - start) % UNITS.get(encoding, 1)
+    try:
+        return TextView(data[start:end].decode(encoding, errors), encoding, errors, start)
+    except UnicodeDecodeError:
+        return None
+
+
+def find_wide(data: bytes) -> str:
+    """UTF-16 without a mark: every other byte of mostly western text is zero. Else empty."""
+    sample = data[: SNIFFED & -2]
+    if b"\0" not in sample[:4] or len(data) % 2:
+        return ""
+    for encoding, zero in (("utf-16-le", 1), ("utf-16-be", 0)):
+        if sample[zero::2].count(0) * 10 > len(sample) // 2 * 7:
+            try:
+                codes = set(map(ord, sample.decode(encoding, "surrogatepass")))
+            except UnicodeDecodeError:
+                return ""
+            return "" if codes & CONTROLS else encoding
+    return ""
 
 
 def legacy_views(data: bytes) -> Iterator[TextView]:
     """Readings of bytes that are not UTF-8: legacy text, or UTF-8 with something else in it."""
-    damaged = TextView(
-        raw=data.decode("utf-8", "surrogateescape"), encoding="utf-8", errors="surrogateescape"
-    )
+    raw = data.decode("utf-8", "surrogateescape")
+    # Where nothing is UTF-8, nothing may become it.
+    encoding = "utf-8" if BEYOND_ASCII.search(raw) else "ascii"
+    damaged = TextView(raw, encoding, "surrogateescape")
     plain = TextView(data.decode("latin-1"), "latin-1")
     japanese, western = decode_strictly(data, "cp932"), decode_strictly(data, "cp1252")
     order: tuple[TextView | None, ...]

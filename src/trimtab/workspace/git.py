@@ -1,8 +1,9 @@
 """Runs git so that nothing of the repository's own configuration runs with it."""
 
 import os
+import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 PATIENCE = 120.0
 # No hooks, no file-system monitor, no signing, no background jobs of the repository.
@@ -64,10 +65,13 @@ class Git:
         folder = self.run("rev-parse", "--absolute-git-dir")
         index = os.path.join(folder, f"trimtab-index-{os.getpid()}")
         env = {"GIT_INDEX_FILE": index, **AUTHOR}
+        head = self.attempt("rev-parse", "--verify", "-q", "HEAD")
         try:
-            if (head := self.attempt("rev-parse", "--verify", "-q", "HEAD")) is not None:
-                self.run("read-tree", "HEAD", env=env)
-            self.run("add", "-A", env=env)
+            # Only the index knows which files a sparse checkout leaves out, and which are staged
+            # although they are ignored.
+            if os.path.exists(own := os.path.join(folder, "index")):
+                shutil.copyfile(own, index)
+            self.run(*self._add_all(), env=env)
             tree = self.run("write-tree", env=env)
             parents = ("-p", head) if head else ()
             commit = self.run("commit-tree", tree, *parents, "-m", message, env=env)
@@ -78,10 +82,15 @@ class Git:
         self.run("update-ref", ref, commit)
         return commit
 
+    def _add_all(self) -> Sequence[str]:
+        """Has git take everything that is there, also outside of what a sparse checkout is for."""
+        sparse = self.attempt("config", "--bool", "core.sparseCheckout") == "true"
+        return ("add", "-A", "--sparse") if sparse else ("add", "-A")
+
     def commit_all(self, message: str) -> str | None:
         """Commit everything on the branch that is checked out; None if nothing has changed."""
         if not self.run("status", "--porcelain"):
             return None
-        self.run("add", "-A")
+        self.run(*self._add_all())
         self.run("commit", "-q", "--no-verify", "-m", message, env=AUTHOR)
         return self.run("rev-parse", "HEAD")

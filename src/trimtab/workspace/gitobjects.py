@@ -5,7 +5,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from trimtab.config.files import make_private_dir
@@ -51,11 +51,16 @@ class GitObjects:
             return f"the objects in {objects} are not kept ({error.strerror})"
         return ""
 
-    def bring_back(self) -> int:
-        """Put back every object that is gone from a repository which is there; says how many."""
+    def bring_back(self, touched: Iterable[str]) -> int:
+        """Put back every object that is gone from a repository which is there; says how many.
+
+        Only repositories count in which one of the paths is that were `touched`.
+        """
         count = 0
         for place, objects in self._places():
-            if os.path.isdir(os.path.dirname(objects)):
+            repository = os.path.dirname(objects)
+            inside = any(f"{path}/".startswith(f"{repository}/") for path in touched)
+            if inside and os.path.isdir(repository):
                 os.makedirs(objects, exist_ok=True)
                 count += sum(_restore(place, objects, name) for name in _names(place))
         return count
@@ -92,7 +97,7 @@ class GitObjects:
 
     def _keep_folder(self, source: str, target: str) -> int:
         count = 0
-        for name in os.listdir(source):
+        for name in _list(source):
             held = f"{target}{JOINED}{name}"
             if name[:4] != "tmp_" and not os.path.lexists(held):
                 count += 1
@@ -106,6 +111,8 @@ class GitObjects:
         except (FileNotFoundError, FileExistsError):
             raise
         except OSError:  # another file system, or one without links
+            if os.path.isdir(source):  # what git can make again: chains of commit graphs
+                return
             self._copied += os.stat(source).st_size
             if self._copied > ROOM:
                 raise
@@ -117,7 +124,10 @@ def _look(objects: str) -> Iterator[tuple[str, int]]:
     fd = os.open(objects, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for name in os.listdir(fd):
-            found = os.stat(name, dir_fd=fd)
+            try:
+                found = os.stat(name, dir_fd=fd)
+            except FileNotFoundError:  # git tidies up meanwhile
+                continue
             if stat.S_ISDIR(found.st_mode):
                 yield name, found.st_mtime_ns
     finally:
@@ -128,8 +138,15 @@ def _entries(objects: str) -> Iterator[tuple[str, str]]:
     """The folder and the name of every object."""
     with suppress(OSError):
         for folder, _ in _look(objects):
-            for name in os.listdir(os.path.join(objects, folder)):
+            for name in _list(os.path.join(objects, folder)):
                 yield folder, name
+
+
+def _list(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:  # git removes those that are empty
+        return []
 
 
 def _names(place: str) -> list[str]:

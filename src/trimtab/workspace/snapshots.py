@@ -69,20 +69,25 @@ class Snapshot:
         self._unkept: set[str] = set()
         self._skip = self._always
         self._objects = objects
-        self._object_folders: list[str] = []
+        self._large: set[str] = set()
+        """Git folders of which only the main files are looked at."""
+        self._found: Repositories | None = None
+        self._left: set[str] = set()
+        """The branches that were checked out at the look before."""
 
     def hold(self, seconds: float = SECONDS) -> None:
         """Something is about to happen: keep the objects of git that are there now."""
-        if self._objects is None:
+        if self._objects is None or self._found is None:
             return
         deadline = time.monotonic() + seconds
-        found = [self._objects.keep(folder, deadline) for folder in self._object_folders]
+        found = [self._objects.keep(folder, deadline) for folder in self._found.objects]
         self._lacking = [reason for reason in found if reason]
 
     @property
     def coverage(self) -> Coverage:
         """How much could be brought back, after the last look."""
-        reasons = [*filter(None, (self._covered.reason,)), *self._lacking]
+        large = [f"{folder} has too many files, so not all refs are kept" for folder in self._large]
+        reasons = [*filter(None, (self._covered.reason,)), *self._lacking, *large]
         return msgspec.structs.replace(self._covered, reason="; ".join(reasons))
 
     def refresh(self, seconds: float = SECONDS) -> list[Change]:
@@ -155,7 +160,10 @@ class Snapshot:
         )
 
     def _is_heavy(self, path: str) -> bool:
-        return not HEAVY.isdisjoint(path[len(self._root) :].split("/"))
+        if not path.startswith(self._root + "/"):
+            return False
+        outside = path[len(self._root) :].partition("/.git/")[0]  # a branch may be called so
+        return not HEAVY.isdisjoint(outside.split("/"))
 
     def _look(self) -> Rows | None:
         for skip in (self._skip, HEAVY | self._always):
@@ -178,15 +186,22 @@ class Snapshot:
         else:
             rows = walk([self._root], skip, ENTRIES, deadline, skipped)
         nested = [path for path in skipped if os.path.basename(path) in GIT]
-        found = Repositories(self._root, nested)
-        self._object_folders = found.objects
-        rows |= found.rows
+        large = set(self._large)
+        self._left = self._found.own if self._found is not None else set()
+        self._found = Repositories(self._root, nested, self._large)
+        rows |= self._found.rows
+        for folder in self._large - large:
+            inside = (path for path in self._rows if path.startswith(folder + "/"))
+            self._forget_all(path for path in inside if path not in rows)
         return rows
 
     def _leave_out(self, skip: frozenset[str]) -> None:
         """From now on some directories are not looked at: they must not seem deleted."""
         self._skip = skip
-        for path in [path for path in self._rows if self._is_heavy(path)]:
+        self._forget_all(path for path in self._rows if self._is_heavy(path))
+
+    def _forget_all(self, paths: Iterable[str]) -> None:
+        for path in list(paths):
             self._forget(path)
 
     def _take_over(self, rows: Rows, deadline: float) -> list[Change]:
@@ -210,7 +225,15 @@ class Snapshot:
         self._states.update(self._keep(waiting, deadline))
         self._measure()
         self._write_down((*fresh, *gone, *waiting))
-        return [change for change in changes if change.before != change.after]
+        return [change for change in changes if self._counts(change)]
+
+    def _counts(self, change: Change) -> bool:
+        """Of what others have in a repository only the loss counts: they work at the same time."""
+        if change.before == change.after:
+            return False
+        if change.after.kind == "absent" or self._found is None or change.place in self._left:
+            return True
+        return not self._found.is_foreign(change.place)
 
     def _write_down(self, paths: Iterable[str]) -> None:
         if self._journal is None:

@@ -48,7 +48,7 @@ def make_worktree(cwd: str, name: str, session: str) -> Worktree:
     if commit is None:
         raise UsageError(f"{repository} has no commit yet, so no worktree can begin; commit first.")
     branch = f"trimtab/{name}"
-    changed = len((git.attempt("status", "--porcelain") or "").splitlines())
+    changed = count_changed(git)
     try:
         git.run("worktree", "add", "-q", "-b", branch, path, commit)
     except GitError as error:
@@ -80,7 +80,7 @@ def copy_uncommitted(worktree: Worktree) -> Worktree:
         kept = Git(worktree.repository).keep_tree(ref, "what was not committed at the start")
         git = Git(worktree.path)
         git.run("read-tree", "--reset", "-u", kept)
-        git.run("read-tree", worktree.commit)
+        git.run("read-tree", "--reset", worktree.commit)
     except GitError as error:
         with suppress(GitError):
             discard(worktree)
@@ -88,7 +88,14 @@ def copy_uncommitted(worktree: Worktree) -> Worktree:
             f"Uncommitted changes cannot be copied to {worktree.path} ({error}); commit them, or "
             "leave --worktree-changes out."
         ) from error
-    return msgspec.structs.replace(worktree, uncommitted=0, copied=worktree.uncommitted)
+    copied = count_changed(Git(worktree.repository), "--ignore-submodules=dirty")
+    left = worktree.uncommitted - copied  # what is changed in a submodule belongs to that one
+    return msgspec.structs.replace(worktree, uncommitted=max(0, left), copied=copied)
+
+
+def count_changed(git: Git, *options: str) -> int:
+    """How many paths of a checkout are not as they were committed."""
+    return len((git.attempt("status", "--porcelain", *options) or "").splitlines())
 
 
 def find_repository(cwd: str) -> str:

@@ -191,3 +191,20 @@ def test_only_the_lines_of_the_hunk_change(
     made = plan_update(raw, found[0].hunks)
     assert isinstance(made, tuple)
     assert made[0] == content.replace(f"target {at}", "new").encode()
+
+
+async def test_hunks_in_another_order_than_the_file_are_told_so(bench: Bench) -> None:
+    bench.write("a.txt", "one\ntwo\nthree\n")
+    result = await patch(bench, "*** Update File: a.txt\n@@\n-three\n+3\n@@\n-one\n+1\n")
+    assert "hunk 2" in result.text
+    assert "in the order of the file" in result.text
+    assert bench.path("a.txt").read_text() == "one\ntwo\nthree\n"
+
+
+async def test_line_ranges_of_a_usual_diff_are_no_headers(bench: Bench) -> None:
+    bench.write("a.txt", "one\ntwo\nthree\n")
+    body = "*** Update File: a.txt\n@@ -1,2 +1,2 @@ def f():\n one\n-two\n+2\n"
+    assert (await patch(bench, body)).kind == "success"
+    assert bench.path("a.txt").read_text() == "one\n2\nthree\n"
+    insertion = "*** Update File: a.txt\n@@ -1,0 +2,1 @@\n+new\n"
+    assert (await patch(bench, insertion)).kind == "failure"

@@ -228,3 +228,61 @@ async def test_access_shows_what_would_change(bench: Bench) -> None:
     assert access.detail["newFileContents"] == "two\n"
     assert "-one\n+two" in access.detail["diff"]
     assert bench.access("edit", path="nope", old_str="a", new_str="b").detail["diff"] == ""
+
+
+@pytest.mark.parametrize(
+    ("encoding", "mark"),
+    [
+        ("utf-32-le", "\ufeff"),
+        ("utf-32-be", "\ufeff"),
+        ("utf-16-le", ""),
+        ("utf-16-be", ""),
+    ],
+)
+async def test_wide_encodings_are_read_and_kept(bench: Bench, encoding: str, mark: str) -> None:
+    before = f"{mark}one\r\ntwo\r\n".encode(encoding)
+    bench.path("a.txt").write_bytes(before)
+    assert await bench.text("view", path="a.txt") == "1. one\n2. two\n3."
+    result = await bench.call("edit", path="a.txt", old_str="two", new_str="zwei\n語")
+    assert result.kind == "success", result.text
+    after = f"{mark}one\r\nzwei\r\n語\r\n".encode(encoding)
+    assert bench.path("a.txt").read_bytes() == after
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "こんにちは\nhello\n".encode("iso-2022-jp"),
+        "très vu\rhello\r".encode("mac-roman"),
+        b"\x81\x8d hello\n",
+    ],
+)
+async def test_a_file_in_no_known_encoding_takes_ascii_only(bench: Bench, before: bytes) -> None:
+    bench.path("a.txt").write_bytes(before)
+    result = await bench.call("edit", path="a.txt", old_str="hello", new_str="grüß")
+    assert result.summary == "Character not in the file's encoding"
+    assert bench.path("a.txt").read_bytes() == before
+    await bench.call("edit", path="a.txt", old_str="hello", new_str="bye")
+    assert bench.path("a.txt").read_bytes() == before.replace(b"hello", b"bye")
+
+
+async def test_numbers_of_bytes_are_no_text(bench: Bench) -> None:
+    bench.path("a.bin").write_bytes(bytes(byte for number in range(200) for byte in (number, 0)))
+    assert (await bench.call("view", path="a.bin")).summary == "Binary file"
+
+
+async def test_the_diff_of_a_very_long_line_shows_where_it_changes(bench: Bench) -> None:
+    bench.write("a.min.js", "x" * 3_000_000 + "HERE" + "y" * 3_000_000)
+    result = await bench.call("edit", path="a.min.js", old_str="HERE", new_str="THERE")
+    assert result.detail is not None
+    assert len(result.detail) < 50_000
+    assert "xHEREy" in result.detail
+    assert "xTHEREy" in result.detail
+
+
+async def test_accents_joined_in_another_way_are_named(bench: Bench) -> None:
+    bench.write("a.txt", "1. cafe\u0301\n2. tea\n")
+    result = await bench.call("edit", path="a.txt", old_str="café", new_str="coffee")
+    assert "NFC" in result.text
+    result = await bench.call("edit", path="a.txt", old_str="cafe\u0301\ntea", new_str="x")
+    assert "line numbers" not in result.text

@@ -119,3 +119,11 @@ def test_what_no_schema_can_say_is_refused_at_once() -> None:
             trimtab.tool(function)
     with pytest.raises(TypeError, match="tool's name"):
         trimtab.tool(name="not a name")(lambda: None)
+
+
+def test_a_parameter_given_by_place_only_is_refused() -> None:
+    def odd(first: int, /) -> str:
+        return str(first)
+
+    with pytest.raises(TypeError, match="by place only"):
+        trimtab.tool(odd)

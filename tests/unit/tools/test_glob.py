@@ -65,3 +65,8 @@ async def test_access_is_where_the_pattern_looks(tree: Bench) -> None:
     assert tree.access("glob", pattern="/etc/*.conf").target == "/etc"
     assert tree.access("glob", pattern="src/**/*.py").target == str(tree.path("src"))
     assert tree.access("glob", pattern="**/*.py").kind == "read"
+
+
+async def test_names_with_a_colon_are_found(bench: Bench) -> None:
+    bench.write("a:b", "")
+    assert await bench.text("glob", pattern="*:*") == "./a:b"

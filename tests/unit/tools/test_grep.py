@@ -122,3 +122,20 @@ async def test_access_names_each_path(tree: Bench) -> None:
     assert [access.target for access in accesses] == [str(tree.path("src")), "/etc"]
     assert {access.kind for access in accesses} == {"read"}
     assert not any(access.mutates for access in accesses)
+
+
+@pytest.mark.parametrize("count", [-5, 10**30])
+async def test_any_number_of_lines_of_context_can_be_asked_for(tree: Bench, count: int) -> None:
+    options = {"-A": count, "-B": count, "-C": count}
+    text = await tree.text(
+        "grep", pattern="banana", path="data.txt", output_mode="content", **options
+    )
+    assert "data.txt:banana" in text
+    assert ("apricot" in text) == (count > 0)
+
+
+async def test_lines_that_end_in_two_characters_end_all_the_same(bench: Bench) -> None:
+    bench.write("a.txt", "one apple\r\ntwo\r\n")
+    assert await bench.text("grep", pattern="apple$") == "./a.txt"
+    assert await bench.text("grep", pattern="(?<=one )apple$") == "./a.txt"
+    assert await bench.text("grep", pattern="apple\\r$") == "./a.txt"

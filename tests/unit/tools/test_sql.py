@@ -138,3 +138,12 @@ def test_statements_end_where_sqlite_says() -> None:
         ("SELECT", "SELECT ';'"),
         ("CREATE", trigger),
     ]
+
+
+async def test_a_transaction_that_is_not_ended_is_no_success(bench: Bench) -> None:
+    result = await ask(bench, "BEGIN; CREATE TABLE t (x)")
+    assert result.kind == "failure"
+    assert "end it with COMMIT" in result.text
+    assert "no such table" in await text(bench, "SELECT * FROM t")
+    assert (await ask(bench, "BEGIN; CREATE TABLE t (x); COMMIT")).kind == "success"
+    assert await text(bench, "SELECT * FROM t") == "0 row(s) returned."

@@ -1,5 +1,6 @@
 """The `web_fetch` tool: what a model reads of a page."""
 
+import time
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from toolkit import Bench
 from trimtab.contracts.tool import ToolResult
 from trimtab.contracts.web import FetchProblem, Page
+from trimtab.tools.web_fetch.markdown import to_markdown
 from trimtab.tools.web_fetch.tool import WebFetch
 
 URL = "https://example.com/docs/"
@@ -97,3 +99,30 @@ async def test_other_protocols_are_refused(bench: Bench, url: str) -> None:
 async def test_it_asks_for_the_address(bench: Bench) -> None:
     access = bench.access("web_fetch", url=f" {URL} ")
     assert (access.kind, access.target, access.mutates) == ("url", URL, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<ul><li>" * 20_000,
+        "<pre>\n" + " " * 300_000 + "x",
+        "<a href=x>y" * 20_000 + "</a>" * 20_000,
+        "<svg>" * 50_000 + "</object>" * 50_000,
+        "<!--" * 100_000,
+        "</" * 100_000,
+    ],
+)
+def test_a_page_made_to_keep_a_reader_busy_is_read_in_time(text: str) -> None:
+    began = time.process_time()
+    assert len(to_markdown(text, URL)) < 10 * len(text)
+    assert time.process_time() - began < 5
+
+
+def test_what_cannot_be_read_in_time_is_left_out_and_said() -> None:
+    text = to_markdown("<p>word</p>" * 50_000, URL, patience=-1)
+    assert text.endswith("the rest of it is left out>")
+
+
+async def test_a_charset_that_is_none_is_read_as_utf_8(bench: Bench) -> None:
+    page = Page(url=URL, status=200, kind="text/plain", data="grün".encode(), charset="punycode")
+    assert (await fetch(bench, page)).text == "grün"

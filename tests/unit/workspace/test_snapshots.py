@@ -1,12 +1,13 @@
 """What a snapshot sees: every change, whose content it can give back, and what it does not cover."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from trimtab.contracts.changes import Change
-from trimtab.workspace import snapshots
+from trimtab.workspace import gitstate, snapshots
 from trimtab.workspace.blobs import LARGEST, BlobStore
 from trimtab.workspace.halves import Halves
 from trimtab.workspace.snapshots import Snapshot
@@ -166,3 +167,39 @@ def test_a_damaged_copy_is_noticed(store: BlobStore) -> None:
         file.write(b"other")
     with pytest.raises(OSError, match="damaged"):
         store.get(digest)
+
+
+def test_a_git_folder_that_was_too_large_does_not_seem_new_when_it_is_smaller(
+    project: Path, store: BlobStore
+) -> None:
+    heads = project / ".git" / "refs" / "heads"
+    heads.mkdir(parents=True)
+    (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (project / ".git" / "description").write_text("about")
+    (heads / "main").write_text("1")
+    snapshot = taken(project, store)
+    for folder in range(101):
+        (heads / f"d{folder}").mkdir()
+        for number in range(gitstate.MANY // 100):
+            (heads / f"d{folder}" / f"b{number}").touch()
+    (heads / "main").write_text("22")
+    assert list(by_name(snapshot.refresh())) == ["main"]
+    assert "too many files" in snapshot.coverage.reason
+    for folder in range(101):
+        shutil.rmtree(heads / f"d{folder}")
+    (heads / "main").write_text("333")
+    assert list(by_name(snapshot.refresh())) == ["main"]
+
+
+def test_a_folder_that_only_claims_to_be_a_repository_is_not_looked_at(
+    project: Path, store: BlobStore
+) -> None:
+    elsewhere = project.parent / "home"
+    elsewhere.mkdir()
+    (project / ".git").write_text(f"gitdir: {elsewhere}\n")
+    (elsewhere / "HEAD").write_text("ref: ../../secret\n")
+    snapshot = taken(project, store)
+    (elsewhere / "letter").write_text("private")
+    assert snapshot.refresh() == []
+    (elsewhere / "objects").mkdir()
+    assert "letter" in by_name(snapshot.refresh())

@@ -42,7 +42,7 @@ class PatchError(Exception):
 
 def parse_patch(text: str) -> list[FilePatch]:
     """Raises `PatchError`, which names the line."""
-    lines = text.replace("\r\n", "\n").strip("\n").split("\n")
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").strip("\n").split("\n")
     while lines and lines[-1].strip() in ("", "```", "EOF"):
         lines.pop()
     start = next((at for at, line in enumerate(lines) if line.strip() == BEGIN), None)
@@ -133,4 +133,13 @@ def read_hunk(reader: Reader) -> Hunk:
         raise reader.problem(f"{line[:80]!r} means nothing here.")
     if not any(mark in "+-" for mark, _ in hunk.lines):
         raise reader.problem("the hunk above changes nothing: it has no `-` and no `+` lines.")
+    if hunk.old:  # its lines say where it belongs better than numbers of a usual diff
+        hunk.headers = [header for header in hunk.headers if not is_range(header)]
     return hunk
+
+
+def is_range(header: str) -> bool:
+    """Whether a header is what other kinds of diffs have there: `-1,4 +1,5`."""
+    import re
+
+    return re.match(r"-\d+(,\d+)? \+\d+(,\d+)?( @@|$)", header) is not None

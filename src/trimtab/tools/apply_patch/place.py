@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from trimtab.tools.apply_patch.patch import Hunk
+from trimtab.tools.apply_patch.patch import END_OF_FILE, Hunk
 from trimtab.tools.diff import Hunk as Change
 from trimtab.tools.nearest import explain
 from trimtab.tools.splice import Mismatch, Splice, describe, splice, unwritable
@@ -134,7 +134,13 @@ def apply_edits(
 
 
 def describe_unplaced(view: TextView, unplaced: Unplaced) -> Mismatch:
-    text = readable(explain(view.plain, "\n".join(unplaced.wanted), "patch"))
+    if seek(split(view.plain), unplaced.wanted, 0) is not None:
+        text = (
+            "Its lines are in the file, but further up than the hunk before it, or not at the end "
+            f"where `{END_OF_FILE}` wants them: give hunks in the order of the file."
+        )
+    else:
+        text = readable(explain(view.plain, "\n".join(unplaced.wanted), "patch"))
     return Mismatch(
         text=f"hunk {unplaced.number} does not match the file; nothing was changed. {text}",
         summary="Hunk does not match",

@@ -24,5 +24,5 @@ def depth(pattern: str) -> int | None:
 def plain_name(pattern: str) -> str | None:
     """The last part of a pattern if it says what names files have, in the way ripgrep means it."""
     name = pattern.rpartition("/")[2]
-    simple = name.count("{") == name.count("}") and not set("[\\").intersection(name)
+    simple = name.count("{") == name.count("}") and not set("[\\:").intersection(name)
     return name if simple and name.strip("*") else None

@@ -7,7 +7,7 @@ from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.tools.description import describe
 from trimtab.tools.files import fail, missing, refuse_path, system_failure
 from trimtab.tools.output import kilobytes
-from trimtab.tools.text import BOMS, first_view
+from trimtab.tools.text import BOMS, find_wide, first_view
 from trimtab.tools.view.image import image_result
 
 ENTRIES = 1000
@@ -140,7 +140,9 @@ def cut(lines: Sequence[str], first: int, limit: int) -> str:
 
 
 def is_binary(data: bytes) -> bool:
-    return b"\0" in data[:8192] and not data.startswith(tuple(bom for bom, _ in BOMS))
+    if b"\0" not in data[:8192] or data.startswith(tuple(bom for bom, _ in BOMS)):
+        return False
+    return not find_wide(data)
 
 
 def refuse_binary(name: str, size: int) -> ToolResult:

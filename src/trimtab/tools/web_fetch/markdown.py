@@ -1,6 +1,7 @@
 """Turns HTML into readable Markdown: headings, lists, links, code, tables."""
 
 import re
+import time
 from html.parser import HTMLParser
 from urllib.parse import urljoin
 
@@ -18,10 +19,24 @@ MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "code": "`", "del": "~~
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 
 
-def to_markdown(html: str, url: str) -> str:
+PATIENCE = 5.0
+CHUNK = 1 << 16
+REST = 10_000
+"""What is left unread at the end, such as a comment that is never closed, is short or no text."""
+DEEPEST = 20
+CUT = "\n\n<the page takes too long to read: the rest of it is left out>"
+
+
+def to_markdown(html: str, url: str, patience: float = PATIENCE) -> str:
+    """Never takes much longer than `patience`: pages can be made to keep a parser busy."""
     reader = Reader(url)
-    reader.feed(html)
-    reader.close()
+    deadline = time.monotonic() + patience
+    for at in range(0, len(html), CHUNK):
+        if time.monotonic() > deadline:
+            return reader.text() + CUT
+        reader.feed(html[at : at + CHUNK])
+    if len(reader.rawdata) < REST:
+        reader.close()
     return reader.text()
 
 
@@ -33,13 +48,13 @@ class Reader(HTMLParser):
         self._url = url
         self._pieces: list[str] = []
         self._skipping: list[str] = []
-        self._links: list[tuple[int, str]] = []
+        self._link: tuple[int, str] | None = None
         self._lists: list[int | None] = []
         self._pre = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if self._skipping or tag in SKIPPED:
-            if tag in SKIPPED:
+            if tag in SKIPPED and len(self._skipping) < DEEPEST:
                 self._skipping.append(tag)
             return
         if tag in ("ul", "ol"):
@@ -56,7 +71,8 @@ class Reader(HTMLParser):
 
     def _inline(self, tag: str, attrs: dict[str, str | None]) -> None:
         if tag == "a":
-            self._links.append((len(self._pieces), attrs.get("href") or ""))
+            self._end_link()  # there is none inside another
+            self._link = len(self._pieces), attrs.get("href") or ""
         elif tag == "img" and attrs.get("alt"):
             self._pieces.append(f"![{attrs['alt']}]")
         elif tag in ("td", "th"):
@@ -73,8 +89,8 @@ class Reader(HTMLParser):
             return
         if tag in ("ul", "ol") and self._lists:
             self._lists.pop()
-        if tag == "a" and self._links:
-            self._end_link(*self._links.pop())
+        if tag == "a":
+            self._end_link()
         elif tag == "pre" and self._pre:
             self._pre -= 1
             self._pieces.append("\n```\n\n")
@@ -88,14 +104,17 @@ class Reader(HTMLParser):
             self._pieces.append(data if self._pre else re.sub(r"\s+", " ", data))
 
     def _bullet(self) -> str:
-        indent = "  " * (len(self._lists) - 1)
+        indent = "  " * min(len(self._lists) - 1, DEEPEST)
         number = self._lists[-1] if self._lists else None
         if number is None:
             return f"{indent}- "
         self._lists[-1] = number + 1
         return f"{indent}{number}. "
 
-    def _end_link(self, start: int, target: str) -> None:
+    def _end_link(self) -> None:
+        if self._link is None:
+            return
+        (start, target), self._link = self._link, None
         label = "".join(self._pieces[start:]).strip()
         if not label or target.startswith(("#", "javascript:")) or not target:
             return
@@ -122,5 +141,5 @@ def separator(tag: str) -> str:
 
 def squeeze(text: str) -> str:
     text = re.sub(r"(?<=\S)[ \t]{2,}", " ", text)
-    text = re.sub(r"[ \t]+\n", "\n", text)
+    text = re.sub(r"(?<![ \t])[ \t]+\n", "\n", text)
     return re.sub(r"\n ([^ \-\d])", r"\n\1", text)

@@ -1,5 +1,6 @@
 """The `web_fetch` tool: reads a page of the web as text."""
 
+import asyncio
 from collections.abc import Sequence
 
 from trimtab.contracts.provider import ToolSpec
@@ -12,6 +13,8 @@ from trimtab.tools.output import limit_output
 LENGTH = 5000
 LONGEST = 20_000
 TEXTUAL = ("text/", "application/json", "application/xml", "application/javascript")
+NO_CHARSETS = frozenset(("punycode", "idna", "unicode_escape", "raw_unicode_escape"))
+"""Codecs of Python that no page is written in; the first takes minutes for a large one."""
 SUFFIXES = ("+json", "+xml", "yaml", "javascript", "x-sh", "toml")
 
 
@@ -67,7 +70,8 @@ class WebFetch:
         if not is_text(page):
             size = len(page.data)
             return fail(f"{url} is no text but {page.kind or 'binary'} ({size} bytes).")
-        return self._present(page, await limit_output(cut(render(page, args), page, args), ctx))
+        text = await asyncio.to_thread(render, page, args)
+        return self._present(page, await limit_output(cut(text, page, args), ctx))
 
     def _present(self, page: Page, text: str) -> ToolResult:
         if page.status >= 400:
@@ -98,22 +102,24 @@ def decode(page: Page) -> str:
     named = page.charset
     if not named and (found := re.search(rb"charset=[\"']?([\w-]+)", page.data[:2048])):
         named = found.group(1).decode("ascii", "replace")
+    named = named if is_charset(named) else "utf-8"
     for encoding in (named, "utf-8-sig"):
         try:
             return page.data.decode(encoding)
         except (LookupError, ValueError):
             continue
-    return page.data.decode(named if is_known(named) else "utf-8", "replace")
+    return page.data.decode(named, "replace")
 
 
-def is_known(encoding: str) -> bool:
+def is_charset(encoding: str) -> bool:
     import codecs
 
     try:
-        codecs.lookup(encoding)
+        found = codecs.lookup(encoding)
+        b"".decode(encoding)
     except (LookupError, ValueError):
         return False
-    return True
+    return found.name not in NO_CHARSETS
 
 
 def cut(text: str, page: Page, args: Args) -> str:

@@ -8,6 +8,15 @@ from collections.abc import Callable
 
 _ATOMIC = 4096
 """A pipe that polls writable takes this many bytes without blocking (PIPE_BUF)."""
+_taken: list[int] = []
+
+
+def take_stdout() -> int:
+    """Keep standard output for what is ours: whatever tools print goes to standard error."""
+    if not _taken:
+        _taken.append(os.dup(1))
+        os.dup2(2, 1)
+    return _taken[0]
 
 
 class Output:

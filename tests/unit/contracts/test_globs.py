@@ -1,0 +1,38 @@
+"""Glob patterns as regular expressions."""
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trimtab.contracts.globs import to_regex, translate
+
+
+def plainly(pattern: str) -> str:
+    """The regular expression element by element, however long matching it may take."""
+    parts, at = list[str](), 0
+    while at < len(pattern):
+        piece, at = translate(pattern, at, 0)
+        parts.append(piece)
+    return "".join(parts)
+
+
+@given(
+    st.lists(st.sampled_from(["*", "**", "**/", "/", "a", "b", "?", "[ab]"]), max_size=8),
+    st.text("ab/", max_size=9),
+)
+def test_a_pattern_matches_what_its_elements_match(pieces: list[str], path: str) -> None:
+    pattern = "".join(pieces)
+    expected = re.fullmatch(plainly(pattern), path) is not None
+    assert (re.fullmatch(to_regex(pattern), path) is not None) == expected
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*a" * 30 + "/x", "**a" * 30 + "/x", "**/" * 30 + "y", "*a?" * 20 + "x"]
+)
+def test_no_pattern_takes_for_ever(pattern: str) -> None:
+    began = time.process_time()
+    assert not re.fullmatch(to_regex(pattern), "a" * 200 + "b" + "/b" * 50 + "/x")
+    assert time.process_time() - began < 2
