@@ -1,7 +1,7 @@
 """Which functions a command can call: only what is surely one is not the program of that name."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from trimtab.permissions.shell.syntax import Command, Script
 
@@ -13,43 +13,29 @@ _WORD = re.compile(r"[^\s;&|()<>'\"`$]+")
 def find_callable(script: Script) -> Iterator[frozenset[str]]:
     """For each command of a script, the functions that are there when it runs."""
     since = _find_certain(script)
-    # A body runs when its function is called, at the earliest where one is named.
-    first = next(_find_calls(script, since), len(script.commands))
-    within = frozenset(name for name, start in since.items() if start <= first)
-    waiting = sorted(since.items(), key=lambda item: item[1], reverse=True)
-    there: frozenset[str] = frozenset()
-    for index, command in enumerate(script.commands):
-        while waiting and waiting[-1][1] <= index:
-            there |= {waiting.pop()[0]}
-        yield within if command.in_function else there
+    for run in _find_runs(script):
+        yield frozenset(name for name, start in since.items() if start <= run)
 
 
-def _find_calls(script: Script, names: Iterable[str]) -> Iterator[int]:
-    if not names:
-        return
-    for index, command in enumerate(script.commands):
-        if not command.in_function and not _words(command).isdisjoint(names):
-            yield index
+def _find_runs(script: Script) -> list[int]:
+    """When each command runs at the earliest: one in a body, where a command behind it is not."""
+    runs: list[int] = []
+    following = len(script.commands)
+    for index in range(len(script.commands) - 1, -1, -1):
+        if not script.commands[index].in_function:
+            following = index
+        runs.append(following)
+    return runs[::-1]
 
 
 def _find_certain(script: Script) -> dict[str, int]:
-    """The functions of a script, without those that it may unset."""
+    """The functions of a script, none if it may unset one."""
     if not script.functions or _HANDLER in script.functions:
         return {}
-    unset: set[str] = set()
-    for command in script.commands:
-        words = _words(command)
-        if any("unset" in word for word in words):
-            unset |= words
-            pieces = (piece for word in command.words for piece in word.pieces)
-            if any(piece.kind in ("variable", "unknown") for piece in pieces):
-                return {}
+    if any("unset" in word for command in script.commands for word in _words(command)):
+        return {}
     # Not every shell calls a function by a name with a slash.
-    return {
-        name: start
-        for name, start in script.functions.items()
-        if name not in unset and "/" not in name
-    }
+    return {name: start for name, start in script.functions.items() if "/" not in name}
 
 
 def _words(command: Command) -> set[str]:
