@@ -427,3 +427,21 @@ async def test_tokens_by_model_are_in_the_stored_shutdown_and_our_own_in_the_res
     assert given["tokens"]["input"] == 1200
     assert given["costUsd"] is None, "no price is known, and unknown is not zero"
     assert outcome.result["status"] == "success"
+
+
+async def test_a_reader_that_takes_its_time_gets_everything(cli: Cli) -> None:
+    (cli.cwd / "long.txt").write_text("line of some length\n" * 900)
+    look = {"name": "view", "arguments": {"path": "long.txt"}}
+    read_end, write_end = os.pipe()
+    async with serving([*[{"tools": [look]}] * 12, {"text": "done"}]) as server:
+        process = await cli.use(server).start(
+            "-p", "hi", "--output-format=json", "--allow-all", stdout=write_end
+        )
+        os.close(write_end)
+        await asyncio.sleep(3)  # the case is about time: somebody is looking at the first page
+        with os.fdopen(read_end, "rb") as reader:
+            data = await asyncio.to_thread(reader.read)
+        assert await process.wait() == 0
+    lines = data.splitlines()
+    assert len(data) > 200_000
+    assert json.loads(lines[-1])["type"] == "result"

@@ -33,6 +33,7 @@ class Output:
         self._waiting = False
         self._poll = select.poll()
         self._poll.register(fd, select.POLLOUT)
+        self._progress = asyncio.Event()
         self.closed = False
 
     @property
@@ -44,6 +45,17 @@ class Output:
             self._buffer += data
             if not self._waiting:
                 self._pump()
+
+    async def drain(self, seconds: float) -> bool:
+        """Wait until all is written, as long as the reader takes something at least this often."""
+        while self._buffer and not self.closed:
+            self._progress.clear()
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._progress.wait()
+            except TimeoutError:
+                return False
+        return not self.closed
 
     def finish(self, seconds: float) -> None:
         """Write what is left, waiting for the reader at most this long. Needs no running loop."""
@@ -67,11 +79,13 @@ class Output:
             written = os.write(self._fd, memoryview(self._buffer)[:_ATOMIC])
         except OSError:  # the reader is gone, or the disk behind a redirection is full
             self.closed = True
+            self._progress.set()
             self._buffer.clear()
             self._stop_waiting()
             self.on_closed()
             return
         del self._buffer[:written]
+        self._progress.set()
 
     def _wait(self) -> None:
         if not self._waiting:

@@ -20,6 +20,8 @@ DENIED = (
     "A permission was denied and the work is incomplete; allow it, for example with "
     "--allow-all-tools, and resume the session."
 )
+PATIENCE = 60.0
+"""Seconds for which a reader may take nothing of the output, as one does who reads page by page."""
 CLOSED = Stop(reason="aborted", exit_code=141, message="Nobody reads the output any more.")
 
 
@@ -40,7 +42,7 @@ class Headless(msgspec.Struct, kw_only=True):
     """
 
     face: Face
-    outputs: tuple[Output, ...]
+    outputs: tuple[Output, Output]
     clock: Clock
     open_session: Callable[[], Awaitable[LiveSession]]
     read_prompt: Callable[[], Awaitable[str]]
@@ -66,7 +68,7 @@ class Headless(msgspec.Struct, kw_only=True):
             stop = Stop(reason="error", exit_code=1, message=describe_os_error(error))
         stop = await self._close(self.signalled or stop)
         self._show_result(stop)
-        return stop.exit_code
+        return await self._drain(stop)
 
     async def _answer(self) -> Stop:
         prompt = self.prepare(await self.read_prompt())
@@ -97,8 +99,16 @@ class Headless(msgspec.Struct, kw_only=True):
                 except (OSError, TrimtabError) as error:
                     result.setdefault("warnings", []).append(str(error))
         self.face.on_result(result)
-        for output in self.outputs:
-            output.finish(1.0)
+
+    async def _drain(self, stop: Stop) -> int:
+        """Wait for whoever reads; one who does not has not got the result, and is not told so."""
+        try:
+            answer, notes = self.outputs
+            written = await answer.drain(PATIENCE)
+            await notes.drain(1.0)
+        except asyncio.CancelledError:
+            return self.signalled.exit_code if self.signalled else 130
+        return stop.exit_code if written else CLOSED.exit_code
 
     def _watch_signals(self, task: "asyncio.Task[object]") -> None:
         loop = asyncio.get_running_loop()
