@@ -135,7 +135,7 @@ def _join(words: Sequence[Argument]) -> Argument:
 
 def _carry_shell(judge: "Judge", shell: str, rest: Sequence[Argument], stdin: str | None) -> bool:
     words = list(reversed(rest))
-    is_script = logs_in = False
+    is_script = logs_in = reads = False
     while words:
         word = words.pop()
         text = word.text
@@ -152,7 +152,8 @@ def _carry_shell(judge: "Judge", shell: str, rest: Sequence[Argument], stdin: st
             words[-1:] = []
         logs_in = logs_in or text == "--login" or re.match(r"-[A-Za-z]*l", text) is not None
         is_script = is_script or (text[1:2] != "-" and "c" in text[1:])
-    if not words:
+        reads = reads or re.match(r"-[A-Za-z]*s", text) is not None
+    if not words or (reads and not is_script):
         return _read_input(judge, shell, stdin)
     script = words[-1]
     if is_script:
@@ -160,6 +161,8 @@ def _carry_shell(judge: "Judge", shell: str, rest: Sequence[Argument], stdin: st
         return not logs_in
     if not script.known or _STANDARD_INPUT.fullmatch(script.text):
         judge.into.dynamic.append("what a shell runs is not known before it runs")
+    else:
+        judge.judge_words([script], shadow=True)  # a rule may mean it by its name
     judge.note_places(rest, reads=False)
     return False
 

@@ -88,6 +88,8 @@ class PartReader(Reader):
             self._skip_lines()
             if self.peek() == ")":
                 self.pos += 1
+                if self.peek() == "#":  # no comment: it goes on as a word
+                    raise Unparsable("something follows an array at once")
                 return
             self._read_plain_word()
 
