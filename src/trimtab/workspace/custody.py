@@ -128,8 +128,16 @@ def candidates(leader: int, recent: bool) -> Iterable[int]:
 
 
 def survivors(tag: int | None, leader: int, *, recent: bool) -> list[int]:
-    """What still lives of a command whose shell has ended; the dead are buried."""
-    return living(pid for pid in carriers(tag, leader, recent=recent) if pid != leader)
+    """What still lives of a command whose shell has ended; the dead are buried.
+
+    A process may fork and end while we look, and its child get a number that we are past: nothing
+    lives only if nothing is found twice.
+    """
+    for _ in range(2):
+        found = carriers(tag, leader, recent=recent)
+        if alive := living(pid for pid in found if pid != leader):
+            return alive
+    return []
 
 
 def living(pids: Iterable[int]) -> list[int]:
@@ -197,7 +205,7 @@ async def end(tag: int | None, leader: int) -> None:
     # What tags its own commands, such as an agent inside this one, is found as an ancestor of them.
     kin = descendants(carriers(tag, leader))
     send(-leader, signal.SIGKILL)
-    while found := kin.union(carriers(tag, leader)):
+    while found := kin.union(carriers(tag, leader) or carriers(tag, leader)):
         alive = living(found - {leader})
         if leader in found and is_alive(leader):
             alive.append(leader)
@@ -205,7 +213,7 @@ async def end(tag: int | None, leader: int) -> None:
         for pid in alive:
             send(pid, signal.SIGKILL)
         rounds = 0 if alive else rounds + 1
-        if (not alive and found == {leader}) or rounds > 10 or loop.time() > deadline:
+        if (found == {leader} and rounds > 1) or rounds > 10 or loop.time() > deadline:
             return
         await asyncio.sleep(pause)
         pause = min(pause * 2, 0.05) if alive else 0.002
