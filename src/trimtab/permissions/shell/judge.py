@@ -42,7 +42,7 @@ class Judge:
         self._surroundings = {"HOME": home, "PWD": cwd} if home else {"PWD": cwd}
         self._depth = 0
         self._functions: frozenset[str] = frozenset()
-        self._deadline = time.monotonic() + seconds
+        self._deadline = time.thread_time() + seconds
 
     def read(self, text: str, *, inherits: bool = False) -> None:
         """Judge every command of a script; one that `inherits` runs in the shell of the last.
@@ -127,7 +127,7 @@ class Judge:
                 self._check_evaluated([a for word in command.words for a in variables.expand(word)])
 
     def _tick(self) -> None:
-        if time.monotonic() > self._deadline:
+        if time.thread_time() > self._deadline:
             raise Unparsable("it takes too long to read")
 
     def _judge(self, command: Command, variables: Variables) -> None:

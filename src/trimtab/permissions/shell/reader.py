@@ -52,7 +52,7 @@ class Reader(ABC):
         return self.text[self.pos : self.pos + length]
 
     def tick(self) -> None:
-        if time.monotonic() > self.deadline:
+        if time.thread_time() > self.deadline:
             raise Unparsable("it takes too long to read")
 
     def nested(self, text: str) -> "Reader":
