@@ -1,6 +1,7 @@
 """Limits of the design that a machine can check."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -81,6 +82,28 @@ def test_a_headless_run_imports_nothing_heavy_before_its_first_request() -> None
     assert "trimtab.loop.drain" in loaded
     assert loaded & HEAVY == set()
     assert not [name for name in loaded if name.startswith("trimtab.mcp")]
+
+
+def test_a_session_for_which_nothing_is_configured_opens_without_what_judges_calls(
+    tmp_path: Path,
+) -> None:
+    code = (
+        "import asyncio\n"
+        "from trimtab import Runtime, SessionOptions\n"
+        "from trimtab.testing import Script, ScriptedProvider\n"
+        f"env = {{'COPILOT_HOME': {str(tmp_path / 'home')!r}, 'PATH': {os.environ['PATH']!r}}}\n"
+        "async def main():\n"
+        "    runtime = Runtime(env=env, provider=ScriptedProvider(Script.of([])))\n"
+        f"    live = await runtime.create(SessionOptions(cwd={str(tmp_path)!r}))\n"
+        "    await live.close()\n"
+        "asyncio.run(main())"
+    )
+    loaded = imported_by(code)
+    assert "trimtab.runtime.rule_files" in loaded
+    assert not loaded & {"trimtab.permissions.rules", "trimtab.permissions.decide"}
+    assert not [
+        name for name in loaded if name.startswith(("trimtab.permissions.shell", "trimtab.mcp"))
+    ]
 
 
 @pytest.mark.parametrize(

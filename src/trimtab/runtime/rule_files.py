@@ -1,7 +1,7 @@
 """Permission rules of settings files: the person's, and of a trusted repository its own."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -115,7 +115,9 @@ def _read(home: "Home", file: str, session: SessionPort) -> dict[str, list[Rule]
     return rules
 
 
-def _parse(texts: Iterable[str], file: str, session: SessionPort) -> list[Rule]:
+def _parse(texts: Sequence[str], file: str, session: SessionPort) -> list[Rule]:
+    if not texts:  # most people have none, and need not wait for what reads them
+        return []
     from trimtab.contracts.errors import UsageError
     from trimtab.permissions.rules import parse_rule
 
