@@ -371,3 +371,12 @@ async def test_undo_in_a_folder_that_was_moved_says_so(cli: Cli) -> None:
     moved.rename(cli.cwd)
     assert (await cli.run("undo")).code == 0
     assert (cli.cwd / "a.txt").read_text() != "changed\n"
+
+
+async def test_lines_that_an_undo_brings_back_are_of_who_wrote_them(cli: Cli) -> None:
+    await work(cli, [edit("a.txt", "two\n", "TWO\n")], [bash("rm a.txt")])
+    assert (await cli.run("undo")).code == 0
+    told = (await cli.run("blame", "a.txt")).text.splitlines()
+    assert [line.split()[0] for line in (told[0], told[2])] == ["before", "before"]
+    assert "turn 1 tool" in told[1]
+    assert told[1].endswith("TWO")

@@ -45,6 +45,8 @@ class Step(msgspec.Struct, frozen=True):
     store: BlobStore
 
 
+BACK = ("undo", "redo", "rewind")
+"""What brings lines back that somebody else wrote."""
 BEFORE = Source(reason="before")
 PERSON = Source(reason="person")
 
@@ -63,6 +65,7 @@ def blame(env: Mapping[str, str], path: str) -> list[Line]:
     steps = sorted(_steps(env, target), key=lambda step: step.source.timestamp)
     lines: list[Line] = []
     digest: str | None = None
+    known: dict[str, list[Line]] = {}
     for step in steps:
         before, after = _read(step.change.before, step), _read(step.change.after, step)
         if before is None or after is None:
@@ -70,8 +73,10 @@ def blame(env: Mapping[str, str], path: str) -> list[Line]:
         if digest != digest_of(before):
             unseen = PERSON if digest is not None else BEFORE
             lines = follow(lines, before, unseen)
-        lines = follow(lines, after, step.source)
+        known[digest_of(before)] = lines
         digest = digest_of(after)
+        back = known.get(digest) if step.source.reason in BACK else None
+        lines = follow(lines, after, step.source) if back is None else back
     if digest != digest_of(data):
         lines = follow(lines, data, PERSON if digest is not None else BEFORE)
     return lines
