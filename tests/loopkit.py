@@ -4,13 +4,16 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from conformance import check_lines
+from trimtab.contracts.agent import Agent, CallParser, ModelSettings
 from trimtab.contracts.events.codec import encode
 from trimtab.contracts.events.envelope import Event, EventData
 from trimtab.contracts.ids import new_id, timestamp
 from trimtab.contracts.processor import Processor
 from trimtab.contracts.provider import ToolSpec
-from trimtab.contracts.run import Prompt, Run, RunOptions
+from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.loop.drain import drain
 from trimtab.providers.script import Script
@@ -117,29 +120,40 @@ def call(name: str = "echo", **arguments: Any) -> dict[str, Any]:
     return {"name": name, "arguments": arguments}
 
 
+def no_context(_run: Run, _call_id: str) -> Any:
+    """The tools here need none."""
+    return None
+
+
 def make_run(
     replies: Any,
     *prompts: str | Prompt,
     tools: Sequence[Any] = (),
     processors: Sequence[Processor] = (),
+    tool_context: Any = None,
     **options: Any,
 ) -> Run:
     session = MemorySession()
     by_name = {tool.spec.name: tool for tool in tools}
     waiting = [p if isinstance(p, Prompt) else Prompt(text=p, id=new_id()) for p in prompts]
     mode = options.pop("mode", "interactive")
-    return Run(
-        session=session,
-        inbox=MemoryInbox(waiting),
-        provider=ScriptedProvider(Script.of(replies)),
+    agent = Agent(
+        model=ModelSettings(
+            provider=ScriptedProvider(Script.of(replies)), name="scripted", **options
+        ),
         tools=by_name,
         specs=tuple(tool.spec for tool in tools),
-        processors=list(processors),
-        options=RunOptions(model="scripted", **options),
-        tool_context=lambda _: None,  # type: ignore[arg-type,return-value]
-        read_arguments=read_arguments,
+        pipeline=tuple(processors),
+        parser=CallParser(read_arguments=read_arguments),
+        tool_context=tool_context or no_context,
         mode=mode,
     )
+    return Run(session=session, inbox=MemoryInbox(waiting), agent=agent)
+
+
+def change_agent(run: Run, **changes: Any) -> None:
+    """Give a run an agent that differs in these fields."""
+    run.agent = msgspec.structs.replace(run.agent, **changes)
 
 
 async def drained(run: Run) -> MemorySession:

@@ -137,15 +137,19 @@ async def test_a_model_without_reasoning_gives_no_reasoning_events() -> None:
 async def test_the_wiring_of_processors_is_one_visible_list(tmp_path: Path) -> None:
     limits = LimitOptions(max_turns=3, max_tokens=100_000)
     async with opened(tmp_path, ["ok"], limits=limits) as (live, _, _provider):
-        names = [type(processor).__name__ for processor in live._run.processors]
+        names = [type(processor).__name__ for processor in live._run.agent.pipeline]
     order = [
         "TurnLimit",
         "Steering",
         "SlashCommands",
+        "Skills",
+        "DiscoveredInstructions",
+        "AttachedImages",
         "UserContext",
         "PlanMode",
         "Permissions",
         "Recorder",
+        "Tracked",
         "Progress",
         "Autopilot",
         "ContextUsage",
@@ -153,8 +157,9 @@ async def test_the_wiring_of_processors_is_one_visible_list(tmp_path: Path) -> N
         "Budget",
         "ImageRemoval",
         "Retry",
+        "ResultLimit",
     ]
-    assert [name for name in names if name in order] == order
+    assert names == order
 
 
 @pytest.mark.proves("OUTER-15", "OUTER-16")

@@ -1,21 +1,31 @@
-"""What the loop is given: prompts, the session as it sees it, and the parts it works with."""
+"""The state of a run: prompts, the session as the loop sees it, and what it keeps between turns."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
-from trimtab.contracts.agents import Assignment
+from trimtab.contracts.agent import Agent, Mode
 from trimtab.contracts.events.envelope import Event, EventData
 from trimtab.contracts.messages import Message, ToolCall
-from trimtab.contracts.processor import Processor, Stop
-from trimtab.contracts.provider import AnswerSchema, Price, Provider, ToolSpec
-from trimtab.contracts.tool import Tool, ToolContext, ToolResult
+from trimtab.contracts.processor import Stop
+from trimtab.contracts.provider import AnswerSchema, ToolSpec
+from trimtab.contracts.tool import ToolContext
 
 if TYPE_CHECKING:
     from asyncio import Task
 
-Mode = Literal["interactive", "plan", "autopilot"]
+__all__ = [
+    "Conversation",
+    "Inbox",
+    "Measured",
+    "Meter",
+    "Mode",
+    "Prompt",
+    "Run",
+    "SentPrompt",
+    "SessionPort",
+]
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,14 +93,6 @@ class Meter(Protocol):
         ...
 
 
-class Purse(Protocol):
-    """What is left of a budget, for calls beside those of the loop."""
-
-    def reserve_call(self, purpose: str, prompt: int, output: int, price: Price | None) -> bool:
-        """Hold back what a call of so many tokens may cost; False if that is not left."""
-        ...
-
-
 class Inbox(Protocol):
     """Prompts waiting for the loop."""
 
@@ -133,8 +135,8 @@ class SessionPort(Protocol):
         ...
 
 
-class Sent(msgspec.Struct, frozen=True):
-    """What a prompt was made of, and how many tokens of it the service may have kept."""
+class SentPrompt(msgspec.Struct, frozen=True):
+    """A prompt as it was sent, and how many of its tokens the service may have cached."""
 
     model: str
     system: str
@@ -144,81 +146,43 @@ class Sent(msgspec.Struct, frozen=True):
     caching: bool
 
 
-class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of a run that processors and the loop read."""
-
-    model: str
-    stream: bool = True
-    effort: str | None = None
-    parallel_tools: bool = True
-    max_output_tokens: int | None = None
-    price: Price | None = None
-    vision: bool = True
-    """Whether images are sent to the model."""
-    prompt_limit: int | None = None
-    """How many tokens a prompt may have, where that is known."""
-    byte_limit: int = 20_000_000
-    """How large a conversation may get on the wire; services refuse bodies of 20 to 50 MB."""
+NO_PROMPT = Prompt(text="")
 
 
 class Run(msgspec.Struct, kw_only=True):
-    """One drain of the inbox: the parts the loop works with, and the little state it has itself.
+    """The state of one agent at work.
 
     `turn` counts from 0 for each prompt; `total_turns` counts over the whole drain.
     """
 
     session: SessionPort
     inbox: Inbox
-    provider: Provider
-    tools: Mapping[str, Tool]
-    specs: tuple[ToolSpec, ...]
-    processors: Sequence[Processor]
-    options: RunOptions
-    tool_context: Callable[[str], ToolContext]
-    read_arguments: Callable[[ToolSpec, str], dict[str, Any] | ToolResult]
-    """Parses and checks what a model wrote; a result tells the model what is wrong with it."""
-    translate: Callable[[ToolCall, Mapping[str, Tool]], ToolCall] = lambda call, _: call
-    """A call in our words, where a model knows a tool by another name."""
-    advise: Callable[[str], str] = lambda _: ""
-    """What to do instead of calling a tool of this name, which is not there."""
-    mode: Mode = "interactive"
+    agent: Agent
+    prompt: Prompt = NO_PROMPT
+    """The last prompt shown to the model."""
+    origin: Prompt = NO_PROMPT
+    """The person's prompt being answered; steering and continuations do not replace it."""
     interaction_id: str = ""
     turn: int = 0
     total_turns: int = 0
-    headers: dict[str, str] = {}
-    billable: bool = True
-    answer_schema: AnswerSchema | None = None
-    originating_id: str = ""
-    """The prompt that is being answered."""
-    agent_id: str = ""
-    """Of a sub-agent its own; the main agent has none."""
-    caller_id: str = ""
-    """Of a sub-agent the agent that asked, or the session's id for the main one."""
     stop: Stop | None = None
     """Set by a tool or a processor: end the run after this turn, for this reason."""
-    left: tuple[ToolCall, ...] = ()
-    """Calls of a turn that was left before they were answered: to be run before the next call."""
-    suspended: bool = False
-    """Set when the run is left so: calls that end now are not interrupted, they wait."""
     closing: bool = False
-    """Set by a processor: the next call is the last, and no tools are offered in it."""
-    remarks: set[str] = msgspec.field(default_factory=set)
-    """What need not be said to the person a second time."""
-    context: Measured | None = None
-    """How full the window was before the last call."""
-    purse: Purse | None = None
-    """Where a limit on spending is set."""
-    background: "set[Task[None]]" = msgspec.field(default_factory=set)
-    """What goes on beside the loop and ends with the session."""
-    sent: Sent | None = None
-    """The last prompt whose service counts what it keeps of prompts."""
+    """Set by a processor: the next model call is the last and offers no tools."""
+    pending_calls: tuple[ToolCall, ...] = ()
+    """Tool calls left open by a suspended run, to be run before the next model call."""
+    suspended: bool = False
+    """Set when the session is suspended: open calls stay open instead of being interrupted."""
+    measured: Measured | None = None
+    """The size of the context before the last model call."""
+    last_request: SentPrompt | None = None
+    """The last prompt sent to a service that reports cached tokens."""
     notices: list[str] = msgspec.field(default_factory=list)
-    """What is to be put before the words of the next prompt."""
-    delegate: Callable[[str, Assignment], Awaitable[ToolResult]] | None = None
-    """Has another agent do something, on behalf of a tool call."""
-    depth: int = 0
-    """How many agents up the main one is."""
-    children: "dict[str, Run]" = msgspec.field(default_factory=dict)
-    """The agents that work for this one now, by id."""
-    before_idle: Callable[[Stop], Awaitable[None]] | None = None
-    """Called when nothing is left to answer, before the session is said to be idle."""
+    """Texts to put before the next prompt."""
+    warned: set[str] = msgspec.field(default_factory=set)
+    """Warnings already given in this run."""
+    tasks: "set[Task[None]]" = msgspec.field(default_factory=set)
+    """Background work that ends with the session."""
+
+    def tool_context(self, call_id: str) -> ToolContext:
+        return self.agent.tool_context(self, call_id)

@@ -5,7 +5,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from trimtab.contracts.agents import Assignment
+from trimtab.contracts.assignment import Assignment
 from trimtab.contracts.messages import Image
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.workspace import Workspace

@@ -1,5 +1,6 @@
 """Calls every hook of an event, whoever it belongs to, and makes one answer of theirs."""
 
+import asyncio
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -36,6 +37,9 @@ _CHANGES = {
     "modifiedResult": "toolResult",
 }
 """What the next hook sees changed by the one before."""
+
+
+SETTLE_SECONDS = 3.0
 
 
 class Hook(Protocol):
@@ -133,6 +137,13 @@ class HookCaller:
         self._cwd = cwd
         self._hooks = hooks
         self._identity = identity or {"sessionId": session.id}
+        self.unawaited: set[asyncio.Task[None]] = set()
+        """Hook calls that the run does not wait for."""
+
+    async def settle(self) -> None:
+        """Give hook calls that nobody waits for a few seconds to finish."""
+        if self.unawaited:
+            await asyncio.wait(self.unawaited, timeout=SETTLE_SECONDS)
 
     def for_agent(self, session: SessionPort, identity: JsonObject) -> "HookCaller":
         """The same hooks for another agent, recorded as called for it and told which it is."""

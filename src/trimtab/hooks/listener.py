@@ -11,9 +11,6 @@ from trimtab.contracts.run import Run
 from trimtab.hooks.caller import HookCaller
 from trimtab.hooks.processor import remark, tell_model
 
-PATIENCE = 3.0
-"""Seconds that the end of a drain waits for hooks nobody else waits for."""
-
 
 class HookListener:
     """Calls the hooks of events that nobody waits for, beside what the run does."""
@@ -21,12 +18,6 @@ class HookListener:
     def __init__(self, caller: HookCaller, run: Run) -> None:
         self._caller = caller
         self._run = run
-        self._calls: set[asyncio.Task[None]] = set()
-
-    async def settle(self) -> None:
-        """Let hooks that were called finish, for a moment."""
-        if self._calls:
-            await asyncio.wait(self._calls, timeout=PATIENCE)
 
     def on_event(self, event: Event, line: bytes) -> None:
         match event.data:
@@ -43,7 +34,7 @@ class HookListener:
         if not self._caller.listens(event):
             return
         task = asyncio.get_running_loop().create_task(self._call(event, given))
-        for tasks in (self._run.background, self._calls):
+        for tasks in (self._run.tasks, self._caller.unawaited):
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 

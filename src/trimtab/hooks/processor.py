@@ -69,7 +69,7 @@ class Hooks(Processor):
         modified = output.get("modifiedArgs")
         if isinstance(modified, dict):
             written = msgspec.json.encode(modified).decode()
-            args = run.read_arguments(pending.tool.spec, written)
+            args = run.agent.parser.read_arguments(pending.tool.spec, written)
             if isinstance(args, ToolResult):
                 return args
             pending = msgspec.structs.replace(pending, args=args)
@@ -173,28 +173,17 @@ def stop_hook(caller: HookCaller, transcript: str) -> Callable[[Run, bool], Awai
     return ask
 
 
-def end_hook(
-    caller: HookCaller, run: Run, settle: Callable[[], Awaitable[None]]
-) -> Callable[[Stop], Awaitable[None]]:
-    """Tells `sessionEnd` that a drain is over, and why. It gets a few seconds, no more.
-
-    `settle` lets hooks finish that were called beside the run.
-    """
-
-    async def tell(stop: Stop) -> None:
-        if stop.reason != "aborted":
-            await settle()
-        reason = {"aborted": "abort", "error": "error", "deadline": "timeout"}.get(stop.reason)
-        given: JsonObject = {"reason": reason or "complete"}
-        if reason == "error":
-            given["error"] = {"message": stop.message, "name": "Error"}
-        if final := last_words(run):
-            given["finalMessage"] = final
-        with suppress(TimeoutError):
-            async with asyncio.timeout(5):
-                await caller.call("sessionEnd", **given)
-
-    return tell
+async def end_hook(caller: HookCaller, run: Run, stop: Stop) -> None:
+    """Tell `sessionEnd` that a drain is over, and why. The hook gets a few seconds, no more."""
+    reason = {"aborted": "abort", "error": "error", "deadline": "timeout"}.get(stop.reason)
+    given: JsonObject = {"reason": reason or "complete"}
+    if reason == "error":
+        given["error"] = {"message": stop.message, "name": "Error"}
+    if final := last_words(run):
+        given["finalMessage"] = final
+    with suppress(TimeoutError):
+        async with asyncio.timeout(5):
+            await caller.call("sessionEnd", **given)
 
 
 def last_words(run: Run) -> str:

@@ -22,7 +22,11 @@ class Writer(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, run: Run) -> "Writer":
         """The model of the run itself."""
-        return cls(provider=run.provider, model=run.options.model, price=run.options.price)
+        return cls(
+            provider=run.agent.model.provider,
+            model=run.agent.model.name,
+            price=run.agent.model.price,
+        )
 
 
 class Errand(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +40,7 @@ class Errand(msgspec.Struct, frozen=True, kw_only=True):
 
 async def ask_beside(run: Run, writer: Writer, errand: Errand, request: Request) -> Reply:
     """One call. Raises `ModelError`, of the category `budget` if nothing is left to pay for it."""
-    purse = run.purse
+    purse = run.agent.budget
     if purse is not None and not purse.reserve_call(
         errand.purpose, errand.prompt, errand.answer, writer.price
     ):

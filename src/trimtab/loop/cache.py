@@ -3,7 +3,7 @@
 from trimtab.contracts.events.context import PromptCacheBreak
 from trimtab.contracts.messages import Message
 from trimtab.contracts.provider import Request, Usage
-from trimtab.contracts.run import Sent, SessionPort
+from trimtab.contracts.run import SentPrompt, SessionPort
 
 WORTH = 1024
 """Services keep nothing shorter than about so many tokens."""
@@ -12,8 +12,8 @@ KEPT = 0.5
 
 
 def watch_cache(
-    session: SessionPort, before: Sent | None, request: Request, usage: Usage
-) -> Sent | None:
+    session: SessionPort, before: SentPrompt | None, request: Request, usage: Usage
+) -> SentPrompt | None:
     """Compare a call with the one before it; what to compare the next one with.
 
     A break is told of only where the service had been keeping prompts, by its own count.
@@ -21,7 +21,7 @@ def watch_cache(
     read = usage.cache_read_tokens
     if read is None or usage.input_tokens is None:
         return before
-    after = Sent(
+    after = SentPrompt(
         request.model,
         request.system,
         request.tools,
@@ -36,7 +36,7 @@ def watch_cache(
     return after
 
 
-def describe_break(before: Sent, after: Sent, read: int) -> PromptCacheBreak:
+def describe_break(before: SentPrompt, after: SentPrompt, read: int) -> PromptCacheBreak:
     reasons = find_reasons(before, after)
     old, new = ({tool.name: tool for tool in sent.tools} for sent in (before, after))
     kept = [name for name in new if name in old]
@@ -57,7 +57,7 @@ def describe_break(before: Sent, after: Sent, read: int) -> PromptCacheBreak:
     )
 
 
-def find_reasons(before: Sent, after: Sent) -> list[str]:
+def find_reasons(before: SentPrompt, after: SentPrompt) -> list[str]:
     """What changed, in the order of a prompt: the first change is what broke the cache."""
     found = []
     if before.model != after.model:

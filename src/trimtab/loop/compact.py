@@ -83,7 +83,7 @@ class Job:
         self._instructions = instructions
         self._id = new_id()
         self._messages = tuple(run.session.conversation.messages)
-        self._before = run.context or Measured(system=0, tools=0, conversation=0)
+        self._before = run.measured or Measured(system=0, tools=0, conversation=0)
         self._error: str | None = None
         self._summary = ""
         self._carried = ""
@@ -101,8 +101,8 @@ class Job:
             )
         )
         self._task = asyncio.get_running_loop().create_task(self._work())
-        run.background.add(self._task)
-        self._task.add_done_callback(run.background.discard)
+        run.tasks.add(self._task)
+        self._task.add_done_callback(run.tasks.discard)
 
     @property
     def done(self) -> bool:
@@ -174,8 +174,8 @@ class Job:
             model=writer.model,
             system=run.session.conversation.system,
             messages=(*messages, UserMessage.of(instruction)),
-            tools=run.specs,
-            stream=run.options.stream,
+            tools=run.agent.specs,
+            stream=run.agent.model.stream,
             headers={"x-initiator": "agent", "x-interaction-id": run.interaction_id},
             cache_key=run.session.id,
         )
@@ -218,7 +218,7 @@ class Job:
                 trigger=self._trigger,
             )
         )
-        run.context = Measured(
+        run.measured = Measured(
             system=before.system, tools=before.tools, conversation=before.conversation - tokens
         )
         return Outcome(

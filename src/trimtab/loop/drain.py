@@ -6,23 +6,23 @@ from trimtab.contracts.processor import Stop
 from trimtab.contracts.run import Prompt, Run
 from trimtab.loop.turns import respond
 
-LEFT = Prompt(text="", source="pending", billable=False)
+PENDING = Prompt(text="", source="pending", billable=False)
 
 
 async def drain(run: Run) -> Stop:
     """Answer every waiting prompt, then say that nothing is left; returns why the last ended."""
     stop = await answer(run)
-    if run.before_idle is not None:
-        await run.before_idle(stop)
+    if run.agent.before_idle is not None:
+        await run.agent.before_idle(run, stop)
     run.session.emit(AssistantIdle())
-    run.session.emit(SessionIdle(mode=run.mode))
+    run.session.emit(SessionIdle(mode=run.agent.mode))
     return stop
 
 
 async def answer(run: Run) -> Stop:
     """Answer every waiting prompt; returns why the last one ended."""
     stop = Stop(reason="end_turn")
-    while (prompt := LEFT if run.left else run.inbox.take()) is not None:
+    while (prompt := PENDING if run.pending_calls else run.inbox.take()) is not None:
         if (admitted := await admit(run, prompt)) is None:
             continue
         stop = await respond(run, admitted)
@@ -37,7 +37,7 @@ async def admit(run: Run, prompt: Prompt) -> Prompt | None:
     """Let processors see a prompt before it enters the conversation."""
     current: Prompt | None = prompt
     try:
-        for processor in run.processors:
+        for processor in run.agent.pipeline:
             if current is not None:
                 current = await processor.on_prompt(run, current)
     except BaseException:
@@ -48,7 +48,7 @@ async def admit(run: Run, prompt: Prompt) -> Prompt | None:
 
 async def pass_gate(run: Run, stop: Stop) -> Stop:
     """Ask the processors whether the run may stop; the first that objects decides."""
-    for processor in run.processors:
+    for processor in run.agent.pipeline:
         verdict = await processor.before_stop(run, stop)
         if isinstance(verdict, Prompt):
             run.inbox.put(verdict, front=True)

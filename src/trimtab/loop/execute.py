@@ -20,19 +20,19 @@ LONGEST_REASON = 4000
 
 async def execute(run: Run, calls: Sequence[ToolCall]) -> list[ToolResult]:
     """Run the calls of one reply side by side; results are recorded as they come in."""
-    calls = [run.translate(call, run.tools) for call in calls]
+    calls = [run.agent.parser.translate(call, run.agent.tools) for call in calls]
     for call in calls:
         run.session.emit(
             ToolExecutionStart(
                 tool_call_id=call.id,
                 tool_name=call.name,
                 arguments=call.readable_arguments(),
-                model=run.options.model,
+                model=run.agent.model.name,
                 turn_id=str(run.turn),
-                **describe_origin(run.tools.get(call.name)),
+                **describe_origin(run.agent.tools.get(call.name)),
             )
         )
-    if len(calls) == 1 or not run.options.parallel_tools:
+    if len(calls) == 1 or not run.agent.model.parallel_tools:
         results = [await settle(run, call) for call in calls]
     else:
         async with asyncio.TaskGroup() as group:
@@ -87,14 +87,14 @@ class MissingTool:
 
 async def attempt(run: Run, call: ToolCall) -> ToolResult:
     """Check a call, let processors see it, run it, let processors see its result."""
-    tool = run.tools.get(call.name)
+    tool = run.agent.tools.get(call.name)
     if tool is None:
-        tool = MissingTool(call.name, run.advise(call.name))
-    args = run.read_arguments(tool.spec, call.arguments)
+        tool = MissingTool(call.name, run.agent.parser.advise(call.name))
+    args = run.agent.parser.read_arguments(tool.spec, call.arguments)
     if isinstance(args, ToolResult):
         return args
     pending = PendingCall(call=call, tool=tool, args=args)
-    for processor in run.processors:
+    for processor in run.agent.pipeline:
         verdict = await processor.before_tool(run, pending)
         if isinstance(verdict, ToolResult):
             return verdict
@@ -103,7 +103,7 @@ async def attempt(run: Run, call: ToolCall) -> ToolResult:
     if any(access.mutates for access in pending.touches(run)):
         await run.session.synced()  # that it started must be on disk before anything changes
     result = await pending.tool.run(pending.args, ctx)
-    for processor in run.processors:
+    for processor in run.agent.pipeline:
         result = await processor.after_tool(run, pending, result)
     return result
 
@@ -125,7 +125,7 @@ def record(run: Run, call: ToolCall, result: ToolResult, code: str | None = None
         ToolExecutionComplete(
             tool_call_id=call.id,
             success=success,
-            model=run.options.model,
+            model=run.agent.model.name,
             interaction_id=run.interaction_id,
             turn_id=str(run.turn),
             result={"content": result.text, "detailedContent": result.detail or result.text}

@@ -32,21 +32,23 @@ class Fallbacks:
         """Put the next model in place of the one that failed; False if there is none."""
         if error.category not in REPLACEABLE or not self._models:
             return False
-        chosen, before = self._models.pop(0), run.options
-        run.provider = chosen.provider
-        run.options = msgspec.structs.replace(
-            before, model=chosen.model, price=chosen.price, prompt_limit=chosen.prompt_limit
+        chosen, before = self._models.pop(0), run.agent.model
+        model = msgspec.structs.replace(
+            before,
+            provider=chosen.provider,
+            name=chosen.model,
+            price=chosen.price,
+            prompt_limit=chosen.prompt_limit,
         )
+        run.agent = msgspec.structs.replace(run.agent, model=model)
         run.session.emit(
             SessionWarning(
                 warning_type="model_fallback",
-                message=f"{before.model} cannot answer ({error.message}); going on with "
+                message=f"{before.name} cannot answer ({error.message}); going on with "
                 f"{chosen.model}, the next model you named for that.",
             )
         )
         run.session.emit(
-            SessionModelChange(
-                previous_model=before.model, new_model=chosen.model, cause="fallback"
-            )
+            SessionModelChange(previous_model=before.name, new_model=chosen.model, cause="fallback")
         )
         return True

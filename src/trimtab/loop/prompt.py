@@ -15,7 +15,7 @@ def record_prompt(run: Run, prompt: Prompt, *, delivery: str) -> None:
             transformed_content=prompt.transformed or prompt.text,
             attachments=list(prompt.attachments),
             source=None if prompt.source == "user" else prompt.source,
-            agent_mode=run.mode,
+            agent_mode=run.agent.mode,
             interaction_id=run.interaction_id,
             message_id=prompt.id,
             delivery=delivery,
@@ -23,9 +23,6 @@ def record_prompt(run: Run, prompt: Prompt, *, delivery: str) -> None:
         )
     )
     run.session.emit(PendingMessagesModified())
-    run.headers = prompt.headers
+    run.prompt = prompt
     if prompt.source == "user" and delivery != "steering":
-        # What steers a run, or sends it back to work, does not change what is wanted of it.
-        run.answer_schema = prompt.answer_schema
-        run.originating_id = prompt.id
-    run.billable = prompt.billable
+        run.origin = prompt

@@ -58,7 +58,9 @@ async def sample(run: Run) -> Reply:
 
 async def may_retry(run: Run, error: ModelError, attempt: int) -> bool:
     """Every processor hears of the failure; one that wants another try is enough."""
-    wanted = [await processor.on_request_error(run, error, attempt) for processor in run.processors]
+    wanted = [
+        await processor.on_request_error(run, error, attempt) for processor in run.agent.pipeline
+    ]
     return any(wanted)
 
 
@@ -77,7 +79,7 @@ class Sampling:
 
     async def finish(self) -> Reply:
         run = self._run
-        run.session.emit(ModelCallStart(turn_id=str(run.turn), model=run.options.model))
+        run.session.emit(ModelCallStart(turn_id=str(run.turn), model=run.agent.model.name))
         status = "aborted"
         try:
             reply = tell_apart(await self._receive())
@@ -97,10 +99,10 @@ class Sampling:
     def _tell_substitution(self, answered: str) -> None:
         """Once for each pair: the person chose a model and must know that it is not used."""
         run = self._run
-        asked = run.options.model
-        if (remark := f"substituted {asked} {answered}") in run.remarks:
+        asked = run.agent.model.name
+        if (remark := f"substituted {asked} {answered}") in run.warned:
             return
-        run.remarks.add(remark)
+        run.warned.add(remark)
         run.session.emit(
             SessionWarning(
                 warning_type="model_substituted",
@@ -113,23 +115,23 @@ class Sampling:
         run = self._run
         session = run.session
         self._request = request = Request(
-            model=run.options.model,
+            model=run.agent.model.name,
             system=session.conversation.system,
             messages=shown_messages(run),
-            tools=() if run.closing else run.specs,
-            stream=run.options.stream,
-            effort=run.options.effort,
-            max_output_tokens=run.options.max_output_tokens,
+            tools=() if run.closing else run.agent.specs,
+            stream=run.agent.model.stream,
+            effort=run.agent.model.effort,
+            max_output_tokens=run.agent.model.max_output_tokens,
             headers={
                 "x-initiator": self._initiator(),
                 "x-interaction-id": run.interaction_id,
                 **identify(run),
-                **run.headers,
+                **run.prompt.headers,
             },
             cache_key=session.id,
-            answer_schema=run.answer_schema,
+            answer_schema=run.origin.answer_schema,
         )
-        async with aclosing(run.provider.stream(request)) as stream:
+        async with aclosing(run.agent.model.provider.stream(request)) as stream:
             async for item in stream:
                 if isinstance(item, Reply):
                     return item
@@ -152,7 +154,7 @@ class Sampling:
         run.session.emit(
             AssistantTurnRetry(
                 turn_id=str(run.turn),
-                model=run.options.model,
+                model=run.agent.model.name,
                 reason=waiting.reason,
                 retry_in_seconds=round(waiting.seconds, 3),
             )
@@ -173,7 +175,7 @@ class Sampling:
     def _record(self, reply: Reply) -> None:
         run = self._run
         message, usage = reply.message, reply.usage
-        model = reply.model or run.options.model
+        model = reply.model or run.agent.model.name
         duration = int((perf_counter() - self._started) * 1000)
         run.session.emit(
             AssistantUsage(
@@ -187,14 +189,14 @@ class Sampling:
                 time_to_first_token_ms=self._time_to_first_token(),
                 initiator=self._initiator(),
                 provider_call_id=reply.request_id,
-                reasoning_effort=run.options.effort,
+                reasoning_effort=run.agent.model.effort,
                 finish_reason=reply.finish_reason,
             )
         )
         if usage.cache_read_tokens is not None and self._request is not None:
             from trimtab.loop.cache import watch_cache
 
-            run.sent = watch_cache(run.session, run.sent, self._request, usage)
+            run.last_request = watch_cache(run.session, run.last_request, self._request, usage)
         reasoning = message.reasoning or Reasoning()
         if reasoning.text or reasoning.opaque or reasoning.encrypted:
             run.session.emit(
@@ -221,7 +223,7 @@ class Sampling:
                 request_id=reply.request_id,
                 model=model,
                 turn_id=str(run.turn),
-                originating_message_id=run.originating_id or None,
+                originating_message_id=run.origin.id or None,
             )
         )
 
@@ -230,15 +232,15 @@ class Sampling:
         usage = reply.usage if reply else None
         run.session.emit(
             ModelCall(
-                purpose="subagent" if run.depth else "main",
-                model=(reply and reply.model) or run.options.model,
-                requested_model=run.options.model,
+                purpose="subagent" if run.agent.depth else "main",
+                model=(reply and reply.model) or run.agent.model.name,
+                requested_model=run.agent.model.name,
                 status=status,
                 turn_id=str(run.turn),
                 attempt=self._attempt,
                 duration_ms=int((perf_counter() - self._started) * 1000),
                 partial_content=None if reply else "".join(self._text) or None,
-                **spent_on(usage, run.options.price),
+                **spent_on(usage, run.agent.model.price),
                 **({} if reply else self._guess_cost(status)),
             )
         )
@@ -248,15 +250,15 @@ class Sampling:
         written = sum(map(len, self._text)) // 4
         if status != "aborted" and not written:
             return {}
-        context = self._run.context
-        return guess_cost(context.total if context else 0, written, self._run.options.price)
+        context = self._run.measured
+        return guess_cost(context.total if context else 0, written, self._run.agent.model.price)
 
     def _record_failure(self, error: ModelError) -> None:
         run = self._run
         run.session.emit(
             ModelCallFailure(
                 source="top_level",
-                model=run.options.model,
+                model=run.agent.model.name,
                 status_code=error.status,
                 duration_ms=int((perf_counter() - self._started) * 1000),
                 error_message=error.message,
@@ -269,10 +271,10 @@ class Sampling:
     def _blocks(self, reasoning: Reasoning) -> JsonObject | None:
         if not reasoning.blocks:
             return None
-        return {"provider": self._run.provider.name, "blocks": reasoning.blocks}
+        return {"provider": self._run.agent.model.provider.name, "blocks": reasoning.blocks}
 
     def _initiator(self) -> str:
-        return "user" if self._run.billable and not self._run.turn else "agent"
+        return "user" if self._run.prompt.billable and not self._run.turn else "agent"
 
     def _time_to_first_token(self) -> int | None:
         return (
@@ -310,7 +312,7 @@ def spent_on(usage: Usage | None, price: Price | None) -> JsonObject:
 def shown_messages(run: Run) -> tuple[Message, ...]:
     """The conversation as the model gets it: one that sees no images gets none."""
     messages = tuple(run.session.conversation.messages)
-    if run.options.vision:
+    if run.agent.model.vision:
         return messages
     return tuple(
         replace_images(message, UNSEEN) if isinstance(message, UserMessage) else message
@@ -323,12 +325,12 @@ UNSEEN = "[An image is here that this model cannot see.]"
 
 def identify(run: Run) -> dict[str, str]:
     """Headers that tell whose call it is: the main agent's, or that of one it started."""
-    if not run.depth:
+    if not run.agent.depth:
         return {"x-interaction-type": "conversation-agent", "x-agent-task-id": run.session.id}
     return {
         "x-interaction-type": "conversation-subagent",
-        "x-agent-task-id": run.agent_id,
-        "x-parent-agent-id": run.caller_id,
+        "x-agent-task-id": run.agent.id,
+        "x-parent-agent-id": run.agent.caller_id,
     }
 
 

@@ -12,7 +12,7 @@ from trimtab.loop.sample import sample
 async def respond(run: Run, prompt: Prompt) -> Stop:
     """Answer one prompt. A turn that was started always ends, whatever happens in it."""
     run.interaction_id, run.turn, run.stop, run.closing = new_id(), 0, None, False
-    if not run.left:
+    if not run.pending_calls:
         record_prompt(run, prompt, delivery="queued" if run.total_turns else "idle")
     while True:
         turn_id = str(run.turn)
@@ -28,9 +28,9 @@ async def respond(run: Run, prompt: Prompt) -> Stop:
 
 async def take_turn(run: Run) -> Stop | None:
     """One model call and the tool calls it asks for; returns a reason to stop, if there is one."""
-    calls, run.left = run.left, ()
+    calls, run.pending_calls = run.pending_calls, ()
     if not calls:
-        for processor in run.processors:
+        for processor in run.agent.pipeline:
             if (stop := await processor.before_request(run)) is not None:
                 return stop
         calls = (await sample(run)).message.tool_calls

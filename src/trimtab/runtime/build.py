@@ -1,4 +1,4 @@
-"""Puts the parts of an agent together. The order of processors is policy, and it stands here."""
+"""Builds the main agent of a session from its parts."""
 
 import os
 from typing import TYPE_CHECKING
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trimtab.config.trust import trust_key
+from trimtab.contracts.agent import CallParser, ModelSettings
 from trimtab.contracts.permission import Policy, Rule
-from trimtab.contracts.processor import Processor
-from trimtab.contracts.run import Run, RunOptions
+from trimtab.contracts.processor import Processor, Stop
+from trimtab.contracts.run import Run
 from trimtab.loop.fallback import Fallback, Fallbacks
 from trimtab.loop.processors.autopilot import Autopilot
 from trimtab.loop.processors.compaction import Compaction
@@ -29,18 +30,19 @@ from trimtab.prompts.assemble import read_text
 from trimtab.prompts.transform import UserContext
 from trimtab.providers.meter import ContextMeter, count_text
 from trimtab.providers.windows import DEFAULT
+from trimtab.runtime.agent import AgentParts, SessionAgent
 from trimtab.runtime.approvals import KeptApprovals
 from trimtab.runtime.attached_images import AttachedImages
-from trimtab.runtime.call_context import CallContext, make_context
+from trimtab.runtime.call_context import ContextFactory
 from trimtab.runtime.git_caution import find_git_programs
-from trimtab.runtime.models import Chosen
+from trimtab.runtime.limits import build_ledger
+from trimtab.runtime.models import LOCAL, Chosen
 from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.place import Place
 from trimtab.runtime.recorder import Recorder
 from trimtab.runtime.routing import build_routing
 from trimtab.runtime.surroundings import temp_folder
 from trimtab.runtime.toolset import choose_tools
-from trimtab.session.inbox import Inbox
 from trimtab.session.todos import read_todos
 from trimtab.tools.arguments import read_arguments
 from trimtab.tools.catalog import advise, translate
@@ -48,131 +50,213 @@ from trimtab.tools.catalog import advise, translate
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from trimtab.contracts.assignment import Assignment
+    from trimtab.contracts.tool import ToolResult
     from trimtab.loop.beside import Writer
     from trimtab.loop.compact import Keeper
+    from trimtab.loop.processors.limits import TurnLimit
+    from trimtab.loop.processors.title import Titles
+    from trimtab.permissions.firewall import Firewall
+    from trimtab.permissions.sandbox_bypass import SandboxBypass
+    from trimtab.prompts.mentioned import MentionedFiles
+    from trimtab.runtime.checkpoints import Checkpoints
+    from trimtab.runtime.controls import Controls
+    from trimtab.runtime.remote_exclusions import RemoteExclusions
+
+CALL_PARSER = CallParser(read_arguments=read_arguments, translate=translate, advise=advise)
 
 
-def build_run(place: Place, chosen: Chosen, options: SessionOptions, client: Client) -> Run:
-    """The run of a session's main agent."""
-    tools = choose_tools(options, client, place.situation(options.mode, chosen.model))
-    processors = build_processors(place, chosen, options, client)
-    recorder = next(one for one in processors if isinstance(one, Recorder))
-
-    def tool_context(call_id: str) -> CallContext:
-        return make_context(run, place, recorder, options.large_output, call_id)
-
-    run = Run(
-        session=place.session,
-        inbox=Inbox(place.session),
-        provider=chosen.provider,
-        tools=tools,
-        specs=tuple(tool.spec for tool in tools.values()),
-        processors=processors,
-        options=RunOptions(
-            model=chosen.model,
+def build_agent(
+    place: Place, chosen: Chosen, options: SessionOptions, ports: "AgentPorts"
+) -> SessionAgent:
+    """Build the main agent of a session."""
+    tools = choose_tools(options, ports.client, place.situation(options.mode, chosen.model))
+    parts = build_parts(place, chosen, options, ports)
+    agent = SessionAgent(
+        model=ModelSettings(
+            provider=chosen.provider,
+            name=chosen.model,
             stream=options.stream,
             effort=options.effort,
             prompt_limit=chosen.prompt_limit,
             vision=options.vision,
+            price=chosen.price,
         ),
-        tool_context=tool_context,
-        read_arguments=read_arguments,
-        translate=translate,
-        advise=advise,
+        tools=tools,
+        specs=tuple(tool.spec for tool in tools.values()),
+        pipeline=parts.in_order(),
+        parts=parts,
+        parser=CALL_PARSER,
+        tool_context=ContextFactory(place, options.large_output),
         mode=options.mode,
+        delegate=ports.delegate,
+        before_idle=build_before_idle(place, parts),
     )
-    if place.hooks is not None:
-        from trimtab.hooks.listener import HookListener
-        from trimtab.hooks.processor import end_hook
-
-        listener = HookListener(place.hooks, run)
-        run.before_idle = end_hook(place.hooks, run, listener.settle)
-        place.session.subscribe(listener.on_event)
-    if place.surroundings.worktree is not None:
-        from trimtab.runtime.checkpoints import use_worktree
-
-        worktree = place.surroundings.worktree
-        use_worktree(run, place.session, worktree, commits=options.auto_commit)
-    return run
+    return agent.with_budget(build_ledger(place.session, options.limits))
 
 
-def build_processors(
-    place: Place, chosen: Chosen, options: SessionOptions, client: Client
-) -> list[Processor]:
-    """Who steps into the loop, in order: limits first, permissions last before a tool runs."""
-    limits = options.limits
-    processors: list[Processor] = []
-    if limits.max_turns is not None:
-        from trimtab.loop.processors.limits import TurnLimit
+class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the processors of a main agent ask of the session around them."""
 
-        processors.append(TurnLimit(limits.max_turns))
-    processors += [Steering(), *build_routing(place), SlashCommands()]
-    before, after, gate = build_hooks(place)
+    client: Client
+    answer_command: "Callable[[str], Awaitable[str | None]]"
+    delegate: "Callable[[Run, str, Assignment], Awaitable[ToolResult]]"
+    controls: "Callable[[], Controls]"
+
+
+def build_parts(
+    place: Place, chosen: Chosen, options: SessionOptions, ports: AgentPorts
+) -> AgentParts:
+    """Build the processors of a main agent; `AgentParts` says in which order they run."""
+    limits, client, session = options.limits, ports.client, place.session
     permissions = build_permissions(place, options, client)
-    if chosen.provider.name == "copilot":
-        from trimtab.runtime.remote_exclusions import build_remote
-
-        processors += build_remote(place, chosen.provider, permissions)
-    images = AttachedImages(place.folder.images, permissions)
-    processors += [*before, *build_customized(place, chosen), images, UserContext(), *after]
-    tracked = [folder.path for folder in place.surroundings.folders]
-    recorder = Recorder(
-        place.session, place.workspace, place.folder, permissions.may_change, tracked
-    )
-    planning = PlanMode(permissions.may_change, place.has_read_only_agent)
-    processors += [planning, permissions, recorder]
-    if place.sandbox is not None:
-        from trimtab.runtime.sandbox import build_guards
-
-        processors += build_guards(place.sandbox, permissions.policy, client.ask)
-    processors += [
-        *gate,
-        Tracked(
+    firewall, bypass = build_guards(place, permissions, client)
+    custom = place.customizations
+    return AgentParts(
+        checkpoints=build_checkpoints(place, options),
+        turn_limit=build_turn_limit(limits.max_turns),
+        steering=Steering(),
+        routing=build_routing(place, ports.controls),
+        slash_commands=SlashCommands(ports.answer_command),
+        remote_exclusions=build_remote_exclusions(place, chosen, permissions),
+        hooks=build_hooks(place),
+        skills=Skills(custom.find_skill, custom.read_skill) if custom else None,
+        discovered_instructions=build_discovered(place, chosen),
+        attached_images=AttachedImages(place.folder.images, permissions),
+        user_context=UserContext(),
+        start_hooks=build_start_hooks(place),
+        plan_mode=PlanMode(permissions.may_change, place.has_read_only_agent),
+        permissions=permissions,
+        recorder=Recorder(
+            session,
+            place.workspace,
+            place.folder,
+            permissions.may_change,
+            [folder.path for folder in place.surroundings.folders],
+        ),
+        firewall=firewall,
+        sandbox_bypass=bypass,
+        stop_gate=build_stop_gate(place),
+        tracked=Tracked(
             place.folder.plan, place.folder.database, lambda: read_todos(place.folder.database)
         ),
-        Progress(limits.max_repeats),
-        Autopilot(read_text("nudge"), limits.max_continues),
-        ContextUsage(ContextMeter(chosen.model), DEFAULT),
-        Compaction(build_keeper(place, chosen), DEFAULT, options.compaction),
-        ImageRemoval(),
-        *build_titles(place, chosen),
-        Retry(
+        progress=Progress(limits.max_repeats),
+        autopilot=Autopilot(read_text("nudge"), limits.max_continues),
+        context_usage=ContextUsage(ContextMeter(chosen.model), DEFAULT),
+        compaction=Compaction(build_keeper(place, chosen), DEFAULT, options.compaction),
+        image_removal=ImageRemoval(),
+        titles=build_titles(place, chosen),
+        retry=Retry(
             limits.retries,
             limits.retry_delay,
             limits.max_retry_delay,
             build_fallbacks(chosen),
             last_resort=client.ask_mode_switch,
         ),
-        ResultLimit(count_text, DEFAULT),
-    ]
-    return processors
+        result_limit=ResultLimit(count_text, DEFAULT),
+        mentioned_files=build_mentioned_files(chosen),
+    )
 
 
-def build_customized(place: Place, chosen: Chosen) -> list[Processor]:
-    """Who brings in what people wrote for the agent while it works."""
+def build_turn_limit(max_turns: int | None, taken: int = 0) -> "TurnLimit | None":
+    if max_turns is None:
+        return None
+    from trimtab.loop.processors.limits import TurnLimit
+
+    return TurnLimit(max_turns, taken)
+
+
+def build_checkpoints(place: Place, options: SessionOptions) -> "Checkpoints | None":
+    worktree = place.surroundings.worktree
+    if worktree is None:
+        return None
+    from trimtab.runtime.checkpoints import Checkpoints
+
+    return Checkpoints(place.session, worktree, commits=options.auto_commit)
+
+
+def build_remote_exclusions(
+    place: Place, chosen: Chosen, permissions: Permissions
+) -> "RemoteExclusions | None":
+    """GitHub's service knows which content organizations exclude; no other service does."""
+    if chosen.provider.name != "copilot":
+        return None
+    from trimtab.runtime.remote_exclusions import build_remote
+
+    return build_remote(place, chosen.provider, permissions)
+
+
+def build_discovered(place: Place, chosen: Chosen) -> DiscoveredInstructions | None:
     custom = place.customizations
     if custom is None:
-        return []
+        return None
     custom.window = chosen.prompt_limit or DEFAULT
-    return [
-        Skills(custom.find_skill, custom.read_skill),
-        DiscoveredInstructions(custom.touch, custom.render_touched),
-    ]
+    return DiscoveredInstructions(custom.touch, custom.render_touched)
 
 
-def build_hooks(place: Place) -> tuple[list[Processor], list[Processor], list[Processor]]:
-    """Hooks before and after a prompt gets its context, and the gate a run passes to stop."""
+def build_guards(
+    place: Place, permissions: Permissions, client: Client
+) -> "tuple[Firewall | None, SandboxBypass | None]":
+    if place.sandbox is None:
+        return None, None
+    from trimtab.runtime.sandbox import build_guards
+
+    return build_guards(place.sandbox, permissions.policy, client.ask)
+
+
+def build_mentioned_files(chosen: Chosen) -> "MentionedFiles | None":
+    """The small embedded model is given the files a prompt names; it seldom reads them itself."""
+    if chosen.provider.name != LOCAL:
+        return None
+    from trimtab.prompts.mentioned import MentionedFiles
+
+    return MentionedFiles()
+
+
+def build_hooks(place: Place) -> Processor | None:
     if place.hooks is None:
-        return [], [], []
-    from trimtab.hooks.processor import Hooks, StartHooks, stop_hook
+        return None
+    from trimtab.hooks.processor import Hooks
     from trimtab.runtime.external_tools import read_modified
 
-    source = "resume" if place.resumed else "new"
-    return (
-        [Hooks(place.hooks, read_modified)],
-        [StartHooks(place.hooks, source=source)],
-        [StopGate(stop_hook(place.hooks, place.folder.events))],
-    )
+    return Hooks(place.hooks, read_modified)
+
+
+def build_start_hooks(place: Place) -> Processor | None:
+    if place.hooks is None:
+        return None
+    from trimtab.hooks.processor import StartHooks
+
+    return StartHooks(place.hooks, source="resume" if place.resumed else "new")
+
+
+def build_stop_gate(place: Place) -> StopGate | None:
+    if place.hooks is None:
+        return None
+    from trimtab.hooks.processor import stop_hook
+
+    return StopGate(stop_hook(place.hooks, place.folder.events))
+
+
+def build_before_idle(
+    place: Place, parts: AgentParts
+) -> "Callable[[Run, Stop], Awaitable[None]] | None":
+    """Tell hooks that the run is over, then let a worktree keep what it came to."""
+    hooks, checkpoints = place.hooks, parts.checkpoints
+    if hooks is None and checkpoints is None:
+        return None
+
+    async def before_idle(run: Run, stop: Stop) -> None:
+        if hooks is not None:
+            from trimtab.hooks.processor import end_hook
+
+            if stop.reason != "aborted":
+                await hooks.settle()
+            await end_hook(hooks, run, stop)
+        if checkpoints is not None:
+            await checkpoints.end()
+
+    return before_idle
 
 
 def find_writer(chosen: Chosen, role: str) -> "Callable[[], Awaitable[Writer | None]]":
@@ -202,16 +286,16 @@ def build_keeper(place: Place, chosen: Chosen) -> "Callable[[], Keeper]":
     return build
 
 
-def build_titles(place: Place, chosen: Chosen) -> list[Processor]:
-    """Only where a person chose a model for titles: nobody pays for one unasked."""
+def build_titles(place: Place, chosen: Chosen) -> "Titles | None":
+    """A title costs a model call, so there is none unless the person chose a model for titles."""
     if place.resumed or chosen.roles is None or not chosen.roles.has("title"):
-        return []
+        return None
     from trimtab.loop.processors.title import Titles
 
     def keep(title: str) -> None:
         place.folder.update_metadata(summary=title)
 
-    return [Titles(read_text("title"), find_writer(chosen, "title"), keep)]
+    return Titles(read_text("title"), find_writer(chosen, "title"), keep)
 
 
 def build_fallbacks(chosen: Chosen) -> Fallbacks:

@@ -1,20 +1,19 @@
 """What a tool is given for one call: the workspace as the call may see it, and its limits."""
 
-import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
-from trimtab.contracts.agents import Assignment
+from trimtab.contracts.assignment import Assignment
 from trimtab.contracts.run import Run, SessionPort
 from trimtab.contracts.tool import ToolResult
 from trimtab.permissions.processor import Permissions
 from trimtab.providers.windows import DEFAULT
+from trimtab.runtime.agent import SessionAgent, agent_of
 from trimtab.runtime.options import LargeOutput
 from trimtab.runtime.place import Place
 from trimtab.runtime.recorded import RecordedWorkspace
-from trimtab.runtime.recorder import Recorder
 from trimtab.workspace.local import LocalWorkspace
 
 OUTPUT_LIMIT = 20 * 1024
@@ -33,8 +32,8 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     database: str
     output_limit: int
     hard_limit: int
+    run: Run
     command_env: Mapping[str, str] = {}
-    hand_over: Callable[[str, Assignment], Awaitable[ToolResult]] | None = None
 
     def progress(self, text: str) -> None:
         from trimtab.contracts.events.tool import ToolExecutionPartialResult
@@ -44,63 +43,69 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     async def delegate(self, assignment: Assignment) -> ToolResult:
-        if self.hand_over is None:
-            return ToolResult(text="There are no other agents here.", kind="failure")
-        return await self.hand_over(self.call_id, assignment)
+        if self.run.agent.delegate is None:
+            return ToolResult(text="No other agents are available here.", kind="failure")
+        return await self.run.agent.delegate(self.run, self.call_id, assignment)
 
 
-def make_context(
-    run: Run, place: Place, recorder: Recorder, output: LargeOutput, call_id: str
-) -> CallContext:
-    """What one call of a run is given."""
-    half = (run.options.prompt_limit or DEFAULT) * HALF_A_PROMPT
-    return CallContext(
-        session=run.session,
-        session_id=run.session.id,
-        call_id=call_id,
-        workspace=RecordedWorkspace(
-            pin(run, place, call_id),
-            recorder,
-            call_id,
-            agent=run.agent_id or None,
-            confined=is_confined(run, call_id),
-        ),
-        files=output.folder or place.folder.files,
-        database=place.folder.database,
-        output_limit=min(find_output_limit(output), half),
-        hard_limit=half,
-        command_env=find_command_env(run, place, call_id),
-        hand_over=run.delegate,
-    )
+class ContextFactory:
+    """Makes the contexts of tool calls."""
+
+    def __init__(self, place: Place, output: LargeOutput) -> None:
+        self._place = place
+        self._output = output
+
+    def __call__(self, run: Run, call_id: str) -> CallContext:
+        place, output, agent = self._place, self._output, agent_of(run)
+        half = (agent.model.prompt_limit or DEFAULT) * HALF_A_PROMPT
+        return CallContext(
+            session=run.session,
+            session_id=run.session.id,
+            call_id=call_id,
+            workspace=RecordedWorkspace(
+                pin(agent.parts.permissions, place, call_id),
+                agent.parts.recorder,
+                call_id,
+                agent=agent.id or None,
+                confined=is_confined(agent, call_id),
+            ),
+            files=output.folder or place.folder.files,
+            database=place.folder.database,
+            output_limit=min(find_output_limit(output, place.env), half),
+            hard_limit=half,
+            command_env=find_command_env(agent.parts.permissions, place, call_id),
+            run=run,
+        )
 
 
-def find_command_env(run: Run, place: Place, call_id: str) -> Mapping[str, str]:
-    """The variables of a call's commands: git is kept from doing more than nobody was asked."""
-    if not any(isinstance(one, Permissions) and call_id in one.harmless for one in run.processors):
+def find_command_env(permissions: Permissions, place: Place, call_id: str) -> Mapping[str, str]:
+    """Read-only calls run git with hooks and pagers disabled."""
+    if call_id not in permissions.harmless:
         return {}
     from trimtab.runtime.git_caution import cautious_variables
 
     return cautious_variables(place.workspace.child_env)
 
 
-def pin(run: Run, place: Place, call_id: str) -> LocalWorkspace:
-    """The workspace of a call, in which paths lead where they led when it was judged."""
-    for one in run.processors:
-        if isinstance(one, Permissions) and call_id in one.pins:
-            return place.workspace.pinned(one.pins[call_id], one.find_hidden())
-    return place.workspace
+def pin(permissions: Permissions, place: Place, call_id: str) -> LocalWorkspace:
+    """Return the workspace in which paths lead where they led when the call was judged."""
+    pins = permissions.pins.get(call_id)
+    if pins is None:
+        return place.workspace
+    return place.workspace.pinned(pins, permissions.find_hidden())
 
 
-def is_confined(run: Run, call_id: str) -> bool:
-    """Whether a call's commands stay in the sandbox: nobody let this one out."""
-    return not any(call_id in getattr(one, "released", ()) for one in run.processors)
+def is_confined(agent: SessionAgent, call_id: str) -> bool:
+    """Return False for a call that a person let out of the sandbox."""
+    bypass = agent.parts.sandbox_bypass
+    return bypass is None or call_id not in bypass.released
 
 
-def find_output_limit(wanted: LargeOutput) -> int:
-    """The size in bytes from which output goes to a file."""
+def find_output_limit(wanted: LargeOutput, env: Mapping[str, str]) -> int:
+    """Return the size in bytes from which output goes to a file."""
     if not wanted.enabled:
         return sys.maxsize
     if wanted.limit is not None:
         return max(1, wanted.limit)
-    text = os.environ.get("COPILOT_LARGE_OUTPUT_THRESHOLD_BYTES", "")
+    text = env.get("COPILOT_LARGE_OUTPUT_THRESHOLD_BYTES", "")
     return int(text) if text.isdigit() and int(text) > 0 else OUTPUT_LIMIT

@@ -1,11 +1,10 @@
 """Sessions in a git worktree: checkpoints at the start and end of each turn, commits at its end."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 from trimtab.contracts.events.changes import Checkpoint, WorktreeUsed
 from trimtab.contracts.events.session import SessionInfo, SessionWarning
-from trimtab.contracts.processor import Processor, Stop
+from trimtab.contracts.processor import Processor
 from trimtab.contracts.run import Prompt, Run
 from trimtab.session.session import Session
 from trimtab.session.turns import count_turns
@@ -72,11 +71,8 @@ class Checkpoints(Processor):
         self._session.emit(SessionWarning(warning_type="worktree", message=message))
 
 
-def use_worktree(run: Run, session: Session, worktree: Worktree, *, commits: bool) -> None:
-    """Have a run make checkpoints, and say where it works."""
-    checkpoints = Checkpoints(session, worktree, commits=commits)
-    run.processors = [checkpoints, *run.processors]
-    run.before_idle = in_turn(run.before_idle, checkpoints)
+def announce_worktree(session: Session, worktree: Worktree) -> None:
+    """Record that the session works in a worktree, and what of the checkout is not in it."""
     session.emit(
         WorktreeUsed(
             path=worktree.path,
@@ -95,14 +91,3 @@ def use_worktree(run: Run, session: Session, worktree: Worktree, *, commits: boo
     if worktree.copied:
         message = f"{worktree.copied} uncommitted changes were copied to the worktree."
         session.emit(SessionInfo(info_type="worktree", message=message))
-
-
-def in_turn(
-    first: Callable[[Stop], Awaitable[None]] | None, checkpoints: Checkpoints
-) -> Callable[[Stop], Awaitable[None]]:
-    async def before_idle(stop: Stop) -> None:
-        if first is not None:
-            await first(stop)
-        await checkpoints.end()
-
-    return before_idle

@@ -1,11 +1,11 @@
 """What can be changed about a session while it lives: mode, model, tools, permissions."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from trimtab.contracts.agents import Assignment
+from trimtab.contracts.assignment import Assignment
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.context import SessionLimitsChanged
 from trimtab.contracts.events.envelope import JsonObject
@@ -24,17 +24,16 @@ from trimtab.contracts.events.system import SystemMessage
 from trimtab.contracts.provider import Price, Provider
 from trimtab.contracts.run import Mode, Run
 from trimtab.contracts.tool import Tool, ToolResult
-from trimtab.permissions.processor import Permissions
 from trimtab.providers.windows import DEFAULT
-from trimtab.runtime.build import build_permissions
-from trimtab.runtime.limits import apply_limits, check_limits, share_limits
+from trimtab.runtime.agent import SessionAgent, agent_of
+from trimtab.runtime.build import build_permissions, build_turn_limit
+from trimtab.runtime.limits import build_ledger, check_limits
 from trimtab.runtime.loaded import describe_loaded
 from trimtab.runtime.mcp_servers import SessionServers
 from trimtab.runtime.models import Chosen, ModelChooser
 from trimtab.runtime.options import Client, LimitOptions, PermissionOptions, SessionOptions
 from trimtab.runtime.place import Place
 from trimtab.runtime.python_tools import PythonTools
-from trimtab.runtime.recorder import Recorder
 from trimtab.runtime.stock import StockTaking
 from trimtab.runtime.system_prompt import PromptCase, SystemPrompt, build_prompt
 from trimtab.runtime.toolset import Situation, choose_tools
@@ -76,22 +75,27 @@ class Controls:
         self.servers = SessionServers(place, self._use_servers, lambda: self.options)
         self._crew: Crew | None = None
         self.subagents: JsonObject = {}
-        run.delegate = self._delegate
+
+    @property
+    def agent(self) -> SessionAgent:
+        """The main agent as it is now."""
+        return agent_of(self._run)
 
     @property
     def tools(self) -> Collection[Tool]:
-        return self._run.tools.values()
+        return self._run.agent.tools.values()
 
     @property
     def effort(self) -> str | None:
-        return self._run.options.effort
+        return self._run.agent.model.effort
 
     def set_mode(self, mode: Mode) -> None:
-        previous = self._run.mode
+        previous = self._run.agent.mode
         if mode == previous:
             return
-        for run in family(self._run):
-            run.mode = mode if run is self._run or mode == "plan" else "interactive"
+        self._run.agent = msgspec.structs.replace(self.agent, mode=mode)
+        if self._crew is not None:
+            self._crew.set_mode(mode)
         self.place.session.emit(SessionModeChanged(previous_mode=previous, new_mode=mode))
         self._choose_tools()
 
@@ -115,26 +119,24 @@ class Controls:
         provider: Provider | None,
         cause: str | None = None,
     ) -> None:
-        run, before = self._run, self._run.options
+        before = self.agent.model
         price, prompt_limit = described
         check_limits(model, self.options.limits, price)
-        run.options = msgspec.structs.replace(
-            before,
-            model=model,
+        self._run.agent = self.agent.with_model(
+            provider=provider or before.provider,
+            name=model,
             effort=effort or before.effort,
             price=price,
             prompt_limit=prompt_limit,
         )
-        if provider is not None:
-            run.provider = provider
         self._told_model = True
         self._choose_tools()
         self.place.session.emit(
             SessionModelChange(
-                previous_model=before.model,
+                previous_model=before.name,
                 new_model=model,
                 previous_reasoning_effort=before.effort,
-                reasoning_effort=run.options.effort,
+                reasoning_effort=self.agent.model.effort,
                 cause=cause,
             )
         )
@@ -163,30 +165,25 @@ class Controls:
 
     def set_limits(self, limits: LimitOptions) -> None:
         """Other limits from now on; what was spent before counts."""
-        from trimtab.loop.processors.budget import Budget
-        from trimtab.loop.processors.limits import TurnLimit
-
-        run = self._run
-        check_limits(run.options.model, limits, run.options.price)
+        check_limits(self.agent.model.name, limits, self.agent.model.price)
         self.options = msgspec.structs.replace(self.options, limits=limits)
-        limiters = (Budget, TurnLimit)
-        run.processors = [one for one in run.processors if not isinstance(one, limiters)]
-        if limits.max_turns is not None:
-            run.processors = [TurnLimit(limits.max_turns, run.total_turns), *run.processors]
-        apply_limits(run, self.place.session, limits, run.options.price)
-        share_limits(run)
+        turn_limit = build_turn_limit(limits.max_turns, self._run.total_turns)
+        agent = self.agent.with_parts(turn_limit=turn_limit)
+        self._run.agent = agent.with_budget(build_ledger(self.place.session, limits))
+        if self._crew is not None:
+            self._crew.share_budget()
         told = {"maxTokens": limits.max_tokens, "maxUsd": limits.max_usd}
         self.place.session.emit(SessionLimitsChanged(session_limits=told))
 
     def set_effort(self, effort: str | None) -> None:
-        self._run.options = msgspec.structs.replace(self._run.options, effort=effort)
+        self._run.agent = self.agent.with_model(effort=effort)
 
     def set_vision(self, vision: bool) -> None:
         """Whether the model is shown images from now on."""
-        self._run.options = msgspec.structs.replace(self._run.options, vision=vision)
+        self._run.agent = self.agent.with_model(vision=vision)
 
     def set_streaming(self, stream: bool) -> None:
-        self._run.options = msgspec.structs.replace(self._run.options, stream=stream)
+        self._run.agent = self.agent.with_model(stream=stream)
 
     def set_tools(self, external: Sequence[Tool], offered: Collection[str]) -> None:
         """The tools of clients, and the built-in ones that need a client and have one."""
@@ -194,8 +191,7 @@ class Controls:
         if any(getattr(tool, "is_terminal", False) for tool in external):
             from trimtab.loop.processors.terminal import TerminalTools
 
-            others = [one for one in self._run.processors if not isinstance(one, TerminalTools)]
-            self._run.processors = [*others, TerminalTools()]
+            self._run.agent = self.agent.with_parts(terminal_tools=TerminalTools())
         self._choose_tools()
 
     def set_options(self, options: SessionOptions) -> None:
@@ -211,7 +207,7 @@ class Controls:
         custom = self.place.customizations
         if custom is None:
             return
-        usual = self._model_without_agent or self._run.options.model
+        usual = self._model_without_agent or self._run.agent.model.name
         wanted = custom.change_agent(name)
         self.options = msgspec.structs.replace(
             self.options,
@@ -221,7 +217,7 @@ class Controls:
         )
         model = wanted.model or usual
         self._model_without_agent = None if name is None else usual
-        if model != self._run.options.model:
+        if model != self._run.agent.model.name:
             self.set_model(model, effort=wanted.effort)
         self._choose_tools()
 
@@ -246,11 +242,11 @@ class Controls:
         before, after = self.options.permissions, permissions
         self.options = msgspec.structs.replace(self.options, permissions=permissions)
         policy = build_permissions(self.place, self.options, self._client).policy
-        next(one for one in self._run.processors if isinstance(one, Permissions)).adopt(policy)
+        self.agent.parts.permissions.adopt(policy)
         if added := [path for path in after.add_dirs if path not in before.add_dirs]:
             around = self.place.surroundings.widen(added)
             self.place = msgspec.structs.replace(self.place, surroundings=around)
-            next(one for one in self._run.processors if isinstance(one, Recorder)).track(added)
+            self.agent.parts.recorder.track(added)
         if before.allow_all_tools != after.allow_all_tools:
             names = {True: "allow-all", False: "manual"}
             self.place.session.emit(
@@ -277,7 +273,8 @@ class Controls:
         """Models and efforts of sub-agents by name, before what settings say."""
         self.subagents = settings or {}
 
-    async def _delegate(self, call_id: str, task: Assignment) -> ToolResult:
+    async def delegate(self, caller: Run, call_id: str, task: Assignment) -> ToolResult:
+        """Have a sub-agent do a task on behalf of a tool call."""
         from trimtab.runtime.crew import Crew
         from trimtab.runtime.subagents import Subagent
 
@@ -286,11 +283,11 @@ class Controls:
                 self.place, self._client, self._models, lambda: self.options, self._pool
             )
         self._crew.wanted = self.subagents
-        return await Subagent(self._crew, self._run, self._run, call_id).perform(task)
+        return await Subagent(self._crew, self._run, caller, call_id).perform(task)
 
     def _situation(self, run: Run) -> Situation:
         return msgspec.structs.replace(
-            self.place.situation(run.mode, run.options.model),
+            self.place.situation(run.agent.mode, run.agent.model.name),
             external=(*self._python.tools, *self._external),
             served=self.servers.tools,
             offered=self._offered,
@@ -305,10 +302,8 @@ class Controls:
         return choose_tools(options, self._client, self._situation(run))
 
     def _choose_tools(self) -> None:
-        run = self._run
-        tools = choose_tools(self.options, self._client, self._situation(run))
-        run.tools = tools
-        run.specs = tuple(tool.spec for tool in tools.values())
+        tools = choose_tools(self.options, self._client, self._situation(self._run))
+        self._run.agent = self.agent.with_tools(tools)
         self._stale = True
 
     def _use_servers(self) -> None:
@@ -316,11 +311,14 @@ class Controls:
         told = not self._stale
         self._choose_tools()
         if told:
-            self.place.session.emit(SessionToolsUpdated(model=self._run.options.model))
+            self.place.session.emit(SessionToolsUpdated(model=self._run.agent.model.name))
 
     def _tell_vanished(self) -> None:
         """A model that used a tool before must hear that it is gone."""
-        gone, self._told_tools = self._told_tools - set(self._run.tools), set(self._run.tools)
+        gone, self._told_tools = (
+            self._told_tools - set(self._run.agent.tools),
+            set(self._run.agent.tools),
+        )
         if gone:
             self._run.notices.append(
                 "<tools_changed_notice>\nThese tools are not available any more; do not call "
@@ -353,7 +351,7 @@ class Controls:
         session, run = self.place.session, self._run
         if not self._told_model and self._client.judges:
             self._told_model = True
-            session.emit(SessionModelChange(new_model=run.options.model, cause="initial"))
+            session.emit(SessionModelChange(new_model=run.agent.model.name, cause="initial"))
         if self.place.customizations is None:
             session.emit(SessionMcpServersLoaded(servers=[]))
             session.emit(SessionSkillsLoaded(skills=[]))
@@ -364,11 +362,4 @@ class Controls:
         self.prompt = await self._build_prompt()
         if self.prompt.text != session.conversation.system:
             session.emit(SystemMessage(role="system", content=self.prompt.text))
-        session.emit(SessionToolsUpdated(model=run.options.model))
-
-
-def family(run: Run) -> Iterator[Run]:
-    """A run and all that work for it now."""
-    yield run
-    for child in tuple(run.children.values()):
-        yield from family(child)
+        session.emit(SessionToolsUpdated(model=run.agent.model.name))

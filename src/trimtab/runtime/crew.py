@@ -5,12 +5,14 @@ from typing import Any, Protocol
 
 import msgspec
 
-from trimtab.contracts.agents import Assignment
+from trimtab.contracts.assignment import Assignment
 from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.errors import ConfigurationError, UsageError
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.run import Run
+from trimtab.contracts.run import Mode, Run
 from trimtab.contracts.tool import Tool
+from trimtab.loop.ledger import Ledger
+from trimtab.runtime.agent import agent_of
 from trimtab.runtime.customizations import Customizations
 from trimtab.runtime.limits import check_limits
 from trimtab.runtime.models import Chosen, ModelChooser, RoleModels
@@ -36,6 +38,8 @@ class Worker(Protocol):
     """A sub-agent, as those see it who do not build it."""
 
     about: JsonObject
+    run: Run | None
+    caller: Run
 
     def end(self) -> bool:
         """Stop it; False if it has not begun, or is over."""
@@ -129,12 +133,29 @@ class Crew:
             self._opened.append(chosen)
             return chosen
         price, limit = self._models.describe(name)
-        return Chosen(provider=caller.provider, model=name, price=price, prompt_limit=limit)
+        return Chosen(
+            provider=caller.agent.model.provider, model=name, price=price, prompt_limit=limit
+        )
 
     async def _by_role(self) -> Chosen | None:
         if self._roles is None:
             self._roles = RoleModels(self._models, self.options)
         return await self._roles.get("subagent")
+
+    def set_mode(self, mode: Mode) -> None:
+        """Put the sub-agents at work into plan mode with their caller, or out of it."""
+        for worker in self.agents.values():
+            if worker.run is not None:
+                inner: Mode = "plan" if mode == "plan" else "interactive"
+                worker.run.agent = msgspec.structs.replace(worker.run.agent, mode=inner)
+
+    def share_budget(self) -> None:
+        """Give every sub-agent its share of what its caller may spend now."""
+        for agent_id, worker in self.agents.items():  # callers come before those they called
+            budget = worker.caller.agent.budget
+            if worker.run is not None and isinstance(budget, Ledger):
+                agent = agent_of(worker.run)
+                worker.run.agent = agent.with_budget(budget.slice(agent_id))
 
     async def aclose(self) -> None:
         """Close the services that sub-agents used."""
@@ -158,10 +179,10 @@ def read_settings(custom: Customizations | None) -> CrewSettings:
 
 def own_model(caller: Run) -> Chosen:
     """The model of whoever asks."""
-    options = caller.options
+    model = caller.agent.model
     return Chosen(
-        provider=caller.provider,
-        model=options.model,
-        price=options.price,
-        prompt_limit=options.prompt_limit,
+        provider=model.provider,
+        model=model.name,
+        price=model.price,
+        prompt_limit=model.prompt_limit,
     )

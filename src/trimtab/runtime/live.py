@@ -85,16 +85,16 @@ class LiveSession:
 
     @property
     def model(self) -> str:
-        return self._run.options.model
+        return self._run.agent.model.name
 
     @property
     def mode(self) -> Mode:
-        return self._run.mode
+        return self._run.agent.mode
 
     @property
     def context(self) -> tuple[Measured | None, int]:
         """How full the window was before the last call, and how many tokens a prompt may have."""
-        return self._run.context, self._run.options.prompt_limit or DEFAULT
+        return self._run.measured, self._run.agent.model.prompt_limit or DEFAULT
 
     @property
     def busy(self) -> bool:
@@ -147,16 +147,13 @@ class LiveSession:
 
     async def compact(self, instructions: str = "") -> "Outcome":
         """Summarise the conversation now. Only while nothing runs."""
-        from trimtab.loop.processors.compaction import Compaction
-
         if self.busy:
             raise UsageError("The agent is working; abort it before you compact the history.")
-        compaction = next(one for one in self._run.processors if isinstance(one, Compaction))
-        return await compaction.compact(self._run, "manual", instructions)
+        return await self.controls.agent.parts.compaction.compact(self._run, "manual", instructions)
 
     @property
     def recorder(self) -> Recorder:
-        return next(one for one in self._run.processors if isinstance(one, Recorder))
+        return self.controls.agent.parts.recorder
 
     @property
     def history(self) -> "FileHistory":
@@ -246,7 +243,7 @@ class LiveSession:
         await self.abort()
         if self._timer is not None:
             self._timer.cancel()
-        for task in (background := set(self._run.background)):
+        for task in (background := set(self._run.tasks)):
             task.cancel()
         if background:
             await asyncio.wait(background)
@@ -279,7 +276,7 @@ class LiveSession:
             if call.id not in waiting:
                 interrupted = ToolResult(text=INTERRUPTED, kind="failure")
                 record(self._run, call, interrupted, code="interrupted")
-        self._run.left = left
+        self._run.pending_calls = left
         self._wake()
         return len(left)
 
@@ -313,10 +310,10 @@ class LiveSession:
         return stop
 
     async def _settle(self, stop: Stop, *, aborted: bool | None = None) -> None:
-        if self._run.before_idle is not None:
-            await self._run.before_idle(stop)
+        if self._run.agent.before_idle is not None:
+            await self._run.agent.before_idle(self._run, stop)
         self._session.emit(AssistantIdle(aborted=aborted))
-        self._session.emit(SessionIdle(aborted=aborted, mode=self._run.mode))
+        self._session.emit(SessionIdle(aborted=aborted, mode=self._run.agent.mode))
 
     def _record_interruption(self, stop: Stop) -> None:
         if stop.reason == "aborted":

@@ -149,8 +149,10 @@ class Recorder(Processor):
                 self._marker.clear()
 
     async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt | None:
+        if run.agent.id:
+            return prompt
         self._open.clear()  # what was interrupted will not report its end
-        self._tasks = run.background
+        self._tasks = run.tasks
         return prompt
 
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
@@ -315,7 +317,7 @@ class Recorder(Processor):
 
 def foreign_reason(run: Run, pending: PendingCall) -> Reason:
     name = pending.tool.spec.name
-    return Reason("custom-tool", pending.call.id, name, run.agent_id or None)
+    return Reason("custom-tool", pending.call.id, name, run.agent.id or None)
 
 
 def is_foreign(run: Run, pending: PendingCall) -> bool:

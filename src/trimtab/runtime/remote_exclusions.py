@@ -70,13 +70,13 @@ def _warn(run: Run, message: str) -> None:
 
 def build_remote(
     place: "Place", provider: "Provider", permissions: Permissions
-) -> list[RemoteExclusions]:
-    """Only where the model comes from GitHub: nobody else's service is told of repositories."""
+) -> RemoteExclusions | None:
+    """Build the processor if GitHub serves the model; no other service is told of repositories."""
     from trimtab.providers.copilot import Copilot
     from trimtab.runtime.catalog import WithHeaders
 
     inner = provider.provider if isinstance(provider, WithHeaders) else provider
     if not isinstance(inner, Copilot):
-        return []
+        return None
     folders = [folder.path for folder in place.surroundings.folders]
-    return [RemoteExclusions(inner.fetch_exclusions, folders, permissions)]
+    return RemoteExclusions(inner.fetch_exclusions, folders, permissions)

@@ -6,23 +6,15 @@ and may have withdrawn it.
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from trimtab.contracts.agent import ModelSettings
 from trimtab.contracts.processor import Processor, Stop
-from trimtab.contracts.provider import Provider
 from trimtab.contracts.run import Run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from trimtab.runtime.controls import Controls
     from trimtab.runtime.place import Place
-
-
-class _Usual(msgspec.Struct, frozen=True):
-    """What a run used before it was routed."""
-
-    model: str
-    effort: str | None
-    provider: Provider
 
 
 class ModelRouting(Processor):
@@ -31,34 +23,33 @@ class ModelRouting(Processor):
     Whoever chooses a model meanwhile, by a command or a client, keeps it.
     """
 
-    def __init__(self, model: str, effort: str | None) -> None:
+    def __init__(self, model: str, effort: str | None, controls: "Callable[[], Controls]") -> None:
         self._model = model
         self._effort = effort
-        self._usual: _Usual | None = None
+        self._usual: ModelSettings | None = None
         self._planner = ""
-        self.controls: Controls | None = None
-        """What can change the model; it is made after the processors are."""
+        self._controls = controls
 
     async def before_request(self, run: Run) -> Stop | None:
-        if run.turn or self.controls is None or (run.mode == "plan") == bool(self._usual):
+        if run.turn or (run.agent.mode == "plan") == (self._usual is not None):
             return None
-        if run.mode == "plan":
-            options = run.options
-            self._usual = _Usual(options.model, options.effort, run.provider)
-            self._planner = await self.controls.switch_model(self._model, effort=self._effort)
+        controls = self._controls()
+        if run.agent.mode == "plan":
+            self._usual = run.agent.model
+            self._planner = await controls.switch_model(self._model, effort=self._effort)
             return None
         usual, self._usual = self._usual, None
-        if usual is not None and run.options.model == self._planner:
-            run.options = msgspec.structs.replace(run.options, effort=usual.effort)
-            self.controls.set_model(usual.model, effort=usual.effort, provider=usual.provider)
+        if usual is not None and run.agent.model.name == self._planner:
+            controls.set_effort(usual.effort)
+            controls.set_model(usual.name, effort=usual.effort, provider=usual.provider)
         return None
 
 
-def build_routing(place: "Place") -> list[ModelRouting]:
-    """Only where a person chose a model for planning."""
+def build_routing(place: "Place", controls: "Callable[[], Controls]") -> ModelRouting | None:
+    """Build the routing if the person chose a model for planning."""
     custom = place.customizations
     if custom is None or not custom.has_settings:
-        return []
+        return None
     model = custom.settings.get("planModel", str, "")
     effort = custom.settings.get("planEffortLevel", str, "") or None
-    return [ModelRouting(model, effort)] if model else []
+    return ModelRouting(model, effort, controls) if model else None

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from trimtab.config.paths import Home, find_home
+from trimtab.contracts.assignment import Assignment
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import (
+    SessionInfo,
     SessionResume,
     SessionStart,
     SessionWarning,
@@ -16,20 +18,20 @@ from trimtab.contracts.ids import timestamp
 from trimtab.contracts.provider import Provider
 from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.secrets import find_secrets
-from trimtab.loop.processors.slash import SlashCommands
-from trimtab.runtime.build import build_run
+from trimtab.contracts.tool import ToolResult
+from trimtab.runtime.build import AgentPorts, build_agent
 from trimtab.runtime.controls import Controls
 from trimtab.runtime.customizations import Customizations
 from trimtab.runtime.folder_setup import FolderSetup, Ready
 from trimtab.runtime.hook_setup import set_up_hooks
-from trimtab.runtime.limits import apply_limits, check_limits
+from trimtab.runtime.limits import check_limits
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.models import LOCAL, Chosen, ModelChooser, RoleModels, is_offline
 from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.place import Place
-from trimtab.runtime.routing import ModelRouting
 from trimtab.runtime.rule_files import load_rules
 from trimtab.session.folder import SessionFolder
+from trimtab.session.inbox import Inbox
 from trimtab.session.masking import EventMask
 from trimtab.session.session import Projections, Session, replay
 from trimtab.session.store import SessionStore
@@ -206,12 +208,11 @@ class Runtime:
     def _open(
         self, place: Place, chosen: Chosen, options: SessionOptions, client: Client
     ) -> LiveSession:
-        run = build_run(place, chosen, options, client)
-        apply_limits(run, place.session, options.limits, chosen.price)
-        if chosen.provider.name == LOCAL:
-            from trimtab.runtime.small_model import suit_small_model
+        async def answer_command(text: str) -> str | None:
+            return await live.run_command(text)
 
-            suit_small_model(run)
+        async def delegate(run: Run, call_id: str, task: Assignment) -> ToolResult:
+            return await controls.delegate(run, call_id, task)
 
         async def release() -> None:
             await controls.aclose()
@@ -219,25 +220,20 @@ class Runtime:
             if options.provider is not None or self._provider is None:
                 await chosen.aclose()
 
+        ports = AgentPorts(
+            client=client,
+            answer_command=answer_command,
+            delegate=delegate,
+            controls=lambda: controls,
+        )
+        agent = build_agent(place, chosen, options, ports)
+        run = Run(session=place.session, inbox=Inbox(place.session), agent=agent)
+        announce(place, chosen, run)
         controls = Controls(place, run, options, client, self.models)
         live = LiveSession(place.folder, place.session, run, controls, release)
-        self._answer_commands(live, run)
-        for processor in run.processors:
-            if isinstance(processor, ModelRouting):
-                processor.controls = controls
         if options.limits.deadline is not None:
             live.stop_after(options.limits.deadline)
         return live
-
-    def _answer_commands(self, live: LiveSession, run: Run) -> None:
-        async def answer(run: Run, text: str) -> str | None:
-            from trimtab.runtime.slash import answer_command
-
-            return await answer_command(live, run, text)
-
-        for processor in run.processors:
-            if isinstance(processor, SlashCommands):
-                processor.answer = answer
 
     async def list_models(self) -> Sequence[JsonObject]:
         """The models of the service a new session would use, as it describes them."""
@@ -253,3 +249,19 @@ class Runtime:
             env=self.env,
             secrets=options.secrets,
         )
+
+
+def announce(place: Place, chosen: Chosen, run: Run) -> None:
+    """Have hooks hear of events, and record what is special about where the session works."""
+    if place.hooks is not None:
+        from trimtab.hooks.listener import HookListener
+
+        place.session.subscribe(HookListener(place.hooks, run).on_event)
+    if place.surroundings.worktree is not None:
+        from trimtab.runtime.checkpoints import announce_worktree
+
+        announce_worktree(place.session, place.surroundings.worktree)
+    if chosen.provider.name == LOCAL:
+        from trimtab.providers.embedded.provider import NOTICE
+
+        place.session.emit(SessionInfo(info_type="embedded_model", message=NOTICE))

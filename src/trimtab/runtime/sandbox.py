@@ -12,11 +12,12 @@ from trimtab.contracts.events.own import ConnectionRefused
 from trimtab.contracts.events.permission import SandboxDecision
 from trimtab.contracts.events.session import SessionInfo, SessionWarning
 from trimtab.contracts.permission import Ask, Policy, Rule
-from trimtab.contracts.processor import Processor
 from trimtab.runtime.surroundings import temp_folder
 
 if TYPE_CHECKING:
     from trimtab.config.paths import Home
+    from trimtab.permissions.firewall import Firewall
+    from trimtab.permissions.sandbox_bypass import SandboxBypass
     from trimtab.runtime.options import SessionOptions
     from trimtab.runtime.place import Place
     from trimtab.session.session import Session
@@ -193,14 +194,16 @@ def hosts_of(rules: tuple[str, ...], *, whole: bool) -> list[str]:
     return found
 
 
-def build_guards(sandbox: "SandboxPolicy", policy: Policy, ask: Ask | None) -> list[Processor]:
-    """Who holds tools to the policy of the sandbox, and lets single commands out of it."""
+def build_guards(
+    sandbox: "SandboxPolicy", policy: Policy, ask: Ask | None
+) -> "tuple[Firewall | None, SandboxBypass]":
+    """Build what holds tools to the sandbox's hosts, and what lets single commands out of it."""
     from trimtab.permissions.sandbox_bypass import SandboxBypass
 
     bypass = SandboxBypass(policy, ask)
     hosts = sandbox.hosts
     if hosts is None:
-        return [bypass]
+        return None, bypass
     from urllib.parse import urlsplit
 
     from trimtab.permissions.firewall import Firewall
@@ -217,7 +220,7 @@ def build_guards(sandbox: "SandboxPolicy", policy: Policy, ask: Ask | None) -> l
             return "it names no host"
         return ""
 
-    return [Firewall(find_objection), bypass]
+    return Firewall(find_objection), bypass
 
 
 def report_refusals(session: "Session") -> "Callable[[Refusal], None]":

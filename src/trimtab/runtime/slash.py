@@ -48,12 +48,12 @@ async def show_context(asked: Asked) -> str:
     from trimtab.providers.meter import ContextMeter
     from trimtab.providers.windows import DEFAULT
 
-    meter = ContextMeter(asked.run.options.model)
+    meter = ContextMeter(asked.run.agent.model.name)
     session = asked.run.session
-    found = asked.run.context or meter.measure(
-        session.conversation, asked.run.specs, session.prompt_tokens
+    found = asked.run.measured or meter.measure(
+        session.conversation, asked.run.agent.specs, session.prompt_tokens
     )
-    limit = asked.run.options.prompt_limit or DEFAULT
+    limit = asked.run.agent.model.prompt_limit or DEFAULT
     rows = [
         ("system prompt", found.system),
         ("tool definitions", found.tools),
@@ -61,7 +61,7 @@ async def show_context(asked: Asked) -> str:
         ("free", max(0, limit - found.total)),
     ]
     lines = [f"{name:<18}{count:>10,}  {count / limit:>5.1%}" for name, count in rows]
-    title = f"{asked.run.options.model}: {found.total:,} of {limit:,} tokens"
+    title = f"{asked.run.agent.model.name}: {found.total:,} of {limit:,} tokens"
     wire = f"{'on the wire':<18}{found.size:>10,}  bytes"
     return "\n".join((title, *lines, wire, *_list_parts(asked)))
 
@@ -71,7 +71,7 @@ def _list_parts(asked: Asked) -> list[str]:
     from trimtab.runtime.prompt_preview import measure_parts
 
     prompt, run = asked.live.controls.prompt, asked.run
-    parts = measure_parts(run.options.model, prompt.parts, run.specs)
+    parts = measure_parts(run.agent.model.name, prompt.parts, run.agent.specs)
     return [f"  {part.tokens:>8,}  {part.name}" for part in parts]
 
 
@@ -147,9 +147,7 @@ def read_limits(text: str, before: "LimitOptions") -> "LimitOptions":
 
 
 async def compact(asked: Asked) -> str:
-    from trimtab.loop.processors.compaction import Compaction
-
-    compaction = next(one for one in asked.run.processors if isinstance(one, Compaction))
+    compaction = asked.live.controls.agent.parts.compaction
     if len(asked.run.session.conversation.messages) < 2:
         return "There is nothing to summarise yet."
     outcome = await compaction.compact(asked.run, "manual", asked.rest)
@@ -159,7 +157,7 @@ async def compact(asked: Asked) -> str:
 async def change_model(asked: Asked) -> str:
     if asked.rest:
         await asked.live.controls.switch_model(asked.rest)
-    return f"The model is {asked.run.options.model}."
+    return f"The model is {asked.run.agent.model.name}."
 
 
 async def change_mode(asked: Asked) -> str:
@@ -167,7 +165,7 @@ async def change_mode(asked: Asked) -> str:
         if asked.rest not in MODES:
             raise UsageError(f"There is no mode {asked.rest!r}; write {', '.join(MODES)}.")
         asked.live.controls.set_mode(asked.rest)  # type: ignore[arg-type]
-    return f"The mode is {asked.run.mode}."
+    return f"The mode is {asked.run.agent.mode}."
 
 
 async def show_help(_: Asked) -> str:

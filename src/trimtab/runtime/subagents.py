@@ -3,9 +3,10 @@
 import asyncio
 import time
 from collections import deque
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from trimtab.contracts.agents import Assignment
+from trimtab.contracts.agent import ModelSettings
+from trimtab.contracts.assignment import Assignment
 from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.envelope import JsonObject
@@ -18,46 +19,37 @@ from trimtab.contracts.events.subagent import (
 from trimtab.contracts.events.system import SystemMessage
 from trimtab.contracts.ids import new_id, timestamp
 from trimtab.contracts.messages import AssistantMessage
-from trimtab.contracts.processor import PendingCall, Processor, Stop
-from trimtab.contracts.run import Prompt, Run, RunOptions
+from trimtab.contracts.processor import Processor, Stop
+from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.tool import Tool, ToolResult
 from trimtab.loop.drain import answer
 from trimtab.loop.ledger import Ledger
 from trimtab.loop.processors.compaction import Compaction
 from trimtab.loop.processors.context_usage import ContextUsage
 from trimtab.loop.processors.images import ImageRemoval
-from trimtab.loop.processors.limits import TurnLimit
 from trimtab.loop.processors.plan_mode import PlanMode
 from trimtab.loop.processors.progress import DEFAULT as REPEATS
 from trimtab.loop.processors.progress import Progress
 from trimtab.loop.processors.result_limit import ResultLimit
 from trimtab.loop.processors.retry import Retry
-from trimtab.loop.processors.skills import Skills
 from trimtab.loop.processors.stop_gate import StopGate
-from trimtab.permissions.processor import Permissions
 from trimtab.prompts.assemble import read_text
 from trimtab.providers.meter import ContextMeter, count_text
 from trimtab.providers.windows import DEFAULT
-from trimtab.runtime.build import build_fallbacks, find_writer
-from trimtab.runtime.call_context import CallContext, make_context
+from trimtab.runtime.agent import AgentParts, SessionAgent, agent_of
+from trimtab.runtime.build import build_fallbacks, build_guards, find_writer
 from trimtab.runtime.crew import Crew
 from trimtab.runtime.keeper import TaskKeeper
-from trimtab.runtime.limits import set_budget
 from trimtab.runtime.models import Chosen
-from trimtab.runtime.recorder import Recorder
 from trimtab.runtime.system_prompt import PromptCase, build_agent_prompt
 from trimtab.runtime.toolset import is_named
 from trimtab.session.agent import AgentSession
-from trimtab.tools.arguments import read_arguments
-from trimtab.tools.catalog import advise, translate
 
 if TYPE_CHECKING:
     from trimtab.hooks.caller import HookCaller
 
 NOT_FOR_AGENTS = frozenset(("ask_user", "exit_plan_mode", "task_complete", "report_intent"))
 """Tools that speak to a person, or end what a person asked for."""
-
-Part = TypeVar("Part", bound=Processor)
 
 
 class Mailbox:
@@ -80,26 +72,13 @@ class Mailbox:
         self._prompts.appendleft(prompt)
 
 
-class Recording(Processor):
-    """The recorder of the session, for the tools of another agent: their effects count as well."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-
-    async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
-        return await self._recorder.before_tool(run, pending)
-
-    async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
-        return await self._recorder.after_tool(run, pending, result)
-
-
 class Subagent:
     """One agent at its task, from the event that says it started to the one that says it ended."""
 
     def __init__(self, crew: Crew, main: Run, caller: Run, call_id: str) -> None:
         self._crew = crew
         self._main = main
-        self._caller = caller
+        self.caller = caller
         self._call_id = call_id
         self._session = AgentSession(crew.place.session, new_id(), call_id)
         self._hooks: HookCaller | None = None
@@ -108,6 +87,7 @@ class Subagent:
         self._task: asyncio.Task[ToolResult] | None = None
         self._ended = False
         self.about: JsonObject = {}
+        self.run: Run | None = None
 
     async def perform(self, task: Assignment) -> ToolResult:
         """Do the task; the agent's last words are the result."""
@@ -115,18 +95,17 @@ class Subagent:
         try:
             try:
                 agent = self._crew.find(task.agent_type)
-                chosen = await self._crew.choose(self._caller, agent, task)
+                chosen = await self._crew.choose(self.caller, agent, task)
                 run = self._build(agent, chosen, task)
             except TrimtabError as error:
                 return ToolResult(text=f"No agent was started: {error.message}", kind="failure")
-            self._caller.children[self._session.agent_id] = run
+            self.run = run
             self.about = self._describe(run, agent, task)
             self._task = asyncio.get_running_loop().create_task(self._work(run, agent))
             return await self._task
         finally:
             del self._crew.agents[self._session.agent_id]
-            child = self._caller.children.pop(self._session.agent_id, None)
-            await end_jobs(child)
+            await end_jobs(self.run)
             self._session.leave()
 
     def end(self) -> bool:
@@ -144,61 +123,52 @@ class Subagent:
             "agentType": agent.name,
             "description": task.description,
             "prompt": task.prompt,
-            "model": run.options.model,
+            "model": run.agent.model.name,
             "executionMode": "sync",
             "status": "running",
             "startedAt": timestamp(),
         }
 
-    def _build(self, agent: AgentDefinition, chosen: Chosen, task: Assignment) -> Run:
-        crew, caller = self._crew, self._caller
-        recorder, output = find_part(self._main, Recorder), crew.options.large_output
-
-        def tool_context(call_id: str) -> CallContext:
-            return make_context(run, crew.place, recorder, output, call_id)
-
-        async def delegate(call_id: str, task: Assignment) -> ToolResult:
-            return await Subagent(crew, self._main, run, call_id).perform(task)
-
-        run = Run(
-            session=self._session,
-            inbox=Mailbox(Prompt(text=task.prompt, source="agent", billable=False, id=new_id())),
+    def _build(self, definition: AgentDefinition, chosen: Chosen, task: Assignment) -> Run:
+        """Derive an agent from the main one: rules hold for it as they hold there."""
+        crew, caller, main = self._crew, self.caller.agent, agent_of(self._main)
+        effort = task.effort or crew.setting(definition, "effortLevel") or definition.effort
+        model = ModelSettings(
             provider=chosen.provider,
+            name=chosen.model,
+            stream=crew.options.stream,
+            effort=effort or caller.model.effort,
+            price=chosen.price,
+            prompt_limit=chosen.prompt_limit,
+            vision=caller.model.vision,
+        )
+        parts = self._derive_parts(main.parts, definition, chosen, task)
+        agent = SessionAgent(
+            model=model,
             tools={},
             specs=(),
-            processors=self._build_processors(agent, chosen, task),
-            options=RunOptions(
-                model=chosen.model,
-                stream=crew.options.stream,
-                effort=task.effort
-                or crew.setting(agent, "effortLevel")
-                or agent.effort
-                or caller.options.effort,
-                price=chosen.price,
-                prompt_limit=chosen.prompt_limit,
-                vision=caller.options.vision,
-            ),
-            tool_context=tool_context,
-            read_arguments=read_arguments,
-            translate=translate,
-            advise=advise,
+            pipeline=parts.in_order(),
+            parts=parts,
+            parser=main.parser,
+            tool_context=main.tool_context,
             mode="plan" if caller.mode == "plan" else "interactive",
+            delegate=main.delegate,
+            id=self._session.agent_id,
+            caller_id=caller.id or self._session.id,
             depth=caller.depth + 1,
-            agent_id=self._session.agent_id,
-            caller_id=caller.agent_id or self._session.id,
-            delegate=delegate,
         )
-        run.tools = self._choose_tools(run, agent)
-        run.specs = tuple(tool.spec for tool in run.tools.values())
-        if isinstance(caller.purse, Ledger):
-            agent_id = self._session.agent_id
-            set_budget(run, caller.purse.slice(agent_id), agent_id)
+        prompt = Prompt(text=task.prompt, source="agent", billable=False, id=new_id())
+        run = Run(session=self._session, inbox=Mailbox(prompt), agent=agent)
+        agent = agent.with_tools(self._choose_tools(run, definition))
+        if isinstance(caller.budget, Ledger):
+            agent = agent.with_budget(caller.budget.slice(agent.id))
+        run.agent = agent
         return run
 
     def _choose_tools(self, run: Run, agent: AgentDefinition) -> dict[str, Tool]:
-        """What its file names of the tools of the session; no agent is without end below it."""
+        """Choose the tools the agent's file names. `task` is removed at the maximum depth."""
         left_out = NOT_FOR_AGENTS
-        if run.depth >= self._crew.settings.max_depth:
+        if run.agent.depth >= self._crew.settings.max_depth:
             left_out |= {"task"}
         return {
             name: tool
@@ -208,51 +178,43 @@ class Subagent:
             and (agent.tools is None or is_named(tool, agent.tools))
         }
 
-    def _build_processors(
-        self, agent: AgentDefinition, chosen: Chosen, task: Assignment
-    ) -> list[Processor]:
-        """In the order of the main agent's: rules hold here as they hold there."""
-        main, place, options = self._main, self._crew.place, self._crew.options
-        permissions = find_part(main, Permissions).for_agent()
-        custom, limits = place.customizations, options.limits
-        processors: list[Processor] = []
-        processors += [one for one in main.processors if isinstance(one, TurnLimit)]
-        before, gate = self._build_hooks(agent)
-        processors += before
-        if custom is not None:
-            processors.append(Skills(custom.find_skill, custom.read_skill))
-        processors += [
-            PlanMode(permissions.may_change, lambda: agent.read_only),
-            permissions,
-            Recording(find_part(main, Recorder)),
-        ]
-        if place.sandbox is not None:
-            from trimtab.runtime.sandbox import build_guards
+    def _derive_parts(
+        self, main: AgentParts, agent: AgentDefinition, chosen: Chosen, task: Assignment
+    ) -> AgentParts:
+        options = self._crew.options
+        limits = options.limits
+        permissions = main.permissions.for_agent()
+        firewall, bypass = build_guards(self._crew.place, permissions, self._crew.client)
+        hooks, stop_gate = self._build_hooks(agent)
 
-            processors += build_guards(place.sandbox, permissions.policy, self._crew.client.ask)
-        processors += [
-            *gate,
-            Progress(REPEATS if limits.max_repeats is None else limits.max_repeats),
-            ContextUsage(ContextMeter(chosen.model), DEFAULT),
-            Compaction(
-                lambda: TaskKeeper(
-                    task.prompt, read_text("compaction"), find_writer(chosen, "compaction")
-                ),
-                DEFAULT,
-                options.compaction,
-            ),
-            ImageRemoval(),
-            Retry(
+        def make_keeper() -> TaskKeeper:
+            writer = find_writer(chosen, "compaction")
+            return TaskKeeper(task.prompt, read_text("compaction"), writer)
+
+        return AgentParts(
+            turn_limit=main.turn_limit,
+            hooks=hooks,
+            skills=main.skills,
+            plan_mode=PlanMode(permissions.may_change, lambda: agent.read_only),
+            permissions=permissions,
+            recorder=main.recorder,
+            firewall=firewall,
+            sandbox_bypass=bypass,
+            stop_gate=stop_gate,
+            progress=Progress(REPEATS if limits.max_repeats is None else limits.max_repeats),
+            context_usage=ContextUsage(ContextMeter(chosen.model), DEFAULT),
+            compaction=Compaction(make_keeper, DEFAULT, options.compaction),
+            image_removal=ImageRemoval(),
+            retry=Retry(
                 limits.retries, limits.retry_delay, limits.max_retry_delay, build_fallbacks(chosen)
             ),
-            ResultLimit(count_text, DEFAULT),
-        ]
-        return processors
+            result_limit=ResultLimit(count_text, DEFAULT),
+        )
 
-    def _build_hooks(self, agent: AgentDefinition) -> tuple[list[Processor], list[Processor]]:
+    def _build_hooks(self, agent: AgentDefinition) -> tuple[Processor | None, StopGate | None]:
         hooks = self._crew.place.hooks
         if hooks is None:
-            return [], []
+            return None, None
         from trimtab.hooks.processor import Hooks
         from trimtab.hooks.subagents import describe, stop_hook
         from trimtab.runtime.external_tools import read_modified
@@ -264,14 +226,14 @@ class Subagent:
                 "sessionId": self._session.agent_id,
                 "agentId": self._session.agent_id,
                 "agentType": agent.name,
-                "parentAgentId": self._caller.agent_id or self._session.id,
+                "parentAgentId": self.caller.agent.id or self._session.id,
             },
         )
         stop = stop_hook(caller, self._crew.place.folder.events, self._about)
-        return [Hooks(caller, read_modified)], [StopGate(stop)]
+        return Hooks(caller, read_modified), StopGate(stop)
 
     async def _start(self, run: Run, agent: AgentDefinition) -> None:
-        place, session, model = self._crew.place, self._session, run.options.model
+        place, session, model = self._crew.place, self._session, run.agent.model.name
         session.emit(
             SubagentStarted(
                 tool_call_id=self._call_id,
@@ -282,7 +244,9 @@ class Subagent:
             )
         )
         session.emit(
-            SubagentConfigured(model=model, multi_turn=False, reasoning_effort=run.options.effort)
+            SubagentConfigured(
+                model=model, multi_turn=False, reasoning_effort=run.agent.model.effort
+            )
         )
         case = PromptCase.of(run, place.surroundings, place.customizations)
         session.emit(SystemMessage(role="system", content=build_agent_prompt(case, agent)))
@@ -306,7 +270,7 @@ class Subagent:
             self._fail(run, agent, str(error))
             raise
         if stop.reason == "blocked":  # a hook ends everything, whoever it was asked about
-            self._caller.stop = stop
+            self.caller.stop = stop
         if stop.exit_code:
             return self._fail(run, agent, stop.message)
         self._complete(run, agent)
@@ -343,7 +307,7 @@ class Subagent:
         usage = self._crew.place.session.projections.usage.agents.get(self._session.agent_id)
         tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0) if usage else 0
         return {
-            "model": run.options.model,
+            "model": run.agent.model.name,
             "total_tool_calls": self._session.tool_calls,
             "total_tokens": tokens,
             "duration_ms": int((time.perf_counter() - self._began) * 1000),
@@ -370,12 +334,8 @@ def last_text(run: Run) -> str:
 
 async def end_jobs(run: Run | None) -> None:
     """End what went on beside an agent's work."""
-    jobs = set(run.background) if run else set()
+    jobs = set(run.tasks) if run else set()
     for job in jobs:
         job.cancel()
     if jobs:
         await asyncio.wait(jobs)
-
-
-def find_part(run: Run, kind: type[Part]) -> Part:
-    return next(one for one in run.processors if isinstance(one, kind))

@@ -34,13 +34,13 @@ class PromptCase(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, run: Run, around: Surroundings, custom: Customizations | None) -> "PromptCase":
         return cls(
-            model=run.options.model,
-            tools=frozenset(run.tools),
-            mode=run.mode,
-            limit=run.options.prompt_limit or 0,
+            model=run.agent.model.name,
+            tools=frozenset(run.agent.tools),
+            mode=run.agent.mode,
+            limit=run.agent.model.prompt_limit or 0,
             surroundings=around,
             customizations=custom,
-            servers=collect_instructions(run.tools.values()),
+            servers=collect_instructions(run.agent.tools.values()),
         )
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from loopkit import EchoTool, call, drained, make_run
+from loopkit import EchoTool, call, change_agent, drained, make_run
 from trimtab.contracts.messages import ToolMessage, UserMessage
 from trimtab.contracts.run import Prompt, Run
 from trimtab.loop.beside import Writer
@@ -188,7 +188,8 @@ async def test_a_summary_is_not_bought_when_the_budget_does_not_allow_it() -> No
         "go",
     )
     usage = run.session.projections.usage  # type: ignore[attr-defined]
-    run.purse = Ledger(Allowance(tokens=10), lambda: Spending(calls=usage.calls))
+    ledger = Ledger(Allowance(tokens=10), lambda: Spending(calls=usage.calls))
+    change_agent(run, budget=ledger)
     session = await drained(run)
     assert not [c for c in session.of("trimtab.model_call") if c.purpose == "compaction"]
     (complete,) = session.of("session.compaction_complete")
@@ -199,7 +200,7 @@ async def test_a_summary_is_not_bought_when_the_budget_does_not_allow_it() -> No
 async def test_a_person_may_ask_for_it_with_words_of_their_own() -> None:
     run = compacting(["first", "second", "MADE"], "one", "two", thresholds=None)
     session = await drained(run)
-    (compaction,) = [p for p in run.processors if isinstance(p, Compaction)]
+    (compaction,) = [p for p in run.agent.pipeline if isinstance(p, Compaction)]
     outcome = await compaction.compact(run, "manual", "mind the tests")
     assert outcome.success
     assert outcome.messages_removed == 3

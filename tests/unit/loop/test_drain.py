@@ -126,7 +126,7 @@ async def test_a_steering_prompt_is_shown_before_the_next_call_of_the_same_run()
     first, second = session.of("user.message")
     assert (second.content, second.delivery) == ("use tabs", "steering")
     assert first.interaction_id == second.interaction_id
-    last = run.provider.requests[-1].messages  # type: ignore[attr-defined]
+    last = run.agent.model.provider.requests[-1].messages  # type: ignore[attr-defined]
     assert last[-1].parts[0].text == "use tabs"
 
 
@@ -166,7 +166,7 @@ async def test_task_complete_ends_the_run_with_its_summary() -> None:
     complete = session.of("session.task_complete")[0]
     assert (complete.success, complete.summary) == (True, "All green.")
     assert run.stop == Stop(reason="task_complete", message="All green.")
-    assert len(run.provider.requests) == 1  # type: ignore[attr-defined]
+    assert len(run.agent.model.provider.requests) == 1  # type: ignore[attr-defined]
 
 
 async def test_blocked_is_a_legal_way_to_end() -> None:
@@ -217,7 +217,7 @@ async def test_the_turn_limit_ends_a_run_before_the_call_that_would_exceed_it() 
         processors=[TurnLimit(3)],
     )
     session = await drained(run)
-    assert len(run.provider.requests) == 3  # type: ignore[attr-defined]
+    assert len(run.agent.model.provider.requests) == 3  # type: ignore[attr-defined]
     assert run.stop is not None
     assert (run.stop.reason, run.stop.exit_code) == ("turn_limit", 6)
     assert session.types()[-3:] == ["assistant.turn_end", "assistant.idle", "session.idle"]
@@ -253,7 +253,7 @@ async def test_failures_that_cannot_pass_are_not_tried_again(status: int) -> Non
     )
     with pytest.raises(ModelError):
         await drained(run)
-    assert len(run.provider.requests) == 1  # type: ignore[attr-defined]
+    assert len(run.agent.model.provider.requests) == 1  # type: ignore[attr-defined]
 
 
 def test_back_off_grows_and_the_service_may_ask_for_more() -> None:

@@ -65,7 +65,7 @@ async def test_a_model_that_cannot_answer_is_followed_by_the_next_one_named() ->
     assert changes == [("scripted", "b", "fallback"), ("b", "c", "fallback")]
     assert len(session.of("trimtab.model_call")) == 5, "each model has its tries"
     assert session.of("assistant.message")[0].model == "c"
-    assert run.options.price == Price(input=1, output=1)
+    assert run.agent.model.price == Price(input=1, output=1)
     assert {w.warning_type for w in session.of("session.warning")} == {"model_fallback"}
 
 
@@ -85,7 +85,7 @@ async def test_a_request_that_is_too_large_is_made_again_without_images() -> Non
     prompt = Prompt(text="look", id="1", attachments=(PICTURE, PICTURE))
     run = make_run([{"error": 413}, "ok"], prompt, processors=[ImageRemoval(), Retry()])
     session = await drained(run)
-    provider: Any = run.provider
+    provider: Any = run.agent.model.provider
     first, second = (request.messages[0] for request in provider.requests)
     assert sum(isinstance(part, Image) for part in first.parts) == 2
     assert isinstance(second, UserMessage)
@@ -102,7 +102,7 @@ async def test_a_request_that_is_too_large_without_images_ends_with_advice() -> 
     run = make_run(replies, prompt, processors=[ImageRemoval(), Retry()])
     with pytest.raises(ModelError, match="compact it or start a new session"):
         await drained(run)
-    provider: Any = run.provider
+    provider: Any = run.agent.model.provider
     assert len(provider.requests) == 2
 
 
@@ -183,5 +183,5 @@ async def test_what_had_arrived_of_a_broken_answer_is_kept_in_the_log_and_not_sh
     session = await drained(run)
     calls = [(call.status, call.partial_content) for call in session.of("trimtab.model_call")]
     assert calls == [("error", "half an "), ("success", None)]
-    provider: Any = run.provider
+    provider: Any = run.agent.model.provider
     assert len(provider.requests[1].messages) == 1, "the model does not see the half answer"

@@ -48,8 +48,8 @@ async def shorten(text: str, limit: int, disk: Any, count: Any = count, **result
         tools=[EchoTool(on_run=give)],
         processors=[ResultLimit(count, 64_000)],
         prompt_limit=2 * limit,
+        tool_context=lambda _run, _call: disk,
     )
-    run.tool_context = lambda _: disk
     session = await drained(run)
     (told,) = session.of("tool.execution_complete")
     shown = next(one.text for one in session.conversation.messages if hasattr(one, "call_id"))

@@ -68,7 +68,7 @@ async def test_the_model_is_given_system_prompt_messages_options_and_tools() -> 
     run = make_run([{"text": "hi"}], "go", tools=[EchoTool()], effort="high")
     run.session.emit(SystemMessage(role="system", content="Be brief."))
     await drained(run)
-    request = run.provider.requests[0]  # type: ignore[attr-defined]
+    request = run.agent.model.provider.requests[0]  # type: ignore[attr-defined]
     assert request.system == "Be brief."
     assert request.effort == "high"
     assert [spec.name for spec in request.tools] == ["echo"]
@@ -83,7 +83,7 @@ async def test_the_assistant_message_comes_before_any_tool_runs_and_results_foll
     session = await drained(run)
     types = session.types()
     assert types.index("assistant.message") < types.index("tool.execution_start")
-    last = run.provider.requests[-1].messages  # type: ignore[attr-defined]
+    last = run.agent.model.provider.requests[-1].messages  # type: ignore[attr-defined]
     assert [type(message).__name__ for message in last] == [
         "UserMessage",
         "AssistantMessage",
@@ -114,7 +114,7 @@ async def test_parallel_calls_run_side_by_side_and_are_recorded_as_they_finish()
     starts = [i for i, t in enumerate(session.types()) if t == "tool.execution_start"]
     ends = [i for i, t in enumerate(session.types()) if t == "tool.execution_complete"]
     assert max(starts) < min(ends)
-    results = [m.text for m in run.provider.requests[-1].messages[2:]]  # type: ignore[attr-defined]
+    results = [m.text for m in run.agent.model.provider.requests[-1].messages[2:]]  # type: ignore[attr-defined]
     assert results == ["echo slow", "echo fast"], "the model sees results in the order it asked"
 
 
@@ -172,7 +172,7 @@ async def test_a_rejected_result_ends_the_run_after_the_turn_without_another_mod
     session = await drained(run)
     assert run.stop is not None
     assert run.stop.reason == "rejected"
-    assert len(run.provider.requests) == 1  # type: ignore[attr-defined]
+    assert len(run.agent.model.provider.requests) == 1  # type: ignore[attr-defined]
     assert session.types()[-3:] == ["assistant.turn_end", "assistant.idle", "session.idle"]
 
 

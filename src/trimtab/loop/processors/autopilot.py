@@ -26,12 +26,12 @@ class Autopilot(Processor):
         return prompt
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
-        if run.mode == "autopilot" and pending.call.name == TOOL and result.kind == "success":
+        if run.agent.mode == "autopilot" and pending.call.name == TOOL and result.kind == "success":
             self._complete(run, pending.args)
         return result
 
     async def before_stop(self, run: Run, stop: Stop) -> Prompt | Stop | None:
-        if run.mode != "autopilot":
+        if run.agent.mode != "autopilot":
             return None
         if self._continues >= self._max_continues:
             return self._end_at_cap(run)

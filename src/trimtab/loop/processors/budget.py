@@ -47,8 +47,8 @@ class Budget(Processor):
     async def before_request(self, run: Run) -> Stop | None:
         self._tell(run)
         prompt = estimate_prompt(run)
-        price = run.options.price
-        call = estimate_call(price, prompt, run.options.max_output_tokens or ANSWER)
+        price = run.agent.model.price
+        call = estimate_call(price, prompt, run.agent.model.max_output_tokens or ANSWER)
         if self._ledger.fits(call, estimate_call(price, call.tokens, FAREWELL)):
             self._ledger.reserve(self._agent, call)
             return None
@@ -89,7 +89,7 @@ class Budget(Processor):
 
 def estimate_prompt(run: Run) -> int:
     """Tokens of the next prompt, as measured if it was measured."""
-    if run.context is not None:
-        return run.context.total
+    if run.measured is not None:
+        return run.measured.total
     conversation = run.session.conversation
     return (conversation.characters + len(conversation.system)) // 4

@@ -54,7 +54,7 @@ class Compaction(Processor):
             self._apply(self._job)
         thresholds = self._thresholds
         full = self._fullness(run)
-        if run.session.conversation.size > run.options.byte_limit and not count_images(run):
+        if run.session.conversation.size > run.agent.model.byte_limit and not count_images(run):
             full = max(full, 1.0)
         if thresholds is None or full < max(thresholds.background, self._failed_at):
             return None
@@ -94,7 +94,7 @@ class Compaction(Processor):
     def _start(self, run: Run, trigger: str, instructions: str = "") -> "Job":
         from trimtab.loop.compact import Job
 
-        limit = run.options.prompt_limit or self._limit
+        limit = run.agent.model.prompt_limit or self._limit
         self._job = Job(
             run, self._make_keeper(), trigger=trigger, limit=limit, instructions=instructions
         )
@@ -110,6 +110,6 @@ class Compaction(Processor):
         return outcome
 
     def _fullness(self, run: Run) -> float:
-        if run.context is None:
+        if run.measured is None:
             return 0.0
-        return run.context.total / (run.options.prompt_limit or self._limit)
+        return run.measured.total / (run.agent.model.prompt_limit or self._limit)

@@ -15,11 +15,11 @@ class ContextUsage(Processor):
 
     async def before_request(self, run: Run) -> Stop | None:
         session = run.session
-        found = self._meter.measure(session.conversation, run.specs, session.prompt_tokens)
-        run.context = found
+        found = self._meter.measure(session.conversation, run.agent.specs, session.prompt_tokens)
+        run.measured = found
         session.emit(
             SessionUsageInfo(
-                token_limit=run.options.prompt_limit or self._limit,
+                token_limit=run.agent.model.prompt_limit or self._limit,
                 current_tokens=found.total,
                 messages_length=len(session.conversation.messages),
                 system_tokens=found.system,

@@ -11,8 +11,8 @@ class ImageRemoval(Processor):
     """Takes the images out of the conversation, for good: it would be too large again."""
 
     async def before_request(self, run: Run) -> Stop | None:
-        limit = run.options.byte_limit
-        if run.context is not None and run.context.size > limit:
+        limit = run.agent.model.byte_limit
+        if run.measured is not None and run.measured.size > limit:
             remove_images(run, f"The conversation is larger than {limit:,} bytes.")
         return None
 

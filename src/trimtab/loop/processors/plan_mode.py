@@ -31,12 +31,14 @@ class PlanMode(Processor):
         self._read_only = read_only
 
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
-        if run.mode != "plan" and not self._read_only():
+        if run.agent.mode != "plan" and not self._read_only():
             return pending
         for access in pending.touches(run):
             if self._may_change(access):
                 what = f"{access.kind} {access.target!r}" if access.target else access.kind
-                refusal = REFUSAL if run.mode == "plan" else READ_ONLY
-                kind: Literal["denied", "failure"] = "denied" if run.mode == "plan" else "failure"
+                refusal = REFUSAL if run.agent.mode == "plan" else READ_ONLY
+                kind: Literal["denied", "failure"] = (
+                    "denied" if run.agent.mode == "plan" else "failure"
+                )
                 return ToolResult(text=refusal.format(what=what), kind=kind)
         return pending

@@ -32,14 +32,16 @@ class Progress(Processor):
         return prompt
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
-        limit = self._limit if self._limit is not None else DEFAULT * (run.mode == "autopilot")
+        limit = (
+            self._limit if self._limit is not None else DEFAULT * (run.agent.mode == "autopilot")
+        )
         if limit:
             self._count(run, pending, result, limit)
         return result
 
     async def before_stop(self, run: Run, stop: Stop) -> Stop | None:
         """A model that is sent back to work again and again, and does nothing new, is stuck."""
-        if run.mode != "autopilot" or self._limit == 0:
+        if run.agent.mode != "autopilot" or self._limit == 0:
             return None
         self._stale = 0 if self._fresh else self._stale + 1
         self._fresh = False

@@ -29,11 +29,11 @@ class ResultLimit(Processor):
         self._window = window
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
-        limit = (run.options.prompt_limit or self._window) // 2
+        limit = (run.agent.model.prompt_limit or self._window) // 2
         text = result.text
         if len(text) * MOST_TOKENS <= limit:
             return result
-        model, kept = run.options.model, limit * LONGEST_TOKEN
+        model, kept = run.agent.model.name, limit * LONGEST_TOKEN
         if len(text) <= kept:
             tokens = await self._count(model, text)
             if tokens <= limit:

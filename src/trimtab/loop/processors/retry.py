@@ -58,7 +58,7 @@ class Retry(Processor):
         run.session.emit(
             AssistantTurnRetry(
                 turn_id=str(run.turn),
-                model=run.options.model,
+                model=run.agent.model.name,
                 reason=f"{error.message} Retry {tried + 1} of {self._tries} in {left:.1f} s.",
                 retry_in_seconds=round(left, 3),
                 retry=tried + 1,

@@ -68,7 +68,7 @@ class Skills(Processor):
                 disable_model_invocation=not skill.model_invocable,
                 source=skill.origin,
                 trigger=trigger,
-                model=run.options.model,
+                model=run.agent.model.name,
             )
         )
 

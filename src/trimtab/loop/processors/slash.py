@@ -8,14 +8,15 @@ from trimtab.contracts.run import Prompt, Run
 
 
 class SlashCommands(Processor):
-    """`answer` is given a prompt that begins with a slash; None from it: it is no command."""
+    """`answer` is called with prompts that begin with a slash; it returns None for other texts."""
 
-    answer: Callable[[Run, str], Awaitable[str | None]] | None = None
+    def __init__(self, answer: Callable[[str], Awaitable[str | None]]) -> None:
+        self._answer = answer
 
     async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt | None:
-        if prompt.source != "user" or not prompt.text.startswith("/") or self.answer is None:
+        if prompt.source != "user" or not prompt.text.startswith("/"):
             return prompt
-        answer = await self.answer(run, prompt.text)
+        answer = await self._answer(prompt.text)
         if answer is None:
             return prompt
         run.session.emit(SessionInfo(info_type="command", message=answer))

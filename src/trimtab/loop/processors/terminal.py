@@ -10,7 +10,7 @@ class TerminalTools(Processor):
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
         if getattr(pending.tool, "is_terminal", False) and result.kind == "success":
-            if run.answer_schema is None:
+            if run.origin.answer_schema is None:
                 run.stop = Stop(reason="end_turn")
             else:
                 run.closing = True

@@ -38,8 +38,8 @@ class Titles(Processor):
 
             self._asked = True
             task = asyncio.get_running_loop().create_task(self._write(run, prompt.text))
-            run.background.add(task)
-            task.add_done_callback(run.background.discard)
+            run.tasks.add(task)
+            task.add_done_callback(run.tasks.discard)
         return prompt
 
     async def _write(self, run: Run, text: str) -> None:

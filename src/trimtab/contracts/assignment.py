@@ -4,7 +4,7 @@ import msgspec
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be done, and by what kind of agent. The prompt is all the other agent knows."""
+    """A task for a sub-agent. The prompt is all the sub-agent knows about it."""
 
     agent_type: str
     prompt: str

@@ -1,0 +1,83 @@
+"""The immutable configuration of an agent, as far as the loop needs it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import msgspec
+
+from trimtab.contracts.assignment import Assignment
+from trimtab.contracts.messages import ToolCall
+from trimtab.contracts.processor import Processor, Stop
+from trimtab.contracts.provider import Price, Provider, ToolSpec
+from trimtab.contracts.tool import Tool, ToolContext, ToolResult
+
+if TYPE_CHECKING:
+    from trimtab.contracts.run import Run
+
+Mode = Literal["interactive", "plan", "autopilot"]
+
+
+class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The model an agent uses, and how it is called."""
+
+    provider: Provider
+    name: str
+    stream: bool = True
+    effort: str | None = None
+    parallel_tools: bool = True
+    max_output_tokens: int | None = None
+    price: Price | None = None
+    vision: bool = True
+    """Send images to the model."""
+    prompt_limit: int | None = None
+    """The largest prompt in tokens, if it is known."""
+    byte_limit: int = 20_000_000
+    """The largest conversation in bytes; services refuse bodies of 20 to 50 MB."""
+
+
+class CallParser(msgspec.Struct, frozen=True, kw_only=True):
+    """Reads the tool calls a model writes."""
+
+    read_arguments: Callable[[ToolSpec, str], dict[str, Any] | ToolResult]
+    """Parses and validates arguments; a `ToolResult` tells the model what is wrong with them."""
+    translate: Callable[[ToolCall, Mapping[str, Tool]], ToolCall] = lambda call, _: call
+    """Maps a call to a tool known by another name, with its arguments, to ours."""
+    advise: Callable[[str], str] = lambda _: ""
+    """Suggests what to do instead of calling a tool that does not exist."""
+
+
+class CallBudget(Protocol):
+    """The rest of a spending limit, for model calls made outside the loop."""
+
+    def reserve_call(self, purpose: str, prompt: int, output: int, price: Price | None) -> bool:
+        """Set aside the cost of a call of so many tokens. False if it does not fit."""
+        ...
+
+
+class Agent(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent is: its model, its tools and the processors of its loop.
+
+    Immutable: to change a running session, make another agent with `msgspec.structs.replace` and
+    assign it to the run. `id` is empty for the main agent of a session.
+    """
+
+    model: ModelSettings
+    tools: Mapping[str, Tool]
+    specs: tuple[ToolSpec, ...]
+    """The specifications of `tools`; one tuple for as long as the tools stay the same."""
+    pipeline: tuple[Processor, ...]
+    """The processors of the loop, in order."""
+    parser: CallParser
+    tool_context: "Callable[[Run, str], ToolContext]"
+    """Makes the context in which a tool runs, for a call id."""
+    mode: Mode = "interactive"
+    budget: CallBudget | None = None
+    delegate: "Callable[[Run, str, Assignment], Awaitable[ToolResult]] | None" = None
+    """Starts a sub-agent on behalf of a tool call."""
+    before_idle: "Callable[[Run, Stop], Awaitable[None]] | None" = None
+    """Called when the inbox is empty, before the session is reported as idle."""
+    id: str = ""
+    caller_id: str = ""
+    """The agent that started this one, or the session's id if that is the main agent."""
+    depth: int = 0
+    """The number of callers above this agent."""
