@@ -12,8 +12,8 @@ from conformance import check_lines
 from killkit import well_formed
 from trimtab import LiveSession, Runtime, SessionOptions
 from trimtab.contracts.events.envelope import Event
+from trimtab.contracts.options import Client, LimitOptions, PermissionOptions
 from trimtab.contracts.permission import Answer, Ask
-from trimtab.runtime.options import Client, LimitOptions, PermissionOptions
 from trimtab.session.session import replay
 from trimtab.testing import Script, ScriptedProvider
 from trimtab.testing.playing import ALLOW_ALL

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from trimtab.runtime.options import PermissionOptions
+from trimtab.contracts.options import PermissionOptions
 from trimtab.session.records import read_records
 from trimtab.session.transcript import plain_event
 from trimtab.testing import Played, play, recorded_script

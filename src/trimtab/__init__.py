@@ -12,13 +12,13 @@ TYPE_CHECKING = False  # type checkers take it for typing's, which would cost 10
 if TYPE_CHECKING:
     from trimtab.contracts import errors as errors
     from trimtab.contracts.events.envelope import Event as Event
+    from trimtab.contracts.options import SessionOptions as SessionOptions
     from trimtab.contracts.processor import Processor as Processor
     from trimtab.contracts.processor import Stop as Stop
     from trimtab.contracts.provider import Provider as Provider
     from trimtab.contracts.run import Prompt as Prompt
     from trimtab.contracts.tool import Tool as Tool
     from trimtab.runtime.live import LiveSession as LiveSession
-    from trimtab.runtime.options import SessionOptions as SessionOptions
     from trimtab.runtime.runtime import Runtime as Runtime
     from trimtab.tools.function import tool as tool
     from trimtab.version import __version__ as __version__
@@ -30,7 +30,7 @@ _PUBLIC = {
     "Prompt": "contracts.run",
     "Provider": "contracts.provider",
     "Runtime": "runtime.runtime",
-    "SessionOptions": "runtime.options",
+    "SessionOptions": "contracts.options",
     "Stop": "contracts.processor",
     "Tool": "contracts.tool",
     "__version__": "version",

@@ -15,8 +15,8 @@ MODULES = sorted(set(SOURCE.rglob("*.py")) - set(SOURCE.glob("cli/demo/project/*
 FORBIDDEN_FOLDERS = {"core", "common", "utils", "helpers", "base"}
 
 
-def test_no_source_file_is_longer_than_400_lines() -> None:
-    long = {str(path): n for path in MODULES if (n := len(path.read_text().split("\n"))) > 401}
+def test_no_source_file_is_longer_than_600_lines() -> None:
+    long = {str(path): n for path in MODULES if (n := len(path.read_text().split("\n"))) > 601}
     assert not long
 
 

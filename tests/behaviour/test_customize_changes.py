@@ -42,7 +42,7 @@ async def test_a_skill_that_is_added_can_be_used_at_once(tmp_path: Path) -> None
 
 
 async def test_a_changed_agent_speaks_by_its_new_text(tmp_path: Path) -> None:
-    from trimtab.runtime.options import CustomizationOptions
+    from trimtab.contracts.options import CustomizationOptions
 
     head = "---\ndescription: d\ntools: ['*']\n---\n"
     file = write(tmp_path / ".github/agents/ann.md", head + "Be Ann.")

@@ -8,11 +8,11 @@ import pytest
 
 from clikit import Cli, bash, serving
 from hookkit import saying, tool_errors, write_hooks
+from trimtab.contracts.options import Client, PermissionOptions, SessionOptions
 from trimtab.contracts.run import Prompt
 from trimtab.hooks.callbacks import Callbacks
 from trimtab.providers.script import Script
 from trimtab.providers.scripted import ScriptedProvider
-from trimtab.runtime.options import Client, PermissionOptions, SessionOptions
 from trimtab.runtime.runtime import Runtime
 
 DONE = {"text": "Done."}

@@ -6,7 +6,7 @@ import pytest
 
 from livekit import opened
 from trimtab.contracts.errors import ConfigurationError
-from trimtab.runtime.options import LimitOptions
+from trimtab.contracts.options import LimitOptions
 
 USAGE = {"input": 1_000_000, "output": 0}
 

@@ -10,10 +10,10 @@ from clikit import Cli, bash, serving
 from conformance import check_lines
 from livekit import opened
 from loopkit import EchoTool, call, drained, make_run
+from trimtab.contracts.options import LimitOptions
 from trimtab.contracts.processor import Stop
 from trimtab.contracts.run import Prompt, Run
 from trimtab.loop.processors.stop_gate import StopGate
-from trimtab.runtime.options import LimitOptions
 from trimtab.session.log import read_records
 from trimtab.testing.playing import play
 

@@ -17,7 +17,7 @@ from customizekit import write
 from hookkit import keeping, kept, saying, tool_errors, write_hooks
 from livekit import opened
 from mcpkit import FOREIGN, configure, entry, heard, methods
-from trimtab.runtime.options import PermissionOptions
+from trimtab.contracts.options import PermissionOptions
 from trimtab.testing.playing import play, texts
 
 DONE = {"text": "Done."}

@@ -8,7 +8,7 @@ import pytest
 
 from clikit import bash
 from trimtab import Runtime, SessionOptions
-from trimtab.runtime.options import LimitOptions
+from trimtab.contracts.options import LimitOptions
 from trimtab.testing import ModelServer, Script
 from trimtab.testing.playing import ALLOW_ALL
 

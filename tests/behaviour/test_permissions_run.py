@@ -11,8 +11,8 @@ import pytest
 from clikit import bash
 from conformance import check_lines
 from trimtab.contracts.assessment import one_command
+from trimtab.contracts.options import PermissionOptions
 from trimtab.contracts.permission import Answer
-from trimtab.runtime.options import PermissionOptions
 from trimtab.testing.playing import Played, play, texts
 
 NO_RULES = PermissionOptions()

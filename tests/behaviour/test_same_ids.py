@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from trimtab.contracts.options import PermissionOptions
 from trimtab.contracts.permission import Answer
-from trimtab.runtime.options import PermissionOptions
 from trimtab.testing.playing import Played, play
 
 SAME = "call_1"

@@ -83,7 +83,7 @@ async def test_a_model_of_another_service_is_switched_to_by_its_name(tmp_path: P
             "default": "one/a",
         }
         (cli.home / "providers.json").write_text(json.dumps(registry))
-        from trimtab.runtime.options import SessionOptions
+        from trimtab.contracts.options import SessionOptions
         from trimtab.runtime.runtime import Runtime
 
         live = await Runtime(env=cli.env).create(SessionOptions(cwd=str(cli.cwd)))

@@ -12,11 +12,11 @@ import pytest
 from clikit import Cli, Outcome, bash, serving
 from livekit import opened
 from trimtab import Runtime, SessionOptions
+from trimtab.contracts.options import Client, PermissionOptions
 from trimtab.contracts.permission import Answer
-from trimtab.runtime.options import Client, PermissionOptions
+from trimtab.contracts.questions import Question, Response
 from trimtab.testing import Script, ScriptedProvider, recorded_script
 from trimtab.testing.playing import play
-from trimtab.tools.ask_user.tool import Question, Response
 
 NO_RULES = PermissionOptions()
 EDIT = {"name": "edit", "arguments": {"path": "a.txt", "old_str": "two", "new_str": "TWO"}}

@@ -20,8 +20,8 @@ import msgspec
 from clikit import Cli, serving
 from mcpkit import entry
 from sdkkit import Sdk, make_tool, talking
+from trimtab.contracts.options import CustomizationOptions, PermissionOptions
 from trimtab.contracts.permission import Answer
-from trimtab.runtime.options import CustomizationOptions, PermissionOptions
 from trimtab.testing.playing import ALLOW_ALL, Played, play
 
 SHELL = {

@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 
 from trimtab import Runtime, SessionOptions
-from trimtab.loop.processors.compaction import Thresholds
-from trimtab.runtime.options import LimitOptions
+from trimtab.contracts.options import LimitOptions, Thresholds
 from trimtab.testing import ModelServer, Script
 from trimtab.testing.playing import ALLOW_ALL
 

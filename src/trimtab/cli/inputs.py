@@ -7,14 +7,14 @@ from collections.abc import Callable
 from trimtab.cli.parse import Values
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.ids import is_uuid
-from trimtab.contracts.run import Mode, Prompt
-from trimtab.runtime.options import (
+from trimtab.contracts.options import (
     CustomizationOptions,
     LimitOptions,
     PermissionOptions,
     SessionOptions,
     smallest_budget,
 )
+from trimtab.contracts.run import Mode, Prompt
 
 _CONFLICTS = (
     ("prompt", "interactive"),

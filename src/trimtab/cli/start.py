@@ -11,9 +11,9 @@ from trimtab.cli.inputs import attach_all, build_options, read_prompt
 from trimtab.cli.parse import Values, parse
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import Event, JsonObject
+from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.provider import Provider
 from trimtab.runtime.live import LiveSession
-from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.runtime import Runtime
 from trimtab.transports.headless.logfile import LogFile
 from trimtab.transports.headless.output import Output, take_stdout
@@ -111,7 +111,7 @@ async def open_session(
 
 def isolate(options: SessionOptions, values: Values) -> SessionOptions:
     """A worktree, if one is asked for or the session to be resumed has one."""
-    from trimtab.runtime.options import Isolation
+    from trimtab.contracts.options import Isolation
 
     name = values.get("worktree")
     wanted = Isolation(

@@ -15,7 +15,7 @@ from trimtab.config.files import make_private_dir, read_regular, update_file
 from trimtab.config.jsonc import JsonProblem, read_jsonc
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import ConfigurationError
-from trimtab.contracts.trust import Loadable
+from trimtab.contracts.questions import Loadable
 
 FOLDERS = "trusted_folders"
 LOADABLE = (

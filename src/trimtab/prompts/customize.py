@@ -1,11 +1,9 @@
 """What a caller may change about the system prompt, by section."""
 
 from collections.abc import Mapping
-from typing import Literal
-
-import msgspec
 
 from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.options import SectionChange
 
 NAMES = (
     "preamble",
@@ -22,23 +20,6 @@ NAMES = (
     "last_instructions",
 )
 """The sections a caller can name, in the order they appear."""
-
-Action = Literal["replace", "remove", "append", "prepend", "preserve", "transform"]
-
-
-class SectionChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What happens to one section. `transform` asks the caller for the new text."""
-
-    action: Action = "preserve"
-    content: str = ""
-
-
-class SystemMessageOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`append` puts `content` after our text, `replace` in its place, `customize` also edits it."""
-
-    mode: Literal["append", "replace", "customize"] = "append"
-    content: str = ""
-    sections: Mapping[str, SectionChange] = {}
 
 
 def change_sections(

@@ -7,6 +7,7 @@ import msgspec
 
 from trimtab.config.trust import trust_key
 from trimtab.contracts.agent import CallParser, ModelSettings
+from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.permission import Policy, Rule
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.run import Run
@@ -37,7 +38,6 @@ from trimtab.runtime.call_context import ContextFactory
 from trimtab.runtime.git_caution import find_git_programs
 from trimtab.runtime.limits import build_ledger
 from trimtab.runtime.models import LOCAL, Chosen
-from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.place import Place
 from trimtab.runtime.recorder import Recorder
 from trimtab.runtime.routing import build_routing

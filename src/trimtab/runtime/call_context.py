@@ -6,12 +6,12 @@ from collections.abc import Mapping
 import msgspec
 
 from trimtab.contracts.assignment import Assignment
+from trimtab.contracts.options import LargeOutput
 from trimtab.contracts.run import Run, SessionPort
 from trimtab.contracts.tool import ToolResult
 from trimtab.permissions.processor import Permissions
 from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.agent import SessionAgent, agent_of
-from trimtab.runtime.options import LargeOutput
 from trimtab.runtime.place import Place
 from trimtab.runtime.recorded import RecordedWorkspace
 from trimtab.workspace.local import LocalWorkspace

@@ -21,6 +21,12 @@ from trimtab.contracts.events.setup import (
     SessionToolsUpdated,
 )
 from trimtab.contracts.events.system import SystemMessage
+from trimtab.contracts.options import (
+    Client,
+    LimitOptions,
+    PermissionOptions,
+    SessionOptions,
+)
 from trimtab.contracts.provider import Price, Provider
 from trimtab.contracts.run import Mode, Run
 from trimtab.contracts.tool import Tool, ToolResult
@@ -31,7 +37,6 @@ from trimtab.runtime.limits import build_ledger, check_limits
 from trimtab.runtime.loaded import describe_loaded
 from trimtab.runtime.mcp_servers import SessionServers
 from trimtab.runtime.models import Chosen, ModelChooser
-from trimtab.runtime.options import Client, LimitOptions, PermissionOptions, SessionOptions
 from trimtab.runtime.place import Place
 from trimtab.runtime.python_tools import PythonTools
 from trimtab.runtime.stock import StockTaking

@@ -9,6 +9,7 @@ from trimtab.contracts.assignment import Assignment
 from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.errors import ConfigurationError, UsageError
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.run import Mode, Run
 from trimtab.contracts.tool import Tool
 from trimtab.loop.ledger import Ledger
@@ -16,7 +17,6 @@ from trimtab.runtime.agent import agent_of
 from trimtab.runtime.customizations import Customizations
 from trimtab.runtime.limits import check_limits
 from trimtab.runtime.models import Chosen, ModelChooser, RoleModels
-from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.place import Place
 
 DEEPEST = 4

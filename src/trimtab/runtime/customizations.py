@@ -18,6 +18,7 @@ from trimtab.contracts.customization import (
     Skill,
 )
 from trimtab.contracts.errors import UsageError
+from trimtab.contracts.options import SessionOptions
 from trimtab.customize.folders import (
     SKILLS_VARIABLE,
     agent_folders,
@@ -28,7 +29,6 @@ from trimtab.customize.folders import (
 )
 from trimtab.customize.places import Places, find_places
 from trimtab.providers.windows import DEFAULT
-from trimtab.runtime.options import SessionOptions
 from trimtab.runtime.surroundings import Surroundings
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from trimtab.contracts.errors import ConfigurationError
-from trimtab.runtime.options import LimitOptions, SessionOptions, smallest_budget
+from trimtab.contracts.options import LimitOptions, SessionOptions, smallest_budget
 
 if TYPE_CHECKING:
     from trimtab.config.settings import Settings

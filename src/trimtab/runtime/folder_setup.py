@@ -10,8 +10,8 @@ import msgspec
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.ids import new_id
+from trimtab.contracts.options import Client, SessionOptions
 from trimtab.runtime.folder_trust import FolderTrust, judge_folder
-from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.surroundings import Surroundings, look_around
 from trimtab.session.store import SessionStore
 

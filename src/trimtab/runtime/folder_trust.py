@@ -9,8 +9,8 @@ from trimtab.config.paths import Home
 from trimtab.config.trust import Trust, find_loadable, find_root
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.own import LeftOut
+from trimtab.contracts.questions import AskTrust, Loadable, TrustQuestion
 from trimtab.contracts.run import SessionPort
-from trimtab.contracts.trust import AskTrust, Loadable, TrustQuestion
 
 BOUND = frozenset(("hooks", "mcp", "tools"))
 """Kinds of which each entry is trusted as it is, and none that comes later."""

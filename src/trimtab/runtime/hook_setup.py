@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from trimtab.config.files import read_regular
 from trimtab.config.paths import POLICY
 from trimtab.contracts.events.session import SessionWarning
-from trimtab.contracts.trust import Loadable
+from trimtab.contracts.questions import Loadable
 
 if TYPE_CHECKING:
     from trimtab.config.paths import Home
     from trimtab.contracts.customization import AgentDefinition
     from trimtab.contracts.hooks import FoundHooks, HookEntry
+    from trimtab.contracts.options import Client, SessionOptions
     from trimtab.hooks.caller import HookCaller
     from trimtab.hooks.runners import Surroundings
     from trimtab.runtime.folder_trust import FolderTrust
-    from trimtab.runtime.options import Client, SessionOptions
     from trimtab.runtime.place import Place
     from trimtab.workspace.local import LocalWorkspace
 

@@ -10,13 +10,13 @@ from trimtab.config.paths import find_home
 from trimtab.config.trust import Trust
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.hooks import GUARDS, FoundHooks, HookEntry, HookFailed
+from trimtab.contracts.options import SessionOptions
 from trimtab.customize.hook_files import find_hooks, fingerprint
 from trimtab.customize.plugins import find_plugins
 from trimtab.hooks.answers import combine, deny
 from trimtab.hooks.caller import FileHook
 from trimtab.runtime.folder_trust import FolderTrust, judge_folder
 from trimtab.runtime.hook_setup import is_off, name_hook, read_disabled, surround
-from trimtab.runtime.options import SessionOptions
 from trimtab.workspace.local import LocalWorkspace
 
 _CALL: JsonObject = {

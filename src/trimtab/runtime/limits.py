@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.options import LimitOptions
 from trimtab.contracts.provider import Price
 from trimtab.providers.prices import VARIABLE
-from trimtab.runtime.options import LimitOptions
 from trimtab.session.session import Session
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import msgspec
 
 from trimtab.contracts.errors import ModelError, TrimtabError, UsageError
 from trimtab.contracts.events.assistant import Abort, AssistantIdle
-from trimtab.contracts.events.envelope import Event, EventData, JsonObject
+from trimtab.contracts.events.envelope import Event, EventData, JsonObject, Subscriber
 from trimtab.contracts.events.own import Suspended
 from trimtab.contracts.events.session import (
     SessionError,
@@ -31,7 +31,7 @@ from trimtab.session.cut import cut
 from trimtab.session.folder import SessionFolder
 from trimtab.session.inbox import Inbox
 from trimtab.session.records import read_records
-from trimtab.session.session import Projections, Session, Subscriber
+from trimtab.session.session import Projections, Session
 
 if TYPE_CHECKING:
     from trimtab.loop.compact import Outcome

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import Launch, Origin, Reach
+from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.secrets import SHORTEST, looks_secret
 from trimtab.mcp.host import McpHost
 from trimtab.mcp.messages import LARGEST
@@ -14,7 +15,6 @@ from trimtab.providers.connection import Timeouts
 from trimtab.providers.http import HttpClient
 from trimtab.providers.sse import SseParser
 from trimtab.runtime.models import is_offline
-from trimtab.runtime.options import SessionOptions
 from trimtab.runtime.place import Place
 from trimtab.tools.output import limit_output
 from trimtab.workspace.piped_program import PipedProgram

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.session import SessionWarning
+from trimtab.contracts.questions import Loadable
 from trimtab.contracts.tool import Tool
-from trimtab.contracts.trust import Loadable
 from trimtab.customize.folders import server_paths
 from trimtab.runtime.described import describe_server
 
 if TYPE_CHECKING:
     from trimtab.contracts.customization import McpServer
+    from trimtab.contracts.options import SessionOptions
     from trimtab.mcp.host import McpHost
     from trimtab.mcp.server import Server
     from trimtab.runtime.customizations import Customizations
     from trimtab.runtime.mcp_reach import SessionReach
-    from trimtab.runtime.options import SessionOptions
     from trimtab.runtime.place import Place
 
 OWN_FILES = ("mcp.json", "mcp-config.json")

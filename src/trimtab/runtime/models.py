@@ -8,6 +8,7 @@ import msgspec
 
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import AuthenticationError, ConfigurationError
+from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.provider import Price, Provider
 from trimtab.providers.auth import Key
 from trimtab.providers.endpoints import (
@@ -18,7 +19,6 @@ from trimtab.providers.endpoints import (
     from_environment,
 )
 from trimtab.providers.prices import price_of
-from trimtab.runtime.options import SessionOptions
 
 if TYPE_CHECKING:
     from trimtab.runtime.registry import Registry

@@ -7,6 +7,7 @@ import msgspec
 from trimtab.config.feature_flags import resolve_flags
 from trimtab.config.paths import find_home
 from trimtab.contracts.customization import Customization, Kind, Problem
+from trimtab.contracts.options import SessionOptions
 from trimtab.customize.hook_files import find_hooks
 from trimtab.customize.plugins import check_registry
 from trimtab.customize.vendors import find_vendor_settings
@@ -22,7 +23,6 @@ from trimtab.customize.view import (
     view_skills,
 )
 from trimtab.runtime.customizations import Customizations
-from trimtab.runtime.options import SessionOptions
 from trimtab.runtime.surroundings import look_around
 
 ORDER: tuple[Kind, ...] = (

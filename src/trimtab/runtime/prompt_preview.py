@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from trimtab.contracts.errors import TrimtabError
+from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.provider import ToolSpec
 from trimtab.prompts.transform import render_prompt
 from trimtab.providers.windows import DEFAULT, window_of
 from trimtab.runtime.attachments import attach
 from trimtab.runtime.customizations import Customizations
-from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.place import find_situation
 from trimtab.runtime.runtime import Runtime
 from trimtab.runtime.system_prompt import PromptCase, SystemPrompt, build_prompt

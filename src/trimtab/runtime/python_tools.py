@@ -5,8 +5,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from trimtab.contracts.events.session import SessionWarning
+from trimtab.contracts.questions import Loadable
 from trimtab.contracts.tool import Tool
-from trimtab.contracts.trust import Loadable
 from trimtab.tools.catalog import NAMES
 
 if TYPE_CHECKING:

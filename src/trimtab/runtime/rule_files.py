@@ -11,8 +11,8 @@ from trimtab.config.jsonc import JsonProblem, read_jsonc
 from trimtab.config.paths import POLICY
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.permission import Rule
+from trimtab.contracts.questions import Loadable
 from trimtab.contracts.run import SessionPort
-from trimtab.contracts.trust import Loadable
 
 if TYPE_CHECKING:
     from trimtab.config.paths import Home

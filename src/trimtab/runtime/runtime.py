@@ -15,6 +15,7 @@ from trimtab.contracts.events.session import (
     SessionWarning,
 )
 from trimtab.contracts.ids import timestamp
+from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.provider import Provider
 from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.secrets import find_secrets
@@ -27,7 +28,6 @@ from trimtab.runtime.hook_setup import set_up_hooks
 from trimtab.runtime.limits import check_limits
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.models import LOCAL, Chosen, ModelChooser, RoleModels, is_offline
-from trimtab.runtime.options import Client, SessionOptions
 from trimtab.runtime.place import Place
 from trimtab.runtime.rule_files import load_rules
 from trimtab.session.folder import SessionFolder

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,14 +11,15 @@ from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.own import ConnectionRefused
 from trimtab.contracts.events.permission import SandboxDecision
 from trimtab.contracts.events.session import SessionInfo, SessionWarning
+from trimtab.contracts.options import SandboxSettings
 from trimtab.contracts.permission import Ask, Policy, Rule
 from trimtab.runtime.surroundings import temp_folder
 
 if TYPE_CHECKING:
     from trimtab.config.paths import Home
+    from trimtab.contracts.options import SessionOptions
     from trimtab.permissions.firewall import Firewall
     from trimtab.permissions.sandbox_bypass import SandboxBypass
-    from trimtab.runtime.options import SessionOptions
     from trimtab.runtime.place import Place
     from trimtab.session.session import Session
     from trimtab.workspace.sandbox.confinement import Refusal
@@ -27,19 +28,6 @@ if TYPE_CHECKING:
 
 
 SURVEY_SECONDS = 5.0
-
-
-class SandboxSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """The setting `sandbox`. Paths may begin with `~`, or be relative to the workspace."""
-
-    enabled: bool = False
-    writable: tuple[str, ...] = ()
-    read_only: tuple[str, ...] = ()
-    denied: tuple[str, ...] = ()
-    network: Literal["off", "on"] = "off"
-    allowed_hosts: tuple[str, ...] = ()
-    denied_hosts: tuple[str, ...] = ()
-    auto_allow: bool = False
 
 
 def read_settings(value: object) -> SandboxSettings:

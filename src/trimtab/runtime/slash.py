@@ -10,8 +10,8 @@ from trimtab.contracts.run import Run
 
 if TYPE_CHECKING:
     from trimtab.contracts.customization import Customization
+    from trimtab.contracts.options import LimitOptions
     from trimtab.runtime.live import LiveSession
-    from trimtab.runtime.options import LimitOptions
 
 
 class Asked(msgspec.Struct, frozen=True):

@@ -9,6 +9,7 @@ import msgspec
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import ConfigurationError, ModelError
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.provider import Price
 from trimtab.providers.addresses import parse_url, proxy_for
 from trimtab.providers.auth import Key
@@ -21,7 +22,6 @@ from trimtab.providers.local import find_servers, server_addresses
 from trimtab.providers.prices import price_of
 from trimtab.providers.windows import window_of
 from trimtab.runtime.models import LOCAL, ModelChooser
-from trimtab.runtime.options import SessionOptions
 from trimtab.runtime.registry import Registry, registered_choice, registered_price
 
 

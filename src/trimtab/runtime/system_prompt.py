@@ -8,13 +8,13 @@ import msgspec
 
 from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.mcp import origin_of
+from trimtab.contracts.options import SessionOptions, Transform
 from trimtab.contracts.run import Mode, Run
 from trimtab.contracts.tool import Tool
 from trimtab.prompts.assemble import Assembled, PromptFacts, assemble
 from trimtab.prompts.customize import change_sections, join
 from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.customizations import Customizations
-from trimtab.runtime.options import SessionOptions, Transform
 from trimtab.runtime.surroundings import Surroundings, list_entries, system_name
 from trimtab.version import __version__
 

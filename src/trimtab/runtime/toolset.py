@@ -7,10 +7,10 @@ import msgspec
 
 from trimtab.contracts.customization import Skill
 from trimtab.contracts.mcp import origin_of
+from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.run import Mode
 from trimtab.contracts.tool import Tool
 from trimtab.runtime.models import is_offline
-from trimtab.runtime.options import Client, SessionOptions
 from trimtab.tools.catalog import NAMES, builtin_tools
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import msgspec
 
 from trimtab.config.paths import find_home
 from trimtab.contracts.errors import UsageError
-from trimtab.runtime.options import Isolation
+from trimtab.contracts.options import Isolation
 from trimtab.session.lease import Owner, find_owner
 from trimtab.session.store import SessionStore
 from trimtab.workspace import worktrees

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from trimtab.contracts.events.codec import decode, encode
-from trimtab.contracts.events.envelope import Event, EventData
+from trimtab.contracts.events.envelope import Event, EventData, Subscriber
 from trimtab.contracts.ids import is_uuid, new_id, timestamp
 from trimtab.session.log import EventLog, read_records
 from trimtab.session.masking import EventMask
@@ -15,7 +15,6 @@ from trimtab.session.projections.queue import Queue
 from trimtab.session.projections.title import Title
 from trimtab.session.projections.usage import UsageLedger
 
-Subscriber = Callable[[Event, bytes], None]
 """Called with each event and its line of JSON, in order, on the loop's thread. Must not block."""
 
 SYNCED = frozenset(

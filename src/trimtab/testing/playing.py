@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from trimtab.contracts.events.envelope import Event
+from trimtab.contracts.options import Client, PermissionOptions, SessionOptions
 from trimtab.contracts.permission import Ask
 from trimtab.contracts.processor import Stop
 from trimtab.contracts.provider import Request
 from trimtab.contracts.run import Prompt
 from trimtab.providers.script import Script
 from trimtab.providers.scripted import ScriptedProvider
-from trimtab.runtime.options import Client, PermissionOptions, SessionOptions
 from trimtab.runtime.runtime import Runtime
 from trimtab.session.session import Projections
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from conformance import check_lines
 from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.options import LimitOptions
 from trimtab.contracts.provider import Price, Usage
 from trimtab.loop.ledger import Allowance, Estimate, Ledger, Spending
 from trimtab.providers.prices import price_of
-from trimtab.runtime.options import LimitOptions
 from trimtab.testing.playing import play
 
 LOOP: Any = {"replies": [], "otherwise": {"tools": [{"name": "view", "arguments": {"path": "."}}]}}

@@ -6,11 +6,12 @@ import pytest
 
 from loopkit import EchoTool, call, change_agent, drained, make_run
 from trimtab.contracts.messages import ToolMessage, UserMessage
+from trimtab.contracts.options import Thresholds
 from trimtab.contracts.run import Prompt, Run
 from trimtab.loop.beside import Writer
 from trimtab.loop.compact import Checkpoint
 from trimtab.loop.ledger import Allowance, Ledger, Spending
-from trimtab.loop.processors.compaction import Compaction, Thresholds
+from trimtab.loop.processors.compaction import Compaction
 from trimtab.loop.processors.context_usage import ContextUsage
 from trimtab.providers.meter import ContextMeter
 from trimtab.providers.script import Script

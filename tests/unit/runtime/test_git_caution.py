@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from clikit import bash
+from trimtab.contracts.options import PermissionOptions
 from trimtab.runtime.git_caution import cautious_variables, find_git_programs
-from trimtab.runtime.options import PermissionOptions
 from trimtab.testing.playing import Played, play
 
 

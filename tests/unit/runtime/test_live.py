@@ -11,8 +11,8 @@ from clikit import bash
 from livekit import STATES, Watch, opened
 from trimtab import Prompt, Runtime, SessionOptions
 from trimtab.contracts.messages import ToolMessage
+from trimtab.contracts.options import Client, LimitOptions, PermissionOptions
 from trimtab.contracts.permission import Answer
-from trimtab.runtime.options import Client, LimitOptions, PermissionOptions
 from trimtab.testing import Script, ScriptedProvider
 
 

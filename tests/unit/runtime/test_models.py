@@ -9,11 +9,11 @@ import pytest
 
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import AuthenticationError, ConfigurationError
+from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.provider import Price
 from trimtab.providers.copilot import Copilot
 from trimtab.providers.service import Service
 from trimtab.runtime.models import Chosen, ModelChooser
-from trimtab.runtime.options import SessionOptions
 from trimtab.testing import ModelServer, Script
 
 FILE = {

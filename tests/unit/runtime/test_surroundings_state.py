@@ -6,7 +6,7 @@ import pytest
 
 from livekit import opened
 from properties.worktree_writers import git
-from trimtab.runtime.options import Isolation, PermissionOptions
+from trimtab.contracts.options import Isolation, PermissionOptions
 
 
 def make_repository(folder: Path) -> Path:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from conformance import check_lines
 from killkit import well_formed
-from trimtab.runtime.options import PermissionOptions
+from trimtab.contracts.options import PermissionOptions
 from trimtab.session.session import Projections, replay
 from trimtab.testing.playing import ALLOW_ALL, play
 

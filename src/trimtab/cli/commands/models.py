@@ -56,8 +56,8 @@ async def show(flags: set[str]) -> int:
 
 async def probe(model: str, flags: set[str]) -> int:
     from trimtab.config.paths import find_home
+    from trimtab.contracts.options import SessionOptions
     from trimtab.runtime.models import ModelChooser
-    from trimtab.runtime.options import SessionOptions
     from trimtab.runtime.probe import Probe
 
     options = SessionOptions(cwd=os.getcwd(), model=model, offline="--offline" in flags)

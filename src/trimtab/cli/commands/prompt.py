@@ -83,7 +83,7 @@ def read_case(text: str, base: Wanted) -> Wanted:
 
 
 def preview(wanted: Wanted, text: str = "") -> "PromptPreview":
-    from trimtab.runtime.options import CustomizationOptions, SessionOptions
+    from trimtab.contracts.options import CustomizationOptions, SessionOptions
     from trimtab.runtime.prompt_preview import preview_prompt
     from trimtab.runtime.runtime import Runtime
 

@@ -9,8 +9,8 @@ from trimtab.cli.customizations.arguments import Given
 from trimtab.config.paths import find_home
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.errors import UsageError
+from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.text import neutralise
-from trimtab.runtime.options import SessionOptions
 from trimtab.runtime.overview import gather
 from trimtab.runtime.user_servers import UserServers
 

@@ -8,8 +8,8 @@ import msgspec
 
 from trimtab.cli.customizations.arguments import Given
 from trimtab.contracts.customization import Customization, Problem
+from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.text import neutralise
-from trimtab.runtime.options import SessionOptions
 from trimtab.runtime.overview import Overview, survey
 
 MODEL = "gpt-5"

@@ -1,5 +1,6 @@
 """The envelope every event travels in, and the base of the structs that are its data."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
 import msgspec
@@ -49,3 +50,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
     parent_id: str | None
     ephemeral: bool = False
     agent_id: str | None = None
+
+
+Subscriber = Callable[[Event, bytes], None]
+"""Given every event and the line it is stored as."""

@@ -3,9 +3,8 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from trimtab.contracts.errors import ModelError
+from trimtab.contracts.options import Thresholds
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.run import Prompt, Run
 from trimtab.loop.processors.images import count_images
@@ -17,15 +16,6 @@ if TYPE_CHECKING:
 
 FORCED = 2
 """How often one prompt may be saved from a request that was too large."""
-
-
-class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
-    """Shares of the window. Summarising begins at `background`; at `exhausted` the run waits."""
-
-    background: float = 0.80
-    exhausted: float = 0.95
-    fewest: int = 4
-    """Below so many messages there is nothing worth summarising."""
 
 
 class Compaction(Processor):

@@ -1,32 +1,11 @@
 """The `ask_user` tool: one question to the person, answered in their own words."""
 
-from collections.abc import Awaitable, Callable, Sequence
-
-import msgspec
+from collections.abc import Sequence
 
 from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.questions import AskPerson, Question, Response
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.tools.description import describe
-
-
-class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model wants to know."""
-
-    text: str
-    choices: tuple[str, ...] = ()
-    allow_freeform: bool = True
-    call_id: str = ""
-
-
-class Response(msgspec.Struct, frozen=True, kw_only=True):
-    """What the person said; `freeform` is false when it is one of the choices."""
-
-    text: str
-    freeform: bool = True
-
-
-AskPerson = Callable[[Question], Awaitable[Response | None]]
-"""Puts a question to a person; None when nobody can be asked."""
 
 
 async def ask_nobody(_: Question) -> Response | None:

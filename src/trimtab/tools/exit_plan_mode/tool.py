@@ -1,34 +1,13 @@
 """The `exit_plan_mode` tool: the plan is presented, the person decides how to go on."""
 
-from collections.abc import Awaitable, Callable, Sequence
-
-import msgspec
+from collections.abc import Sequence
 
 from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.questions import AskApproval, PlanReady, PlanVerdict
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.tools.description import describe
 
 ACTIONS = ("interactive", "autopilot", "exit_only", "autopilot_fleet")
-
-
-class PlanReady(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan that waits for approval."""
-
-    summary: str
-    actions: tuple[str, ...]
-    recommended: str
-    call_id: str = ""
-
-
-class PlanVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What was decided about a plan. `feedback` are the person's words."""
-
-    approved: bool
-    action: str | None = None
-    feedback: str | None = None
-
-
-AskApproval = Callable[[PlanReady], Awaitable[PlanVerdict]]
 
 
 async def refuse(_: PlanReady) -> PlanVerdict:

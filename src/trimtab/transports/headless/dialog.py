@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer
+from trimtab.contracts.questions import TrustAnswer, TrustQuestion
 from trimtab.contracts.run import Prompt
-from trimtab.contracts.trust import TrustAnswer, TrustQuestion
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.headless.output import Output
 from trimtab.transports.headless.questions import (
@@ -20,7 +20,7 @@ from trimtab.transports.headless.questions import (
 )
 
 if TYPE_CHECKING:
-    from trimtab.tools.ask_user.tool import Question, Response
+    from trimtab.contracts.questions import Question, Response
 
 LONGEST_NUMBER = 4
 
@@ -141,7 +141,7 @@ class Dialog:
 
     async def ask_person(self, question: "Question") -> "Response | None":
         """Put a question of the agent's to the person; an empty line is no answer."""
-        from trimtab.tools.ask_user.tool import Response
+        from trimtab.contracts.questions import Response
 
         while said := await self._put(describe_question(question)):
             number = int(said) - 1 if said.isdecimal() and len(said) < LONGEST_NUMBER else -1

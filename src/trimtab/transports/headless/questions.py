@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.questions import TrustQuestion
 from trimtab.contracts.text import neutralise
-from trimtab.contracts.trust import TrustQuestion
 
 if TYPE_CHECKING:
-    from trimtab.tools.ask_user.tool import Question
+    from trimtab.contracts.questions import Question
 
 LONGEST = 4000
 LISTED = 20

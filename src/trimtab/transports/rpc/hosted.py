@@ -15,16 +15,15 @@ from trimtab.contracts.events.session import SessionTitleChanged
 from trimtab.contracts.events.setup import CapabilitiesChanged, CommandsChanged
 from trimtab.contracts.events.tool import ExternalToolRequested
 from trimtab.contracts.hooks import HookFailed
+from trimtab.contracts.options import Client
 from trimtab.contracts.permission import Answer
+from trimtab.contracts.questions import PlanReady, PlanVerdict, Question, Response
 from trimtab.contracts.tool import Tool
 from trimtab.hooks.answers import combine
 from trimtab.runtime.catalog import SessionCatalog
 from trimtab.runtime.external_tools import ExternalTool, ToolDefinition
 from trimtab.runtime.live import LiveSession
-from trimtab.runtime.options import Client
 from trimtab.runtime.questions import Questions
-from trimtab.tools.ask_user.tool import Question, Response
-from trimtab.tools.exit_plan_mode.tool import PlanReady, PlanVerdict
 from trimtab.transports.rpc.peer import Gone, Peer
 from trimtab.transports.rpc.protocol import RpcError
 from trimtab.transports.rpc.seats import Offer, Seat

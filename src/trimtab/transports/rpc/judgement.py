@@ -14,8 +14,7 @@ from trimtab.contracts.events.question import (
 )
 from trimtab.contracts.events.session import SessionError
 from trimtab.contracts.ids import new_id
-from trimtab.tools.ask_user.tool import Question, Response
-from trimtab.tools.exit_plan_mode.tool import PlanReady, PlanVerdict
+from trimtab.contracts.questions import PlanReady, PlanVerdict, Question, Response
 from trimtab.transports.rpc.hosted import HostedSession
 from trimtab.transports.rpc.protocol import RpcError
 

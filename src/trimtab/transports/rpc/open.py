@@ -10,10 +10,10 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionResume, SessionWarning
 from trimtab.contracts.events.setup import SessionManagedSettingsResolved
 from trimtab.contracts.ids import timestamp
+from trimtab.contracts.options import SessionOptions
 from trimtab.providers.service import Service
 from trimtab.runtime.catalog import SessionCatalog
 from trimtab.runtime.live import LiveSession
-from trimtab.runtime.options import SessionOptions
 from trimtab.transports.rpc.hosted import HostedSession
 from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.protocol import FAILED, RpcError, Then

@@ -9,17 +9,19 @@ import msgspec
 from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.loop.processors.compaction import Thresholds
-from trimtab.prompts.customize import SectionChange, SystemMessageOptions, change_sections
-from trimtab.runtime.catalog import ModelSettings, ProviderSettings
-from trimtab.runtime.options import (
+from trimtab.contracts.options import (
     CustomizationOptions,
     LargeOutput,
     LimitOptions,
     PermissionOptions,
+    SectionChange,
     SessionOptions,
+    SystemMessageOptions,
+    Thresholds,
     smallest_budget,
 )
+from trimtab.prompts.customize import change_sections
+from trimtab.runtime.catalog import ModelSettings, ProviderSettings
 from trimtab.transports.rpc.seats import Offer
 
 

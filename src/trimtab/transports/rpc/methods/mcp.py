@@ -9,8 +9,8 @@ import msgspec
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import config_source
+from trimtab.contracts.options import SessionOptions
 from trimtab.runtime.mcp_servers import SessionServers
-from trimtab.runtime.options import SessionOptions
 from trimtab.runtime.overview import gather
 from trimtab.runtime.user_servers import UserServers
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing

@@ -11,8 +11,8 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionContextChanged
 from trimtab.contracts.mcp import origin_of
 from trimtab.contracts.messages import Message, ToolMessage, UserMessage, role_of
+from trimtab.contracts.options import Thresholds
 from trimtab.contracts.run import Measured
-from trimtab.loop.processors.compaction import Thresholds
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.protocol import NotAvailable

@@ -1,30 +1,65 @@
-"""What a person or program may choose about a session."""
+"""The choices a person or a program makes about a session."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from trimtab.contracts.agent import Mode
 from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.errors import ModelError
+from trimtab.contracts.events.envelope import Subscriber
 from trimtab.contracts.permission import Ask
 from trimtab.contracts.provider import CREDIT_USD
-from trimtab.contracts.run import Mode
-from trimtab.loop.processors.compaction import Thresholds
-from trimtab.prompts.customize import SystemMessageOptions
-from trimtab.session.session import Subscriber
 
 if TYPE_CHECKING:
     from trimtab.contracts.assessment import Assess
     from trimtab.contracts.hooks import HookPort
     from trimtab.contracts.provider import Provider
-    from trimtab.contracts.trust import AskTrust
-    from trimtab.runtime.sandbox import SandboxSettings
-    from trimtab.tools.ask_user.tool import AskPerson
-    from trimtab.tools.exit_plan_mode.tool import AskApproval
+    from trimtab.contracts.questions import AskApproval, AskPerson, AskTrust
 
 Transform = Callable[[Mapping[str, str]], Awaitable[Mapping[str, str]]]
 """Given sections of the system message by name, gives their new texts."""
+
+
+Action = Literal["replace", "remove", "append", "prepend", "preserve", "transform"]
+
+
+class SectionChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What happens to one section. `transform` asks the caller for the new text."""
+
+    action: Action = "preserve"
+    content: str = ""
+
+
+class SystemMessageOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`append` puts `content` after our text, `replace` in its place, `customize` also edits it."""
+
+    mode: Literal["append", "replace", "customize"] = "append"
+    content: str = ""
+    sections: Mapping[str, SectionChange] = {}
+
+
+class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
+    """Shares of the window. Summarising begins at `background`; at `exhausted` the run waits."""
+
+    background: float = 0.80
+    exhausted: float = 0.95
+    fewest: int = 4
+    """Below so many messages there is nothing worth summarising."""
+
+
+class SandboxSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The setting `sandbox`. Paths may begin with `~`, or be relative to the workspace."""
+
+    enabled: bool = False
+    writable: tuple[str, ...] = ()
+    read_only: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
+    network: Literal["off", "on"] = "off"
+    allowed_hosts: tuple[str, ...] = ()
+    denied_hosts: tuple[str, ...] = ()
+    auto_allow: bool = False
 
 
 class PermissionOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,7 +198,7 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Whether this run may use the configuration of its folder, whatever it holds."""
     sandbox: bool | None = None
     """Whether commands run in a sandbox; None: what the setting says."""
-    sandbox_settings: "SandboxSettings | None" = None
+    sandbox_settings: SandboxSettings | None = None
     large_output: LargeOutput = LargeOutput()
     compaction: Thresholds | None = Thresholds()
     """When old messages are summarised; None: only when it must be, or somebody asks."""
