@@ -12,8 +12,8 @@ LIMIT = 300.0
 
 def snapshot_ms(files: int) -> tuple[float, float, float]:
     """Milliseconds of the first look, of the fastest look at the unchanged tree, of plain stats."""
-    from trimtab.workspace.blobs import BlobStore
-    from trimtab.workspace.snapshots import Snapshot
+    from trimtab.undo.blobs import BlobStore
+    from trimtab.undo.snapshots import Snapshot
 
     base = tempfile.mkdtemp(prefix="trimtab-bench-tree-")
     try:

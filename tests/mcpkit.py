@@ -11,11 +11,11 @@ from typing import Any, cast
 
 import mcpserver
 from trimtab.contracts.customization import McpServer
-from trimtab.contracts.mcp import Reach
+from trimtab.contracts.mcp import ServerAccess
 from trimtab.contracts.tool import Tool, ToolContext, ToolResult
 from trimtab.mcp.host import McpHost
 from trimtab.mcp.messages import LARGEST
-from trimtab.mcp.tool import Trade
+from trimtab.mcp.tool import ToolSupport
 from trimtab.providers.http import HttpClient
 from trimtab.providers.sse import SseParser
 from trimtab.testing.http_server import Exchange, HttpServer
@@ -61,7 +61,7 @@ class Hosted:
     def __init__(self, folder: Path, *, offline: bool) -> None:
         env = {"PATH": os.environ["PATH"], "COPILOT_AGENT_SESSION_ID": "s"}
         self.http = HttpClient(env, offline=offline)
-        reach = Reach(
+        reach = ServerAccess(
             cwd=str(folder),
             env=env,
             start=PipedProgram,
@@ -73,7 +73,7 @@ class Hosted:
         self.offers = 0
         """How often the tools changed."""
         self._changed = asyncio.Event()
-        self.host = McpHost(reach, Trade(limit=keep), self._tell, self._offer)
+        self.host = McpHost(reach, ToolSupport(limit=keep), self._tell, self._offer)
 
     def _offer(self) -> None:
         self.offers += 1

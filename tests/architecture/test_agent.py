@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from trimtab.agents.agent import AgentParts, SessionAgent
 from trimtab.contracts.agent import Agent
 from trimtab.contracts.run import Run
-from trimtab.runtime.agent import AgentParts, SessionAgent
 
 SOURCE = Path(__file__).parents[2] / "src" / "trimtab"
 OUTSIDE_THE_LOOP = sorted(set(SOURCE.rglob("*.py")) - set((SOURCE / "loop").rglob("*.py")))

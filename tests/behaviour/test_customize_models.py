@@ -4,7 +4,7 @@ import pytest
 
 from clikit import Cli, serving
 from customizekit import write
-from trimtab.runtime.model_families import newest
+from trimtab.customize.model_families import newest
 
 MODELS = ["scripted", "claude-sonnet-4-20250514", "claude-sonnet-4.5", "claude-3-7-sonnet-20250219"]
 

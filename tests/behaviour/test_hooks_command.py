@@ -9,7 +9,7 @@ import pytest
 from clikit import Cli, serving
 from hookkit import saying, write_hooks
 from trimtab.contracts.hooks import EVENTS
-from trimtab.runtime.hook_trial import SAMPLES
+from trimtab.hooks.dry_run import SAMPLES
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from clikit import Cli, bash, serving
 from customizekit import write
 from hookkit import keeping, kept, saying, stored, tool_errors, write_hooks
 from trimtab.testing.playing import play
-from trimtab.workspace.custody import is_alive
+from trimtab.workspace.process_tracking import is_alive
 
 DONE = {"text": "Done."}
 

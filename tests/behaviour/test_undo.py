@@ -9,7 +9,7 @@ import pytest
 
 from clikit import Cli, bash, serving
 from properties.worktree_writers import git as run_git
-from trimtab.workspace.blobs import LARGEST
+from trimtab.undo.blobs import LARGEST
 from undokit import tree, work
 
 LINES = "one\ntwo\nthree\nfour\nfive\nsix\n"

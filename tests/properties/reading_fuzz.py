@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from trimtab.permissions.shell.analysis import analyse
+from trimtab.permissions.shell.analyse import analyse
 from trimtab.permissions.shell.options import load_table
 
 WAITING = frozenset(("yes", "sleep", "tail", "w", "free", "ps", "tee", "read", "cal", "wait"))

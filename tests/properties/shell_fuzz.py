@@ -16,7 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from trimtab.permissions.shell.analysis import Analysis, analyse
+from trimtab.permissions.shell.analyse import analyse
+from trimtab.permissions.shell.analysis import Analysis
 
 STUBS = ("alpha", "beta", "gamma", "delta", "omega")
 REAL = (

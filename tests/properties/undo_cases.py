@@ -13,12 +13,12 @@ import tempfile
 
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.ids import new_id
-from trimtab.runtime.recorded import RecordedWorkspace
-from trimtab.runtime.recorder import Reason, Recorder
-from trimtab.runtime.undo import FileHistory, Plan, Wish
 from trimtab.session.folder import SessionFolder
 from trimtab.session.log import EventLog
 from trimtab.session.session import Projections, Session
+from trimtab.undo.history import FileHistory, Plan, Wish
+from trimtab.undo.recorded_workspace import RecordedWorkspace
+from trimtab.undo.recorder import Reason, Recorder
 from trimtab.workspace.local import LocalWorkspace
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

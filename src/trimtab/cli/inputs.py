@@ -188,7 +188,7 @@ def attach_all(values: Values, cwd: str) -> Callable[[str], Prompt | str]:
         waiting.clear()
         if not given and "@" not in text:
             return text
-        from trimtab.runtime.attachments import attach
+        from trimtab.attachments.attach import attach
 
         return attach(text, given, cwd, values.get("add_dir", []))
 

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from trimtab.cli.preview import describe
 from trimtab.contracts.errors import TrimtabError, UsageError
-from trimtab.runtime.past import Mode, Past, Plan, Rewound, Wish, find_session, open_past
+from trimtab.undo.closed_session import (
+    ClosedSession,
+    Mode,
+    Plan,
+    Rewound,
+    Wish,
+    find_session,
+    open_past,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -36,7 +44,7 @@ def run(action: str, argv: list[str]) -> int:
         return error.exit_code
 
 
-def take_back(past: Past, action: str, args: "argparse.Namespace") -> int:
+def take_back(past: ClosedSession, action: str, args: "argparse.Namespace") -> int:
     files = tuple(_absolute(path) for path in args.file or ())
     wish = Wish(turn=args.turn, files=files, hunk=args.hunk)
     if args.hunk is not None and len(files) != 1:
@@ -48,7 +56,7 @@ def take_back(past: Past, action: str, args: "argparse.Namespace") -> int:
     return show(past, plan, args)
 
 
-def rewind(past: Past, args: "argparse.Namespace") -> int:
+def rewind(past: ClosedSession, args: "argparse.Namespace") -> int:
     if args.turn is None:
         for point in past.points():
             text = " ".join(point.text.split())[:70]
@@ -64,7 +72,7 @@ def rewind(past: Past, args: "argparse.Namespace") -> int:
     return show_rewound(past, rewound, args)
 
 
-def show_rewound(past: Past, rewound: Rewound, args: "argparse.Namespace") -> int:
+def show_rewound(past: ClosedSession, rewound: Rewound, args: "argparse.Namespace") -> int:
     if rewound.plan is not None:
         return show(past, rewound.plan, args, removed=rewound.events_removed)
     if args.json:
@@ -74,7 +82,7 @@ def show_rewound(past: Past, rewound: Rewound, args: "argparse.Namespace") -> in
     return 0
 
 
-def show(past: Past, plan: Plan, args: "argparse.Namespace", removed: int = 0) -> int:
+def show(past: ClosedSession, plan: Plan, args: "argparse.Namespace", removed: int = 0) -> int:
     code = CONFLICT if plan.problems else 0
     if args.json:
         print_json(document(past, plan, args, removed))
@@ -103,7 +111,9 @@ def summary(plan: Plan, done: int, args: "argparse.Namespace", removed: int) -> 
         yield "Take that back with: trimtab redo"
 
 
-def document(past: Past, plan: Plan, args: "argparse.Namespace", removed: int) -> dict[str, Any]:
+def document(
+    past: ClosedSession, plan: Plan, args: "argparse.Namespace", removed: int
+) -> dict[str, Any]:
     return {
         "session": past.folder.id,
         "action": plan.action,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from trimtab.cli.sessions.text import one_line
 from trimtab.contracts.changes import FileState
-from trimtab.runtime.past import FileHistory, FilePlan, Plan
+from trimtab.undo.closed_session import FileHistory, FilePlan, Plan
 
 SHOWN = 400
 """Lines of one file's diff that are printed."""

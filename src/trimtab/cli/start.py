@@ -39,9 +39,9 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
     log = LogFile(values.get("log_dir") or runtime.home.logs, values.get("log_level", "default"))
     show = face.on_event
     if asks:
-        from trimtab.transports.headless.held import HeldStarts
+        from trimtab.transports.headless.delayed_starts import DelayedStarts
 
-        show = HeldStarts(show).on_event
+        show = DelayedStarts(show).on_event
 
     def on_event(event: Event, line: bytes) -> None:
         show(event, line)
@@ -179,7 +179,7 @@ def write_usage(path: str, result: JsonObject) -> None:
 
 def write_share(path: str | bool, live: LiveSession, env: Mapping[str, str]) -> None:
     from trimtab.config.files import replace_file
-    from trimtab.runtime.archive import Archive
+    from trimtab.session.archive import Archive
 
     target = f"trimtab-session-{live.id}.md" if path is True else str(path)
     document = "".join(Archive(env).export(live.id, "md"))

@@ -121,7 +121,7 @@ class EventReader(Protocol):
     def feed(self, chunk: bytes) -> list[bytes]: ...
 
 
-class Reach(msgspec.Struct, frozen=True, kw_only=True):
+class ServerAccess(msgspec.Struct, frozen=True, kw_only=True):
     """How servers are reached from a session: `env` is what their programs get besides their own.
 
     `cwd` is where the session works, which servers may ask for.

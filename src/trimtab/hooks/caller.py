@@ -15,7 +15,7 @@ from trimtab.contracts.ids import new_id
 from trimtab.contracts.run import SessionPort
 from trimtab.hooks import claude
 from trimtab.hooks.answers import check, combine, deny
-from trimtab.hooks.runners import Surroundings, Tell, run_entry
+from trimtab.hooks.runners import HookEnvironment, Tell, run_entry
 
 _SUBJECTS = {
     "sessionStart": "source",
@@ -82,7 +82,7 @@ class FileHook:
     def __init__(
         self,
         entry: HookEntry,
-        around: Surroundings,
+        around: HookEnvironment,
         is_current: Callable[[], bool] = lambda: True,
     ) -> None:
         self.entry = entry

@@ -17,7 +17,7 @@ _VARIABLE = r"\$(?:\{(\w+)\}|(\w+))"
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+class HookEnvironment(msgspec.Struct, frozen=True, kw_only=True):
     """What hooks of files get besides their input.
 
     `env` is what programs get: no key of ours is in it. `outside` is what headers of an http hook
@@ -33,7 +33,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def run_entry(
-    entry: HookEntry, given: JsonObject, around: Surroundings, tell: Tell
+    entry: HookEntry, given: JsonObject, around: HookEnvironment, tell: Tell
 ) -> JsonObject | None:
     """The output of a hook; `tell` hears how far it is. Raises `HookFailed`."""
     if entry.type == "http":
@@ -42,7 +42,7 @@ async def run_entry(
 
 
 async def _execute(
-    entry: HookEntry, given: JsonObject, around: Surroundings, tell: Tell
+    entry: HookEntry, given: JsonObject, around: HookEnvironment, tell: Tell
 ) -> JsonObject | None:
     def on_line(line: bytes) -> None:
         if (message := read_progress(line.decode("utf-8", "replace"))) is not None:
@@ -73,7 +73,7 @@ def _argv(entry: HookEntry, env: Mapping[str, str]) -> tuple[str, ...]:
     return "pwsh", "-NoProfile", "-NonInteractive", "-Command", entry.powershell
 
 
-def _places(entry: HookEntry, around: Surroundings) -> dict[str, str]:
+def _places(entry: HookEntry, around: HookEnvironment) -> dict[str, str]:
     places = {"CLAUDE_PROJECT_DIR": around.project}
     if entry.plugin:
         for name in ("PLUGIN_ROOT", "COPILOT_PLUGIN_ROOT", "CLAUDE_PLUGIN_ROOT"):
@@ -85,7 +85,7 @@ def _expand(text: str, values: Mapping[str, str]) -> str:
     return re.sub(_VARIABLE, lambda match: values.get(match[1] or match[2], ""), text)
 
 
-async def _post(entry: HookEntry, given: JsonObject, around: Surroundings) -> JsonObject | None:
+async def _post(entry: HookEntry, given: JsonObject, around: HookEnvironment) -> JsonObject | None:
     import asyncio
 
     _check_address(entry.url, around.outside)

@@ -20,7 +20,7 @@ from trimtab.contracts.messages import (
 )
 from trimtab.contracts.provider import Reply, Request, Usage
 from trimtab.contracts.run import Measured, Run
-from trimtab.loop.beside import Errand, Writer, ask_beside
+from trimtab.loop.side_calls import Errand, Writer, ask_beside
 
 CANCELLED = "It was cancelled before the summary was written."
 TRIES = 2
@@ -41,7 +41,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     path: str
 
 
-class Keeper(Protocol):
+class Carryover(Protocol):
     """Knows what must survive a compaction whatever a model writes, and files summaries."""
 
     instruction: str
@@ -74,7 +74,7 @@ class Job:
     """
 
     def __init__(
-        self, run: Run, keeper: Keeper, *, trigger: str, limit: int, instructions: str = ""
+        self, run: Run, keeper: Carryover, *, trigger: str, limit: int, instructions: str = ""
     ) -> None:
         self._run = run
         self._keeper = keeper

@@ -6,7 +6,7 @@ from urllib.parse import urljoin, urlsplit
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.mcp import HttpAnswer, Reach
+from trimtab.contracts.mcp import HttpAnswer, ServerAccess
 from trimtab.mcp.messages import LARGEST, ServerProblem, decode
 
 MOVED = (307, 308)
@@ -18,7 +18,7 @@ EVENTS = "text/event-stream"
 class Exchange:
     """Sends requests with the headers of a server's configuration, and to its origin only."""
 
-    def __init__(self, server: McpServer, reach: Reach) -> None:
+    def __init__(self, server: McpServer, reach: ServerAccess) -> None:
         self.url = server.url
         self._configured = dict(server.headers)
         self._reach = reach

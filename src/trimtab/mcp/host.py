@@ -12,12 +12,12 @@ from trimtab.contracts.events.setup import (
     SessionMcpServerStatusChanged,
     SessionMcpServerToolsLoaded,
 )
-from trimtab.contracts.mcp import Origin, Reach, config_source
+from trimtab.contracts.mcp import Origin, ServerAccess, config_source
 from trimtab.contracts.provider import ToolSpec
 from trimtab.mcp.listing import ListedTool
 from trimtab.mcp.names import ToolNames
 from trimtab.mcp.server import Happened, Server
-from trimtab.mcp.tool import McpTool, Trade
+from trimtab.mcp.tool import McpTool, ToolSupport
 
 MANY_TOOLS = 100
 """With the built-in ones that is as many as services with a limit take."""
@@ -28,8 +28,8 @@ class McpHost:
 
     def __init__(
         self,
-        reach: Reach,
-        trade: Trade,
+        reach: ServerAccess,
+        trade: ToolSupport,
         emit: Callable[[EventData], object],
         on_tools: Callable[[], None],
     ) -> None:

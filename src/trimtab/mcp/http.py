@@ -7,7 +7,7 @@ from urllib.parse import urljoin
 
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.mcp import Reach
+from trimtab.contracts.mcp import ServerAccess
 from trimtab.mcp.exchange import EVENTS, Exchange
 from trimtab.mcp.messages import ServerProblem, decode, encode
 from trimtab.mcp.transport import Deliver
@@ -22,7 +22,7 @@ LISTENING_PAUSES = (1.0, 2.0, 5.0, 15.0, 60.0)
 class HttpChannel:
     """Streamable HTTP: every message is posted, and its answer is JSON or a stream of events."""
 
-    def __init__(self, server: McpServer, reach: Reach) -> None:
+    def __init__(self, server: McpServer, reach: ServerAccess) -> None:
         self._exchange = Exchange(server, reach)
         self._deliver: Deliver = lambda _: None
         self._known: dict[str, str] = {}
@@ -84,7 +84,7 @@ class SseChannel:
     """HTTP with server-sent events, as versions before 2025-03-26 had it: one stream for all that
     comes back, whose first event says where to post."""
 
-    def __init__(self, server: McpServer, reach: Reach) -> None:
+    def __init__(self, server: McpServer, reach: ServerAccess) -> None:
         self._exchange = Exchange(server, reach)
         self._deliver: Deliver = lambda _: None
         self._lost: Callable[[str], None] = lambda _: None

@@ -7,7 +7,7 @@ from typing import Literal
 
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.mcp import Reach, Transport
+from trimtab.contracts.mcp import ServerAccess, Transport
 from trimtab.contracts.secrets import MASK
 from trimtab.contracts.text import neutralise
 from trimtab.mcp.client import Client, Progress
@@ -36,7 +36,10 @@ class Server:
     """
 
     def __init__(
-        self, config: McpServer, reach: Reach, on_change: Callable[["Server", Happened], None]
+        self,
+        config: McpServer,
+        reach: ServerAccess,
+        on_change: Callable[["Server", Happened], None],
     ) -> None:
         self.config = config
         self.status: Status = "stopped"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.mcp import Launch, Reach, ServerProgram
+from trimtab.contracts.mcp import Launch, ServerAccess, ServerProgram
 from trimtab.mcp.messages import LARGEST, Lines, ServerProblem, decode, encode
 from trimtab.mcp.transport import Deliver
 
@@ -16,7 +16,7 @@ LAST_WORDS = 600
 class StdioChannel:
     """Starts the program. Lines it writes that are no JSON are dropped."""
 
-    def __init__(self, server: McpServer, reach: Reach) -> None:
+    def __init__(self, server: McpServer, reach: ServerAccess) -> None:
         self._server = server
         self._reach = reach
         self._program: ServerProgram | None = None

@@ -25,7 +25,7 @@ Prepare = Callable[[Origin, JsonObject, str], Awaitable[JsonObject]]
 """Given where a tool is from, the parameters of a call and its id, gives the parameters to send."""
 
 
-class Trade(msgspec.Struct, frozen=True, kw_only=True):
+class ToolSupport(msgspec.Struct, frozen=True, kw_only=True):
     """What the tools of a session's servers work with."""
 
     limit: Limit
@@ -36,7 +36,7 @@ class McpTool:
     """One tool of one server. What it does is unknown: it counts as changing things."""
 
     def __init__(
-        self, spec: ToolSpec, origin: Origin, server: McpServer, call: CallTool, trade: Trade
+        self, spec: ToolSpec, origin: Origin, server: McpServer, call: CallTool, trade: ToolSupport
     ) -> None:
         self.spec = spec
         self.origin = origin

@@ -12,7 +12,8 @@ import msgspec
 
 from trimtab.contracts.assessment import Assess, AssessedCommand, Assessment, one_command
 from trimtab.contracts.permission import Policy
-from trimtab.permissions.shell.analysis import Analysis, Found, analyse
+from trimtab.permissions.shell.analyse import analyse
+from trimtab.permissions.shell.analysis import Analysis, Found
 from trimtab.permissions.shell.carriers import SHELLS
 
 

@@ -142,3 +142,20 @@ def _quoted(target: str) -> str:
 
 def _without_user(text: str, user: str) -> str:
     return text.replace(user, "***") if user else text
+
+
+def join_url(base: str, path: str, model: str) -> str:
+    """The address of a call; a base that already ends with part of the path is taken as it is."""
+    base, question, query = base.partition("?")
+    base = base.rstrip("/")
+    path, _, path_query = path.partition("?")
+    if "{model}" in path:
+        from urllib.parse import quote
+
+        path = path.replace("{model}", quote(model, safe=""))
+    if base.endswith(path):
+        path = ""
+    elif base.endswith("/v1"):
+        path = path.removeprefix("/v1")
+    queries = "&".join(part for part in (path_query, query if question else "") if part)
+    return base + path + (f"?{queries}" if queries else "")

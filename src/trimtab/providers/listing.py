@@ -74,9 +74,9 @@ async def discover(
 
 async def fetch(choice: "ProviderChoice", http: "HttpClient", key: str) -> list[Raw]:
     """What a service answers to `GET /models`. Raises `ModelError`."""
+    from trimtab.providers.addresses import join_url
     from trimtab.providers.auth import auth_header
     from trimtab.providers.errors import from_response
-    from trimtab.providers.service import join_url
 
     path = "/v1/models" if choice.wire == "anthropic-messages" else "/models"
     headers = {"accept": "application/json", "accept-encoding": "identity", **choice.headers}

@@ -8,7 +8,7 @@ import msgspec
 
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.provider import Delta, Reply, Request, Waiting, Wire
-from trimtab.providers.addresses import parse_url
+from trimtab.providers.addresses import join_url, parse_url
 from trimtab.providers.auth import auth_header
 from trimtab.providers.breaker import FAILURES, breaker_for
 from trimtab.providers.effort import map_effort
@@ -204,20 +204,3 @@ class _Answer:
     def _is_whole(self, data: bytes) -> bool:
         kind = self._response.headers.get("content-type", "")
         return "event-stream" not in kind and (bool(kind) or data.lstrip().startswith(b"{"))
-
-
-def join_url(base: str, path: str, model: str) -> str:
-    """The address of a call; a base that already ends with part of the path is taken as it is."""
-    base, question, query = base.partition("?")
-    base = base.rstrip("/")
-    path, _, path_query = path.partition("?")
-    if "{model}" in path:
-        from urllib.parse import quote
-
-        path = path.replace("{model}", quote(model, safe=""))
-    if base.endswith(path):
-        path = ""
-    elif base.endswith("/v1"):
-        path = path.removeprefix("/v1")
-    queries = "&".join(part for part in (path_query, query if question else "") if part)
-    return base + path + (f"?{queries}" if queries else "")

@@ -5,6 +5,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from trimtab.agents.agent import SessionAgent, agent_of
+from trimtab.agents.build import build_permissions, build_turn_limit
+from trimtab.agents.limits import build_ledger, check_limits
+from trimtab.agents.setup import SessionSetup
+from trimtab.agents.system_prompt import PromptCase, SystemPrompt, build_prompt
+from trimtab.agents.toolset import ToolConditions, choose_tools
 from trimtab.contracts.assignment import Assignment
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.context import SessionLimitsChanged
@@ -30,21 +36,15 @@ from trimtab.contracts.options import (
 from trimtab.contracts.provider import Price, Provider
 from trimtab.contracts.run import Mode, Run
 from trimtab.contracts.tool import Tool, ToolResult
+from trimtab.customize.announce import describe_loaded
+from trimtab.customize.python_tools import PythonTools
+from trimtab.customize.watcher import CustomizationWatcher
+from trimtab.mcp.session_servers import SessionServers
+from trimtab.models.choose import Chosen, ModelChooser
 from trimtab.providers.windows import DEFAULT
-from trimtab.runtime.agent import SessionAgent, agent_of
-from trimtab.runtime.build import build_permissions, build_turn_limit
-from trimtab.runtime.limits import build_ledger, check_limits
-from trimtab.runtime.loaded import describe_loaded
-from trimtab.runtime.mcp_servers import SessionServers
-from trimtab.runtime.models import Chosen, ModelChooser
-from trimtab.runtime.place import Place
-from trimtab.runtime.python_tools import PythonTools
-from trimtab.runtime.stock import StockTaking
-from trimtab.runtime.system_prompt import PromptCase, SystemPrompt, build_prompt
-from trimtab.runtime.toolset import Situation, choose_tools
 
 if TYPE_CHECKING:
-    from trimtab.runtime.crew import Crew
+    from trimtab.agents.pool import SubagentPool
 
 
 class Controls:
@@ -56,13 +56,13 @@ class Controls:
 
     def __init__(
         self,
-        place: Place,
+        setup: SessionSetup,
         run: Run,
         options: SessionOptions,
         client: Client,
         models: ModelChooser,
     ) -> None:
-        self.place = place
+        self.setup = setup
         self.options = options
         self._run = run
         self._client = client
@@ -75,10 +75,10 @@ class Controls:
         self._told_tools: set[str] = set()
         self._stale = True
         self.prompt = SystemPrompt("", {})
-        self._stock = StockTaking(place.session, place.customizations)
-        self._python = PythonTools(place)
-        self.servers = SessionServers(place, self._use_servers, lambda: self.options)
-        self._crew: Crew | None = None
+        self._stock = CustomizationWatcher(setup.session, setup.customizations)
+        self._python = PythonTools(setup)
+        self.servers = SessionServers(setup, setup.hooks, self._use_servers, lambda: self.options)
+        self._crew: SubagentPool | None = None
         self.subagents: JsonObject = {}
 
     @property
@@ -101,7 +101,7 @@ class Controls:
         self._run.agent = msgspec.structs.replace(self.agent, mode=mode)
         if self._crew is not None:
             self._crew.set_mode(mode)
-        self.place.session.emit(SessionModeChanged(previous_mode=previous, new_mode=mode))
+        self.setup.session.emit(SessionModeChanged(previous_mode=previous, new_mode=mode))
         self._choose_tools()
 
     def set_model(
@@ -136,7 +136,7 @@ class Controls:
         )
         self._told_model = True
         self._choose_tools()
-        self.place.session.emit(
+        self.setup.session.emit(
             SessionModelChange(
                 previous_model=before.name,
                 new_model=model,
@@ -174,11 +174,11 @@ class Controls:
         self.options = msgspec.structs.replace(self.options, limits=limits)
         turn_limit = build_turn_limit(limits.max_turns, self._run.total_turns)
         agent = self.agent.with_parts(turn_limit=turn_limit)
-        self._run.agent = agent.with_budget(build_ledger(self.place.session, limits))
+        self._run.agent = agent.with_budget(build_ledger(self.setup.session, limits))
         if self._crew is not None:
             self._crew.share_budget()
         told = {"maxTokens": limits.max_tokens, "maxUsd": limits.max_usd}
-        self.place.session.emit(SessionLimitsChanged(session_limits=told))
+        self.setup.session.emit(SessionLimitsChanged(session_limits=told))
 
     def set_effort(self, effort: str | None) -> None:
         self._run.agent = self.agent.with_model(effort=effort)
@@ -209,7 +209,7 @@ class Controls:
 
         Without an agent the model is again the one that was used before one was chosen.
         """
-        custom = self.place.customizations
+        custom = self.setup.customizations
         if custom is None:
             return
         usual = self._model_without_agent or self._run.agent.model.name
@@ -228,7 +228,7 @@ class Controls:
 
     def switch_skill(self, name: str, *, enabled: bool) -> None:
         """Switch a skill on or off in this session only."""
-        custom = self.place.customizations
+        custom = self.setup.customizations
         if custom is None or name not in custom.skills.skills:
             raise UsageError(f"There is no skill {name!r}; see session.skills.list.")
         custom.switched_skills[name] = enabled
@@ -236,7 +236,7 @@ class Controls:
 
     def reload(self) -> None:
         """Read again what is on disk, whether or not it seems to have changed."""
-        custom = self.place.customizations
+        custom = self.setup.customizations
         if custom is not None:
             custom.reload()
             self._stock.renew()
@@ -246,15 +246,15 @@ class Controls:
         """Other rules from now on. What was approved for the session is forgotten."""
         before, after = self.options.permissions, permissions
         self.options = msgspec.structs.replace(self.options, permissions=permissions)
-        policy = build_permissions(self.place, self.options, self._client).policy
+        policy = build_permissions(self.setup, self.options, self._client).policy
         self.agent.parts.permissions.adopt(policy)
         if added := [path for path in after.add_dirs if path not in before.add_dirs]:
-            around = self.place.surroundings.widen(added)
-            self.place = msgspec.structs.replace(self.place, surroundings=around)
+            around = self.setup.checkout.widen(added)
+            self.setup = msgspec.structs.replace(self.setup, checkout=around)
             self.agent.parts.recorder.track(added)
         if before.allow_all_tools != after.allow_all_tools:
             names = {True: "allow-all", False: "manual"}
-            self.place.session.emit(
+            self.setup.session.emit(
                 SessionPermissionsChanged(
                     previous_mode=names[before.allow_all_tools], mode=names[after.allow_all_tools]
                 )
@@ -280,19 +280,19 @@ class Controls:
 
     async def delegate(self, caller: Run, call_id: str, task: Assignment) -> ToolResult:
         """Have a sub-agent do a task on behalf of a tool call."""
-        from trimtab.runtime.crew import Crew
-        from trimtab.runtime.subagents import Subagent
+        from trimtab.agents.pool import SubagentPool
+        from trimtab.agents.subagent import Subagent
 
         if self._crew is None:
-            self._crew = Crew(
-                self.place, self._client, self._models, lambda: self.options, self._pool
+            self._crew = SubagentPool(
+                self.setup, self._client, self._models, lambda: self.options, self._pool
             )
         self._crew.wanted = self.subagents
         return await Subagent(self._crew, self._run, caller, call_id).perform(task)
 
-    def _situation(self, run: Run) -> Situation:
+    def _situation(self, run: Run) -> ToolConditions:
         return msgspec.structs.replace(
-            self.place.situation(run.agent.mode, run.agent.model.name),
+            self.setup.situation(run.agent.mode, run.agent.model.name),
             external=(*self._python.tools, *self._external),
             served=self.servers.tools,
             offered=self._offered,
@@ -300,7 +300,7 @@ class Controls:
 
     def _pool(self, run: Run) -> dict[str, Tool]:
         """The tools a sub-agent may choose from: those of the main agent do not limit it."""
-        custom, options = self.place.customizations, self.options
+        custom, options = self.setup.customizations, self.options
         if custom is not None and custom.agent is not None:
             options = msgspec.structs.replace(options, available_tools=custom.available_tools)
         options = msgspec.structs.replace(options, main_excluded=())
@@ -316,7 +316,7 @@ class Controls:
         told = not self._stale
         self._choose_tools()
         if told:
-            self.place.session.emit(SessionToolsUpdated(model=self._run.agent.model.name))
+            self.setup.session.emit(SessionToolsUpdated(model=self._run.agent.model.name))
 
     def _tell_vanished(self) -> None:
         """A model that used a tool before must hear that it is gone."""
@@ -331,7 +331,7 @@ class Controls:
             )
 
     async def _build_prompt(self) -> SystemPrompt:
-        case = PromptCase.of(self._run, self.place.surroundings, self.place.customizations)
+        case = PromptCase.of(self._run, self.setup.checkout, self.setup.customizations)
         prompt = await build_prompt(case, self.options, self._client.transform)
         if prompt.left_out and prompt.left_out != self.prompt.left_out:
             message = (
@@ -340,7 +340,7 @@ class Controls:
                 "`trimtab prompt show`."
             )
             warning = SessionWarning(warning_type="prompt_shortened", message=message)
-            self.place.session.emit(warning)
+            self.setup.session.emit(warning)
         return prompt
 
     async def announce(self) -> None:
@@ -353,15 +353,15 @@ class Controls:
         if not self._stale:
             return
         self._stale = False
-        session, run = self.place.session, self._run
+        session, run = self.setup.session, self._run
         if not self._told_model and self._client.judges:
             self._told_model = True
             session.emit(SessionModelChange(new_model=run.agent.model.name, cause="initial"))
-        if self.place.customizations is None:
+        if self.setup.customizations is None:
             session.emit(SessionMcpServersLoaded(servers=[]))
             session.emit(SessionSkillsLoaded(skills=[]))
         else:
-            for told in describe_loaded(self.place.customizations, self.servers.describe()):
+            for told in describe_loaded(self.setup.customizations, self.servers.describe()):
                 session.emit(told)
         self._tell_vanished()
         self.prompt = await self._build_prompt()

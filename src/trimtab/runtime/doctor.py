@@ -11,7 +11,7 @@ from trimtab.config.paths import POLICY, Home, find_home
 from trimtab.contracts.errors import TrimtabError
 
 if TYPE_CHECKING:
-    from trimtab.runtime.folder_trust import FolderTrust
+    from trimtab.policy.folder_trust import FolderTrust
 
 NAMED = 5
 """Paths of a kind that are named."""
@@ -106,7 +106,7 @@ def look_at_space(home: Home) -> Finding:
 
 
 def look_at_services(env: Mapping[str, str], home: Home) -> Finding:
-    from trimtab.runtime.sources import Sources
+    from trimtab.models.sources import Sources
 
     try:
         found = [one.address for one in Sources(env, home, offline=False).destinations()]
@@ -144,7 +144,7 @@ def look_at_sandbox(env: Mapping[str, str], cwd: str) -> Iterator[Finding]:
 
 def look_below(cwd: str) -> Iterator[Finding]:
     """Which protected names in this folder the sandbox would leave open to commands."""
-    from trimtab.runtime.uncovered import find_uncovered
+    from trimtab.policy.unprotected import find_uncovered
 
     found = find_uncovered(os.path.realpath(cwd))
     if found.paths:
@@ -158,8 +158,8 @@ def look_below(cwd: str) -> Iterator[Finding]:
 
 
 def look_at_settings(home: Home) -> Iterator[Finding]:
+    from trimtab.agents.sandbox import read_settings
     from trimtab.config.settings import Settings
-    from trimtab.runtime.sandbox import read_settings
 
     settings = Settings(home)
     count = len(settings.values)
@@ -180,7 +180,7 @@ def look_at_settings(home: Home) -> Iterator[Finding]:
 
 async def look_at_folder(env: Mapping[str, str], home: Home, cwd: str) -> list[Finding]:
     """What this folder would add: trust, rules, hooks."""
-    from trimtab.runtime.hook_trial import list_hooks
+    from trimtab.hooks.dry_run import list_hooks
 
     trusted = env.get("COPILOT_ALLOW_ALL") == "true"
     listed = await list_hooks(env, cwd, trusted=trusted)
@@ -204,8 +204,8 @@ async def look_at_folder(env: Mapping[str, str], home: Home, cwd: str) -> list[F
 
 def look_at_exclusions(home: Home, trust: "FolderTrust", policy: str = POLICY) -> Iterator[Finding]:
     """What is kept from the agent here, and who says so."""
-    from trimtab.runtime.exclusions import read_policy, to_rules
-    from trimtab.runtime.rule_files import read_exclusion
+    from trimtab.policy.exclusions import read_policy, to_rules
+    from trimtab.policy.rule_files import read_exclusion
 
     try:
         given = read_policy(policy)
@@ -220,7 +220,7 @@ def look_at_exclusions(home: Home, trust: "FolderTrust", policy: str = POLICY) -
 
 def find_rule_sources(home: Home, trust: "FolderTrust") -> list[str]:
     """The files that give rules to a session here."""
-    from trimtab.runtime.rule_files import REPOSITORY
+    from trimtab.policy.rule_files import REPOSITORY
 
     files = [home.settings, home.permissions]
     if trust.trusted:

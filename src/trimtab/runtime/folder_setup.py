@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from trimtab.checkout.checkout import Checkout, find_checkout
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.options import Client, SessionOptions
-from trimtab.runtime.folder_trust import FolderTrust, judge_folder
-from trimtab.runtime.surroundings import Surroundings, look_around
+from trimtab.policy.folder_trust import FolderTrust, judge_folder
 from trimtab.session.store import SessionStore
 
 if TYPE_CHECKING:
-    from trimtab.workspace.worktrees import Worktree
+    from trimtab.checkout.worktrees import Worktree
 
 
 class Ready(msgspec.Struct, frozen=True, kw_only=True):
     """A folder to work in, what is known about it, and the choices made for it."""
 
     options: SessionOptions
-    around: Surroundings
+    around: Checkout
     trust: FolderTrust
 
 
@@ -60,7 +60,7 @@ class FolderSetup:
             trusted=options.trust_folder or self._env.get("COPILOT_ALLOW_ALL") == "true",
             ask=client.ask_trust,
         )
-        around = look_around(options.cwd, options.permissions.add_dirs)
+        around = find_checkout(options.cwd, options.permissions.add_dirs)
         around = msgspec.structs.replace(around, trusted=trust.trusted)
         return Ready(options=options, around=around, trust=trust)
 
@@ -73,7 +73,7 @@ class FolderSetup:
             before = self._store.folder(resumed).read_metadata().get("cwd") if resumed else None
             return enter_again(options, str(before or ""))
         options = await self._admit_programs(options, client)
-        from trimtab.runtime.worktrees import Worktrees
+        from trimtab.checkout.session_worktrees import Worktrees
 
         session = resumed or options.session_id or new_id()
         worktrees = Worktrees(self._env, options.cwd)
@@ -83,7 +83,7 @@ class FolderSetup:
 
     async def _admit_programs(self, options: SessionOptions, client: Client) -> SessionOptions:
         """Checking files out starts programs that the repository's own settings name."""
-        from trimtab.runtime.git_caution import find_git_programs
+        from trimtab.policy.git_programs import find_git_programs
 
         setting = find_git_programs(options.cwd)
         if not setting:
@@ -108,7 +108,7 @@ def enter_again(options: SessionOptions, before: str) -> "tuple[SessionOptions, 
     """A session goes on where it was, if it had a worktree and that is still there."""
     if ".worktrees/" not in before:
         return options, None
-    from trimtab.workspace.worktrees import read_marker
+    from trimtab.checkout.worktrees import read_marker
 
     worktree = read_marker(before)
     if worktree is None:

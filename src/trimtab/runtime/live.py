@@ -26,18 +26,18 @@ from trimtab.loop.drain import drain
 from trimtab.loop.execute import INTERRUPTED, record
 from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.controls import Controls
-from trimtab.runtime.recorder import Recorder
 from trimtab.session.cut import cut
 from trimtab.session.folder import SessionFolder
 from trimtab.session.inbox import Inbox
 from trimtab.session.records import read_records
 from trimtab.session.session import Projections, Session
+from trimtab.undo.recorder import Recorder
 
 if TYPE_CHECKING:
     from trimtab.loop.compact import Outcome
-    from trimtab.runtime.rewind import Mode as RewindMode
-    from trimtab.runtime.rewind import Point, Rewound
-    from trimtab.runtime.undo import FileHistory
+    from trimtab.undo.history import FileHistory
+    from trimtab.undo.rewind import Mode as RewindMode
+    from trimtab.undo.rewind import Point, Rewound
 
 ABORTED = Stop(reason="aborted", exit_code=130, message="The run was aborted.")
 
@@ -158,13 +158,13 @@ class LiveSession:
     @property
     def history(self) -> "FileHistory":
         """What the session did to files, to be undone and redone. Only while nothing runs."""
-        from trimtab.runtime.undo import FileHistory
+        from trimtab.undo.history import FileHistory
 
         return FileHistory(self.folder, self.recorder.store, self.recorder.record)
 
     def rewind(self, point: "Point", mode: "RewindMode") -> "Rewound":
         """Go back to before a turn. Only while nothing runs."""
-        from trimtab.runtime.rewind import rewind
+        from trimtab.undo.rewind import rewind
 
         done = rewind(self._session, self.history, self.recorder.record, (point, mode))
         self.controls.refresh()
@@ -172,7 +172,7 @@ class LiveSession:
 
     async def run_command(self, text: str) -> str | None:
         """What a slash command says; None if the text is none."""
-        from trimtab.runtime.slash import answer_command
+        from trimtab.runtime.commands import answer_command
 
         return await answer_command(self, self._run, text)
 

@@ -1,30 +1,21 @@
 """What a session would send with its first prompt, without a session and without sending it."""
 
-from collections.abc import Mapping, Sequence
-
 import msgspec
 
+from trimtab.agents.setup import find_tool_conditions
+from trimtab.agents.system_prompt import Part, PromptCase, SystemPrompt, build_prompt, measure_parts
+from trimtab.agents.toolset import choose_tools
+from trimtab.attachments.attach import attach
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.provider import ToolSpec
+from trimtab.customize.customizations import Customizations
 from trimtab.prompts.transform import render_prompt
 from trimtab.providers.windows import DEFAULT, window_of
-from trimtab.runtime.attachments import attach
-from trimtab.runtime.customizations import Customizations
-from trimtab.runtime.place import find_situation
 from trimtab.runtime.runtime import Runtime
-from trimtab.runtime.system_prompt import PromptCase, SystemPrompt, build_prompt
-from trimtab.runtime.toolset import choose_tools
 
 UNKNOWN_MODEL = "gpt-5"
 """Whose tokens are counted where no model is set up."""
-
-
-class Part(msgspec.Struct, frozen=True):
-    """A part of a prompt and its tokens."""
-
-    name: str
-    tokens: int
 
 
 class PromptPreview(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,36 +33,18 @@ class PromptPreview(msgspec.Struct, frozen=True, kw_only=True):
         return measure_parts(self.model, self.system.parts, self.tools, message)
 
 
-def measure_parts(
-    model: str,
-    system: Mapping[str, str],
-    tools: Sequence[ToolSpec] = (),
-    rest: Mapping[str, str] = {},
-) -> list[Part]:
-    """The tokens of each section, of each tool's definition, and of other texts."""
-    from trimtab.providers.tokens import counter_for
-
-    counter = counter_for(model)
-    none = counter.of_tools([])
-    return [
-        *(Part(f"system: {name}", counter.text(text)) for name, text in system.items()),
-        *(Part(f"tool: {tool.name}", counter.of_tools([tool]) - none) for tool in tools),
-        *(Part(name, counter.text(text)) for name, text in rest.items()),
-    ]
-
-
 async def preview_prompt(runtime: Runtime, options: SessionOptions, text: str) -> PromptPreview:
     """What these choices and this prompt would send, as things are now."""
     custom, options = await runtime.prepare(await runtime.folders.judge(options, Client()))
     model, limit = await _find_model(runtime, options)
-    now = find_situation(custom, runtime.home, options.mode, model)
+    now = find_tool_conditions(custom, runtime.home, options.mode, model)
     tools = choose_tools(options, Client(), now)
     case = PromptCase(
         model=model,
         tools=frozenset(tools),
         mode=options.mode,
         limit=limit or 0,
-        surroundings=custom.around,
+        checkout=custom.around,
         customizations=custom,
     )
     return PromptPreview(

@@ -1,10 +1,13 @@
-"""The one place that knows every part: opens sessions and hands them out."""
+"""The one setup that knows every part: opens sessions and hands them out."""
 
 import os
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from trimtab.agents.build import AgentPorts, build_agent
+from trimtab.agents.limits import check_limits
+from trimtab.agents.setup import SessionSetup
 from trimtab.config.paths import Home, find_home
 from trimtab.contracts.assignment import Assignment
 from trimtab.contracts.events.envelope import JsonObject
@@ -20,16 +23,19 @@ from trimtab.contracts.provider import Provider
 from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.secrets import find_secrets
 from trimtab.contracts.tool import ToolResult
-from trimtab.runtime.build import AgentPorts, build_agent
+from trimtab.customize.customizations import Customizations
+from trimtab.hooks.setup import set_up_hooks
+from trimtab.models.choose import (
+    LOCAL,
+    Chosen,
+    ModelChooser,
+    RoleModels,
+    is_offline,
+)
+from trimtab.policy.rule_files import load_rules
 from trimtab.runtime.controls import Controls
-from trimtab.runtime.customizations import Customizations
 from trimtab.runtime.folder_setup import FolderSetup, Ready
-from trimtab.runtime.hook_setup import set_up_hooks
-from trimtab.runtime.limits import check_limits
 from trimtab.runtime.live import LiveSession
-from trimtab.runtime.models import LOCAL, Chosen, ModelChooser, RoleModels, is_offline
-from trimtab.runtime.place import Place
-from trimtab.runtime.rule_files import load_rules
 from trimtab.session.folder import SessionFolder
 from trimtab.session.inbox import Inbox
 from trimtab.session.masking import EventMask
@@ -87,17 +93,17 @@ class Runtime:
                 context=around.context(),
             )
         )
-        place = Place(
+        setup = SessionSetup(
             session=session,
             folder=folder,
             workspace=self._workspace(folder, options),
-            surroundings=around,
+            checkout=around,
             home=self.home,
             customizations=custom,
             trust=trust,
             env=self.env,
         )
-        return await self._equip(place, chosen, options, client)
+        return await self._equip(setup, chosen, options, client)
 
     async def resume(
         self, session_id: str, options: SessionOptions, client: Client = NOBODY
@@ -131,18 +137,18 @@ class Runtime:
         if held := len(session.projections.queue.prompts):
             message = f"{held} prompts queued before the last end were kept and not sent."
             session.emit(SessionWarning(warning_type="prompts_held", message=message))
-        place = Place(
+        setup = SessionSetup(
             session=session,
             folder=folder,
             workspace=self._workspace(folder, options),
-            surroundings=around,
+            checkout=around,
             home=self.home,
             customizations=custom,
             trust=trust,
             env=self.env,
             resumed=True,
         )
-        return await self._equip(place, chosen, options, client)
+        return await self._equip(setup, chosen, options, client)
 
     async def prepare(self, ready: Ready) -> tuple[Customizations, SessionOptions]:
         """What a session in a folder would load, and its choices completed."""
@@ -150,7 +156,7 @@ class Runtime:
         custom = Customizations(self.home, self.env, ready.around, options)
         custom.trusted, custom.switched = ready.trust.trusted, ready.trust.switched
         if options.customize.agent is not None and options.model is None:
-            from trimtab.runtime.model_families import find_meant_models
+            from trimtab.customize.model_families import find_meant_models
 
             offline = is_offline(options, self.env)
             agent = custom.find_agent(options.customize.agent)
@@ -165,7 +171,7 @@ class Runtime:
         """Settings say what nobody else did."""
         if not custom.has_settings:
             return options
-        from trimtab.runtime.defaults import apply_settings
+        from trimtab.runtime.options import apply_settings
 
         return apply_settings(options, custom.settings)
 
@@ -185,28 +191,28 @@ class Runtime:
         return chosen
 
     async def _equip(
-        self, place: Place, chosen: Chosen, options: SessionOptions, client: Client
+        self, setup: SessionSetup, chosen: Chosen, options: SessionOptions, client: Client
     ) -> LiveSession:
         """Find the hooks of a session and say what was left out, then open it."""
-        if place.trust is not None:
-            place.trust.report(place.session)
+        if setup.trust is not None:
+            setup.trust.report(setup.session)
             more = options.permissions.add_dirs
-            rules = await load_rules(self.home, place.trust, place.session, more)
-            place = msgspec.structs.replace(place, rules=rules)
+            rules = await load_rules(self.home, setup.trust, setup.session, more)
+            setup = msgspec.structs.replace(setup, rules=rules)
         if options.sandbox is not None or options.sandbox_settings is not None:
-            from trimtab.runtime.sandbox import set_up_sandbox
+            from trimtab.agents.sandbox import set_up_sandbox
 
-            sandbox = set_up_sandbox(place, options, self.env)
-            place = msgspec.structs.replace(place, sandbox=sandbox)
-        hooks, prompts = await set_up_hooks(place, options, client, self.env)
-        place = msgspec.structs.replace(place, hooks=hooks)
-        live = self._open(place, chosen, options, client)
-        for prompt in () if place.resumed else prompts:
+            sandbox = set_up_sandbox(setup, options, self.env)
+            setup = msgspec.structs.replace(setup, sandbox=sandbox)
+        hooks, prompts = await set_up_hooks(setup, options, client, self.env)
+        setup = msgspec.structs.replace(setup, hooks=hooks)
+        live = self._open(setup, chosen, options, client)
+        for prompt in () if setup.resumed else prompts:
             live.inbox.put(Prompt(text=prompt, source="hook"))
         return live
 
     def _open(
-        self, place: Place, chosen: Chosen, options: SessionOptions, client: Client
+        self, setup: SessionSetup, chosen: Chosen, options: SessionOptions, client: Client
     ) -> LiveSession:
         async def answer_command(text: str) -> str | None:
             return await live.run_command(text)
@@ -216,7 +222,7 @@ class Runtime:
 
         async def release() -> None:
             await controls.aclose()
-            await place.workspace.aclose()
+            await setup.workspace.aclose()
             if options.provider is not None or self._provider is None:
                 await chosen.aclose()
 
@@ -224,20 +230,20 @@ class Runtime:
             client=client,
             answer_command=answer_command,
             delegate=delegate,
-            controls=lambda: controls,
+            model_switch=lambda: controls,
         )
-        agent = build_agent(place, chosen, options, ports)
-        run = Run(session=place.session, inbox=Inbox(place.session), agent=agent)
-        announce(place, chosen, run)
-        controls = Controls(place, run, options, client, self.models)
-        live = LiveSession(place.folder, place.session, run, controls, release)
+        agent = build_agent(setup, chosen, options, ports)
+        run = Run(session=setup.session, inbox=Inbox(setup.session), agent=agent)
+        announce(setup, chosen, run)
+        controls = Controls(setup, run, options, client, self.models)
+        live = LiveSession(setup.folder, setup.session, run, controls, release)
         if options.limits.deadline is not None:
             live.stop_after(options.limits.deadline)
         return live
 
     async def list_models(self) -> Sequence[JsonObject]:
         """The models of the service a new session would use, as it describes them."""
-        from trimtab.runtime.catalog import fetch_models
+        from trimtab.models.catalog import fetch_models
 
         return await fetch_models(await self.models.find_service(), self.env)
 
@@ -251,17 +257,17 @@ class Runtime:
         )
 
 
-def announce(place: Place, chosen: Chosen, run: Run) -> None:
+def announce(setup: SessionSetup, chosen: Chosen, run: Run) -> None:
     """Have hooks hear of events, and record what is special about where the session works."""
-    if place.hooks is not None:
+    if setup.hooks is not None:
         from trimtab.hooks.listener import HookListener
 
-        place.session.subscribe(HookListener(place.hooks, run).on_event)
-    if place.surroundings.worktree is not None:
-        from trimtab.runtime.checkpoints import announce_worktree
+        setup.session.subscribe(HookListener(setup.hooks, run).on_event)
+    if setup.checkout.worktree is not None:
+        from trimtab.checkout.worktree_commits import announce_worktree
 
-        announce_worktree(place.session, place.surroundings.worktree)
+        announce_worktree(setup.session, setup.checkout.worktree)
     if chosen.provider.name == LOCAL:
         from trimtab.providers.embedded.provider import NOTICE
 
-        place.session.emit(SessionInfo(info_type="embedded_model", message=NOTICE))
+        setup.session.emit(SessionInfo(info_type="embedded_model", message=NOTICE))

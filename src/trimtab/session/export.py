@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from trimtab.contracts.events.codec import peek
 from trimtab.contracts.text import neutralise
-from trimtab.session.records import Record
+from trimtab.session.record import Record
 from trimtab.session.summary import SessionSummary
 from trimtab.session.transcript import Entry, read_transcript
 

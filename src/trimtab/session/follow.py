@@ -4,7 +4,8 @@ import os
 import time
 from collections.abc import Callable, Iterator
 
-from trimtab.session.records import Record, read_records
+from trimtab.session.record import Record
+from trimtab.session.records import read_records
 
 _PAUSE = 0.1
 

@@ -10,7 +10,8 @@ from trimtab.config.files import cannot
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.session.disk import DiskSync
 from trimtab.session.lease import HANDOVER, Lease, in_use, lock_file, take_lease
-from trimtab.session.records import Record, read_records, tail_records
+from trimtab.session.record import Record
+from trimtab.session.records import read_records, tail_records
 
 if TYPE_CHECKING:
     from trimtab.session.repair import Finding

@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from trimtab.session.records import Record, read_records
+from trimtab.session.record import Record
+from trimtab.session.records import read_records
 from trimtab.session.transcript import plain_event
 
 Row = tuple[Any, ...]

@@ -3,37 +3,11 @@
 import os
 from collections.abc import Iterator
 
-import msgspec
-
-from trimtab.contracts.events.codec import Envelope, decode, peek
+from trimtab.session.record import JUNK, Damage, Record, whole
 
 _BLOCK = 1 << 18
 _STRETCH_LIMIT = 1 << 24
 """A damaged stretch is looked at in pieces of at most about this size, to bound memory."""
-
-JUNK = b" \t\r\0\xef\xbb\xbf"
-"""Bytes that may surround a record and are never part of one: space, NUL, byte order mark."""
-
-
-class Record(msgspec.Struct, frozen=True, gc=False):
-    """One event as it stands in the log: its line without the newline, and where it begins."""
-
-    line: bytes
-    offset: int
-    type: str
-    id: str
-    parent_id: str | None
-    agent_id: str | None
-    timestamp: str
-
-
-class Damage(msgspec.Struct, frozen=True, gc=False):
-    """Bytes of a log that are no record as they stand. `raw` is what is worth setting aside."""
-
-    kind: str
-    offset: int
-    length: int
-    raw: bytes = b""
 
 
 def read_records(path: str, *, start: int = 0) -> Iterator[Record]:
@@ -90,19 +64,6 @@ def last_record(fd: int, *, within: int = 1 << 22) -> Record | None:
         if reach >= min(size, within):
             return None
         reach = min(size, reach << 3)
-
-
-def whole(line: bytes, offset: int) -> Record | None:
-    """The record a line holds, if it is one event and nothing else."""
-    try:
-        envelope = peek(line)
-        if not line.isascii():
-            line.decode()  # the data has been skipped, not checked
-    except msgspec.ValidationError:
-        return None
-    except (ValueError, RecursionError):
-        return _leniently(line, offset)
-    return _record(line, offset, envelope)
 
 
 def sift(fd: int, start: int = 0) -> Iterator[Record | Damage]:
@@ -211,32 +172,6 @@ def _edge_kind(edges: bytes, has_record: bool) -> str | None:
     if not has_record:
         return "blank"
     return "crlf" if b"\r" in edges else None
-
-
-def _leniently(line: bytes, offset: int) -> Record | None:
-    """What other writers produce is whole if our reader understands it; NUL never is."""
-    if line[:1] != b"{" or line[-1:] != b"}" or b"\0" in line:
-        return None
-    try:
-        line.decode("utf-8", "surrogatepass")
-        event = decode(line)
-    except (ValueError, RecursionError):
-        return None
-    return Record(
-        line, offset, event.type, event.id, event.parent_id, event.agent_id, event.timestamp
-    )
-
-
-def _record(line: bytes, offset: int, envelope: Envelope) -> Record:
-    return Record(
-        line,
-        offset,
-        envelope.type,
-        envelope.id,
-        envelope.parent_id,
-        envelope.agent_id,
-        envelope.timestamp,
-    )
 
 
 def _line_around(fd: int, position: int) -> tuple[int, bytes]:

@@ -8,7 +8,8 @@ import msgspec
 
 from trimtab.config.files import cannot, sync_dir, write_all
 from trimtab.contracts.errors import ConfigurationError
-from trimtab.session.records import Damage, Record, sift
+from trimtab.session.record import Damage, Record
+from trimtab.session.records import sift
 
 _FINDINGS_KEPT = 1000
 _WRITE_BLOCK = 1 << 20

@@ -7,7 +7,12 @@ from typing import Any
 
 import msgspec
 
-from trimtab.session.records import JUNK, Damage, Record, whole
+from trimtab.session.record import (
+    JUNK,
+    Damage,
+    Record,
+    whole,
+)
 
 # The stretch is read as Latin-1, where one character is one byte: JSON's structure is ASCII, so
 # offsets found in the text are offsets in the file, whatever the strings hold.

@@ -12,7 +12,8 @@ from trimtab.session.folder import SessionFolder
 from trimtab.session.lease import find_owner
 from trimtab.session.metadata import Metadata
 from trimtab.session.projections.title import title_of
-from trimtab.session.records import last_record, whole
+from trimtab.session.record import whole
+from trimtab.session.records import last_record
 from trimtab.session.repair import check_readable
 from trimtab.session.transcript import plain_event
 

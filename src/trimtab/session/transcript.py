@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from trimtab.session.records import Record
+from trimtab.session.record import Record
 
 
 class Entry(msgspec.Struct, frozen=True):

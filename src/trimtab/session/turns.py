@@ -2,7 +2,8 @@
 
 from trimtab.contracts.events.codec import decode
 from trimtab.contracts.events.user import UserMessage
-from trimtab.session.records import Record, read_records
+from trimtab.session.record import Record
+from trimtab.session.records import read_records
 
 
 def begins_turn(record: Record) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from trimtab.session.folder import SessionFolder
-from trimtab.session.records import Record
+from trimtab.session.record import Record
 from trimtab.session.repair import Examination, Finding, check_readable
 
 

@@ -5,7 +5,8 @@ import os
 import tempfile
 
 from trimtab.contracts.hooks import Ended, Program
-from trimtab.workspace import custody, programs
+from trimtab.workspace import process_tracking as custody
+from trimtab.workspace import programs
 
 LAST_READS = 256
 """How often a pipe is read after the end: it may hold that much only if others go on writing."""

@@ -14,7 +14,7 @@ from trimtab.contracts.workspace import (
     StaleFile,
     Stamp,
 )
-from trimtab.workspace.exact import held, open_exact
+from trimtab.workspace.checked_open import held, open_exact
 
 LARGEST = 512 * 1024 * 1024
 CHUNK = 1024 * 1024

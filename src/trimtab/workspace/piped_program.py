@@ -6,7 +6,8 @@ import signal
 from contextlib import suppress
 
 from trimtab.contracts.mcp import Launch
-from trimtab.workspace import custody, programs
+from trimtab.workspace import process_tracking as custody
+from trimtab.workspace import programs
 
 END_OF_INPUT_SECONDS = 0.7
 TERMINATION_SECONDS = 0.7

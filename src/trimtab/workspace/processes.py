@@ -86,7 +86,7 @@ class LocalShells:
         if self.confinement is not None:
             self.confinement.close()
         if self._guarded:
-            from trimtab.workspace.custody import guardian
+            from trimtab.workspace.process_tracking import guardian
 
             self._guarded = False
             await guardian.release()
@@ -94,7 +94,7 @@ class LocalShells:
     def guard(self) -> None:
         """Have what is started from now on killed should this process die. Raises `OSError`."""
         if not self._guarded:
-            from trimtab.workspace.custody import guardian
+            from trimtab.workspace.process_tracking import guardian
 
             guardian.acquire()
             self._guarded = True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from trimtab.workspace import custody
+from trimtab.workspace import process_tracking as custody
 
 if TYPE_CHECKING:
     from trimtab.workspace.sandbox.confinement import Start

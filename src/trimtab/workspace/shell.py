@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from trimtab.contracts.workspace import Command, CommandState, ShellError, ShellInfo
-from trimtab.workspace import custody
+from trimtab.workspace import process_tracking as custody
 from trimtab.workspace.capture import Capture, LogFile, Unread
 from trimtab.workspace.keys import KEYS
 

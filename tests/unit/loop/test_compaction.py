@@ -8,11 +8,11 @@ from loopkit import EchoTool, call, change_agent, drained, make_run
 from trimtab.contracts.messages import ToolMessage, UserMessage
 from trimtab.contracts.options import Thresholds
 from trimtab.contracts.run import Prompt, Run
-from trimtab.loop.beside import Writer
 from trimtab.loop.compact import Checkpoint
 from trimtab.loop.ledger import Allowance, Ledger, Spending
 from trimtab.loop.processors.compaction import Compaction
 from trimtab.loop.processors.context_usage import ContextUsage
+from trimtab.loop.side_calls import Writer
 from trimtab.providers.meter import ContextMeter
 from trimtab.providers.script import Script
 from trimtab.providers.scripted import ScriptedProvider

@@ -10,7 +10,7 @@ import pytest
 from mcpkit import heard, hosting, methods, server
 from trimtab.contracts.customization import McpServer
 from trimtab.mcp.messages import VERSIONS
-from trimtab.workspace import custody
+from trimtab.workspace import process_tracking as custody
 
 
 async def test_a_server_is_greeted_listed_and_called(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.permissions.shell.analysis import analyse
+from trimtab.permissions.shell.analyse import analyse
 from trimtab.permissions.shell.filters import awk_is_plain, sed_is_plain
 
 

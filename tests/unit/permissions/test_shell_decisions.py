@@ -8,7 +8,7 @@ import pytest
 from permissionkit import DEVELOPER, POLICY, read_cases, read_scripts, rules
 from trimtab.contracts.permission import Policy
 from trimtab.permissions.decide_shell import decide_shell
-from trimtab.permissions.shell.analysis import analyse
+from trimtab.permissions.shell.analyse import analyse
 
 PROGRAMS = (
     *(

@@ -1,9 +1,9 @@
 import pytest
 
 from trimtab.contracts.errors import AuthenticationError, ConfigurationError
+from trimtab.providers.addresses import join_url
 from trimtab.providers.auth import Key, auth_header
 from trimtab.providers.endpoints import ProviderChoice, from_environment
-from trimtab.providers.service import join_url
 
 BASE = {"COPILOT_PROVIDER_BASE_URL": "http://localhost:1234/v1"}
 

@@ -12,7 +12,8 @@ from logkit import SESSION, chain, event, joined, short_log, store_session
 from trimtab.session.export import export
 from trimtab.session.folder import SessionFolder
 from trimtab.session.follow import follow
-from trimtab.session.records import Record, read_records, whole
+from trimtab.session.record import Record, whole
+from trimtab.session.records import read_records
 from trimtab.session.summary import SessionSummary, summarize
 from trimtab.session.verify import verify
 

@@ -13,9 +13,9 @@ from trimtab.contracts.events.context import SessionCompactionComplete
 from trimtab.contracts.events.envelope import EventData
 from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
 from trimtab.contracts.events.user import UserMessage
-from trimtab.runtime.session_search import prepare_index
 from trimtab.session.past_sessions import PastSessions
 from trimtab.session.session import Projections, Session
+from trimtab.session.session_search import prepare_index
 from trimtab.session.store import SessionStore
 from trimtab.session.trash import delete
 from trimtab.tools.session_store_sql.tool import SessionStoreSql
@@ -28,7 +28,7 @@ def said(prompt: str, *replies: str) -> list[EventData]:
     return [UserMessage(content=prompt), *answers]
 
 
-class Past:
+class ClosedSession:
     """Sessions on a disk, and the tool that looks for them."""
 
     def __init__(self, bench: Bench, folder: Path) -> None:
@@ -52,11 +52,11 @@ class Past:
 
 
 @pytest.fixture
-def past(bench: Bench, tmp_path: Path) -> Past:
-    return Past(bench, tmp_path)
+def past(bench: Bench, tmp_path: Path) -> ClosedSession:
+    return ClosedSession(bench, tmp_path)
 
 
-async def test_turns_of_past_sessions_are_found_by_words(past: Past) -> None:
+async def test_turns_of_past_sessions_are_found_by_words(past: ClosedSession) -> None:
     past.add(said("The login test is flaky", "It raced.", "Fixed."))
     past.add(said("Write docs", "Done."), name="docs")
     found = await past.ask(
@@ -71,7 +71,7 @@ async def test_turns_of_past_sessions_are_found_by_words(past: Past) -> None:
     )
 
 
-async def test_files_references_and_checkpoints_are_listed(past: Past) -> None:
+async def test_files_references_and_checkpoints_are_listed(past: ClosedSession) -> None:
     commit = {"content": "[main 1a2b3c4] fix: login\n"}
     past.add(
         [
@@ -95,7 +95,7 @@ async def test_files_references_and_checkpoints_are_listed(past: Past) -> None:
     assert checkpoints.endswith("| One | Login | Deploy |")
 
 
-async def test_what_changes_is_taken_in_and_what_is_deleted_is_gone(past: Past) -> None:
+async def test_what_changes_is_taken_in_and_what_is_deleted_is_gone(past: ClosedSession) -> None:
     first = past.add(said("one"))
     second = past.add(said("two"))
     assert "2 row(s)" in await past.ask("SELECT * FROM sessions")
@@ -122,7 +122,7 @@ async def test_what_changes_is_taken_in_and_what_is_deleted_is_gone(past: Past) 
         "",
     ],
 )
-async def test_nothing_can_be_written(past: Past, query: str) -> None:
+async def test_nothing_can_be_written(past: ClosedSession, query: str) -> None:
     past.add(said("stays"))
     result = await past.bench.call("session_store_sql", description="test", query=query)
     assert result.kind == "failure"
@@ -130,7 +130,7 @@ async def test_nothing_can_be_written(past: Past, query: str) -> None:
     assert os.listdir(past.bench.root) == []
 
 
-async def test_a_damaged_index_is_made_again(past: Past) -> None:
+async def test_a_damaged_index_is_made_again(past: ClosedSession) -> None:
     past.add(said("one"))
     index = Path(past.home.state) / "trimtab-session-store.db"
     for damage in (b"no database" * 1000, b""):
@@ -139,7 +139,7 @@ async def test_a_damaged_index_is_made_again(past: Past) -> None:
     assert index.stat().st_mode & 0o777 == 0o600
 
 
-async def test_a_damaged_log_hides_no_other(past: Past) -> None:
+async def test_a_damaged_log_hides_no_other(past: ClosedSession) -> None:
     past.add(said("whole"))
     broken = past.add(said("broken"))
     Path(past.store.folder(broken).events).write_bytes(b'{"type": \xff\0' * 50)
@@ -147,12 +147,12 @@ async def test_a_damaged_log_hides_no_other(past: Past) -> None:
     assert "2 row(s)" in await past.ask("SELECT id FROM sessions")
 
 
-async def test_characters_no_database_takes_are_replaced(past: Past) -> None:
+async def test_characters_no_database_takes_are_replaced(past: ClosedSession) -> None:
     past.add(said("half \ud83d, nul \0 and 日本"))
     assert "日本" in await past.ask("SELECT user_message FROM turns")
 
 
-async def test_sessions_of_the_cloud_are_refused(past: Past) -> None:
+async def test_sessions_of_the_cloud_are_refused(past: ClosedSession) -> None:
     result = await past.bench.call(
         "session_store_sql", description="d", query="SELECT 1", source="cloud"
     )
@@ -160,7 +160,7 @@ async def test_sessions_of_the_cloud_are_refused(past: Past) -> None:
     assert "this machine" in result.text
 
 
-def test_a_search_that_nobody_waits_for_ends(past: Past, tmp_path: Path) -> None:
+def test_a_search_that_nobody_waits_for_ends(past: ClosedSession, tmp_path: Path) -> None:
     past.add(said("one"))
     past.add(said("two"))
     index = PastSessions(past.store, str(tmp_path / "index.db"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from properties.path_races import race
-from trimtab.workspace.exact import open_exact, open_step_by_step
+from trimtab.workspace.checked_open import open_exact, open_step_by_step
 from trimtab.workspace.local import LocalWorkspace
 
 ROUNDS = 200

@@ -15,7 +15,7 @@ def run(argv: list[str]) -> int:
         args = parser.parse_args(argv)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 2
-    from trimtab.runtime.blame import blame
+    from trimtab.undo.blame import blame
 
     lines = blame(os.environ, args.path)
     if args.json:

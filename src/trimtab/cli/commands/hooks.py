@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import argparse
 
     from trimtab.contracts.hooks import HookEntry
-    from trimtab.runtime.hook_trial import Listed, Said
+    from trimtab.hooks.dry_run import Listed, Said
 
 HELP = "list hooks, and run them on a sample input"
 
@@ -42,7 +42,7 @@ def _parser() -> "argparse.ArgumentParser":
 
 
 async def _find(args: "argparse.Namespace") -> "Listed":
-    from trimtab.runtime.hook_trial import list_hooks
+    from trimtab.hooks.dry_run import list_hooks
 
     trusted = args.trust_folder or os.environ.get("COPILOT_ALLOW_ALL") == "true"
     return await list_hooks(os.environ, os.getcwd(), trusted=trusted)
@@ -69,7 +69,7 @@ async def _list(args: "argparse.Namespace") -> int:
 
 async def _test(args: "argparse.Namespace") -> int:
     from trimtab.customize.hook_files import NAMES
-    from trimtab.runtime.hook_trial import SAMPLES, SWITCHED_OFF, try_hooks
+    from trimtab.hooks.dry_run import SAMPLES, SWITCHED_OFF, try_hooks
 
     args.event = NAMES.get(args.event, args.event)
     if args.event not in SAMPLES:

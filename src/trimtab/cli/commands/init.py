@@ -10,10 +10,10 @@ FILE = os.path.join(".github", "copilot-instructions.md")
 
 
 def run(argv: list[str]) -> int:
+    from trimtab.checkout.checkout import find_checkout
     from trimtab.cli.customizations.arguments import read_arguments
     from trimtab.cli.customizations.draft import draft_instructions
     from trimtab.config.files import cannot, replace_file
-    from trimtab.runtime.surroundings import look_around
 
     if "--help" in argv or "-h" in argv:
         print(USAGE)
@@ -21,7 +21,7 @@ def run(argv: list[str]) -> int:
     given = read_arguments(argv, USAGE, switches=("--force",))
     if given.words:
         raise UsageError(f"`trimtab init {' '.join(argv)}` is not known.\n{USAGE}")
-    root = look_around(given.cwd).git_root or given.cwd
+    root = find_checkout(given.cwd).git_root or given.cwd
     path = os.path.join(root, FILE)
     if os.path.lexists(path) and not given.switches:
         raise UsageError(f"{path} exists already; edit it, or replace it with --force.")

@@ -9,8 +9,8 @@ import msgspec
 from trimtab.contracts.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
-    from trimtab.runtime.probe import Findings
-    from trimtab.runtime.sources import Offer, Source
+    from trimtab.models.probe import Findings
+    from trimtab.models.sources import Offer, Source
 
 HELP = "list the models that can be used now; probe one; pull the embedded one"
 
@@ -43,7 +43,7 @@ def run(argv: list[str]) -> int:
 
 async def show(flags: set[str]) -> int:
     from trimtab.config.paths import find_home
-    from trimtab.runtime.sources import Sources
+    from trimtab.models.sources import Sources
 
     sources = Sources(os.environ, find_home(os.environ), offline="--offline" in flags)
     found = await sources.survey(refresh="--refresh" in flags)
@@ -57,8 +57,8 @@ async def show(flags: set[str]) -> int:
 async def probe(model: str, flags: set[str]) -> int:
     from trimtab.config.paths import find_home
     from trimtab.contracts.options import SessionOptions
-    from trimtab.runtime.models import ModelChooser
-    from trimtab.runtime.probe import Probe
+    from trimtab.models.choose import ModelChooser
+    from trimtab.models.probe import Probe
 
     options = SessionOptions(cwd=os.getcwd(), model=model, offline="--offline" in flags)
     chosen = await ModelChooser(os.environ, find_home(os.environ)).choose(options)
@@ -82,7 +82,7 @@ def print_json(value: object) -> None:
 
 
 def nothing_found() -> str:
-    from trimtab.runtime.models import NO_MODEL
+    from trimtab.models.choose import NO_MODEL
 
     return NO_MODEL
 

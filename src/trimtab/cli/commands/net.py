@@ -15,10 +15,14 @@ def run(argv: list[str]) -> int:
     if unknown := set(argv) - {"--json", "--offline"}:
         raise UsageError(f"Unknown argument {unknown.pop()!r}; write trimtab net [--json].")
     from trimtab.config.paths import find_home
-    from trimtab.runtime.sources import Destination, Sources
+    from trimtab.contracts.options import SessionOptions
+    from trimtab.customize.overview import gather
+    from trimtab.models.sources import Destination, Sources
 
     offline = "--offline" in argv or os.environ.get("COPILOT_OFFLINE", "").lower() in {"1", "true"}
-    destinations = Sources(os.environ, find_home(os.environ), offline=offline).destinations()
+    servers = gather(os.environ, SessionOptions(cwd=os.getcwd())).servers.servers
+    sources = Sources(os.environ, find_home(os.environ), offline=offline)
+    destinations = sources.destinations(servers.values())
     if "--json" in argv:
         import msgspec
 

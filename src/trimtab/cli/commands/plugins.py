@@ -17,7 +17,7 @@ Usage: trimtab plugins [list] [--json]
 def run(argv: list[str]) -> int:
     from trimtab.cli.customizations.arguments import read_arguments
     from trimtab.cli.customizations.show import print_entries, survey_here
-    from trimtab.runtime.plugins.installed import PluginStore
+    from trimtab.customize.plugin_install.installed import PluginStore
 
     if "--help" in argv or "-h" in argv:
         print(USAGE)
@@ -50,7 +50,7 @@ def run(argv: list[str]) -> int:
 
 def _run_marketplace(words: list[str]) -> int:
     from trimtab.contracts.text import neutralise
-    from trimtab.runtime.plugins.marketplaces import Marketplaces
+    from trimtab.customize.plugin_install.marketplaces import Marketplaces
 
     places = Marketplaces.here()
     match words:

@@ -14,7 +14,7 @@ HELP = "list, show, verify, repair, export, fork, delete or restore sessions"
 def run(argv: list[str]) -> int:
     from trimtab.cli.sessions.commands import COMMANDS, report_error
     from trimtab.contracts.errors import TrimtabError
-    from trimtab.runtime.archive import Archive
+    from trimtab.session.archive import Archive
 
     try:
         args = _parser().parse_args(argv)

@@ -22,7 +22,7 @@ def run(argv: list[str]) -> int:
 
 
 def remove_one(name: str) -> int:
-    from trimtab.runtime.worktrees import Worktrees
+    from trimtab.checkout.session_worktrees import Worktrees
 
     removed = Worktrees(os.environ, os.getcwd()).remove(name)
     print(f"Removed {removed.path} and branch {removed.branch}.")
@@ -30,7 +30,7 @@ def remove_one(name: str) -> int:
 
 
 def show_list(*, as_json: bool) -> int:
-    from trimtab.runtime.worktrees import Worktrees, reasons_to_keep
+    from trimtab.checkout.session_worktrees import Worktrees, reasons_to_keep
 
     worktrees = Worktrees(os.environ, os.getcwd())
     rows = []

@@ -5,12 +5,12 @@ import shutil
 from collections.abc import Mapping
 from typing import Literal
 
+from trimtab.checkout.checkout import find_checkout
 from trimtab.cli.customizations.arguments import Given
 from trimtab.config.edit import change_field, read_object
 from trimtab.config.files import cannot, make_private_dir
 from trimtab.config.paths import find_home
 from trimtab.contracts.errors import UsageError
-from trimtab.runtime.surroundings import look_around
 
 What = Literal["skills", "agents"]
 LARGEST = 64 * 1024 * 1024
@@ -83,7 +83,7 @@ def _listed(before: object, name: str, *, listed: bool) -> list[object]:
 
 def _folder(what: What, given: Given) -> str:
     if "--project" in given.switches:
-        root = look_around(given.cwd).git_root or given.cwd
+        root = find_checkout(given.cwd).git_root or given.cwd
         return os.path.join(root, ".github", what)
     return os.path.join(find_home(os.environ).config, what)
 

@@ -11,8 +11,8 @@ from trimtab.contracts.customization import McpServer
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.text import neutralise
-from trimtab.runtime.overview import gather
-from trimtab.runtime.user_servers import UserServers
+from trimtab.customize.overview import gather
+from trimtab.customize.user_servers import UserServers
 
 
 def show_server(name: str, given: Given) -> None:
@@ -38,8 +38,8 @@ def test_server(name: str, given: Given) -> int:
     """Connect to a server, say what it has, and end it again; 0 if it works."""
     import asyncio
 
-    from trimtab.runtime.mcp_trial import try_server
-    from trimtab.runtime.models import is_offline
+    from trimtab.mcp.check import try_server
+    from trimtab.models.choose import is_offline
 
     offline = is_offline(SessionOptions(cwd=given.cwd), os.environ)
     trial = asyncio.run(try_server(find_server(name, given), os.environ, offline=offline))

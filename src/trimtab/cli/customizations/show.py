@@ -10,7 +10,7 @@ from trimtab.cli.customizations.arguments import Given
 from trimtab.contracts.customization import Customization, Problem
 from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.text import neutralise
-from trimtab.runtime.overview import Overview, survey
+from trimtab.customize.overview import Overview, survey
 
 MODEL = "gpt-5"
 """Whose tokens are counted; models differ by a few percent."""

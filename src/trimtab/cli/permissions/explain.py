@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from trimtab.checkout.checkout import temp_folder
 from trimtab.config.paths import find_home
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.permission import Policy
@@ -15,7 +16,6 @@ from trimtab.permissions.decide import decide
 from trimtab.permissions.decide_shell import judge_analysis
 from trimtab.permissions.paths import is_inside, resolve
 from trimtab.permissions.rules import parse_rules
-from trimtab.runtime.surroundings import temp_folder
 
 
 class RuleSet(msgspec.Struct):

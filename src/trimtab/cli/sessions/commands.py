@@ -10,7 +10,7 @@ import msgspec
 
 from trimtab.cli.sessions import text
 from trimtab.contracts.errors import ConfigurationError, TrimtabError, UsageError
-from trimtab.runtime.archive import (
+from trimtab.session.archive import (
     Archive,
     Cut,
     Finding,

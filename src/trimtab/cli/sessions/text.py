@@ -6,7 +6,14 @@ import time
 from collections.abc import Iterator, Sequence
 
 from trimtab.contracts.text import neutralise
-from trimtab.runtime.archive import Entry, Record, Report, SessionSummary, Trashed, plain_event
+from trimtab.session.archive import (
+    Entry,
+    Record,
+    Report,
+    SessionSummary,
+    Trashed,
+    plain_event,
+)
 
 _RESULT_LINES = 12
 

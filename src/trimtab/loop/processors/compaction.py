@@ -12,7 +12,7 @@ from trimtab.loop.processors.images import count_images
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trimtab.loop.compact import Job, Keeper, Outcome
+    from trimtab.loop.compact import Carryover, Job, Outcome
 
 FORCED = 2
 """How often one prompt may be saved from a request that was too large."""
@@ -26,9 +26,9 @@ class Compaction(Processor):
     """
 
     def __init__(
-        self, make_keeper: "Callable[[], Keeper]", limit: int, thresholds: Thresholds | None
+        self, make_carryover: "Callable[[], Carryover]", limit: int, thresholds: Thresholds | None
     ) -> None:
-        self._make_keeper = make_keeper
+        self._make_keeper = make_carryover
         self._limit = limit
         self._thresholds = thresholds
         self._job: Job | None = None

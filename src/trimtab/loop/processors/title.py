@@ -11,7 +11,7 @@ from trimtab.contracts.provider import Request
 from trimtab.contracts.run import Prompt, Run
 
 if TYPE_CHECKING:
-    from trimtab.loop.beside import Writer
+    from trimtab.loop.side_calls import Writer
 
 LONGEST = 80
 ASKED = 2000
@@ -43,7 +43,7 @@ class Titles(Processor):
         return prompt
 
     async def _write(self, run: Run, text: str) -> None:
-        from trimtab.loop.beside import Errand, ask_beside
+        from trimtab.loop.side_calls import Errand, ask_beside
 
         request_text = f"{self._instruction}\n\n<prompt>\n{text[:ASKED]}\n</prompt>"
         try:

@@ -1,16 +1,8 @@
-"""What a shell command would do: the public result, and the way to get it."""
-
-from functools import lru_cache
+"""The result of reading a shell command: what it would do."""
 
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.permissions.shell.syntax import Unparsable
-
-LONGEST = 300_000
-SECONDS = 0.4
-_UNFINISHED = ("it is too long", "it takes too long to read", "it is nested too deeply")
-POWERSHELL = frozenset(("powershell", "pwsh", "ps1", "cmd"))
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,36 +83,3 @@ class Analysis(msgspec.Struct, kw_only=True):
             "hasWriteFileRedirection": self.writes,
             "canOfferSessionApproval": self.can_be_offered,
         }
-
-
-@lru_cache(128)
-def analyse(text: str, cwd: str, home: str = "", shell: str = "bash") -> Analysis:
-    """Read a command as the shell would. Never raises; what cannot be read is said in the result.
-
-    The result is shared: do not change it.
-    """
-    from trimtab.permissions.shell.dialects import differs
-    from trimtab.permissions.shell.judge import Judge
-    from trimtab.permissions.shell.skim import skim
-
-    analysis = Analysis()
-    if shell.lower() in POWERSHELL:
-        analysis.problem = "it is for PowerShell, which is not analysed"
-        word = text.split(None, 1)[:1]
-        analysis.commands += [
-            Found(identifier=name, read_only=False, base=name.lower()) for name in word
-        ]
-        return analysis
-    try:
-        Judge(analysis, cwd, home, seconds=SECONDS).read(text[:LONGEST])
-    except Unparsable as problem:
-        analysis.problem = str(problem)
-    except RecursionError:
-        analysis.problem = "it is nested too deeply"
-    if len(text) > LONGEST:
-        analysis.problem = "it is too long"
-    if analysis.problem in _UNFINISHED:
-        analysis.commands += skim(text)
-    if doubt := differs(text, shell):
-        analysis.problem = analysis.problem or doubt
-    return analysis

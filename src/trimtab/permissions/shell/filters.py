@@ -68,7 +68,7 @@ class _Sed:
         self._skip(" \t")
 
     def _read_until(self, delimiter: str, *, brackets: bool = True) -> None:
-        """Past the next delimiter that is not escaped or in a bracket expression."""
+        """ClosedSession the next delimiter that is not escaped or in a bracket expression."""
         while (character := self.text[self.pos]) != delimiter:
             if character == "\\":
                 self.pos += 1

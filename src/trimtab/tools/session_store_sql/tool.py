@@ -62,7 +62,7 @@ class SessionStoreSql:
         except Refusal as refusal:
             return fail(f"SQL error: {refusal}")
         except OSError as error:
-            return system_failure("Past sessions cannot be read", error)
+            return system_failure("ClosedSession sessions cannot be read", error)
         text = describe_outcomes(outcomes)
         if missing:
             text += f"\n\n<{missing} sessions are not searched yet: ask again to have them too>"

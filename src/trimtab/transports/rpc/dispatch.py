@@ -17,8 +17,8 @@ from trimtab.transports.rpc.protocol import (
 
 if TYPE_CHECKING:
     from trimtab.transports.rpc.hosted import HostedSession
+    from trimtab.transports.rpc.participants import Participant
     from trimtab.transports.rpc.peer import Peer
-    from trimtab.transports.rpc.seats import Seat
     from trimtab.transports.rpc.server import Server
 
 NAMESPACES = {
@@ -91,7 +91,7 @@ class Call(msgspec.Struct, frozen=True):
         return self.server.session(self.session_id)
 
     @property
-    def seat(self) -> "Seat":
+    def seat(self) -> "Participant":
         """The caller's place at the session; a client may call without having joined."""
         return self.session.seat(self.peer)
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from trimtab.agents.client_tools import ExternalTool, ToolDefinition
+from trimtab.agents.questions import Questions
 from trimtab.contracts.errors import AuthenticationError, ConfigurationError, ModelError
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.permission import PermissionRequested
@@ -20,13 +22,11 @@ from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import PlanReady, PlanVerdict, Question, Response
 from trimtab.contracts.tool import Tool
 from trimtab.hooks.answers import combine
-from trimtab.runtime.catalog import SessionCatalog
-from trimtab.runtime.external_tools import ExternalTool, ToolDefinition
+from trimtab.models.catalog import SessionCatalog
 from trimtab.runtime.live import LiveSession
-from trimtab.runtime.questions import Questions
+from trimtab.transports.rpc.participants import Offer, Participant
 from trimtab.transports.rpc.peer import Gone, Peer
 from trimtab.transports.rpc.protocol import RpcError
-from trimtab.transports.rpc.seats import Offer, Seat
 
 if TYPE_CHECKING:
     from trimtab.transports.rpc.mirror import Mirror
@@ -58,7 +58,7 @@ class HostedSession:
         self.id = session_id
         self.on_title = on_title
         self.questions = Questions()
-        self.seats: list[Seat] = []
+        self.seats: list[Participant] = []
         self.last_event = time.monotonic()
         self.interests: dict[str, str] = {}
         self.handles: set[str] = set()
@@ -96,11 +96,11 @@ class HostedSession:
             ask_mode_switch=self._ask_mode_switch,
         )
 
-    def join(self, peer: Peer, offer: Offer) -> Seat:
-        """Seat a client, or give it what it brings now."""
+    def join(self, peer: Peer, offer: Offer) -> Participant:
+        """Participant a client, or give it what it brings now."""
         self._check(offer.tools)
         self.leave(peer, refresh=False)
-        seat = Seat(peer, offer)
+        seat = Participant(peer, offer)
         self.seats.append(seat)
         if self._live is not None:
             self.refresh()
@@ -117,9 +117,9 @@ class HostedSession:
             self.refresh()
         return True
 
-    def seat(self, peer: Peer) -> Seat:
+    def seat(self, peer: Peer) -> Participant:
         """A client's place; a client that has not joined gets one that leads nowhere."""
-        return next((seat for seat in self.seats if seat.peer is peer), Seat(peer, Offer()))
+        return next((seat for seat in self.seats if seat.peer is peer), Participant(peer, Offer()))
 
     def set_tools(self, peer: Peer, tools: tuple[ToolDefinition, ...]) -> None:
         self._check(tools)
@@ -183,7 +183,7 @@ class HostedSession:
         if self.commands != commands:
             self.live.emit(CommandsChanged(commands=self.commands))
 
-    def repeat_open_requests(self, seat: Seat) -> None:
+    def repeat_open_requests(self, seat: Participant) -> None:
         """Show a client that came later what waits for an answer."""
         for event, line in self._requests.values():
             seat.send(self.id, event, line)
@@ -302,16 +302,16 @@ class HostedSession:
         return sections
 
     async def _ask_person(self, question: Question) -> Response | None:
-        from trimtab.transports.rpc.judgement import ask_person
+        from trimtab.transports.rpc.client_questions import ask_person
 
         return await ask_person(self, question)
 
     async def _ask_approval(self, plan: PlanReady) -> PlanVerdict:
-        from trimtab.transports.rpc.judgement import ask_approval
+        from trimtab.transports.rpc.client_questions import ask_approval
 
         return await ask_approval(self, plan)
 
     async def _ask_mode_switch(self, error: ModelError) -> bool:
-        from trimtab.transports.rpc.judgement import ask_mode_switch
+        from trimtab.transports.rpc.client_questions import ask_mode_switch
 
         return await ask_mode_switch(self, error)

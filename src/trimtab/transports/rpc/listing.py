@@ -3,7 +3,7 @@
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.runtime.archive import SessionSummary
+from trimtab.session.archive import SessionSummary
 from trimtab.transports.rpc.server import Server
 
 
@@ -30,7 +30,7 @@ def list_sessions(server: Server, wanted: Filter | None) -> list[JsonObject]:
 
 
 def describe_session(summary: SessionSummary) -> JsonObject:
-    from trimtab.runtime.surroundings import look_around
+    from trimtab.checkout.checkout import find_checkout
 
     described: JsonObject = {
         "sessionId": summary.id,
@@ -43,7 +43,7 @@ def describe_session(summary: SessionSummary) -> JsonObject:
     if summary.name:
         described["name"] = summary.name
     if summary.cwd:
-        described["context"] = look_around(summary.cwd).context()
+        described["context"] = find_checkout(summary.cwd).context()
         if summary.branch:
             described["context"]["branch"] = summary.branch
     return described

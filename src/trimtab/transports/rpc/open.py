@@ -11,13 +11,13 @@ from trimtab.contracts.events.session import SessionResume, SessionWarning
 from trimtab.contracts.events.setup import SessionManagedSettingsResolved
 from trimtab.contracts.ids import timestamp
 from trimtab.contracts.options import SessionOptions
+from trimtab.models.catalog import SessionCatalog
 from trimtab.providers.service import Service
-from trimtab.runtime.catalog import SessionCatalog
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.rpc.hosted import HostedSession
+from trimtab.transports.rpc.participants import Participant
 from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.protocol import FAILED, RpcError, Then
-from trimtab.transports.rpc.seats import Seat
 from trimtab.transports.rpc.server import Server
 from trimtab.transports.rpc.setup import SessionSettings, build_options
 
@@ -81,7 +81,7 @@ async def resume(server: Server, peer: Peer, settings: SessionSettings) -> Then:
 
 async def _reopen(
     server: Server, peer: Peer, settings: SessionSettings
-) -> tuple[HostedSession, Seat]:
+) -> tuple[HostedSession, Participant]:
     session_id = settings.session_id or ""
     if not server.runtime.store.exists(session_id) and not await fetch(server, peer, session_id):
         raise RpcError(FAILED, f"Session not found: {session_id}")
@@ -132,7 +132,7 @@ async def fetch(server: Server, peer: Peer, session_id: str) -> bool:
 
 def take_up(live: LiveSession) -> None:
     """Go on with what waited for a client; what ran then counts as interrupted, and it is said."""
-    from trimtab.runtime.pending import waiting_calls
+    from trimtab.session.pending_calls import waiting_calls
 
     still_open = len(live.projections.conversation.open_calls)
     if still_open and live.take_up(waiting_calls(live.folder.events)) < still_open:
@@ -145,7 +145,7 @@ async def _join(
     hosted: HostedSession,
     peer: Peer,
     settings: SessionSettings,
-) -> Seat:
+) -> Participant:
     live = hosted.live
     was_active = live.busy
     if was_active and not hosted.seats and not settings.continue_pending_work:
@@ -170,7 +170,7 @@ def _resumed(
         event_count=live.event_count,
         selected_model=live.model,
         reasoning_effort=live.controls.effort,
-        context=live.controls.place.surroundings.context(),
+        context=live.controls.setup.checkout.context(),
         already_in_use=len(hosted.seats) > 1,
         session_was_active=was_active,
         continue_pending_work=settings.continue_pending_work or None,
@@ -190,8 +190,8 @@ def apply(hosted: HostedSession, settings: SessionSettings, server: Server) -> N
         changes["system_message"] = wanted.system_message
     if changes:
         controls.set_options(msgspec.structs.replace(controls.options, **changes))
-    if settings.mcp_servers and controls.place.customizations is not None:
-        controls.place.customizations.bring_servers(settings.mcp_servers)
+    if settings.mcp_servers and controls.setup.customizations is not None:
+        controls.setup.customizations.bring_servers(settings.mcp_servers)
     if settings.streaming:
         controls.set_streaming(True)
     if settings.model and settings.model != hosted.live.model:

@@ -16,8 +16,8 @@ from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.protocol import AUTHENTICATION_FAILED, FAILED, RpcError
 
 if TYPE_CHECKING:
-    from trimtab.runtime.archive import Archive
     from trimtab.runtime.runtime import Runtime
+    from trimtab.session.archive import Archive
     from trimtab.transports.rpc.hosted import HostedSession
     from trimtab.transports.rpc.inference import Exchange
 
@@ -73,7 +73,7 @@ class Server:
     @property
     def archive(self) -> "Archive":
         """The stored sessions."""
-        from trimtab.runtime.archive import Archive
+        from trimtab.session.archive import Archive
 
         return Archive(self.env)
 

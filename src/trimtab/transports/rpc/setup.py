@@ -20,9 +20,9 @@ from trimtab.contracts.options import (
     Thresholds,
     smallest_budget,
 )
+from trimtab.models.catalog import ModelSettings, ProviderSettings
 from trimtab.prompts.customize import change_sections
-from trimtab.runtime.catalog import ModelSettings, ProviderSettings
-from trimtab.transports.rpc.seats import Offer
+from trimtab.transports.rpc.participants import Offer
 
 
 class SectionOverride(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from trimtab.workspace import custody
+from trimtab.workspace import process_tracking as custody
 from trimtab.workspace.sandbox import bubblewrap, landlock, seccomp
 from trimtab.workspace.sandbox.policy import SandboxPolicy
 

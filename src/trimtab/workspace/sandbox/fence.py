@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 
-from trimtab.workspace.exact import open_exact
+from trimtab.workspace.checked_open import open_exact
 from trimtab.workspace.sandbox import landlock
 from trimtab.workspace.sandbox.confinement import Start, spawn_bound
 

@@ -6,7 +6,7 @@ from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.subagent import SubagentDeselected, SubagentSelected
-from trimtab.runtime.described import describe_agent
+from trimtab.customize.describe import describe_agent
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.hosted import HostedSession
 from trimtab.transports.rpc.methods.discovery import describe_instruction
@@ -31,7 +31,7 @@ async def reload_agents(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.agent.getCurrent")
 async def get_current(call: Call, params: Nothing) -> JsonObject:
-    custom = call.session.live.controls.place.customizations
+    custom = call.session.live.controls.setup.customizations
     agent = custom.agent if custom else None
     return {"agent": describe_info(agent) if agent else None}
 
@@ -43,11 +43,11 @@ async def select(call: Call, params: Name) -> JsonObject:
     if agent is None:
         raise UsageError(f"There is no agent {params.name!r}; see session.agent.list.")
     controls = call.session.live.controls
-    if controls.place.customizations is not None:
-        from trimtab.runtime.model_families import find_meant_models
+    if controls.setup.customizations is not None:
+        from trimtab.customize.model_families import find_meant_models
 
         offline = controls.options.offline
-        await find_meant_models(controls.place.customizations, agent, offline=offline)
+        await find_meant_models(controls.setup.customizations, agent, offline=offline)
     controls.set_agent(agent.name)
     call.session.settings["agent"] = params.name
     call.session.live.emit(
@@ -70,7 +70,7 @@ async def deselect(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.instructions.getSources")
 async def get_sources(call: Call, params: Nothing) -> JsonObject:
-    custom = call.session.live.controls.place.customizations
+    custom = call.session.live.controls.setup.customizations
     if custom is None:
         return {"sources": []}
     found = custom.instructions.instructions
@@ -80,7 +80,7 @@ async def get_sources(call: Call, params: Nothing) -> JsonObject:
 def _agents(hosted: HostedSession) -> dict[str, AgentDefinition]:
     """The agents a client brought and, if it wanted discovery, those on disk."""
     controls = hosted.live.controls
-    wanted, custom = controls.options.customize, controls.place.customizations
+    wanted, custom = controls.options.customize, controls.setup.customizations
     agents = {agent.name: agent for agent in wanted.agents}
     if wanted.discover and custom is not None:
         agents = {**custom.agents.agents, **agents}

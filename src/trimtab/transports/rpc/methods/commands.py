@@ -23,7 +23,7 @@ class HandlePending(msgspec.Struct, rename="camel"):
 
 @methods.on("session.commands.list")
 async def list_commands(call: Call, params: Nothing) -> JsonObject:
-    from trimtab.runtime.slash import COMMANDS
+    from trimtab.runtime.commands import COMMANDS
 
     own = [
         {

@@ -7,9 +7,9 @@ import msgspec
 from trimtab.contracts.customization import Instruction
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.options import CustomizationOptions, SessionOptions
-from trimtab.runtime.customizations import Customizations
-from trimtab.runtime.described import describe_agent, describe_skill
-from trimtab.runtime.overview import gather
+from trimtab.customize.customizations import Customizations
+from trimtab.customize.describe import describe_agent, describe_skill
+from trimtab.customize.overview import gather
 from trimtab.transports.rpc.dispatch import Call, Methods
 
 methods = Methods()

@@ -5,9 +5,15 @@ import msgspec
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionSnapshotRewind
-from trimtab.runtime.rewind import Mode, effects_since, list_effects, list_points, point_of
-from trimtab.runtime.undo import TOO_LARGE
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+from trimtab.undo.history import TOO_LARGE
+from trimtab.undo.rewind import (
+    Mode,
+    effects_since,
+    list_effects,
+    list_points,
+    point_of,
+)
 
 methods = Methods()
 
@@ -130,10 +136,10 @@ async def abort_compaction(call: Call, params: Nothing) -> JsonObject:
 @methods.on("session.history.summarizeForHandoff")
 async def summarize(call: Call, params: Nothing) -> JsonObject:
     """What somebody needs to go on: the person's words, the plan, the todos, the changed files."""
-    from trimtab.runtime.keeper import SessionKeeper
+    from trimtab.agents.carryover import SessionCarryover
 
     live = call.session.live
-    keeper = SessionKeeper(live.folder, live.projections.changes, "", _nobody)
+    keeper = SessionCarryover(live.folder, live.projections.changes, "", _nobody)
     return {"summary": await keeper.carry(HANDOFF)}
 
 

@@ -10,9 +10,9 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import config_source
 from trimtab.contracts.options import SessionOptions
-from trimtab.runtime.mcp_servers import SessionServers
-from trimtab.runtime.overview import gather
-from trimtab.runtime.user_servers import UserServers
+from trimtab.customize.overview import gather
+from trimtab.customize.user_servers import UserServers
+from trimtab.mcp.session_servers import SessionServers
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import msgspec
 
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.runtime.catalog import ModelSettings, ProviderSettings
+from trimtab.models.catalog import ModelSettings, ProviderSettings
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.setup import read_vision
 

@@ -40,7 +40,7 @@ async def update(call: Call, params: Update) -> JsonObject:
         controls.set_streaming(params.enable_streaming)
     if params.reasoning_effort is not None:
         controls.set_effort(params.reasoning_effort)
-    custom = controls.place.customizations
+    custom = controls.setup.customizations
     if params.skip_custom_instructions is not None and custom is not None:
         custom.loads_instructions = not params.skip_custom_instructions
         controls.refresh()

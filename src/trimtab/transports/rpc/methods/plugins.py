@@ -9,10 +9,10 @@ import msgspec
 
 from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.customize.plugin_install.installed import PluginStore
+from trimtab.customize.plugin_install.marketplaces import Marketplaces
 from trimtab.customize.plugins import Installed, read_plugin, read_registry
 from trimtab.customize.skills import find_skills
-from trimtab.runtime.plugins.installed import PluginStore
-from trimtab.runtime.plugins.marketplaces import Marketplaces
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
@@ -43,7 +43,7 @@ class Remove(msgspec.Struct):
 
 @methods.on("session.plugins.list")
 async def list_of_session(call: Call, params: Nothing) -> JsonObject:
-    custom = call.session.live.controls.place.customizations
+    custom = call.session.live.controls.setup.customizations
     plugins = custom.all_plugins if custom else ()
     places = {one.name: one.marketplace for one in read_registry(call.server.runtime.home)}
     return {

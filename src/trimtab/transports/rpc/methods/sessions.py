@@ -7,7 +7,7 @@ import msgspec
 
 from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.runtime.archive import Cut
+from trimtab.session.archive import Cut
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.listing import Filter, describe_session, list_sessions
 

@@ -5,7 +5,7 @@ import msgspec
 from trimtab.contracts.events.codec import decode, peek
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.system import SkillInvoked
-from trimtab.runtime.described import describe_skill
+from trimtab.customize.describe import describe_skill
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.hosted import HostedSession
 
@@ -40,7 +40,7 @@ async def disable(call: Call, params: Name) -> None:
 async def reload_skills(call: Call, params: Nothing) -> JsonObject:
     controls = call.session.live.controls
     controls.reload()
-    custom = controls.place.customizations
+    custom = controls.setup.customizations
     problems = custom.skills.problems if custom else ()
     return {
         "warnings": [one.sentence for one in problems if one.note],
@@ -85,5 +85,5 @@ async def set_disabled(call: Call, params: DisabledSkills) -> None:
 
 def find_skills(hosted: HostedSession) -> list[JsonObject]:
     """The skills of a session: those in directories a client named, and discovered ones."""
-    custom = hosted.live.controls.place.customizations
+    custom = hosted.live.controls.setup.customizations
     return [describe_skill(skill) for skill in custom.skills.skills.values()] if custom else []

@@ -2,10 +2,10 @@
 
 import msgspec
 
+from trimtab.agents.client_tools import ExternalTool, Outcome, ToolDefinition
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import origin_of
 from trimtab.contracts.tool import Tool
-from trimtab.runtime.external_tools import ExternalTool, Outcome, ToolDefinition
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()

@@ -1,0 +1,390 @@
+"""Builds the main agent of a session from its parts."""
+
+import os
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trimtab.agents.agent import AgentParts, SessionAgent
+from trimtab.agents.call_context import ContextFactory
+from trimtab.agents.limits import build_ledger
+from trimtab.agents.setup import SessionSetup
+from trimtab.agents.toolset import choose_tools
+from trimtab.attachments.attached_images import AttachedImages
+from trimtab.checkout.checkout import temp_folder
+from trimtab.config.trust import trust_key
+from trimtab.contracts.agent import CallParser, ModelSettings
+from trimtab.contracts.options import Client, SessionOptions
+from trimtab.contracts.permission import Policy, Rule
+from trimtab.contracts.processor import Processor, Stop
+from trimtab.contracts.run import Run
+from trimtab.loop.fallback import Fallback, Fallbacks
+from trimtab.loop.processors.autopilot import Autopilot
+from trimtab.loop.processors.compaction import Compaction
+from trimtab.loop.processors.context_usage import ContextUsage
+from trimtab.loop.processors.discovered import DiscoveredInstructions
+from trimtab.loop.processors.images import ImageRemoval
+from trimtab.loop.processors.plan_mode import PlanMode
+from trimtab.loop.processors.progress import Progress
+from trimtab.loop.processors.result_limit import ResultLimit
+from trimtab.loop.processors.retry import Retry
+from trimtab.loop.processors.skills import Skills
+from trimtab.loop.processors.slash import SlashCommands
+from trimtab.loop.processors.steering import Steering
+from trimtab.loop.processors.stop_gate import StopGate
+from trimtab.loop.processors.tracked import Tracked
+from trimtab.models.choose import LOCAL, Chosen
+from trimtab.permissions.processor import Permissions
+from trimtab.policy.git_programs import find_git_programs
+from trimtab.policy.saved_approvals import SavedApprovals
+from trimtab.prompts.assemble import read_text
+from trimtab.prompts.transform import UserContext
+from trimtab.providers.meter import ContextMeter, count_text
+from trimtab.providers.windows import DEFAULT
+from trimtab.session.todos import read_todos
+from trimtab.tools.arguments import read_arguments
+from trimtab.tools.catalog import advise, translate
+from trimtab.undo.recorder import Recorder
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from trimtab.checkout.worktree_commits import WorktreeCommits
+    from trimtab.contracts.assignment import Assignment
+    from trimtab.contracts.tool import ToolResult
+    from trimtab.loop.compact import Carryover
+    from trimtab.loop.processors.limits import TurnLimit
+    from trimtab.loop.processors.title import Titles
+    from trimtab.loop.side_calls import Writer
+    from trimtab.models.routing import ModelRouting, ModelSwitch
+    from trimtab.permissions.firewall import Firewall
+    from trimtab.permissions.sandbox_bypass import SandboxBypass
+    from trimtab.policy.remote_exclusions import RemoteExclusions
+    from trimtab.prompts.mentioned import MentionedFiles
+
+CALL_PARSER = CallParser(read_arguments=read_arguments, translate=translate, advise=advise)
+
+
+def build_agent(
+    setup: SessionSetup, chosen: Chosen, options: SessionOptions, ports: "AgentPorts"
+) -> SessionAgent:
+    """Build the main agent of a session."""
+    tools = choose_tools(options, ports.client, setup.situation(options.mode, chosen.model))
+    parts = build_parts(setup, chosen, options, ports)
+    agent = SessionAgent(
+        model=ModelSettings(
+            provider=chosen.provider,
+            name=chosen.model,
+            stream=options.stream,
+            effort=options.effort,
+            prompt_limit=chosen.prompt_limit,
+            vision=options.vision,
+            price=chosen.price,
+        ),
+        tools=tools,
+        specs=tuple(tool.spec for tool in tools.values()),
+        pipeline=parts.in_order(),
+        parts=parts,
+        parser=CALL_PARSER,
+        tool_context=ContextFactory(setup, options.large_output),
+        mode=options.mode,
+        delegate=ports.delegate,
+        before_idle=build_before_idle(setup, parts),
+    )
+    return agent.with_budget(build_ledger(setup.session, options.limits))
+
+
+class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the processors of a main agent ask of the session around them."""
+
+    client: Client
+    answer_command: "Callable[[str], Awaitable[str | None]]"
+    delegate: "Callable[[Run, str, Assignment], Awaitable[ToolResult]]"
+    model_switch: "Callable[[], ModelSwitch]"
+
+
+def build_parts(
+    setup: SessionSetup, chosen: Chosen, options: SessionOptions, ports: AgentPorts
+) -> AgentParts:
+    """Build the processors of a main agent; `AgentParts` says in which order they run."""
+    limits, client, session = options.limits, ports.client, setup.session
+    permissions = build_permissions(setup, options, client)
+    firewall, bypass = build_guards(setup, permissions, client)
+    custom = setup.customizations
+    return AgentParts(
+        checkpoints=build_checkpoints(setup, options),
+        turn_limit=build_turn_limit(limits.max_turns),
+        steering=Steering(),
+        routing=build_model_routing(setup, ports.model_switch),
+        slash_commands=SlashCommands(ports.answer_command),
+        remote_exclusions=build_remote_exclusions(setup, chosen, permissions),
+        hooks=build_hooks(setup),
+        skills=Skills(custom.find_skill, custom.read_skill) if custom else None,
+        discovered_instructions=build_discovered(setup, chosen),
+        attached_images=AttachedImages(setup.folder.images, permissions),
+        user_context=UserContext(),
+        start_hooks=build_start_hooks(setup),
+        plan_mode=PlanMode(permissions.may_change, setup.has_read_only_agent),
+        permissions=permissions,
+        recorder=Recorder(
+            session,
+            setup.workspace,
+            setup.folder,
+            permissions.may_change,
+            [folder.path for folder in setup.checkout.folders],
+        ),
+        firewall=firewall,
+        sandbox_bypass=bypass,
+        stop_gate=build_stop_gate(setup),
+        tracked=Tracked(
+            setup.folder.plan, setup.folder.database, lambda: read_todos(setup.folder.database)
+        ),
+        progress=Progress(limits.max_repeats),
+        autopilot=Autopilot(read_text("nudge"), limits.max_continues),
+        context_usage=ContextUsage(ContextMeter(chosen.model), DEFAULT),
+        compaction=Compaction(build_carryover(setup, chosen), DEFAULT, options.compaction),
+        image_removal=ImageRemoval(),
+        titles=build_titles(setup, chosen),
+        retry=Retry(
+            limits.retries,
+            limits.retry_delay,
+            limits.max_retry_delay,
+            build_fallbacks(chosen),
+            last_resort=client.ask_mode_switch,
+        ),
+        result_limit=ResultLimit(count_text, DEFAULT),
+        mentioned_files=build_mentioned_files(chosen),
+    )
+
+
+def build_model_routing(
+    setup: SessionSetup, model_switch: "Callable[[], ModelSwitch]"
+) -> "ModelRouting | None":
+    custom = setup.customizations
+    if custom is None or not custom.has_settings:
+        return None
+    from trimtab.models.routing import build_routing
+
+    return build_routing(custom.settings, model_switch)
+
+
+def build_turn_limit(max_turns: int | None, taken: int = 0) -> "TurnLimit | None":
+    if max_turns is None:
+        return None
+    from trimtab.loop.processors.limits import TurnLimit
+
+    return TurnLimit(max_turns, taken)
+
+
+def build_checkpoints(setup: SessionSetup, options: SessionOptions) -> "WorktreeCommits | None":
+    worktree = setup.checkout.worktree
+    if worktree is None:
+        return None
+    from trimtab.checkout.worktree_commits import WorktreeCommits
+
+    return WorktreeCommits(setup.session, worktree, commits=options.auto_commit)
+
+
+def build_remote_exclusions(
+    setup: SessionSetup, chosen: Chosen, permissions: Permissions
+) -> "RemoteExclusions | None":
+    """GitHub's service knows which content organizations exclude; no other service does."""
+    if chosen.provider.name != "copilot":
+        return None
+    from trimtab.policy.remote_exclusions import build_remote
+
+    folders = [folder.path for folder in setup.checkout.folders]
+    return build_remote(folders, chosen.provider, permissions)
+
+
+def build_discovered(setup: SessionSetup, chosen: Chosen) -> DiscoveredInstructions | None:
+    custom = setup.customizations
+    if custom is None:
+        return None
+    custom.window = chosen.prompt_limit or DEFAULT
+    return DiscoveredInstructions(custom.touch, custom.render_touched)
+
+
+def build_guards(
+    setup: SessionSetup, permissions: Permissions, client: Client
+) -> "tuple[Firewall | None, SandboxBypass | None]":
+    if setup.sandbox is None:
+        return None, None
+    from trimtab.agents.sandbox import build_guards
+
+    return build_guards(setup.sandbox, permissions.policy, client.ask)
+
+
+def build_mentioned_files(chosen: Chosen) -> "MentionedFiles | None":
+    """The small embedded model is given the files a prompt names; it seldom reads them itself."""
+    if chosen.provider.name != LOCAL:
+        return None
+    from trimtab.prompts.mentioned import MentionedFiles
+
+    return MentionedFiles()
+
+
+def build_hooks(setup: SessionSetup) -> Processor | None:
+    if setup.hooks is None:
+        return None
+    from trimtab.agents.client_tools import read_modified
+    from trimtab.hooks.processor import Hooks
+
+    return Hooks(setup.hooks, read_modified)
+
+
+def build_start_hooks(setup: SessionSetup) -> Processor | None:
+    if setup.hooks is None:
+        return None
+    from trimtab.hooks.processor import StartHooks
+
+    return StartHooks(setup.hooks, source="resume" if setup.resumed else "new")
+
+
+def build_stop_gate(setup: SessionSetup) -> StopGate | None:
+    if setup.hooks is None:
+        return None
+    from trimtab.hooks.processor import stop_hook
+
+    return StopGate(stop_hook(setup.hooks, setup.folder.events))
+
+
+def build_before_idle(
+    setup: SessionSetup, parts: AgentParts
+) -> "Callable[[Run, Stop], Awaitable[None]] | None":
+    """Tell hooks that the run is over, then let a worktree keep what it came to."""
+    hooks, checkpoints = setup.hooks, parts.checkpoints
+    if hooks is None and checkpoints is None:
+        return None
+
+    async def before_idle(run: Run, stop: Stop) -> None:
+        if hooks is not None:
+            from trimtab.hooks.processor import end_hook
+
+            if stop.reason != "aborted":
+                await hooks.settle()
+            await end_hook(hooks, run, stop)
+        if checkpoints is not None:
+            await checkpoints.end()
+
+    return before_idle
+
+
+def find_writer(chosen: Chosen, role: str) -> "Callable[[], Awaitable[Writer | None]]":
+    """Finds the model a person chose for a role, when it is needed."""
+
+    async def find() -> "Writer | None":
+        from trimtab.loop.side_calls import Writer
+
+        one = await chosen.roles.get(role) if chosen.roles else None
+        if one is None:
+            return None
+        return Writer(provider=one.provider, model=one.model, price=one.price)
+
+    return find
+
+
+def build_carryover(setup: SessionSetup, chosen: Chosen) -> "Callable[[], Carryover]":
+    """Makes, when the first compaction needs it, what knows what must survive one."""
+
+    def build() -> "Carryover":
+        from trimtab.agents.carryover import SessionCarryover
+
+        changes = setup.session.projections.changes
+        instruction = read_text("compaction")
+        return SessionCarryover(
+            setup.folder, changes, instruction, find_writer(chosen, "compaction")
+        )
+
+    return build
+
+
+def build_titles(setup: SessionSetup, chosen: Chosen) -> "Titles | None":
+    """A title costs a model call, so there is none unless the person chose a model for titles."""
+    if setup.resumed or chosen.roles is None or not chosen.roles.has("title"):
+        return None
+    from trimtab.loop.processors.title import Titles
+
+    def keep(title: str) -> None:
+        setup.folder.update_metadata(summary=title)
+
+    return Titles(read_text("title"), find_writer(chosen, "title"), keep)
+
+
+def build_fallbacks(chosen: Chosen) -> Fallbacks:
+    """The models a run may go on with."""
+    return Fallbacks(
+        [
+            Fallback(
+                provider=one.provider,
+                model=one.model,
+                price=one.price,
+                prompt_limit=one.prompt_limit,
+            )
+            for one in chosen.fallbacks
+        ]
+    )
+
+
+def build_permissions(setup: SessionSetup, options: SessionOptions, client: Client) -> Permissions:
+    """Who says whether a call may happen."""
+    policy = msgspec.structs.replace(build_policy(setup, options), client_judges=client.judges)
+    if setup.sandbox is not None:
+        from trimtab.agents.sandbox import confine
+
+        policy = confine(policy, setup.sandbox)
+    hook = None
+    if setup.hooks is not None:
+        from trimtab.hooks.processor import permission_hook
+
+        hook = permission_hook(setup.hooks)
+    if setup.home is None:
+        return Permissions(policy, client.ask, hook=hook)
+    kept = SavedApprovals(setup.home.permissions, trust_key(options.cwd))
+    granted = kept.load()
+    policy = msgspec.structs.replace(
+        policy,
+        allow=(*policy.allow, *granted.rules),
+        roots=(*policy.roots, *granted.directories),
+    )
+    return Permissions(policy, client.ask, kept, hook)
+
+
+def read_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
+    if not texts:
+        return ()
+    from trimtab.permissions.rules import parse_rules
+
+    return parse_rules(texts)
+
+
+def find_skill_folders(setup: SessionSetup) -> tuple[str, ...]:
+    """Where the skills that the model is offered are: what they refer to lies beside them."""
+    skills = (one for one in setup.skills.values() if not one.is_command)
+    return tuple(dict.fromkeys(os.path.dirname(skill.path) for skill in skills))
+
+
+def build_policy(setup: SessionSetup, options: SessionOptions) -> Policy:
+    """What is allowed without asking, and in which directories."""
+    chosen = options.permissions
+    roots = [options.cwd, *chosen.add_dirs, setup.folder.path]
+    if chosen.temp_dir:
+        roots.append(temp_folder())
+    homes = (setup.home.config, setup.home.state) if setup.home else ()
+    return Policy(
+        cwd=options.cwd,
+        home=setup.workspace.resolve("~"),
+        homes=tuple(dict.fromkeys(os.path.realpath(home) for home in homes)),
+        session_folder=setup.folder.path,
+        roots=tuple(os.path.realpath(root) for root in roots),
+        readable=find_skill_folders(setup),
+        allow_all_tools=chosen.allow_all_tools,
+        allow_all_paths=chosen.allow_all_paths,
+        allow_all_urls=chosen.allow_all_urls,
+        allow_destructive=chosen.allow_destructive,
+        assess=options.assess,
+        git_programs=find_git_programs(options.cwd),
+        allow=(*read_rules(chosen.allow), *setup.rules.allow),
+        ask=setup.rules.ask,
+        deny=(*read_rules(chosen.deny), *setup.rules.deny),
+    )

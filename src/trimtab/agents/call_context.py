@@ -1,0 +1,113 @@
+"""What a tool is given for one call: the workspace as the call may see it, and its limits."""
+
+import sys
+from collections.abc import Mapping
+
+import msgspec
+
+from trimtab.agents.agent import SessionAgent, agent_of
+from trimtab.agents.setup import SessionSetup
+from trimtab.contracts.assignment import Assignment
+from trimtab.contracts.options import LargeOutput
+from trimtab.contracts.run import Run, SessionPort
+from trimtab.contracts.tool import ToolResult
+from trimtab.permissions.processor import Permissions
+from trimtab.providers.windows import DEFAULT
+from trimtab.undo.recorded_workspace import RecordedWorkspace
+from trimtab.workspace.local import LocalWorkspace
+
+OUTPUT_LIMIT = 20 * 1024
+HALF_A_PROMPT = 2
+"""Bytes of output for each token a prompt may have: four bytes a token, half of the tokens."""
+
+
+class CallContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tool is given besides its arguments."""
+
+    session: SessionPort
+    session_id: str
+    call_id: str
+    workspace: RecordedWorkspace
+    files: str
+    database: str
+    output_limit: int
+    hard_limit: int
+    run: Run
+    command_env: Mapping[str, str] = {}
+
+    def progress(self, text: str) -> None:
+        from trimtab.contracts.events.tool import ToolExecutionPartialResult
+
+        self.session.emit(
+            ToolExecutionPartialResult(tool_call_id=self.call_id, partial_output=text)
+        )
+
+    async def delegate(self, assignment: Assignment) -> ToolResult:
+        if self.run.agent.delegate is None:
+            return ToolResult(text="No other agents are available here.", kind="failure")
+        return await self.run.agent.delegate(self.run, self.call_id, assignment)
+
+
+class ContextFactory:
+    """Makes the contexts of tool calls."""
+
+    def __init__(self, setup: SessionSetup, output: LargeOutput) -> None:
+        self._setup = setup
+        self._output = output
+
+    def __call__(self, run: Run, call_id: str) -> CallContext:
+        setup, output, agent = self._setup, self._output, agent_of(run)
+        half = (agent.model.prompt_limit or DEFAULT) * HALF_A_PROMPT
+        return CallContext(
+            session=run.session,
+            session_id=run.session.id,
+            call_id=call_id,
+            workspace=RecordedWorkspace(
+                pin(agent.parts.permissions, setup, call_id),
+                agent.parts.recorder,
+                call_id,
+                agent=agent.id or None,
+                confined=is_confined(agent, call_id),
+            ),
+            files=output.folder or setup.folder.files,
+            database=setup.folder.database,
+            output_limit=min(find_output_limit(output, setup.env), half),
+            hard_limit=half,
+            command_env=find_command_env(agent.parts.permissions, setup, call_id),
+            run=run,
+        )
+
+
+def find_command_env(
+    permissions: Permissions, setup: SessionSetup, call_id: str
+) -> Mapping[str, str]:
+    """Read-only calls run git with hooks and pagers disabled."""
+    if call_id not in permissions.harmless:
+        return {}
+    from trimtab.policy.git_programs import cautious_variables
+
+    return cautious_variables(setup.workspace.child_env)
+
+
+def pin(permissions: Permissions, setup: SessionSetup, call_id: str) -> LocalWorkspace:
+    """Return the workspace in which paths lead where they led when the call was judged."""
+    pins = permissions.pins.get(call_id)
+    if pins is None:
+        return setup.workspace
+    return setup.workspace.pinned(pins, permissions.find_hidden())
+
+
+def is_confined(agent: SessionAgent, call_id: str) -> bool:
+    """Return False for a call that a person let out of the sandbox."""
+    bypass = agent.parts.sandbox_bypass
+    return bypass is None or call_id not in bypass.released
+
+
+def find_output_limit(wanted: LargeOutput, env: Mapping[str, str]) -> int:
+    """Return the size in bytes from which output goes to a file."""
+    if not wanted.enabled:
+        return sys.maxsize
+    if wanted.limit is not None:
+        return max(1, wanted.limit)
+    text = env.get("COPILOT_LARGE_OUTPUT_THRESHOLD_BYTES", "")
+    return int(text) if text.isdigit() and int(text) > 0 else OUTPUT_LIMIT

@@ -1,0 +1,341 @@
+"""Agents that work for another one: each is a run of its own in the same session and log."""
+
+import asyncio
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+from trimtab.agents.agent import AgentParts, SessionAgent, agent_of
+from trimtab.agents.build import build_fallbacks, build_guards, find_writer
+from trimtab.agents.carryover import TaskCarryover
+from trimtab.agents.pool import SubagentPool
+from trimtab.agents.system_prompt import PromptCase, build_agent_prompt
+from trimtab.agents.toolset import is_named
+from trimtab.contracts.agent import ModelSettings
+from trimtab.contracts.assignment import Assignment
+from trimtab.contracts.customization import AgentDefinition
+from trimtab.contracts.errors import TrimtabError
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.subagent import (
+    SubagentCompleted,
+    SubagentConfigured,
+    SubagentFailed,
+    SubagentStarted,
+)
+from trimtab.contracts.events.system import SystemMessage
+from trimtab.contracts.ids import new_id, timestamp
+from trimtab.contracts.messages import AssistantMessage
+from trimtab.contracts.processor import Processor, Stop
+from trimtab.contracts.run import Prompt, Run
+from trimtab.contracts.tool import Tool, ToolResult
+from trimtab.loop.drain import answer
+from trimtab.loop.ledger import Ledger
+from trimtab.loop.processors.compaction import Compaction
+from trimtab.loop.processors.context_usage import ContextUsage
+from trimtab.loop.processors.images import ImageRemoval
+from trimtab.loop.processors.plan_mode import PlanMode
+from trimtab.loop.processors.progress import DEFAULT as REPEATS
+from trimtab.loop.processors.progress import Progress
+from trimtab.loop.processors.result_limit import ResultLimit
+from trimtab.loop.processors.retry import Retry
+from trimtab.loop.processors.stop_gate import StopGate
+from trimtab.models.choose import Chosen
+from trimtab.prompts.assemble import read_text
+from trimtab.providers.meter import ContextMeter, count_text
+from trimtab.providers.windows import DEFAULT
+from trimtab.session.agent import AgentSession
+
+if TYPE_CHECKING:
+    from trimtab.hooks.caller import HookCaller
+
+NOT_FOR_AGENTS = frozenset(("ask_user", "exit_plan_mode", "task_complete", "report_intent"))
+"""Tools that speak to a person, or end what a person asked for."""
+
+
+class Mailbox:
+    """The prompts of one sub-agent: its task, and what a hook sends it back with."""
+
+    def __init__(self, task: Prompt) -> None:
+        self._prompts = deque((task,))
+
+    def take(self) -> Prompt | None:
+        return self._prompts.popleft() if self._prompts else None
+
+    def take_immediate(self) -> Prompt | None:
+        return None
+
+    def put(self, prompt: Prompt, *, front: bool = False) -> str:
+        self._prompts.append(prompt)
+        return prompt.id
+
+    def give_back(self, prompt: Prompt) -> None:
+        self._prompts.appendleft(prompt)
+
+
+class Subagent:
+    """One agent at its task, from the event that says it started to the one that says it ended."""
+
+    def __init__(self, crew: SubagentPool, main: Run, caller: Run, call_id: str) -> None:
+        self._crew = crew
+        self._main = main
+        self.caller = caller
+        self._call_id = call_id
+        self._session = AgentSession(crew.setup.session, new_id(), call_id)
+        self._hooks: HookCaller | None = None
+        self._about: JsonObject = {}
+        self._began = time.perf_counter()
+        self._task: asyncio.Task[ToolResult] | None = None
+        self._ended = False
+        self.about: JsonObject = {}
+        self.run: Run | None = None
+
+    async def perform(self, task: Assignment) -> ToolResult:
+        """Do the task; the agent's last words are the result."""
+        self._crew.agents[self._session.agent_id] = self
+        try:
+            try:
+                agent = self._crew.find(task.agent_type)
+                chosen = await self._crew.choose(self.caller, agent, task)
+                run = self._build(agent, chosen, task)
+            except TrimtabError as error:
+                return ToolResult(text=f"No agent was started: {error.message}", kind="failure")
+            self.run = run
+            self.about = self._describe(run, agent, task)
+            self._task = asyncio.get_running_loop().create_task(self._work(run, agent))
+            return await self._task
+        finally:
+            del self._crew.agents[self._session.agent_id]
+            await end_jobs(self.run)
+            self._session.leave()
+
+    def end(self) -> bool:
+        """Stop the agent; the one that asked goes on."""
+        if self._task is None or self._task.done():
+            return False
+        self._ended = True
+        return self._task.cancel()
+
+    def _describe(self, run: Run, agent: AgentDefinition, task: Assignment) -> JsonObject:
+        return {
+            "type": "agent",
+            "id": self._session.agent_id,
+            "toolCallId": self._call_id,
+            "agentType": agent.name,
+            "description": task.description,
+            "prompt": task.prompt,
+            "model": run.agent.model.name,
+            "executionMode": "sync",
+            "status": "running",
+            "startedAt": timestamp(),
+        }
+
+    def _build(self, definition: AgentDefinition, chosen: Chosen, task: Assignment) -> Run:
+        """Derive an agent from the main one: rules hold for it as they hold there."""
+        crew, caller, main = self._crew, self.caller.agent, agent_of(self._main)
+        effort = task.effort or crew.setting(definition, "effortLevel") or definition.effort
+        model = ModelSettings(
+            provider=chosen.provider,
+            name=chosen.model,
+            stream=crew.options.stream,
+            effort=effort or caller.model.effort,
+            price=chosen.price,
+            prompt_limit=chosen.prompt_limit,
+            vision=caller.model.vision,
+        )
+        parts = self._derive_parts(main.parts, definition, chosen, task)
+        agent = SessionAgent(
+            model=model,
+            tools={},
+            specs=(),
+            pipeline=parts.in_order(),
+            parts=parts,
+            parser=main.parser,
+            tool_context=main.tool_context,
+            mode="plan" if caller.mode == "plan" else "interactive",
+            delegate=main.delegate,
+            id=self._session.agent_id,
+            caller_id=caller.id or self._session.id,
+            depth=caller.depth + 1,
+        )
+        prompt = Prompt(text=task.prompt, source="agent", billable=False, id=new_id())
+        run = Run(session=self._session, inbox=Mailbox(prompt), agent=agent)
+        agent = agent.with_tools(self._choose_tools(run, definition))
+        if isinstance(caller.budget, Ledger):
+            agent = agent.with_budget(caller.budget.slice(agent.id))
+        run.agent = agent
+        return run
+
+    def _choose_tools(self, run: Run, agent: AgentDefinition) -> dict[str, Tool]:
+        """Choose the tools the agent's file names. `task` is removed at the maximum depth."""
+        left_out = NOT_FOR_AGENTS
+        if run.agent.depth >= self._crew.settings.max_depth:
+            left_out |= {"task"}
+        return {
+            name: tool
+            for name, tool in self._crew.pool(run).items()
+            if name not in left_out
+            and not is_named(tool, agent.denied_tools)
+            and (agent.tools is None or is_named(tool, agent.tools))
+        }
+
+    def _derive_parts(
+        self, main: AgentParts, agent: AgentDefinition, chosen: Chosen, task: Assignment
+    ) -> AgentParts:
+        options = self._crew.options
+        limits = options.limits
+        permissions = main.permissions.for_agent()
+        firewall, bypass = build_guards(self._crew.setup, permissions, self._crew.client)
+        hooks, stop_gate = self._build_hooks(agent)
+
+        def make_carryover() -> TaskCarryover:
+            writer = find_writer(chosen, "compaction")
+            return TaskCarryover(task.prompt, read_text("compaction"), writer)
+
+        return AgentParts(
+            turn_limit=main.turn_limit,
+            hooks=hooks,
+            skills=main.skills,
+            plan_mode=PlanMode(permissions.may_change, lambda: agent.read_only),
+            permissions=permissions,
+            recorder=main.recorder,
+            firewall=firewall,
+            sandbox_bypass=bypass,
+            stop_gate=stop_gate,
+            progress=Progress(REPEATS if limits.max_repeats is None else limits.max_repeats),
+            context_usage=ContextUsage(ContextMeter(chosen.model), DEFAULT),
+            compaction=Compaction(make_carryover, DEFAULT, options.compaction),
+            image_removal=ImageRemoval(),
+            retry=Retry(
+                limits.retries, limits.retry_delay, limits.max_retry_delay, build_fallbacks(chosen)
+            ),
+            result_limit=ResultLimit(count_text, DEFAULT),
+        )
+
+    def _build_hooks(self, agent: AgentDefinition) -> tuple[Processor | None, StopGate | None]:
+        hooks = self._crew.setup.hooks
+        if hooks is None:
+            return None, None
+        from trimtab.agents.client_tools import read_modified
+        from trimtab.hooks.processor import Hooks
+        from trimtab.hooks.subagents import describe, stop_hook
+
+        self._about = describe(agent, self._session.agent_id)
+        caller = self._hooks = hooks.for_agent(
+            self._session,
+            {
+                "sessionId": self._session.agent_id,
+                "agentId": self._session.agent_id,
+                "agentType": agent.name,
+                "parentAgentId": self.caller.agent.id or self._session.id,
+            },
+        )
+        stop = stop_hook(caller, self._crew.setup.folder.events, self._about)
+        return Hooks(caller, read_modified), StopGate(stop)
+
+    async def _start(self, run: Run, agent: AgentDefinition) -> None:
+        setup, session, model = self._crew.setup, self._session, run.agent.model.name
+        session.emit(
+            SubagentStarted(
+                tool_call_id=self._call_id,
+                agent_name=agent.name,
+                agent_display_name=agent.display_name,
+                agent_description=agent.description,
+                model=model,
+            )
+        )
+        session.emit(
+            SubagentConfigured(
+                model=model, multi_turn=False, reasoning_effort=run.agent.model.effort
+            )
+        )
+        case = PromptCase.of(run, setup.checkout, setup.customizations)
+        session.emit(SystemMessage(role="system", content=build_agent_prompt(case, agent)))
+        if self._hooks is not None:
+            from trimtab.hooks.subagents import tell_start
+
+            await tell_start(self._hooks, run, self._about)
+
+    async def _work(self, run: Run, agent: AgentDefinition) -> ToolResult:
+        try:
+            await self._start(run, agent)
+            stop = await answer(run)
+        except asyncio.CancelledError:
+            self._complete(run, agent, cancelled=True)
+            if not self._ended:
+                raise
+            return ToolResult(text=f"The user ended the agent {agent.name}.", kind="failure")
+        except TrimtabError as error:
+            return self._fail(run, agent, error.message)
+        except Exception as error:
+            self._fail(run, agent, str(error))
+            raise
+        if stop.reason == "blocked":  # a hook ends everything, whoever it was asked about
+            self.caller.stop = stop
+        if stop.exit_code:
+            return self._fail(run, agent, stop.message)
+        self._complete(run, agent)
+        return read_answer(run, agent, stop)
+
+    def _complete(self, run: Run, agent: AgentDefinition, *, cancelled: bool | None = None) -> None:
+        self._session.emit(
+            SubagentCompleted(
+                tool_call_id=self._call_id,
+                agent_name=agent.name,
+                agent_display_name=agent.display_name,
+                cancelled=cancelled,
+                **self._figures(run),
+            )
+        )
+
+    def _fail(self, run: Run, agent: AgentDefinition, error: str) -> ToolResult:
+        self._session.emit(
+            SubagentFailed(
+                tool_call_id=self._call_id,
+                agent_name=agent.name,
+                agent_display_name=agent.display_name,
+                error=error,
+                **self._figures(run),
+            )
+        )
+        said = last_text(run)
+        before = f"\n\nBefore that it said:\n{said}" if said else ""
+        return ToolResult(
+            text=f"The agent {agent.name} did not finish: {error}{before}", kind="failure"
+        )
+
+    def _figures(self, run: Run) -> JsonObject:
+        usage = self._crew.setup.session.projections.usage.agents.get(self._session.agent_id)
+        tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0) if usage else 0
+        return {
+            "model": run.agent.model.name,
+            "total_tool_calls": self._session.tool_calls,
+            "total_tokens": tokens,
+            "duration_ms": int((time.perf_counter() - self._began) * 1000),
+        }
+
+
+def read_answer(run: Run, agent: AgentDefinition, stop: Stop) -> ToolResult:
+    """What the caller is told. A person who rejected a call of the agent rejected the whole."""
+    if stop.reason == "rejected":
+        text = f"The user rejected a tool call of the agent {agent.name}, which ended it."
+        return ToolResult(text=text, kind="rejected")
+    return ToolResult(text=last_text(run) or f"The agent {agent.name} ended without an answer.")
+
+
+def last_text(run: Run) -> str:
+    """The last thing the model said."""
+    said = (
+        message.text
+        for message in reversed(run.session.conversation.messages)
+        if isinstance(message, AssistantMessage) and message.text
+    )
+    return next(said, "")
+
+
+async def end_jobs(run: Run | None) -> None:
+    """End what went on beside an agent's work."""
+    jobs = set(run.tasks) if run else set()
+    for job in jobs:
+        job.cancel()
+    if jobs:
+        await asyncio.wait(jobs)

@@ -1,0 +1,1 @@
+"""Files, images and clipboard contents attached to prompts."""

@@ -1,0 +1,176 @@
+"""What a person attaches to a prompt: paths of flags, `@path` in the words, the clipboard."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.run import Prompt
+
+CLIPBOARD = "clipboard"
+LARGEST_IMAGE = 256 * 1024 * 1024
+MOST_MENTIONS = 100
+_MENTION = re.compile(r'(?<![\w@/.])@(?:"([^"\n]+)"|((?:\\ |[^\s"\'`<>|])+))(?::(\d+)(?:-(\d+))?)?')
+_LINES = re.compile(r"(.+?):(\d+)(?:-(\d+)|:\d+)?")
+"""A path, a line, and the last line or, as compilers write it, a column."""
+
+Attachment = dict[str, Any]
+
+
+def attach(text: str, given: Sequence[str], cwd: str, more: Sequence[str] = ()) -> Prompt:
+    """A prompt with what its flags and its words name. A path that a flag names must exist.
+
+    Words may also name what is in `more` folders, where the first does not have it.
+    """
+    found: dict[str, Attachment] = {}
+    for name in given:
+        is_clipboard = name == CLIPBOARD and not os.path.exists(os.path.join(cwd, name))
+        one = _read_clipboard() if is_clipboard else _attach_named(name, cwd)
+        found.setdefault(_key(one), one)
+    for path, lines in find_mentions(text, cwd, more):
+        one = _attach_path(path, lines)
+        found.setdefault(_key(one), one)
+    return Prompt(text=text, attachments=tuple(found.values()))
+
+
+def find_mentions(
+    text: str, cwd: str, more: Sequence[str] = ()
+) -> Iterator[tuple[str, tuple[int, int] | None]]:
+    """Paths that are there and that the words name with `@`, each with the lines meant."""
+    for match in list(_MENTION.finditer(text))[:MOST_MENTIONS]:
+        quoted, plain, first, last = match.groups()
+        if quoted:
+            candidates = [(quoted, _lines(first, last))]
+        else:
+            candidates = list(_readings(plain.replace("\\ ", " ")))
+        folders = [cwd, *(_resolve(one, cwd) for one in more)]
+        paths = ((_resolve(n, folder), lines) for folder in folders for n, lines in candidates)
+        for path, lines in paths:
+            if os.path.isdir(path) or os.path.isfile(path):
+                yield path, lines
+                break
+
+
+def _readings(word: str) -> Iterator[tuple[str, tuple[int, int] | None]]:
+    """What a word may mean: a path, one with lines, either before the end of a sentence."""
+    while word:
+        yield word, None
+        if match := _LINES.fullmatch(word):
+            yield match[1], _lines(match[2], match[3])
+        if word[-1] not in ".,;:!?)]}":
+            return
+        word = word[:-1]
+
+
+def _lines(first: str | None, last: str | None) -> tuple[int, int] | None:
+    return None if first is None else (int(first), int(last or first))
+
+
+def _resolve(name: str, cwd: str) -> str:
+    return os.path.normpath(os.path.join(cwd, os.path.expanduser(name)))
+
+
+def _attach_named(name: str, cwd: str) -> Attachment:
+    path = _resolve(name, cwd)
+    if not os.path.isdir(path) and not os.path.isfile(path):
+        raise UsageError(f"--attachment {name} is no file or directory; name one that exists.")
+    return _attach_path(path, None)
+
+
+def _attach_path(path: str, lines: tuple[int, int] | None) -> Attachment:
+    name = os.path.basename(path) or path
+    if os.path.isdir(path):
+        return {"type": "directory", "path": path, "displayName": name}
+    if image := _attach_image(path, name):
+        return {**image, "path": path}
+    attachment: Attachment = {"type": "file", "path": path, "displayName": name}
+    if lines is not None:
+        attachment["lineRange"] = {"start": lines[0], "end": lines[1]}
+    return attachment
+
+
+def read_image(attachment: Attachment) -> bytes | None:
+    """The image a client attached, as a file or in the attachment itself; None if it is none."""
+    from trimtab.attachments.images import find_type
+
+    kind, path = attachment.get("type"), attachment.get("path")
+    if kind == "file" and isinstance(path, str):
+        return _read_image(path)
+    data = _decode(attachment) if kind == "blob" else None
+    return data if data and find_type(data) else None
+
+
+def show_image(attachment: Attachment, data: bytes) -> Attachment:
+    """A client's image in the form services accept."""
+    named = attachment.get("displayName") or os.path.basename(attachment.get("path") or "")
+    shown = _blob(data, str(named or "An attached image"))
+    return {**attachment, **shown, "displayName": named or None}
+
+
+def _decode(attachment: Attachment) -> bytes | None:
+    from binascii import Error, a2b_base64
+
+    encoded = attachment.get("data")
+    try:
+        return a2b_base64(encoded) if isinstance(encoded, str) and encoded.isascii() else None
+    except Error:
+        return None
+
+
+def _attach_image(path: str, name: str) -> Attachment | None:
+    data = _read_image(path)
+    return None if data is None else _blob(data, name)
+
+
+def _read_image(path: str) -> bytes | None:
+    """An image by its content, not its name; None for a file that cannot be read."""
+    from trimtab.attachments.images import BMP, find_type
+
+    if not os.path.isfile(path):
+        return None  # reading a pipe would wait for a writer for ever
+    try:
+        with open(path, "rb") as file:
+            head = file.read(64)
+            bitmap = head[:2] == b"BM" and os.fstat(file.fileno()).st_size <= LARGEST_IMAGE
+            if find_type(head) is None and not bitmap:
+                return None
+            data = head + file.read(LARGEST_IMAGE)
+    except OSError:
+        return None
+    return None if bitmap and find_type(data) != BMP else data
+
+
+def _blob(data: bytes, name: str) -> Attachment:
+    from binascii import b2a_base64
+
+    from trimtab.attachments.images import fit_image
+
+    fitted, kind = fit_image(data, name)
+    encoded = b2a_base64(fitted, newline=False).decode("ascii")
+    return {"type": "blob", "data": encoded, "mimeType": kind, "displayName": name}
+
+
+def _read_clipboard() -> Attachment:
+    from trimtab.attachments.clipboard import read_clipboard
+    from trimtab.attachments.images import find_type
+
+    data = read_clipboard()
+    if find_type(data) is not None:
+        return _blob(data, CLIPBOARD)
+    text = data.decode("utf-8", "replace")
+    lines = text.split("\n")
+    end = {"line": len(lines) - 1, "character": len(lines[-1])}
+    return {
+        "type": "selection",
+        "filePath": CLIPBOARD,
+        "displayName": CLIPBOARD,
+        "text": text,
+        "selection": {"start": {"line": 0, "character": 0}, "end": end},
+    }
+
+
+def _key(attachment: Attachment) -> str:
+    """What an attachment is, whatever it was called."""
+    path = attachment.get("path")
+    return f"{path}:{attachment.get('lineRange')}" if path else str(attachment)

@@ -1,0 +1,1 @@
+"""The folder a session works in: its repository, its branch, its git worktree."""

@@ -1,0 +1,93 @@
+"""Sessions in a git worktree: checkpoints at the start and end of each turn, commits at its end."""
+
+import asyncio
+
+from trimtab.checkout.worktrees import Worktree, describe_result
+from trimtab.contracts.events.changes import Checkpoint, WorktreeUsed
+from trimtab.contracts.events.session import SessionInfo, SessionWarning
+from trimtab.contracts.processor import Processor
+from trimtab.contracts.run import Prompt, Run
+from trimtab.session.session import Session
+from trimtab.session.turns import count_turns
+from trimtab.workspace.git import Git, GitError
+
+SUBJECT = 72
+
+
+class WorktreeCommits(Processor):
+    """Keeps the tree of a worktree on refs of ours: `refs/trimtab/<session>/<turn>-start`, `-end`.
+
+    A turn that was interrupted gets its end when the next one begins. Steering belongs to the turn
+    it steers.
+    """
+
+    def __init__(self, session: Session, worktree: Worktree, *, commits: bool) -> None:
+        self._session = session
+        self._git = Git(worktree.path)
+        self._worktree = worktree
+        self._commits = commits
+        self._turn = count_turns(session.log.path)
+        self._text = ""
+        self._open = False
+
+    async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt | None:
+        if prompt.source == "user":
+            await self.end()
+            self._turn += 1
+            self._text = prompt.display or prompt.text
+            self._open = True
+            await self._keep("start")
+        return prompt
+
+    async def end(self) -> None:
+        """The turn is over: keep what it came to, and commit it if that is wanted."""
+        if not self._open:
+            return
+        self._open = False
+        await self._keep("end")
+        if self._commits:
+            await self._commit()
+        said = await asyncio.to_thread(describe_result, self._worktree)
+        self._session.emit(SessionInfo(info_type="worktree", message=said))
+
+    async def _keep(self, at: str) -> None:
+        ref = f"refs/trimtab/{self._session.id}/{self._turn}-{at}"
+        message = f"{at} of turn {self._turn} of session {self._session.id}"
+        try:
+            commit = await asyncio.to_thread(self._git.keep_tree, ref, message)
+        except GitError as error:
+            self._warn(f"There is no checkpoint of this turn ({error}); undo works without it.")
+            return
+        self._session.emit(Checkpoint(ref=ref, commit=commit, turn=self._turn, at=at))
+
+    async def _commit(self) -> None:
+        subject = " ".join(self._text.split())[:SUBJECT] or f"Turn {self._turn}"
+        try:
+            await asyncio.to_thread(self._git.commit_all, subject)
+        except GitError as error:
+            self._warn(f"The changes of this turn are not committed ({error}); commit them.")
+
+    def _warn(self, message: str) -> None:
+        self._session.emit(SessionWarning(warning_type="worktree", message=message))
+
+
+def announce_worktree(session: Session, worktree: Worktree) -> None:
+    """Record that the session works in a worktree, and what of the checkout is not in it."""
+    session.emit(
+        WorktreeUsed(
+            path=worktree.path,
+            branch=worktree.branch,
+            repository=worktree.repository,
+            commit=worktree.commit,
+            created=worktree.created,
+        )
+    )
+    if worktree.uncommitted:
+        message = (
+            f"{worktree.uncommitted} uncommitted changes of {worktree.repository} are not in the "
+            "worktree; commit them first if they are needed."
+        )
+        session.emit(SessionInfo(info_type="worktree", message=message))
+    if worktree.copied:
+        message = f"{worktree.copied} uncommitted changes were copied to the worktree."
+        session.emit(SessionInfo(info_type="worktree", message=message))

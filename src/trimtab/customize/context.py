@@ -1,0 +1,40 @@
+"""An open session with everything around it that does not depend on its agent."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trimtab.checkout.checkout import Checkout
+from trimtab.config.paths import Home
+from trimtab.contracts.customization import Skill
+from trimtab.customize.customizations import Customizations
+from trimtab.policy.rule_files import FileRules
+from trimtab.session.folder import SessionFolder
+from trimtab.session.session import Session
+from trimtab.workspace.local import LocalWorkspace
+
+if TYPE_CHECKING:
+    from trimtab.policy.folder_trust import FolderTrust
+    from trimtab.workspace.sandbox.policy import SandboxPolicy
+
+
+class SessionContext(msgspec.Struct, frozen=True, kw_only=True):
+    """A session, its folder on disk, its workspace, and what holds there: trust, rules, sandbox."""
+
+    session: Session
+    folder: SessionFolder
+    workspace: LocalWorkspace
+    checkout: Checkout
+    home: Home | None = None
+    customizations: Customizations | None = None
+    resumed: bool = False
+    trust: "FolderTrust | None" = None
+    rules: FileRules = FileRules()
+    sandbox: "SandboxPolicy | None" = None
+    env: Mapping[str, str] = {}
+
+    @property
+    def skills(self) -> dict[str, Skill]:
+        """The skills the model may load."""
+        return self.customizations.offered_skills if self.customizations else {}

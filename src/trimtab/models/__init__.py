@@ -1,0 +1,1 @@
+"""Models: which model a session uses, through which service, and what it costs."""

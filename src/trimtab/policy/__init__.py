@@ -1,0 +1,1 @@
+"""Policy: folder trust, permission rules in files, content exclusions and the sandbox."""

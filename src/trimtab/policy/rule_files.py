@@ -1,0 +1,135 @@
+"""Permission rules of settings files: the person's, and of a trusted repository its own."""
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from trimtab.config.files import read_regular
+from trimtab.config.jsonc import JsonProblem, read_jsonc
+from trimtab.config.paths import POLICY
+from trimtab.contracts.events.session import SessionWarning
+from trimtab.contracts.permission import Rule
+from trimtab.contracts.questions import Loadable
+from trimtab.contracts.run import SessionPort
+
+if TYPE_CHECKING:
+    from trimtab.config.paths import Home
+    from trimtab.policy.folder_trust import FolderTrust
+
+REPOSITORY = (".github/copilot/settings.json", ".github/copilot/settings.local.json")
+_VERBS = ("allow", "ask", "deny")
+_URLS = {"allowedUrls": "allow", "deniedUrls": "deny"}
+
+
+class FileRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules that files give a session."""
+
+    allow: tuple[Rule, ...] = ()
+    ask: tuple[Rule, ...] = ()
+    deny: tuple[Rule, ...] = ()
+
+
+async def load_rules(
+    home: "Home", trust: "FolderTrust", session: SessionPort, more: Sequence[str] = ()
+) -> FileRules:
+    """All rules of files. What a repository allows counts only as it was when it was trusted.
+
+    What is excluded counts in the folder and in `more` of them.
+    """
+    found: dict[str, list[Rule]] = {verb: [] for verb in _VERBS}
+    found["deny"] += load_exclusions(home, (trust.root, *more), session)
+    files = [home.settings]
+    if trust.trusted and any(item.kind == "settings" for item in trust.items):
+        files += [os.path.join(trust.root, name) for name in REPOSITORY]
+    for file in files:
+        rules = _read(home, file, session)
+        if file != home.settings and rules["allow"]:
+            entries = [(_describe(rule, trust.root), str(rule)) for rule in rules["allow"]]
+            admitted = await trust.admit(session, "rules", entries)
+            pairs = zip(rules["allow"], admitted, strict=True)
+            rules["allow"] = [rule for rule, good in pairs if good]
+        for verb in _VERBS:
+            found[verb] += rules[verb]
+    trust.remember("rules")
+    return FileRules(**{verb: tuple(rules) for verb, rules in found.items()})
+
+
+def load_exclusions(
+    home: "Home", folders: Sequence[str], session: SessionPort, policy: str = POLICY
+) -> list[Rule]:
+    """Content that is excluded, as rules that deny: by the machine's policy, and by the person."""
+    mine = read_exclusion(home)
+    if mine is None and not os.path.isdir(policy):
+        return []
+    from trimtab.contracts.errors import ConfigurationError
+    from trimtab.policy.exclusions import read_policy, to_rules
+
+    rules: list[Rule] = []
+    for file, given in read_policy(policy).items():
+        rules += to_rules(given, file, folders)
+    try:
+        rules += to_rules(mine, home.settings, folders) if mine is not None else ()
+    except ConfigurationError as error:
+        session.emit(SessionWarning(warning_type="content_exclusion", message=error.message))
+    return rules
+
+
+def read_exclusion(home: "Home") -> Any:
+    """What the person's settings exclude, as it stands there; None if nothing."""
+    return _load(home, home.settings).get("contentExclusion")
+
+
+def _load(home: "Home", file: str) -> dict[str, Any]:
+    """What a file says; one that is broken, as it was when it was last good.
+
+    Half a file must not take away what forbids. Whoever reads the other settings says so.
+    """
+    try:
+        data = read_regular(file)
+        content = read_jsonc(data) if data.strip() else {}
+    except OSError:
+        return {}
+    except JsonProblem:
+        from trimtab.config.settings import Settings
+
+        content = Settings(home).load(file)
+    return content if isinstance(content, dict) else {}
+
+
+def _describe(rule: Rule, root: str) -> Loadable:
+    return Loadable("rules", f"{os.path.relpath(rule.source, root)} allows {rule}")
+
+
+def _read(home: "Home", file: str, session: SessionPort) -> dict[str, list[Rule]]:
+    rules: dict[str, list[Rule]] = {verb: [] for verb in _VERBS}
+    content = _load(home, file)
+    permissions = content.get("permissions")
+    given = permissions if isinstance(permissions, dict) else {}
+    for verb in _VERBS:
+        rules[verb] += _parse(_texts(given.get(verb)), file, session)
+    for key, verb in _URLS.items():
+        texts = [f"url({pattern})" for pattern in _texts(content.get(key))]
+        rules[verb] += _parse(texts, file, session)
+    return rules
+
+
+def _parse(texts: Sequence[str], file: str, session: SessionPort) -> list[Rule]:
+    if not texts:  # most people have none, and need not wait for what reads them
+        return []
+    from trimtab.contracts.errors import UsageError
+    from trimtab.permissions.rules import parse_rule
+
+    rules = []
+    for text in texts:
+        try:
+            rules.append(parse_rule(text, file))
+        except UsageError as error:
+            message = f"{file}: {error.message}"
+            session.emit(SessionWarning(warning_type="permission_rule", message=message))
+    return rules
+
+
+def _texts(value: Any) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []

@@ -1,0 +1,93 @@
+"""Approvals kept beyond a session: `permissions-config.json`, by location, as Copilot CLI does."""
+
+import os
+from typing import Any
+
+import msgspec
+
+from trimtab.config.files import make_private_dir, update_file
+from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.permission import Rule
+from trimtab.permissions.approvals import to_rules
+
+
+class Granted(msgspec.Struct, frozen=True, kw_only=True):
+    """What a location was granted before."""
+
+    rules: tuple[Rule, ...] = ()
+    directories: tuple[str, ...] = ()
+
+
+class SavedApprovals:
+    """The approvals of one location. Fields that are not known are kept as they are."""
+
+    def __init__(self, path: str, location: str) -> None:
+        self._path = path
+        self._location = location
+
+    @property
+    def location(self) -> str:
+        return self._location
+
+    def load(self) -> Granted:
+        """What was approved for this location and for always; nothing if there is no file."""
+        try:
+            with open(self._path, "rb") as file:
+                content = _decode(self._path, file.read())
+        except OSError:
+            return Granted()
+        here = _entry(content.get("locations"), self._location)
+        rules = [
+            *(rule for item in _items(here) for rule in to_rules(item, "location")),
+            *(rule for item in _items(content.get("always")) for rule in to_rules(item, "always")),
+        ]
+        folders = here.get("allowed_directories")
+        named = (
+            [one for one in folders if isinstance(one, str)] if isinstance(folders, list) else []
+        )
+        return Granted(rules=tuple(rules), directories=tuple(named))
+
+    def keep(self, approval: JsonObject, *, always: bool) -> None:
+        """Add an approval; entries of folders that are gone are dropped on the way."""
+        make_private_dir(os.path.dirname(self._path))
+        update_file(self._path, lambda before: self._add(before, approval, always=always))
+
+    def _add(self, before: bytes | None, approval: JsonObject, *, always: bool) -> bytes:
+        content = _decode(self._path, before) if before else {}
+        places = content.get("locations")
+        locations = {
+            key: value
+            for key, value in (places if isinstance(places, dict) else {}).items()
+            if os.path.isdir(key)
+        }
+        entry = content.get("always") if always else locations.get(self._location)
+        entry = dict(entry) if isinstance(entry, dict) else {}
+        items = _items(entry)
+        entry["tool_approvals"] = [*items, approval] if approval not in items else items
+        if always:
+            content["always"] = entry
+        else:
+            locations[self._location] = entry
+        content["locations"] = locations
+        return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+
+
+def _decode(path: str, data: bytes) -> dict[str, Any]:
+    try:
+        content = msgspec.json.decode(data)
+    except msgspec.DecodeError as error:
+        raise ConfigurationError(
+            f"{path} is not valid JSON ({error}): correct it, or move it away to start anew."
+        ) from error
+    return content if isinstance(content, dict) else {}
+
+
+def _entry(locations: Any, key: str) -> dict[str, Any]:
+    entry = locations.get(key) if isinstance(locations, dict) else None
+    return entry if isinstance(entry, dict) else {}
+
+
+def _items(entry: Any) -> list[Any]:
+    items = entry.get("tool_approvals") if isinstance(entry, dict) else None
+    return items if isinstance(items, list) else []

@@ -1,0 +1,64 @@
+"""Holds back the news that a tool started until it is clear that it may run."""
+
+import asyncio
+from collections.abc import Callable
+
+from trimtab.contracts.events.envelope import Event
+from trimtab.contracts.events.hook import HookEnd, HookStart
+from trimtab.contracts.events.permission import PermissionCompleted, PermissionRequested
+from trimtab.contracts.events.tool import (
+    ToolExecutionComplete,
+    ToolExecutionPartialResult,
+    ToolExecutionStart,
+)
+
+OnEvent = Callable[[Event, bytes], None]
+MOMENT = 0.1
+"""What is not asked about by then, in seconds, runs already."""
+
+
+class DelayedStarts:
+    """Passes events on; the start of a call comes after the question about it, if there is one."""
+
+    def __init__(self, forward: OnEvent) -> None:
+        self._forward = forward
+        self._held: dict[tuple[str | None, str], tuple[Event, bytes]] = {}
+        self._asked: set[tuple[str | None, str]] = set()
+        self._hooks: set[str] = set()
+
+    def on_event(self, event: Event, line: bytes) -> None:
+        agent = event.agent_id
+        match event.data:
+            case ToolExecutionStart(tool_call_id=call):
+                self._held[agent, call] = event, line
+                self._wait((agent, call))
+                return
+            case PermissionRequested(permission_request=request):
+                self._asked.add((agent, str(request.get("toolCallId"))))
+            case (
+                PermissionCompleted(tool_call_id=str(call))
+                | ToolExecutionPartialResult(tool_call_id=call)
+                | ToolExecutionComplete(tool_call_id=call)
+            ):
+                self._release((agent, call))
+            case HookStart(hook_invocation_id=hook):
+                self._hooks.add(hook)
+            case HookEnd(hook_invocation_id=hook):
+                self._hooks.discard(hook)
+        self._forward(event, line)
+
+    def _wait(self, key: tuple[str | None, str]) -> None:
+        asyncio.get_running_loop().call_later(MOMENT, self._look, key)
+
+    def _look(self, key: tuple[str | None, str]) -> None:
+        if key not in self._held or key in self._asked:
+            return
+        if self._hooks:  # one of them may yet lead to a question
+            self._wait(key)
+        else:
+            self._release(key)
+
+    def _release(self, key: tuple[str | None, str]) -> None:
+        self._asked.discard(key)
+        if held := self._held.pop(key, None):
+            self._forward(*held)

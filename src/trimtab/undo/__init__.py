@@ -1,0 +1,1 @@
+"""Undo: records every change to files, and takes changes back."""

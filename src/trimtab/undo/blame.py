@@ -1,0 +1,151 @@
+"""Who wrote each line of a file: which session, which turn, which call, or a person."""
+
+import os
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from trimtab.config.paths import find_home
+from trimtab.contracts.changes import Change, FileState
+from trimtab.contracts.errors import UsageError
+from trimtab.session.folder import SessionFolder
+from trimtab.session.records import read_records
+from trimtab.session.store import SessionStore
+from trimtab.undo.blobs import BlobStore, digest_of
+from trimtab.undo.changes import Recorded, read_changes
+from trimtab.undo.merge import changed, split
+
+LARGEST = 8 * 1024 * 1024
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a line comes from. `reason` is before (older than any record), person, or a doing."""
+
+    reason: str
+    session: str = ""
+    turn: int = 0
+    call: str = ""
+    agent: str = ""
+    detail: str = ""
+    timestamp: str = ""
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One line of the file as it is now."""
+
+    source: Source
+    text: bytes
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One recorded change of the file, and where its contents are."""
+
+    source: Source
+    change: Change
+    store: BlobStore
+
+
+BACK = ("undo", "redo", "rewind")
+"""What brings lines back that somebody else wrote."""
+BEFORE = Source(reason="before")
+PERSON = Source(reason="person")
+
+
+def blame(env: Mapping[str, str], path: str) -> list[Line]:
+    """The lines of a file with their sources. Raises `UsageError` for what is no text file."""
+    folder, name = os.path.split(os.path.abspath(path))
+    target = os.path.join(os.path.realpath(folder), name)
+    try:
+        with open(target, "rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read ({error.strerror}); name a text file.") from error
+    if len(data) > LARGEST or b"\0" in data:
+        raise UsageError(f"{path} is no text file of reasonable size; name another.")
+    steps = sorted(_steps(env, target), key=lambda step: step.source.timestamp)
+    lines: list[Line] = []
+    digest: str | None = None
+    known: dict[str, list[Line]] = {}
+    for step in steps:
+        before, after = _read(step.change.before, step), _read(step.change.after, step)
+        if before is None or after is None:
+            continue
+        if digest != digest_of(before):
+            unseen = PERSON if digest is not None else BEFORE
+            lines = follow(lines, before, unseen)
+        known[digest_of(before)] = lines
+        digest = digest_of(after)
+        back = known.get(digest) if step.source.reason in BACK else None
+        lines = follow(lines, after, step.source) if back is None else back
+    if digest != digest_of(data):
+        lines = follow(lines, data, PERSON if digest is not None else BEFORE)
+    return lines
+
+
+def follow(lines: list[Line], data: bytes, source: Source) -> list[Line]:
+    """The lines after a change: what stayed keeps its source, what is new has this one."""
+    new = split(data)
+    ops = changed([line.text for line in lines], new)
+    if ops is None:
+        return [Line(source, text) for text in new]
+    followed: list[Line] = []
+    at = 0
+    for i1, i2, j1, j2 in ops:
+        followed += lines[at:i1]
+        followed += [Line(source, text) for text in new[j1:j2]]
+        at = i2
+    return followed + lines[at:]
+
+
+def _steps(env: Mapping[str, str], path: str) -> Iterator[Step]:
+    """Every recorded change of a path, in all sessions on this machine."""
+    store = SessionStore(find_home(env))
+    name = msgspec.json.encode(os.path.basename(path).encode("utf-8", "replace").decode())[1:-1]
+    for summary in store.list():
+        folder = store.folder(summary.id)
+        if _mentions(folder, name):
+            yield from _steps_of(folder, path)
+
+
+def _mentions(folder: SessionFolder, name: bytes) -> bool:
+    """Whether a log can have anything to say: most have not, and need not be parsed."""
+    try:
+        with open(folder.events, "rb") as file:
+            data = file.read()
+    except OSError:
+        return False
+    return b"trimtab.workspace_changed" in data and (name in data or b"listDigest" in data)
+
+
+def _steps_of(folder: SessionFolder, path: str) -> Iterator[Step]:
+    store = BlobStore(folder.blobs)
+    try:
+        for one in read_changes(read_records(folder.events), store):
+            for change in one.changes:
+                if change.place == path and change.before != change.after:
+                    yield Step(_source(folder.id, one), change, store)
+    except OSError:
+        return  # a list of changes has been deleted by hand: what is before it still counts
+
+
+def _source(session: str, one: Recorded) -> Source:
+    said = one.said
+    return Source(
+        reason=said.reason,
+        session=session,
+        turn=one.turn,
+        call=said.tool_call_id or "",
+        agent=one.agent_id or "",
+        detail=said.detail or "",
+        timestamp=one.timestamp,
+    )
+
+
+def _read(state: FileState, step: Step) -> bytes | None:
+    """The content of a state; nothing if there was no file, None if it is not known."""
+    if state.kind != "file":
+        return b""
+    try:
+        return step.store.get(state.digest) if state.digest else None
+    except OSError:
+        return None

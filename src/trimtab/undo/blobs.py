@@ -1,0 +1,219 @@
+"""Contents kept outside the workspace, found by their hash."""
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+
+from trimtab.config.files import make_private_dir
+from trimtab.contracts.changes import ABSENT, FileState
+from trimtab.contracts.errors import ConfigurationError
+from trimtab.undo.packs import (
+    Pack,
+    Packed,
+    read_lists,
+    read_packed,
+)
+from trimtab.workspace.files import read_all, write_all
+from trimtab.workspace.walk import Key
+
+LARGEST = 32 * 1024 * 1024
+"""A larger file is kept only where a copy costs no space."""
+CLONED = 1024 * 1024
+PACKED = 256 * 1024
+FICLONE = 0x40049409
+ROOM = 1024 * 1024 * 1024
+"""So many bytes are kept for one session."""
+
+
+class BlobStore:
+    """The blobs of one session. Nothing in it is ever changed; the same content is kept once."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self._known: set[str] = set()
+        self._packed: dict[str, Packed] = {}
+        self._pack: Pack | None = None
+        self._size = 0
+        self._opened = False
+
+    def path(self, digest: str) -> str:
+        return os.path.join(self.folder, digest)
+
+    def put(self, data: bytes) -> str:
+        """Keep bytes; returns their digest. Raises `OSError`."""
+        digest = digest_of(data)
+        if not self._has(digest):
+            self._write(digest, data)
+        return digest
+
+    def get(self, digest: str) -> bytes:
+        """Kept bytes, checked. Raises `OSError` when they are gone or damaged."""
+        self._open()
+        if digest in self._packed:
+            data = read_packed(self.folder, self._packed[digest])
+        else:
+            with open(self.path(digest), "rb") as file:
+                data = file.read()
+        if digest_of(data) != digest:
+            raise OSError(f"The kept copy {digest[:12]} is damaged")
+        return data
+
+    def keep(self, path: str, largest: int = LARGEST) -> FileState:
+        """What stands at a path now, its content kept if there is room. Links are not followed."""
+        try:
+            found = os.lstat(path)
+            kind = stat.S_IFMT(found.st_mode)
+            if kind == stat.S_IFDIR:
+                return FileState(kind="directory", mode=stat.S_IMODE(found.st_mode))
+            if kind == stat.S_IFLNK:
+                return self._keep_link(os.fsencode(os.readlink(path)))
+        except (FileNotFoundError, NotADirectoryError):
+            return ABSENT
+        if kind != stat.S_IFREG:
+            return FileState(kind="file", mode=found.st_mode)
+        return self._keep_file(path, found, largest)
+
+    def _keep_link(self, target: bytes) -> FileState:
+        try:
+            return FileState(kind="symlink", digest=self.put(target))
+        except OSError:
+            return FileState(kind="symlink")
+
+    def keep_many(self, rows: Iterable[tuple[str, Key]]) -> Iterator[tuple[str, FileState]]:
+        """As `keep`, for a tree that has just been looked at. Call `flush` at the end."""
+        for path, key in rows:
+            mode, size = key[:2]
+            try:
+                self._open()
+                if size <= PACKED and stat.S_ISREG(mode) and self._size + size <= ROOM:
+                    yield path, self._pack_file(path, mode, size)
+                else:
+                    yield path, self.keep(path)
+            except OSError:
+                yield path, unkept_state(key)
+
+    def flush(self) -> None:
+        """Have everything that was kept on its way to the disk. Raises `OSError`."""
+        if self._pack is not None:
+            self._pack.flush()
+
+    def close(self) -> None:
+        if self._pack is not None:
+            self._pack.close()
+            self._pack = None
+
+    def _pack_file(self, path: str, mode: int, size: int) -> FileState:
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return self.keep(path)
+        try:
+            data = os.read(fd, size + 1)
+        finally:
+            os.close(fd)
+        if len(data) != size:
+            return self.keep(path)
+        digest = digest_of(data)
+        if digest not in self._known:
+            if self._pack is None:
+                self._pack = Pack(self.folder)
+            self._packed[digest] = self._pack.add(digest, data)
+            self._known.add(digest)
+            self._size += size
+        return FileState(kind="file", mode=stat.S_IMODE(mode), digest=digest, size=size)
+
+    def _keep_file(self, path: str, found: os.stat_result, largest: int) -> FileState:
+        mode, digest, size = stat.S_IMODE(found.st_mode), "", found.st_size
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:  # unreadable, or replaced this very moment
+            return FileState(kind="file", mode=mode, size=size)
+        try:
+            if size > CLONED and (digest := self._clone(fd)):
+                return FileState(kind="file", mode=mode, digest=digest, size=size)
+            if size <= largest and self._size + size <= ROOM:
+                data = read_all(fd, size)
+                digest, size = self.put(data), len(data)
+        except OSError:  # no room: the caller sees that it has no digest
+            digest = ""
+        finally:
+            os.close(fd)
+        return FileState(kind="file", mode=mode, digest=digest, size=size)
+
+    def _clone(self, source: int) -> str:
+        """Keep a file by sharing its blocks; the empty string where that is not possible."""
+        import fcntl
+
+        self._open()
+        temporary = self.path(f".{os.getpid()}-{os.urandom(6).hex()}.tmp")
+        fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.ioctl(fd, FICLONE, source)
+            digest = digest_of_open(fd)
+            os.rename(temporary, self.path(digest))
+        except OSError:
+            os.unlink(temporary)
+            return ""
+        finally:
+            os.close(fd)
+        self._known.add(digest)
+        return digest
+
+    def _has(self, digest: str) -> bool:
+        self._open()
+        return digest in self._known
+
+    def _open(self) -> None:
+        if not self._opened:
+            try:
+                make_private_dir(self.folder)
+            except ConfigurationError as error:
+                raise OSError(errno.EIO, error.message) from error
+            with os.scandir(self.folder) as entries:
+                for entry in entries:
+                    self._known.add(entry.name)
+                    self._size += entry.stat(follow_symlinks=False).st_size
+            self._packed = read_lists(self.folder, list(self._known))
+            self._known.update(self._packed)
+            self._opened = True
+
+    def _write(self, digest: str, data: bytes) -> None:
+        temporary = self.path(f".{os.getpid()}-{os.urandom(6).hex()}.tmp")
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            write_all(fd, data)
+            os.rename(temporary, self.path(digest))
+        except BaseException:
+            os.unlink(temporary)
+            raise
+        finally:
+            os.close(fd)
+        self._known.add(digest)
+        self._size += len(data)
+
+
+def unkept_state(key: Key) -> FileState:
+    """What can be said about a path whose content is not kept."""
+    mode, size = key[:2]
+    if stat.S_ISDIR(mode):
+        return FileState(kind="directory", mode=stat.S_IMODE(mode))
+    if stat.S_ISLNK(mode):
+        return FileState(kind="symlink")
+    return FileState(kind="file", mode=stat.S_IMODE(mode), size=size)
+
+
+def digest_of(data: bytes) -> str:
+    import hashlib
+
+    return hashlib.sha256(data).hexdigest()
+
+
+def digest_of_open(fd: int) -> str:
+    import hashlib
+
+    hasher = hashlib.sha256()
+    os.lseek(fd, 0, os.SEEK_SET)
+    while chunk := os.read(fd, CLONED):
+        hasher.update(chunk)
+    return hasher.hexdigest()

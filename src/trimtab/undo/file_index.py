@@ -1,0 +1,100 @@
+"""The list of changed files in Copilot's layout, `rewind-file-snapshots/`, for other tools."""
+
+import os
+from base64 import b64encode
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from trimtab.config.files import make_private_dir, replace_file, write_new_file
+from trimtab.contracts.changes import Change, FileState
+from trimtab.session.folder import SessionFolder
+from trimtab.session.records import read_records
+from trimtab.session.turns import begins_turn
+from trimtab.undo.blobs import BlobStore
+from trimtab.undo.changes import read_changes
+from trimtab.undo.merge import count_lines
+
+COUNTED = 1 << 20
+"""Lines of larger files are not counted."""
+COPIED = 500
+"""So many files of a turn are listed; a turn that changed more is an event's business."""
+
+
+def write_index(folder: SessionFolder, store: BlobStore) -> None:
+    """Write `index.json` and the pre-images it names. A cache: it is made from the log."""
+    starts = [record for record in read_records(folder.events) if begins_turn(record)]
+    target = os.path.join(folder.path, "rewind-file-snapshots")
+    backups = os.path.join(target, "backups")
+    make_private_dir(backups)
+    messages = [
+        {
+            "eventId": starts[turn - 1].id if 0 < turn <= len(starts) else None,
+            "timestamp": starts[turn - 1].timestamp if 0 < turn <= len(starts) else None,
+            "files": [_describe(change, store, backups) for change in changes[:COPIED]],
+        }
+        for turn, changes in changes_by_turn(folder.events, store).items()
+    ]
+    document = msgspec.json.encode({"schemaVersion": 1, "messages": messages})
+    replace_file(os.path.join(target, "index.json"), document)
+
+
+def changes_by_turn(log: str, store: BlobStore) -> dict[int, list[Change]]:
+    """What the session itself did: for each path the first state and the last."""
+    turns: dict[int, dict[str, Change]] = {}
+    for one in read_changes(read_records(log), store):
+        if one.said.reason not in ("tool", "shell", "custom-tool"):
+            continue
+        merged = turns.setdefault(one.turn, {})
+        for change in one.changes:
+            first = merged.get(change.place, change)
+            merged[change.place] = Change.at(change.place, first.before, change.after)
+    return {
+        turn: [change for change in merged.values() if change.before != change.after]
+        for turn, merged in turns.items()
+    }
+
+
+def _describe(change: Change, store: BlobStore, backups: str) -> dict[str, Any]:
+    added, removed = count_change(change, store)
+    if change.before.digest:
+        with suppress(OSError):
+            _back_up(change.before.digest, store, backups)
+    return {
+        "path": change.path,
+        "pathBytes": b64encode(os.fsencode(change.place)).decode(),
+        "preImage": _image(change.before),
+        "postImage": _image(change.after),
+        "linesAdded": added,
+        "linesRemoved": removed,
+    }
+
+
+def _image(state: FileState) -> dict[str, Any] | None:
+    if state.kind == "absent":
+        return None
+    return {
+        "kind": state.kind,
+        "hash": state.digest or None,
+        "mode": state.mode,
+        "size": state.size,
+    }
+
+
+def count_change(change: Change, store: BlobStore) -> tuple[int, int]:
+    """Lines a change added and removed; of large files none."""
+    sides = []
+    for state in (change.before, change.after):
+        if state.kind != "file" or not state.digest or state.size > COUNTED:
+            sides.append(b"")
+        else:
+            with suppress(OSError):
+                sides.append(store.get(state.digest))
+    return count_lines(sides[0], sides[1]) if len(sides) == 2 else (0, 0)
+
+
+def _back_up(digest: str, store: BlobStore, backups: str) -> None:
+    path = os.path.join(backups, digest)
+    if not os.path.lexists(path):
+        write_new_file(path, store.get(digest), durable=False)

@@ -1,0 +1,182 @@
+"""The files in which git keeps what a reset, a commit or a checkout changes besides the tree."""
+
+import os
+from collections.abc import Iterable
+
+from trimtab.workspace.walk import (
+    Rows,
+    TooLarge,
+    look,
+    walk,
+)
+
+NAMES = ("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD")
+SHARED = ("config", "packed-refs", "objects/info/alternates")
+"""What linked worktrees share with the repository they belong to, besides refs and objects."""
+OBJECTS, REFS, LINKED = "objects", "refs", "worktrees"
+SKIPPED = frozenset((OBJECTS, "lfs"))
+"""Kept by other means, or not at all."""
+PASSING = ("FETCH_HEAD", "index.lock", "gc.pid", "gc.log", LINKED)
+INDEXES = "trimtab-index-"
+ESSENTIAL = frozenset(("HEAD", "commondir", "gitdir", "locked", "config.worktree", "trimtab.json"))
+"""Without these a linked worktree is lost; all else in its folder can be made again."""
+SESSIONS = ("refs/trimtab", "refs/heads/trimtab", "logs/refs/heads/trimtab")
+"""Refs of sessions, which move while this one works."""
+MANY = 10_000
+
+
+class Repositories:
+    """What is known of the repositories in and around a folder."""
+
+    def __init__(self, root: str, nested: Iterable[str], large: set[str]) -> None:
+        """`root` is the top of a checkout, if it is one; `nested` are git folders below it.
+
+        Of those in `large` only the main files count. What turns out to be too large is added:
+        were it looked at whole another time, its files would seem new.
+        """
+        self.rows: Rows = {}
+        self.objects: list[str] = []
+        """The folders of the objects of all repositories."""
+        self._root = root
+        self._large = large
+        self._foreign: set[str] = set()
+        self.own: set[str] = set()
+        """The branches that are checked out here, and their logs."""
+        self._others: tuple[str, ...] = ()
+        top = git_folder(root)
+        if top is not None and top != os.path.join(root, ".git") and is_repository(top):
+            self._add(top, common_folder(top))
+        for folder in nested:
+            self._add(folder, folder)
+
+    def is_foreign(self, path: str) -> bool:
+        """Whether a path belongs to another checkout of a repository, or to another session."""
+        if path in self.own:
+            return False
+        while path not in self._foreign and path != os.path.dirname(path):
+            path = os.path.dirname(path)
+        return path in self._foreign
+
+    def _add(self, folder: str, common: str) -> None:
+        """Add a git folder; that of a linked worktree shares much with another, the common one."""
+        if (key := look(folder)) is None:
+            return
+        self._mark_foreign(folder, common)
+        self.rows[folder] = key
+        names = [f"{folder}/{name}" for name in NAMES]
+        names += [f"{common}/{name}" for name in (*SHARED, own_branch(folder)) if name]
+        self.rows |= known(names)
+        objects = os.path.join(common, OBJECTS)
+        self.objects += [objects] if os.path.isdir(objects) else []
+        self._add_below(folder, folder)
+        if common != folder:
+            self._add_below(f"{common}/{REFS}", common)
+
+    def _add_below(self, start: str, folder: str) -> None:
+        if folder in self._large:
+            return
+        try:
+            self.rows |= self._walk(start, len(folder) + 1)
+        except TooLarge:
+            self._large.add(folder)
+
+    def _walk(self, start: str, inside: int) -> Rows:
+        """All below a place; `inside` is where the part of a path within its repository begins."""
+        rows: Rows = {}
+        starts = [start]
+        while starts:
+            skipped: list[str] = []
+            rows |= walk(starts, SKIPPED, MANY, float("inf"), skipped)
+            starts = [path for path in skipped if not is_store(path[inside:])]
+            rows |= known(starts)
+            stores = (path for path in skipped if os.path.basename(path) == OBJECTS)
+            self.objects += [path for path in stores if path not in (*starts, *self.objects)]
+        return {path: key for path, key in rows.items() if self._counts(path, path[inside:])}
+
+    def _counts(self, path: str, name: str) -> bool:
+        if path.startswith(self._others) and os.path.basename(path) not in ESSENTIAL:
+            return False
+        return name not in PASSING and not name.startswith(INDEXES)
+
+    def _mark_foreign(self, folder: str, common: str) -> None:
+        """What belongs to others: their checkouts of the repository, the branches in them."""
+        linked = [f"{common}/{LINKED}/{name}" for name in list_names(f"{common}/{LINKED}")]
+        linked = [one for one in linked if one != folder and not is_checked_out(one, self._root)]
+        main = [common] if common != folder else []
+        branches = {own_branch(one) for one in (*main, *linked)} - {""}
+        names = (*SESSIONS, *branches, *(f"logs/{branch}" for branch in branches))
+        self._foreign |= {*linked, *(f"{common}/{name}" for name in names)}
+        own = own_branch(folder)
+        self.own |= {f"{common}/{own}", f"{common}/logs/{own}"}
+        self._others += tuple(f"{one}/" for one in linked)
+
+
+def is_store(path: str) -> bool:
+    """Whether a folder named as one holds objects; a branch or a submodule may have that name."""
+    parts = path.split("/")
+    return REFS not in parts and parts[-2:-1] != ["modules"]
+
+
+def list_names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def is_checked_out(linked: str, root: str) -> bool:
+    """Whether the files of a linked worktree are in a folder."""
+    try:
+        with open(os.path.join(linked, "gitdir"), encoding="utf-8", errors="replace") as file:
+            return file.read(4096).startswith(root + "/")
+    except OSError:
+        return False
+
+
+def known(paths: list[str]) -> Rows:
+    keys = ((path, look(path)) for path in paths)
+    return {path: key for path, key in keys if key is not None}
+
+
+def own_branch(folder: str) -> str:
+    """The ref that is checked out; empty when it is none."""
+    try:
+        with open(os.path.join(folder, "HEAD"), encoding="utf-8", errors="surrogateescape") as file:
+            name = file.read(4096).removeprefix("ref:").strip()
+    except OSError:
+        return ""
+    return name if name.startswith("refs/") and ".." not in name and "\0" not in name else ""
+
+
+def git_folder(root: str) -> str | None:
+    """The git directory of a checkout: `.git`, or what the file or link of this name points to."""
+    marker = os.path.join(root, ".git")
+    if os.path.isdir(marker):
+        return os.path.realpath(marker)
+    try:
+        with open(marker, encoding="utf-8", errors="surrogateescape") as file:
+            line = file.read(4096).strip()
+    except OSError:
+        return None
+    target = line.removeprefix("gitdir:").strip()
+    return os.path.realpath(os.path.join(root, target)) if target != line else None
+
+
+def is_repository(folder: str) -> bool:
+    """Whether a folder elsewhere is what it is said to be: anybody can write a path there."""
+    kept = os.path.isdir(f"{folder}/{OBJECTS}") or os.path.isfile(f"{folder}/commondir")
+    return kept and os.path.isfile(f"{folder}/HEAD")
+
+
+def common_folder(folder: str) -> str:
+    """Where refs are: the main repository's git directory, also for a linked worktree."""
+    try:
+        with open(os.path.join(folder, "commondir"), encoding="utf-8") as file:
+            return os.path.realpath(os.path.join(folder, file.read(4096).strip()))
+    except OSError:
+        return folder
+
+
+def is_git_state(path: str) -> bool:
+    """Whether a path is inside a git directory, where nothing is ever merged."""
+    return ".git" in path.split("/")

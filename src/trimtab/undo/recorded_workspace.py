@@ -1,0 +1,123 @@
+"""The workspace as one tool call sees it: whatever the call changes is recorded as its doing."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from trimtab.contracts.tool import Access
+from trimtab.contracts.workspace import Command, CommandState, Stamp
+from trimtab.undo.recorder import Reason, Recorder
+from trimtab.workspace.local import LocalWorkspace
+
+
+class RecordedWorkspace:
+    """The workspace as one tool call sees it: everything it writes is recorded as its doing."""
+
+    def __init__(
+        self,
+        inner: LocalWorkspace,
+        recorder: Recorder,
+        call_id: str,
+        *,
+        agent: str | None = None,
+        confined: bool = True,
+    ) -> None:
+        self.root = inner.root
+        self.shells = RecordedShells(inner, recorder, call_id, agent)
+        self.shells.confined = confined
+        self.resolve = inner.resolve
+        self.inspect = inner.inspect
+        self.list = inner.list
+        self.load = inner.load
+        self.read = inner.read
+        self.read_lines = inner.read_lines
+        self.remember = inner.remember
+        self.changed = inner.changed
+        self.search = inner.search
+        self.run = inner.run
+        self.aclose = inner.aclose
+        self._inner = inner
+        self._recorder = recorder
+        self._reason = Reason("tool", call_id, agent=agent)
+
+    async def write(
+        self, path: str, data: bytes, *, new: bool = False, stamp: Stamp | None = None
+    ) -> None:
+        done = self._recorder.write_begins(path, self._reason)
+        try:
+            await self._inner.write(path, data, new=new, stamp=stamp)
+        finally:
+            # Also when it was cancelled or failed half way: what happened is what is recorded.
+            done()
+
+    async def remove(self, path: str) -> None:
+        done = self._recorder.write_begins(path, self._reason)
+        try:
+            await self._inner.remove(path)
+        finally:
+            done()
+
+    async def move(self, path: str, target: str) -> None:
+        left = self._recorder.write_begins(path, self._reason)
+        reached = self._recorder.write_begins(target, self._reason)
+        try:
+            await self._inner.move(path, target)
+        finally:
+            left()
+            reached()
+
+
+class RecordedShells:
+    """The shells as one tool call sees them."""
+
+    def __init__(
+        self, inner: LocalWorkspace, recorder: Recorder, call_id: str, agent: str | None
+    ) -> None:
+        self.stop = inner.shells.stop
+        self.list = inner.shells.list
+        self._inner = inner.shells
+        self._recorder = recorder
+        self._call_id = call_id
+        self._agent = agent
+        self._writing: Reason | None = None
+        self.confined = True
+        """Whether commands of the call stay in the sandbox, if there is one."""
+
+    async def execute(
+        self,
+        command: Command,
+        *,
+        wait: float,
+        limit: int,
+        listener: Callable[[bytes], None] | None = None,
+    ) -> CommandState:
+        command = msgspec.structs.replace(command, confined=self.confined, call_id=self._call_id)
+        if not self._recorder.may_change(Access(kind="shell", target=command.text)):
+            return await self._inner.execute(command, wait=wait, limit=limit, listener=listener)
+        reason = Reason("shell", self._call_id, command.text[:1000], self._agent)
+        await self._recorder.begin(reason)
+        try:
+            state = await self._inner.execute(command, wait=wait, limit=limit, listener=listener)
+            if state.exit_code is None:
+                self._recorder.started(state.shell_id, reason)
+            return state
+        finally:
+            await self._recorder.end(reason)
+
+    async def write(self, shell_id: str, keys: Sequence[str | bytes]) -> None:
+        reason = Reason("shell", self._call_id, f"input to {shell_id}", self._agent)
+        await self._recorder.begin(reason)
+        try:
+            await self._inner.write(shell_id, keys)
+        except BaseException:
+            await self._recorder.end(reason)
+            raise
+        self._writing = reason
+
+    async def read(self, shell_id: str, *, wait: float, limit: int) -> CommandState:
+        try:
+            return await self._inner.read(shell_id, wait=wait, limit=limit)
+        finally:
+            if self._writing is not None:
+                await self._recorder.end(self._writing)
+                self._writing = None

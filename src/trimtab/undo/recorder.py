@@ -1,0 +1,337 @@
+"""Records every change to the workspace with its reason, so that it can be taken back."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trimtab.contracts.changes import ABSENT, Change, FileState
+from trimtab.contracts.errors import TrimtabError
+from trimtab.contracts.processor import PendingCall, Processor
+from trimtab.contracts.run import Prompt, Run
+from trimtab.contracts.tool import Access, ToolResult
+from trimtab.contracts.workspace import ShellInfo
+from trimtab.session.folder import SessionFolder
+from trimtab.session.session import Session
+from trimtab.undo.tracking import find_tops, release_objects, track_folders
+from trimtab.workspace.local import LocalWorkspace, uninterrupted
+
+if TYPE_CHECKING:
+    from trimtab.contracts.events.changes import WorkspaceChanged
+    from trimtab.undo.blobs import BlobStore
+    from trimtab.undo.snapshots import Coverage
+    from trimtab.undo.tracked_folders import TrackedFolders
+
+
+class Reason:
+    """Why something changes: the call, what a person would call it, and the agent it is of."""
+
+    def __init__(
+        self,
+        kind: str,
+        call_id: str | None = None,
+        detail: str | None = None,
+        agent: str | None = None,
+    ) -> None:
+        self.kind, self.call_id, self.detail, self.agent = kind, call_id, detail, agent
+
+    @property
+    def key(self) -> tuple[str | None, str | None]:
+        """Tells calls apart; two agents may use one id."""
+        return self.agent, self.call_id
+
+
+PERSON = Reason("person")
+LISTED = 64 * 1024 * 1024
+"""A longer log is not read again at the end, just to list its changes for other tools."""
+WRITTEN = 512 * 1024 * 1024
+"""What a tool writes is kept up to this size: it is one file, and the tool had it in memory."""
+
+
+class Marker:
+    """A file that is there while something of unknown effect runs: after a kill it tells what."""
+
+    def __init__(self, folder: str) -> None:
+        self._path = os.path.join(folder, "snapshot.open")
+
+    def set(self, call_id: str | None, detail: str | None) -> None:
+        with suppress(OSError):
+            fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(fd, msgspec.json.encode((call_id, detail)))
+            finally:
+                os.close(fd)
+
+    def clear(self) -> None:
+        with suppress(OSError):
+            os.unlink(self._path)
+
+    def read(self) -> tuple[str | None, str | None] | None:
+        """The call that was interrupted, and its command; None if none was."""
+        try:
+            with open(self._path, "rb") as file:
+                return msgspec.json.decode(file.read(), type=tuple[str | None, str | None])
+        except OSError:
+            return None
+        except msgspec.DecodeError:
+            return None, None
+
+
+class Recorder(Processor):
+    """What one session does to files. Nothing is read or kept before something may change.
+
+    Around a command whose effects are not known the whole workspace is looked at: what changed
+    before it began was somebody else's doing, what changed until it ended was its own.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        workspace: LocalWorkspace,
+        folder: SessionFolder,
+        may_change: Callable[[Access], bool],
+        folders: Sequence[str],
+    ) -> None:
+        """`folders` are those in which commands may change anything."""
+        self.may_change = may_change
+        self._folders = list(folders)
+        self._session = session
+        self._workspace = workspace
+        self._folder = folder
+        self._recorded = False
+        self._turn = asyncio.Lock()
+        self._open: dict[tuple[str | None, str | None], Reason] = {}
+        self._background: dict[str, Reason] = {}
+        self.every = 5.0
+        """Seconds between looks at the workspace while commands run in the background."""
+        self._tasks: set[asyncio.Task[None]] | None = None
+        self._watching = False
+        self._last: dict[str, FileState] = {}
+        self._marker = Marker(folder.path)
+        self._store: BlobStore | None = None
+        self._tracked: TrackedFolders | None = None
+        self._said: dict[str, Coverage] = {}
+
+    @property
+    def store(self) -> "BlobStore":
+        if self._store is None:
+            from trimtab.undo.blobs import BlobStore
+
+            self._store = BlobStore(self._folder.blobs)
+        return self._store
+
+    def track(self, folders: Sequence[str]) -> None:
+        """Other folders have become part of the workspace."""
+        self._folders += folders
+        if self._tracked is not None:
+            self._tracked.add(find_tops(folders, self._workspace.home))
+
+    async def begin(self, reason: Reason) -> None:
+        """Something of unknown effect is about to start."""
+        await self._look(PERSON, hold=True)
+        self._open[reason.key] = reason
+        self._marker.set(reason.call_id, reason.detail)
+
+    async def end(self, reason: Reason) -> None:
+        """It has ended: what has changed since is its doing."""
+        looking = asyncio.ensure_future(self._look(reason))
+        try:
+            await asyncio.shield(looking)
+        except asyncio.CancelledError:
+            await asyncio.wait((looking,))
+            raise
+        finally:
+            self._open.pop(reason.key, None)
+            if not self._open:
+                self._marker.clear()
+
+    async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt | None:
+        if run.agent.id:
+            return prompt
+        self._open.clear()  # what was interrupted will not report its end
+        self._tasks = run.tasks
+        return prompt
+
+    async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
+        if is_foreign(run, pending):
+            await self.begin(foreign_reason(run, pending))
+        return pending
+
+    async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
+        if is_foreign(run, pending):
+            await self.end(foreign_reason(run, pending))
+        return result
+
+    def write_begins(self, path: str, reason: Reason) -> Callable[[], None]:
+        """A tool is about to write a file; gives what is to be called when it has done so."""
+        target = os.path.realpath(path)
+        made = missing_folders(target)
+        before = self.store.keep(target, WRITTEN)
+        return lambda: self._written(target, before, made, reason)
+
+    def _written(self, path: str, before: FileState, made: Sequence[str], reason: Reason) -> None:
+        known = self._last.get(path)
+        if known is None and self._tracked is not None:
+            known = self._tracked.state(path)
+        if known is not None and known != before:
+            self._emit([Change.at(path, known, before)], PERSON)
+        after = self.store.keep(path, WRITTEN)
+        changes = [Change.at(folder, ABSENT, self.store.keep(folder)) for folder in made]
+        changes.append(Change.at(path, before, after))
+        for change in changes:
+            self._note(change.place, change.after)
+        if changed := [change for change in changes if change.before != change.after]:
+            self._emit(changed, reason)
+
+    def started(self, shell_id: str, reason: Reason) -> None:
+        """A command goes on in the background."""
+        self._background[shell_id] = reason
+        if self._tasks is not None and not self._watching:
+            self._watching = True
+            task = asyncio.get_running_loop().create_task(self._watch())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _watch(self) -> None:
+        """Record what background commands change while nothing else makes us look."""
+        clock = asyncio.get_running_loop().time
+        pause = self.every
+        try:
+            while self._background:
+                await asyncio.sleep(pause)
+                began = clock()
+                with suppress(OSError):  # the next look that matters to a call says so
+                    await self._look(PERSON)
+                pause = max(self.every, 10 * (clock() - began))
+        finally:
+            self._watching = False
+
+    def record(self, said: "WorkspaceChanged", changes: Sequence[Change]) -> None:
+        """Something was restored, by an undo or redo."""
+        from trimtab.undo.changes import build_event
+
+        for change in changes:
+            self._note(change.place, change.after)
+        self._session.emit(build_event(said, changes, self.store))
+        self._recorded = True
+
+    def close(self) -> None:
+        """Leave the list of changes for other tools, if there were any."""
+        if self._store is None:
+            return
+        if self._tracked is not None:
+            self._tracked.close()
+            release_objects(self._folder)
+        if self._recorded and self._session.log.size < LISTED:
+            from trimtab.undo.file_index import write_index
+
+            with suppress(TrimtabError, OSError):  # a cache, which the next undo makes again
+                write_index(self._folder, self._store)
+        self._store.close()
+
+    def _note(self, path: str, state: FileState) -> None:
+        self._last[path] = state
+        if self._tracked is not None and not self._turn.locked():
+            self._tracked.note(path, state)
+
+    async def _look(self, reason: Reason, *, hold: bool = False) -> None:
+        if self._tracked is None:
+            self._tracked = track_folders(
+                self._folders, self._workspace.home, self._folder, self.store
+            )
+            if self._tracked.recall() and (interrupted := self._marker.read()) is not None:
+                reason = Reason("interrupted", *interrupted)
+        tracked, changes = self._tracked, list[Change]()
+        async with self._turn:
+            try:
+                await uninterrupted(lambda: changes.extend(tracked.refresh()))
+                if hold:
+                    await uninterrupted(tracked.hold)
+            finally:
+                self._say_coverage(tracked.coverage)
+                self._report(changes, reason)
+
+    def _report(self, changes: Sequence[Change], reason: Reason) -> None:
+        # A tool may have written, and reported, while the tree was looked at.
+        news = [change for change in changes if self._last.get(change.place) != change.after]
+        for change in news:
+            if change.place in self._last:
+                self._last[change.place] = change.after
+        if news:
+            self._emit(news, self._blame(reason))
+        self._forget_ended()
+
+    def _blame(self, reason: Reason) -> Reason:
+        """Who changed what nobody reported: a call that runs, a background command, a person."""
+        if reason.kind != "person":
+            return reason
+        if self._open:
+            return next(reversed(self._open.values()))
+        if self._background:
+            running = next(reversed(self._background.values()))
+            return Reason("background", running.call_id, running.detail, running.agent)
+        return reason
+
+    def _forget_ended(self) -> None:
+        shells: Sequence[ShellInfo] = self._workspace.shells.list() if self._background else ()
+        running = {shell.shell_id for shell in shells if shell.exit_code is None}
+        for shell_id in [name for name in self._background if name not in running]:
+            del self._background[shell_id]
+
+    def _say_coverage(self, found: Mapping[str, "Coverage"]) -> None:
+        for root, coverage in found.items():
+            said = self._said.get(root)
+            if coverage.reason and (said is None or said.reason != coverage.reason):
+                from trimtab.contracts.events.changes import SnapshotLimited
+
+                self._session.emit(
+                    SnapshotLimited(
+                        root=root,
+                        reason=coverage.reason,
+                        files=coverage.files,
+                        uncovered=coverage.uncovered,
+                    )
+                )
+        self._said = dict(found)
+
+    def _emit(self, changes: Sequence[Change], reason: Reason) -> None:
+        from trimtab.contracts.events.changes import WorkspaceChanged
+        from trimtab.undo.changes import build_event
+
+        said = WorkspaceChanged(
+            reason=reason.kind,
+            count=len(changes),
+            tool_call_id=reason.call_id,
+            detail=reason.detail,
+        )
+        try:
+            event = build_event(said, changes, self.store)
+        except OSError:  # a full disk: what changed is said in full, in the log itself
+            event = msgspec.structs.replace(said, changes=list(changes))
+        self._session.emit(event, agent_id=reason.agent)
+        self._recorded = True
+
+
+def foreign_reason(run: Run, pending: PendingCall) -> Reason:
+    name = pending.tool.spec.name
+    return Reason("custom-tool", pending.call.id, name, run.agent.id or None)
+
+
+def is_foreign(run: Run, pending: PendingCall) -> bool:
+    """Whether a call is of a tool whose effects are not known."""
+    return any(
+        access.kind in ("custom-tool", "mcp") and access.mutates for access in pending.touches(run)
+    )
+
+
+def missing_folders(target: str) -> list[str]:
+    """The directories that writing a file will make, the topmost first."""
+    missing: list[str] = []
+    folder = os.path.dirname(target)
+    while not os.path.lexists(folder):
+        missing.insert(0, folder)
+        folder = os.path.dirname(folder)
+    return missing

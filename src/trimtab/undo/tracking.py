@@ -1,0 +1,74 @@
+"""Which folders a session keeps track of, and what is not to be looked at."""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from trimtab.session.folder import SessionFolder
+
+if TYPE_CHECKING:
+    from trimtab.undo.blobs import BlobStore
+    from trimtab.undo.tracked_folders import TrackedFolders
+
+
+def track_folders(
+    folders: Sequence[str], home: str, folder: SessionFolder, store: "BlobStore"
+) -> "TrackedFolders":
+    """The snapshots of some folders, as far as they may be looked at."""
+    from trimtab.undo.git_objects import GitObjects
+    from trimtab.undo.snapshots import Snapshot
+    from trimtab.undo.tracked_folders import TrackedFolders
+
+    objects = GitObjects(folder.git_objects)
+    sessions = os.path.dirname(os.path.realpath(folder.path))
+    logs = os.path.join(os.path.dirname(sessions), "logs")
+
+    def open_one(root: str, journal: str, inside: Sequence[str]) -> Snapshot:
+        return Snapshot(
+            root,
+            store,
+            forbidden=no_projects(home),
+            skipped=(sessions, logs, *inside),
+            journal=journal,
+            objects=objects,
+        )
+
+    return TrackedFolders(find_tops(folders, home), folder.path, open_one)
+
+
+def release_objects(folder: SessionFolder) -> None:
+    """Let go of what git still has."""
+    from trimtab.undo.git_objects import GitObjects
+
+    with suppress(OSError):  # a second name too many does no harm
+        GitObjects(folder.git_objects).release()
+
+
+def no_projects(home: str) -> tuple[str, ...]:
+    """The home directory and what is above it: nobody wants all of that looked at."""
+    home = os.path.realpath(home)
+    return home, *parents(home)
+
+
+def find_tops(folders: Sequence[str], home: str) -> list[str]:
+    """What is to be looked at for some folders to be covered."""
+    forbidden = no_projects(home)
+    return [find_top(folder, forbidden) for folder in folders]
+
+
+def parents(path: str) -> list[str]:
+    found: list[str] = []
+    while (above := os.path.dirname(path)) != path:
+        found.append(above)
+        path = above
+    return found
+
+
+def find_top(root: str, forbidden: Sequence[str]) -> str:
+    """The repository around a folder, since git changes all of it; without one the folder."""
+    root = os.path.realpath(root)
+    for folder in (root, *parents(root)):
+        if folder not in forbidden and os.path.lexists(os.path.join(folder, ".git")):
+            return folder
+    return root

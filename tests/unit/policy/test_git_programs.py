@@ -1,0 +1,84 @@
+"""Git that runs unasked starts no program of the repository's choice."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from clikit import bash
+from trimtab.contracts.options import PermissionOptions
+from trimtab.policy.git_programs import cautious_variables, find_git_programs
+from trimtab.testing.playing import Played, play
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "repository"
+    for words in (["init", "-q"], ["config", "user.name", "x"], ["config", "user.email", "x@x"]):
+        folder.mkdir(exist_ok=True)
+        git(folder, *words)
+    (folder / "file").write_text("a\n")
+    git(folder, "add", "file")
+    git(folder, "commit", "-qm", "x")
+    (folder / "file").write_text("b\n")
+    script = tmp_path / "evil.sh"
+    script.write_text(f"#!/bin/sh\ntouch {tmp_path}/evil\n")
+    script.chmod(0o755)
+    return folder
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
+
+
+async def run(folder: Path, command: str) -> Played:
+    script = [{"tools": [bash(command)]}, "done"]
+    return await play(script, "go", cwd=str(folder), permissions=PermissionOptions())
+
+
+async def test_a_monitor_of_the_repository_is_not_started(repository: Path) -> None:
+    git(repository, "config", "core.fsmonitor", str(repository.parent / "evil.sh"))
+    played = await run(repository, "git status --short && git diff")
+    (end,) = played.of("tool.execution_complete")
+    assert end.success
+    assert "+b" in end.result["content"]
+    assert not (repository.parent / "evil").exists()
+
+
+SETTINGS = ["diff.external", "diff.x.textconv", "diff.x.command", "filter.x.clean"]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+async def test_what_no_variable_prevents_is_asked_about(repository: Path, setting: str) -> None:
+    git(repository, "config", setting, str(repository.parent / "evil.sh"))
+    (repository / ".gitattributes").write_text("* diff=x filter=x\n")
+    played = await run(repository, "git diff")
+    (end,) = played.of("tool.execution_complete")
+    assert not end.success
+    assert "makes git start a program" in end.model_text
+    assert not (repository.parent / "evil").exists()
+
+
+async def test_only_what_nobody_was_asked_about_runs_with_caution(repository: Path) -> None:
+    command = "git log --oneline; printenv GIT_OPTIONAL_LOCKS"
+    for allowed, expected in ((False, "\n0\n"), (True, "exit code 1")):
+        options = PermissionOptions(allow_all_tools=allowed, allow_all_paths=allowed)
+        script = [{"tools": [bash(command)]}, "done"]
+        played = await play(script, "go", cwd=str(repository), permissions=options)
+        (end,) = played.of("tool.execution_complete")
+        assert expected in end.result["content"]
+
+
+def test_variables_go_on_counting_where_the_person_stopped() -> None:
+    variables = cautious_variables({"GIT_CONFIG_COUNT": "2"})
+    assert variables["GIT_CONFIG_KEY_2"] == "core.fsmonitor"
+    assert variables["GIT_CONFIG_COUNT"] == "5"
+    assert cautious_variables({"GIT_CONFIG_COUNT": "x"})["GIT_CONFIG_KEY_0"] == "core.fsmonitor"
+
+
+def test_large_files_and_ordinary_settings_are_no_reason_to_ask(repository: Path) -> None:
+    git(repository, "config", "filter.lfs.clean", "git-lfs clean -- %f")
+    git(repository, "config", "diff.renames", "true")
+    assert find_git_programs(str(repository)) == ""
+    assert find_git_programs(os.path.join("/", "no", "such", "place")) == ""

@@ -1,0 +1,206 @@
+"""What a snapshot sees: every change, whose content it can give back, and what it does not cover."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from trimtab.contracts.changes import Change
+from trimtab.undo import git_state as gitstate
+from trimtab.undo import snapshots
+from trimtab.undo.blobs import LARGEST, BlobStore
+from trimtab.undo.parallel_walk import ParallelWalk
+from trimtab.undo.snapshots import Snapshot
+from trimtab.workspace.walk import walk
+
+NEVER = float("inf")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    (root / "sub" / "deep").mkdir(parents=True)
+    (root / "a.txt").write_text("one\n")
+    (root / "sub" / "b.bin").write_bytes(bytes(range(256)))
+    (root / "link").symlink_to("a.txt")
+    return root
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> BlobStore:
+    return BlobStore(str(tmp_path / "blobs"))
+
+
+def taken(root: Path, store: BlobStore) -> Snapshot:
+    snapshot = Snapshot(str(root), store)
+    assert snapshot.refresh() == []
+    return snapshot
+
+
+def by_name(changes: list[Change]) -> dict[str, Change]:
+    return {os.path.basename(change.place): change for change in changes}
+
+
+def test_an_unchanged_tree_has_no_changes(project: Path, store: BlobStore) -> None:
+    snapshot = taken(project, store)
+    assert snapshot.refresh() == []
+    assert snapshot.coverage.reason == ""
+
+
+def test_what_is_deleted_can_be_given_back(project: Path, store: BlobStore) -> None:
+    snapshot = taken(project, store)
+    (project / "sub" / "b.bin").unlink()
+    (project / "link").unlink()
+    changes = by_name(snapshot.refresh())
+    assert store.get(changes["b.bin"].before.digest) == bytes(range(256))
+    assert store.get(changes["link"].before.digest) == b"a.txt"
+    assert changes["b.bin"].after.kind == "absent"
+
+
+def test_a_change_in_place_that_keeps_size_and_times_is_seen(
+    project: Path, store: BlobStore
+) -> None:
+    path = project / "a.txt"
+    snapshot = taken(project, store)
+    before = path.stat()
+    path.write_text("two\n")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    change = by_name(snapshot.refresh())["a.txt"]
+    assert (store.get(change.before.digest), store.get(change.after.digest)) == (b"one\n", b"two\n")
+
+
+def test_a_mode_alone_is_a_change(project: Path, store: BlobStore) -> None:
+    snapshot = taken(project, store)
+    (project / "a.txt").chmod(0o755)
+    change = by_name(snapshot.refresh())["a.txt"]
+    assert (change.before.mode, change.after.mode) == (0o644, 0o755)
+
+
+def test_names_that_are_not_utf8_survive(project: Path, store: BlobStore) -> None:
+    name = os.fsencode(project) + b"/caf\xe9.txt"
+    with open(name, "wb") as file:
+        file.write(b"x")
+    snapshot = taken(project, store)
+    os.unlink(name)
+    (change,) = snapshot.refresh()
+    assert os.fsencode(change.place) == name
+    assert change.path.isprintable()
+
+
+def test_a_file_too_large_to_keep_is_counted_as_uncovered(project: Path, store: BlobStore) -> None:
+    with open(project / "huge", "wb") as file:
+        file.truncate(LARGEST + 1)
+    snapshot = taken(project, store)
+    assert snapshot.coverage.uncovered == 1
+    assert "1 files" in snapshot.coverage.reason
+
+
+def test_a_home_directory_is_never_looked_at(project: Path, store: BlobStore) -> None:
+    snapshot = Snapshot(str(project), store, forbidden=[str(project)])
+    assert snapshot.refresh() == []
+    assert "no project folder" in snapshot.coverage.reason
+    assert not os.path.exists(store.folder)
+
+
+def test_the_root_of_the_disk_is_never_looked_at(store: BlobStore) -> None:
+    snapshot = Snapshot("/", store)
+    assert snapshot.refresh() == []
+    assert snapshot.coverage.reason
+
+
+def test_a_second_look_has_the_time_that_the_first_had_not(project: Path, store: BlobStore) -> None:
+    snapshot = Snapshot(str(project), store)
+    snapshot.refresh(seconds=-1)
+    assert snapshot.coverage.uncovered == 2
+    snapshot.refresh()
+    assert snapshot.coverage.uncovered == 0
+
+
+def test_git_state_is_part_of_it_and_objects_are_not(project: Path, store: BlobStore) -> None:
+    (project / ".git" / "refs" / "heads").mkdir(parents=True)
+    (project / ".git" / "objects").mkdir()
+    (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    ref = project / ".git" / "refs" / "heads" / "main"
+    ref.write_text("1" * 40 + "\n")
+    snapshot = taken(project, store)
+    ref.write_text("2" * 40 + "\n")
+    (project / ".git" / "objects" / "x").write_text("object")
+    assert set(by_name(snapshot.refresh())) == {"main"}
+
+
+def test_a_fifo_blocks_nobody(project: Path, store: BlobStore) -> None:
+    os.mkfifo(project / "pipe")
+    snapshot = taken(project, store)
+    (project / "pipe").unlink()
+    assert snapshot.refresh() == []
+
+
+def test_two_processes_see_what_one_sees(project: Path) -> None:
+    for folder in range(70):
+        (project / f"d{folder}" / "e").mkdir(parents=True)
+        (project / f"d{folder}" / "e" / "f.txt").write_text(str(folder))
+    skip = frozenset((".git", "d3"))
+    passed, others = list[str](), list[str]()
+    alone = walk([str(project)], skip, 10_000, NEVER, passed)
+    halves = ParallelWalk(str(project))
+    assert halves.walk(skip, snapshots.ENTRIES, 1e12, others) == alone
+    assert sorted(passed) == sorted(others) == [str(project / "d3")]
+    assert len(alone) > 200
+    for changed in range(0, 70, 7):  # whoever looks at it, a change is seen
+        (project / f"d{changed}" / "e" / "f.txt").write_text("changed")
+        (project / f"d{changed + 1}" / "e" / "f.txt").unlink()
+        now = walk([str(project)], skip, 10_000, NEVER)
+        assert halves.walk(skip, snapshots.ENTRIES, 1e12, []) == now != alone
+        alone = now
+
+
+def test_kept_contents_are_found_by_another_process(project: Path, store: BlobStore) -> None:
+    snapshot = taken(project, store)
+    state = snapshot.state(str(project / "a.txt"))
+    assert state is not None
+    assert BlobStore(store.folder).get(state.digest) == b"one\n"
+
+
+def test_a_damaged_copy_is_noticed(store: BlobStore) -> None:
+    digest = store.put(b"precious")
+    with open(store.path(digest), "wb") as file:
+        file.write(b"other")
+    with pytest.raises(OSError, match="damaged"):
+        store.get(digest)
+
+
+def test_a_git_folder_that_was_too_large_does_not_seem_new_when_it_is_smaller(
+    project: Path, store: BlobStore
+) -> None:
+    heads = project / ".git" / "refs" / "heads"
+    heads.mkdir(parents=True)
+    (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (project / ".git" / "description").write_text("about")
+    (heads / "main").write_text("1")
+    snapshot = taken(project, store)
+    for folder in range(101):
+        (heads / f"d{folder}").mkdir()
+        for number in range(gitstate.MANY // 100):
+            (heads / f"d{folder}" / f"b{number}").touch()
+    (heads / "main").write_text("22")
+    assert list(by_name(snapshot.refresh())) == ["main"]
+    assert "too many files" in snapshot.coverage.reason
+    for folder in range(101):
+        shutil.rmtree(heads / f"d{folder}")
+    (heads / "main").write_text("333")
+    assert list(by_name(snapshot.refresh())) == ["main"]
+
+
+def test_a_folder_that_only_claims_to_be_a_repository_is_not_looked_at(
+    project: Path, store: BlobStore
+) -> None:
+    elsewhere = project.parent / "home"
+    elsewhere.mkdir()
+    (project / ".git").write_text(f"gitdir: {elsewhere}\n")
+    (elsewhere / "HEAD").write_text("ref: ../../secret\n")
+    snapshot = taken(project, store)
+    (elsewhere / "letter").write_text("private")
+    assert snapshot.refresh() == []
+    (elsewhere / "objects").mkdir()
+    assert "letter" in by_name(snapshot.refresh())
