@@ -118,3 +118,22 @@ def test_every_path_in_the_where_is_it_table_exists(row: tuple[str, str]) -> Non
 
 def test_agents_md_is_short() -> None:
     assert len((ROOT / "AGENTS.md").read_text().split("\n")) <= 121
+
+
+@pytest.mark.parametrize(
+    "path",
+    re.findall(
+        r"^\| `([\w/]+\.py)` \|",
+        (ROOT / "docs/concepts/architecture.md").read_text(),
+        re.MULTILINE,
+    ),
+)
+def test_every_file_in_the_flows_of_the_architecture_page_exists(path: str) -> None:
+    assert (SOURCE / path).is_file()
+
+
+def test_every_package_is_on_the_map() -> None:
+    page = (ROOT / "docs/concepts/architecture.md").read_text()
+    named = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    assert packages <= named
