@@ -16,8 +16,8 @@ from trimtab.transports.rpc.protocol import (
 )
 
 if TYPE_CHECKING:
-    from trimtab.transports.rpc.hosted import HostedSession
-    from trimtab.transports.rpc.participants import Participant
+    from trimtab.host.hosted import HostedSession
+    from trimtab.host.participants import Participant
     from trimtab.transports.rpc.peer import Peer
     from trimtab.transports.rpc.server import Server
 
@@ -91,9 +91,9 @@ class Call(msgspec.Struct, frozen=True):
         return self.server.session(self.session_id)
 
     @property
-    def seat(self) -> "Participant":
+    def participant(self) -> "Participant":
         """The caller's place at the session; a client may call without having joined."""
-        return self.session.seat(self.peer)
+        return self.session.participant(self.peer)
 
 
 Handler = Callable[[Call, Any], Awaitable[Any]]

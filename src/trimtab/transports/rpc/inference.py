@@ -7,7 +7,8 @@ import msgspec
 
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.ids import new_id
-from trimtab.transports.rpc.peer import Gone, Peer
+from trimtab.host.ports import ClientGone
+from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.protocol import RpcError
 
 CALLER = {
@@ -116,7 +117,7 @@ class ClientHttp:
             return ClientResponse(self, request_id, exchange, await exchange.head)
         except BaseException as error:
             self.forget(request_id, cancel=isinstance(error, asyncio.CancelledError))
-            if isinstance(error, (Gone, RpcError)):
+            if isinstance(error, (ClientGone, RpcError)):
                 raise ModelError(
                     f"The client that makes the model calls did not answer ({error}); try again.",
                     category="transport",
@@ -144,5 +145,5 @@ class ClientHttp:
     async def _tell(self, params: dict[str, object]) -> None:
         try:
             await self._peer.ask("llmInference.httpRequestChunk", params)
-        except (Gone, RpcError):
+        except (ClientGone, RpcError):
             return

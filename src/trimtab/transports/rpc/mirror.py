@@ -12,10 +12,11 @@ import msgspec
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.session import SessionWarning
+from trimtab.host.ports import ClientGone
 from trimtab.runtime.live import LiveSession
 from trimtab.session.folder import SessionFolder
 from trimtab.session.store import SessionStore
-from trimtab.transports.rpc.peer import Gone, Peer
+from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.protocol import RpcError
 
 LOG = "events.jsonl"
@@ -70,7 +71,7 @@ class ClientFiles:
         try:
             async with asyncio.timeout(PATIENCE):
                 reply = await self._peer.ask(f"sessionFs.{method}", params)
-        except (Gone, RpcError, TimeoutError) as error:
+        except (ClientGone, RpcError, TimeoutError) as error:
             raise Failed(str(error) or "it gave no answer") from None
         if isinstance(reply, dict) and method != "readFile" and reply.get("code"):
             raise Failed(str(reply.get("message") or reply["code"]))

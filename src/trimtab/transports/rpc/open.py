@@ -11,11 +11,11 @@ from trimtab.contracts.events.session import SessionResume, SessionWarning
 from trimtab.contracts.events.setup import SessionManagedSettingsResolved
 from trimtab.contracts.ids import timestamp
 from trimtab.contracts.options import SessionOptions
+from trimtab.host.hosted import HostedSession
+from trimtab.host.participants import Participant
 from trimtab.models.catalog import SessionCatalog
 from trimtab.providers.service import Service
 from trimtab.runtime.live import LiveSession
-from trimtab.transports.rpc.hosted import HostedSession
-from trimtab.transports.rpc.participants import Participant
 from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.protocol import FAILED, RpcError, Then
 from trimtab.transports.rpc.server import Server
@@ -43,10 +43,10 @@ async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
                 f"Session {session_id} exists already; resume it, or choose another id."
             )
         hosted = HostedSession(session_id, server.tell_updated)
-        seat = hosted.join(peer, settings.offer())
-        seat.hold()
+        participant = hosted.join(peer, settings.capabilities())
+        participant.hold()
         options = equip(server, hosted, settings, options)
-        live = await server.runtime_for(settings.git_hub_token).create(options, hosted.client())
+        live = await server.runtime_for(settings.git_hub_token).create(options, hosted.as_client())
         hosted.id = live.id
         hosted.use(live)
         live.emit(MANAGED)
@@ -54,7 +54,7 @@ async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
         mirror(hosted, peer)
         await connect(hosted, settings)
     server.tell("created", live.id, server.times(live.id))
-    return Then(describe(hosted), lambda: seat.release(hosted.id))
+    return Then(describe(hosted), lambda: participant.release(hosted.id))
 
 
 async def resume(server: Server, peer: Peer, settings: SessionSettings) -> Then:
@@ -63,16 +63,16 @@ async def resume(server: Server, peer: Peer, settings: SessionSettings) -> Then:
     async with server.opening:
         hosted = server.sessions.get(session_id)
         if hosted is None:
-            hosted, seat = await _reopen(server, peer, settings)
+            hosted, participant = await _reopen(server, peer, settings)
         else:
-            seat = await _join(server, hosted, peer, settings)
+            participant = await _join(server, hosted, peer, settings)
         await connect(hosted, settings)
     resumed = hosted
 
     def after() -> None:
-        seat.release(resumed.id)
+        participant.release(resumed.id)
         if settings.continue_pending_work:
-            resumed.repeat_open_requests(seat)
+            resumed.repeat_open_requests(participant)
 
     reply = describe(hosted)
     reply["openCanvases"] = []
@@ -88,12 +88,12 @@ async def _reopen(
     stored = _stored_folder(server, session_id)
     options = build_options(settings, stored or server.cwd, server.env)
     hosted = HostedSession(session_id, server.tell_updated)
-    seat = hosted.join(peer, settings.offer())
-    seat.hold()
+    participant = hosted.join(peer, settings.capabilities())
+    participant.hold()
     options = equip(server, hosted, settings, options)
     try:
         runtime = server.runtime_for(settings.git_hub_token)
-        live = await runtime.resume(session_id, options, hosted.client())
+        live = await runtime.resume(session_id, options, hosted.as_client())
     except SessionNotFound as error:
         raise RpcError(FAILED, f"Session not found: {session_id} ({error.message})") from None
     hosted.use(live)
@@ -101,7 +101,7 @@ async def _reopen(
     mirror(hosted, peer, resumed=True)
     if settings.continue_pending_work:
         take_up(live)
-    return hosted, seat
+    return hosted, participant
 
 
 async def connect(hosted: HostedSession, settings: SessionSettings) -> None:
@@ -148,17 +148,17 @@ async def _join(
 ) -> Participant:
     live = hosted.live
     was_active = live.busy
-    if was_active and not hosted.seats and not settings.continue_pending_work:
+    if was_active and not hosted.participants and not settings.continue_pending_work:
         await live.abort()
     before, commands = hosted.capabilities, hosted.commands
-    seat = hosted.join(peer, settings.offer())
-    seat.hold()
+    participant = hosted.join(peer, settings.capabilities())
+    participant.hold()
     hosted.settings |= settings.kept()
     apply(hosted, settings, server)
     if not settings.disable_resume:
         live.emit(_resumed(hosted, settings, was_active=was_active))
     hosted.announce_changes(before, commands)
-    return seat
+    return participant
 
 
 def _resumed(
@@ -171,7 +171,7 @@ def _resumed(
         selected_model=live.model,
         reasoning_effort=live.controls.effort,
         context=live.controls.setup.checkout.context(),
-        already_in_use=len(hosted.seats) > 1,
+        already_in_use=len(hosted.participants) > 1,
         session_was_active=was_active,
         continue_pending_work=settings.continue_pending_work or None,
     )

@@ -10,6 +10,7 @@ from trimtab.contracts.events.codec import encode
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.own import EventsDropped
 from trimtab.contracts.ids import new_id, timestamp
+from trimtab.host.ports import ClientGone
 from trimtab.transports.rpc.framing import BadFrame, FrameParser, frame
 from trimtab.transports.rpc.protocol import (
     CANCELLED,
@@ -35,10 +36,6 @@ Answerer = Callable[["Peer", str, msgspec.Raw], Awaitable[Any]]
 BACKLOG = 8 * 1024 * 1024
 """Bytes a client may be behind before it loses ephemeral events."""
 _REFUSAL = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-
-
-class Gone(Exception):
-    """The client left before it answered."""
 
 
 class Peer(asyncio.Protocol):
@@ -105,7 +102,7 @@ class Peer(asyncio.Protocol):
         self.closed = True
         for waiting in self._asked.values():
             if not waiting.done():
-                waiting.set_exception(Gone("The client is gone."))
+                waiting.set_exception(ClientGone("The client is gone."))
         self._asked.clear()
         for task in tuple(self._tasks.values()):
             task.cancel()
@@ -124,12 +121,12 @@ class Peer(asyncio.Protocol):
         self._write(encode_event(session_id, line))
 
     async def ask(self, method: str, params: JsonObject) -> Any:
-        """Have the client do something. Raises `Gone`, or `RpcError` with the client's own words.
+        """Have the client do something. Raises `ClientGone` or `RpcError` with the client's words.
 
         A caller that stops waiting tells the client so.
         """
         if self.closed:
-            raise Gone("The client is gone.")
+            raise ClientGone("The client is gone.")
         self._next_id += 1
         number = self._next_id
         waiting: asyncio.Future[msgspec.Raw] = asyncio.get_running_loop().create_future()

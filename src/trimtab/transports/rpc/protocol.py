@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 
+from trimtab.host.ports import ClientError
+
 VERSION = 3
 
 PARSE_ERROR = -32700
@@ -16,7 +18,7 @@ AUTHENTICATION_FAILED = -32002
 CANCELLED = -32800
 
 
-class RpcError(Exception):
+class RpcError(ClientError):
     """An answer that is an error, as it stands on the wire."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:

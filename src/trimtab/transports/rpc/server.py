@@ -16,9 +16,9 @@ from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.protocol import AUTHENTICATION_FAILED, FAILED, RpcError
 
 if TYPE_CHECKING:
+    from trimtab.host.hosted import HostedSession
     from trimtab.runtime.runtime import Runtime
     from trimtab.session.archive import Archive
-    from trimtab.transports.rpc.hosted import HostedSession
     from trimtab.transports.rpc.inference import Exchange
 
 CLOSING = 4.0
@@ -215,7 +215,7 @@ class Server:
     def _expire(self, hosted: "HostedSession") -> None:
         allowed = self._idle_timeout or ABANDONED
         left = hosted.last_event + allowed - time.monotonic()
-        if hosted.live.busy or (self._idle_timeout is None and hosted.seats):
+        if hosted.live.busy or (self._idle_timeout is None and hosted.participants):
             self._watch(hosted, allowed)
         elif left > 0:
             self._watch(hosted, left)

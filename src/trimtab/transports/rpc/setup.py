@@ -20,9 +20,9 @@ from trimtab.contracts.options import (
     Thresholds,
     smallest_budget,
 )
+from trimtab.host.participants import Capabilities
 from trimtab.models.catalog import ModelSettings, ProviderSettings
 from trimtab.prompts.customize import change_sections
-from trimtab.transports.rpc.participants import Offer
 
 
 class SectionOverride(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ class InfiniteSettings(msgspec.Struct, frozen=True, rename="camel", omit_default
     buffer_exhaustion_threshold: float | None = None
 
 
-class SessionSettings(Offer, frozen=True, kw_only=True, rename="camel"):
+class SessionSettings(Capabilities, frozen=True, kw_only=True, rename="camel"):
     """The parameters of `session.create` and `session.resume`; unknown ones are left alone."""
 
     session_id: str | None = None
@@ -92,8 +92,10 @@ class SessionSettings(Offer, frozen=True, kw_only=True, rename="camel"):
     enable_config_discovery: bool = False
     organization_custom_instructions: str | None = None
 
-    def offer(self) -> Offer:
-        return Offer(**{name: getattr(self, name) for name in Offer.__struct_fields__})
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            **{name: getattr(self, name) for name in Capabilities.__struct_fields__}
+        )
 
     def kept(self) -> JsonObject:
         """Those settings that are stored and reported, for the parts that act on them."""

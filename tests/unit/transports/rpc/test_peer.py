@@ -10,8 +10,9 @@ import pytest
 from trimtab.contracts.events.codec import encode
 from trimtab.contracts.events.envelope import Event
 from trimtab.contracts.ids import new_id, timestamp
+from trimtab.host.ports import ClientGone
 from trimtab.transports.rpc.framing import FrameParser, frame
-from trimtab.transports.rpc.peer import BACKLOG, Gone, Peer
+from trimtab.transports.rpc.peer import BACKLOG, Peer
 from trimtab.transports.rpc.protocol import RpcError
 
 
@@ -83,7 +84,7 @@ async def test_a_question_ends_with_the_client() -> None:
     asking = asyncio.ensure_future(peer.ask("userInput.request", {}))
     await asyncio.sleep(0)
     peer.connection_lost(None)
-    with pytest.raises(Gone):
+    with pytest.raises(ClientGone):
         await asking
 
 

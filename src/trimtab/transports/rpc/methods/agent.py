@@ -7,8 +7,8 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.subagent import SubagentDeselected, SubagentSelected
 from trimtab.customize.describe import describe_agent
+from trimtab.host.hosted import HostedSession
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
-from trimtab.transports.rpc.hosted import HostedSession
 from trimtab.transports.rpc.methods.discovery import describe_instruction
 
 methods = Methods()

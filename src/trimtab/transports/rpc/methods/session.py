@@ -81,14 +81,14 @@ def accept(call: Call, params: Send) -> str:
 
 @methods.on("session.send", Send)
 async def send(call: Call, params: Send) -> Then:
-    seat, session_id = call.seat, call.session.id
-    seat.hold()
+    participant, session_id = call.participant, call.session.id
+    participant.hold()
     try:
         message_id = accept(call, params)
     except BaseException:
-        seat.release(session_id)
+        participant.release(session_id)
         raise
-    return Then({"messageId": message_id}, lambda: seat.release(session_id))
+    return Then({"messageId": message_id}, lambda: participant.release(session_id))
 
 
 @methods.on("session.sendAndWait", Send)
@@ -127,7 +127,9 @@ async def detach(call: Call, params: Nothing) -> JsonObject:
     hosted = call.server.sessions.get(call.session_id or "")
     if hosted is None:
         return {"success": True}
-    others = [seat for seat in hosted.seats if seat.peer is not call.peer]
+    others = [
+        participant for participant in hosted.participants if participant.client is not call.peer
+    ]
     if not others:
         await call.server.close_session(hosted.id)
         return {"success": True}

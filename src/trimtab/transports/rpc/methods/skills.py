@@ -6,8 +6,8 @@ from trimtab.contracts.events.codec import decode, peek
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.system import SkillInvoked
 from trimtab.customize.describe import describe_skill
+from trimtab.host.hosted import HostedSession
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
-from trimtab.transports.rpc.hosted import HostedSession
 
 methods = Methods()
 

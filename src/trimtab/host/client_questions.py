@@ -15,10 +15,10 @@ from trimtab.contracts.events.question import (
 from trimtab.contracts.events.session import SessionError
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.questions import PlanReady, PlanVerdict, Question, Response
-from trimtab.transports.rpc.protocol import RpcError
+from trimtab.host.ports import ClientError
 
 if TYPE_CHECKING:
-    from trimtab.transports.rpc.hosted import HostedSession
+    from trimtab.host.hosted import HostedSession
 
 
 async def ask_person(hosted: "HostedSession", question: Question) -> Response | None:
@@ -42,7 +42,7 @@ async def ask_person(hosted: "HostedSession", question: Question) -> Response | 
             request_id,
             lambda: hosted.ask_one("request_user_input", "userInput.request", params),
         )
-    except RpcError:
+    except ClientError:
         return None
     finally:
         said = reply if isinstance(reply, dict) else {}
@@ -82,7 +82,7 @@ async def ask_approval(hosted: "HostedSession", plan: PlanReady) -> PlanVerdict:
             request_id,
             lambda: hosted.ask_one("request_exit_plan_mode", "exitPlanMode.request", params),
         )
-    except RpcError as error:
+    except ClientError as error:
         reply = {"approved": False, "feedback": error.message}
     said = reply if isinstance(reply, dict) else {}
     verdict = PlanVerdict(
@@ -136,7 +136,7 @@ async def ask_mode_switch(hosted: "HostedSession", error: ModelError) -> bool:
                 {name: value for name, value in params.items() if value is not None},
             ),
         )
-    except RpcError:
+    except ClientError:
         said = None
     response = said.get("response") if isinstance(said, dict) else said
     response = response if response in ("yes", "yes_always") else "no"

@@ -4,10 +4,10 @@ import msgspec
 
 from trimtab.agents.client_tools import ToolDefinition
 from trimtab.contracts.events.envelope import Event, JsonObject
-from trimtab.transports.rpc.peer import Peer
+from trimtab.host.ports import ClientPort
 
 
-class Offer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Capabilities(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What a client brings to a session: its tools, and what it can be asked."""
 
     tools: tuple[ToolDefinition, ...] = ()
@@ -24,9 +24,9 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class Participant:
     """A client's place at a session. While it holds, events wait: a reply goes first."""
 
-    def __init__(self, peer: Peer, offer: Offer) -> None:
-        self.peer = peer
-        self.offer = offer
+    def __init__(self, client: ClientPort, capabilities: Capabilities) -> None:
+        self.client = client
+        self.capabilities = capabilities
         self._held: list[tuple[Event, bytes]] | None = None
 
     def hold(self) -> None:
@@ -36,12 +36,12 @@ class Participant:
     def release(self, session_id: str) -> None:
         held, self._held = self._held, None
         for event, line in held or ():
-            self.peer.send_event(session_id, event, line)
+            self.client.send_event(session_id, event, line)
 
     def send(self, session_id: str, event: Event, line: bytes) -> None:
         if self._held is not None:
             self._held.append((event, line))
         elif not (event.agent_id and event.ephemeral) or (
-            self.offer.include_sub_agent_streaming_events
+            self.capabilities.include_sub_agent_streaming_events
         ):
-            self.peer.send_event(session_id, event, line)
+            self.client.send_event(session_id, event, line)

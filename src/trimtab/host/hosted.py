@@ -4,7 +4,7 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -22,14 +22,10 @@ from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import PlanReady, PlanVerdict, Question, Response
 from trimtab.contracts.tool import Tool
 from trimtab.hooks.answers import combine
+from trimtab.host.participants import Capabilities, Participant
+from trimtab.host.ports import ClientError, ClientGone, ClientPort, FileMirror
 from trimtab.models.catalog import SessionCatalog
 from trimtab.runtime.live import LiveSession
-from trimtab.transports.rpc.participants import Offer, Participant
-from trimtab.transports.rpc.peer import Gone, Peer
-from trimtab.transports.rpc.protocol import RpcError
-
-if TYPE_CHECKING:
-    from trimtab.transports.rpc.mirror import Mirror
 
 _REQUESTS = frozenset(
     ("permission.requested", "external_tool.requested", "elicitation.requested", "command.execute")
@@ -58,7 +54,7 @@ class HostedSession:
         self.id = session_id
         self.on_title = on_title
         self.questions = Questions()
-        self.seats: list[Participant] = []
+        self.participants: list[Participant] = []
         self.last_event = time.monotonic()
         self.interests: dict[str, str] = {}
         self.handles: set[str] = set()
@@ -67,7 +63,7 @@ class HostedSession:
         """What clients set and only they read: kept, reported, without effect here."""
         self.catalog: SessionCatalog | None = None
         self.token: str | None = None
-        self.mirror: Mirror | None = None
+        self.mirror: FileMirror | None = None
         self._live: LiveSession | None = None
         self._title = ""
         self._came = asyncio.Event()
@@ -83,7 +79,7 @@ class HostedSession:
         self._title = live.projections.title.text
         self.refresh()
 
-    def client(self) -> Client:
+    def as_client(self) -> Client:
         """The clients as the runtime sees them: as one."""
         return Client(
             on_event=self._on_event,
@@ -96,43 +92,48 @@ class HostedSession:
             ask_mode_switch=self._ask_mode_switch,
         )
 
-    def join(self, peer: Peer, offer: Offer) -> Participant:
-        """Participant a client, or give it what it brings now."""
-        self._check(offer.tools)
-        self.leave(peer, refresh=False)
-        seat = Participant(peer, offer)
-        self.seats.append(seat)
+    def join(self, client: ClientPort, capabilities: Capabilities) -> Participant:
+        """Add a client, or replace what it brings."""
+        self._check(capabilities.tools)
+        self.leave(client, refresh=False)
+        participant = Participant(client, capabilities)
+        self.participants.append(participant)
         if self._live is not None:
             self.refresh()
         self._came.set()
-        return seat
+        return participant
 
-    def leave(self, peer: Peer, *, refresh: bool = True) -> bool:
+    def leave(self, client: ClientPort, *, refresh: bool = True) -> bool:
         """A client goes and takes what it brought along; its open questions stay."""
-        before = len(self.seats)
-        self.seats = [seat for seat in self.seats if seat.peer is not peer]
-        if len(self.seats) == before:
+        before = len(self.participants)
+        self.participants = [
+            participant for participant in self.participants if participant.client is not client
+        ]
+        if len(self.participants) == before:
             return False
         if refresh and self._live is not None:
             self.refresh()
         return True
 
-    def seat(self, peer: Peer) -> Participant:
+    def participant(self, client: ClientPort) -> Participant:
         """A client's place; a client that has not joined gets one that leads nowhere."""
-        return next((seat for seat in self.seats if seat.peer is peer), Participant(peer, Offer()))
+        return next(
+            (participant for participant in self.participants if participant.client is client),
+            Participant(client, Capabilities()),
+        )
 
-    def set_tools(self, peer: Peer, tools: tuple[ToolDefinition, ...]) -> None:
+    def set_tools(self, client: ClientPort, tools: tuple[ToolDefinition, ...]) -> None:
         self._check(tools)
-        seat = self.seat(peer)
-        seat.offer = msgspec.structs.replace(seat.offer, tools=tools)
+        participant = self.participant(client)
+        participant.capabilities = msgspec.structs.replace(participant.capabilities, tools=tools)
         self.refresh()
 
     def refresh(self) -> None:
         """Give the run the tools and capabilities of those who are here."""
         live = self.live
         tools: dict[str, Tool] = {}
-        for seat in self.seats:
-            for definition in seat.offer.tools:
+        for participant in self.participants:
+            for definition in participant.capabilities.tools:
                 tools[definition.name] = ExternalTool(
                     definition, self.questions, live.emit, live.controls.options.cwd
                 )
@@ -160,7 +161,7 @@ class HostedSession:
 
     def able(self, what: str) -> bool:
         """Whether any client here can be asked this."""
-        return any(getattr(seat.offer, what) for seat in self.seats)
+        return any(getattr(participant.capabilities, what) for participant in self.participants)
 
     @property
     def capabilities(self) -> JsonObject:
@@ -171,8 +172,8 @@ class HostedSession:
     def commands(self) -> list[JsonObject]:
         """The slash commands clients registered, by name; the first to register one has it."""
         found: dict[str, JsonObject] = {}
-        for seat in self.seats:
-            for command in seat.offer.commands:
+        for participant in self.participants:
+            for command in participant.capabilities.commands:
                 found.setdefault(str(command.get("name")), command)
         return list(found.values())
 
@@ -183,10 +184,10 @@ class HostedSession:
         if self.commands != commands:
             self.live.emit(CommandsChanged(commands=self.commands))
 
-    def repeat_open_requests(self, seat: Participant) -> None:
+    def repeat_open_requests(self, participant: Participant) -> None:
         """Show a client that came later what waits for an answer."""
         for event, line in self._requests.values():
-            seat.send(self.id, event, line)
+            participant.send(self.id, event, line)
 
     def waiting_calls(self) -> list[str]:
         """The tool calls that a client has been asked about and has not answered."""
@@ -205,12 +206,12 @@ class HostedSession:
 
     async def get_token(self, provider: str) -> str:
         """A token for a model service, from a client that gives one."""
-        for seat in self.seats:
+        for participant in self.participants:
             try:
-                reply = await seat.peer.ask(
+                reply = await participant.client.ask(
                     "providerToken.getToken", {"sessionId": self.id, "providerName": provider}
                 )
-            except (Gone, RpcError):
+            except (ClientGone, ClientError):
                 continue
             token = reply.get("token") if isinstance(reply, dict) else None
             if isinstance(token, str):
@@ -225,8 +226,8 @@ class HostedSession:
             self._requests[event.data.request_id] = (event, line)
         elif event.type in _ANSWERS:
             self._requests.pop(event.data.request_id, None)
-        for seat in self.seats:
-            seat.send(self.id, event, line)
+        for participant in self.participants:
+            participant.send(self.id, event, line)
         if event.type == "user.message" and self._live is not None:
             title = self.live.projections.title.text
             if title and title != self._title:
@@ -246,11 +247,13 @@ class HostedSession:
     async def call(self, hook: str, given: JsonObject) -> JsonObject | None:
         """Run a hook in every client that has hooks; the strictest verdict of theirs counts."""
         outputs: list[JsonObject] = []
-        for seat in [seat for seat in self.seats if seat.offer.hooks]:
+        for participant in [
+            participant for participant in self.participants if participant.capabilities.hooks
+        ]:
             params = {"sessionId": self.id, "hookType": hook, "input": given}
             try:
-                reply = await seat.peer.ask("hooks.invoke", params)
-            except (Gone, RpcError) as error:
+                reply = await participant.client.ask("hooks.invoke", params)
+            except (ClientGone, ClientError) as error:
                 raise HookFailed(str(error) or "the client gave an error") from None
             output = reply.get("output") if isinstance(reply, dict) else None
             if isinstance(output, dict):
@@ -263,10 +266,14 @@ class HostedSession:
         With nobody there the question waits for somebody to come.
         """
         while True:
-            for seat in [seat for seat in self.seats if getattr(seat.offer, able)]:
+            for participant in [
+                participant
+                for participant in self.participants
+                if getattr(participant.capabilities, able)
+            ]:
                 try:
-                    return await seat.peer.ask(method, {"sessionId": self.id, **params})
-                except Gone:
+                    return await participant.client.ask(method, {"sessionId": self.id, **params})
+                except ClientGone:
                     continue
             self._came.clear()
             await self._came.wait()
@@ -285,12 +292,12 @@ class HostedSession:
 
     async def _transform(self, sections: Mapping[str, str]) -> Mapping[str, str]:
         wrapped = {name: {"content": text} for name, text in sections.items()}
-        for seat in self.seats:
+        for participant in self.participants:
             try:
-                reply = await seat.peer.ask(
+                reply = await participant.client.ask(
                     "systemMessage.transform", {"sessionId": self.id, "sections": wrapped}
                 )
-            except (Gone, RpcError):
+            except (ClientGone, ClientError):
                 continue
             changed = reply.get("sections") if isinstance(reply, dict) else None
             if isinstance(changed, dict):
@@ -302,16 +309,16 @@ class HostedSession:
         return sections
 
     async def _ask_person(self, question: Question) -> Response | None:
-        from trimtab.transports.rpc.client_questions import ask_person
+        from trimtab.host.client_questions import ask_person
 
         return await ask_person(self, question)
 
     async def _ask_approval(self, plan: PlanReady) -> PlanVerdict:
-        from trimtab.transports.rpc.client_questions import ask_approval
+        from trimtab.host.client_questions import ask_approval
 
         return await ask_approval(self, plan)
 
     async def _ask_mode_switch(self, error: ModelError) -> bool:
-        from trimtab.transports.rpc.client_questions import ask_mode_switch
+        from trimtab.host.client_questions import ask_mode_switch
 
         return await ask_mode_switch(self, error)
