@@ -1,0 +1,539 @@
+"""Folds the events of a session to the parts that faces show.
+
+To show a new event, add a row to `CASES` or `NOTICES`; no face needs to know about events.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from trimtab.contracts.events.assistant import (
+    Abort,
+    AssistantMessage,
+    AssistantMessageDelta,
+    AssistantReasoning,
+    AssistantReasoningDelta,
+    AssistantTurnRetry,
+)
+from trimtab.contracts.events.changes import WorkspaceChanged
+from trimtab.contracts.events.context import (
+    SessionCompactionComplete,
+    SessionCompactionStart,
+    SessionUsageInfo,
+)
+from trimtab.contracts.events.envelope import Event, EventData, JsonObject
+from trimtab.contracts.events.own import LeftOut, PromptQueued, PromptWithdrawn
+from trimtab.contracts.events.permission import PermissionCompleted, PermissionRequested
+from trimtab.contracts.events.question import (
+    ElicitationCompleted,
+    ElicitationRequested,
+    ExitPlanModeCompleted,
+    ExitPlanModeRequested,
+    UserInputCompleted,
+    UserInputRequested,
+)
+from trimtab.contracts.events.session import (
+    SessionError,
+    SessionInfo,
+    SessionModeChanged,
+    SessionModelChange,
+    SessionTaskComplete,
+    SessionTitleChanged,
+    SessionTodosChanged,
+    SessionWarning,
+)
+from trimtab.contracts.events.subagent import SubagentCompleted, SubagentFailed, SubagentStarted
+from trimtab.contracts.events.system import SystemNotification
+from trimtab.contracts.events.tool import (
+    ToolExecutionComplete,
+    ToolExecutionPartialResult,
+    ToolExecutionProgress,
+    ToolExecutionStart,
+)
+from trimtab.contracts.events.user import UserMessage
+from trimtab.host.parts import (
+    Compaction,
+    ContextUsage,
+    FileEdit,
+    Markdown,
+    ModeInUse,
+    ModelInUse,
+    Notice,
+    Part,
+    Question,
+    QueuedPrompt,
+    Reasoning,
+    Subagent,
+    Title,
+    TodosChanged,
+    ToolInvocation,
+    ToolState,
+    UserPrompt,
+)
+
+OUTPUT_KEPT = 64 * 1024
+"""Characters of a running call's output that a part carries; the whole is in its result."""
+
+
+Case = Callable[["PartFold", Event, Any], Sequence[Part]]
+
+
+class PartFold:
+    """Folds events to parts. Pure: no clock, no disk; replaying a log gives the same parts.
+
+    `apply` returns the parts an event adds or replaces, in the order they are to be shown.
+    """
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+        self._calls: dict[tuple[str | None, str], ToolInvocation] = {}
+        self._questions: dict[str, Question] = {}
+        self._agents: dict[str, Subagent] = {}
+        self._queue: dict[str, QueuedPrompt] = {}
+
+    @property
+    def open_questions(self) -> list[Question]:
+        """Questions nobody has answered yet, the oldest first."""
+        return list(self._questions.values())
+
+    @property
+    def open_calls(self) -> list[ToolInvocation]:
+        """Tool calls that have not ended."""
+        return [call for call in self._calls.values() if not call.ended]
+
+    @property
+    def waiting_prompts(self) -> list[QueuedPrompt]:
+        """Prompts the model has not been shown yet."""
+        return list(self._queue.values())
+
+    def apply(self, event: Event) -> Sequence[Part]:
+        kind = type(event.data)
+        if kind in NOTICES:
+            return self.notice(event, event.data)
+        case = CASES.get(kind)
+        return case(self, event, event.data) if case is not None else ()
+
+    def user_message(self, event: Event, data: UserMessage) -> Sequence[Part]:
+        prompt = UserPrompt(
+            key=data.message_id or event.id,
+            agent_id=event.agent_id,
+            timestamp=event.timestamp,
+            text=data.content,
+            source=data.source or "",
+            delivery=data.delivery or "",
+            attachments=tuple(data.attachments or ()),
+        )
+        waiting = self._queue.pop(data.message_id or "", None)
+        if waiting is None:
+            return (prompt,)
+        return msgspec.structs.replace(waiting, state="sent", done=True), prompt
+
+    def prompt_queued(self, event: Event, data: PromptQueued) -> Sequence[Part]:
+        waiting = QueuedPrompt(
+            key=f"queue {data.message_id}",
+            timestamp=event.timestamp,
+            done=False,
+            text=data.display or data.text,
+            steering=data.mode == "immediate",
+        )
+        self._queue[data.message_id] = waiting
+        return (waiting,)
+
+    def prompt_withdrawn(self, _event: Event, data: PromptWithdrawn) -> Sequence[Part]:
+        waiting = self._queue.pop(data.message_id, None)
+        if waiting is None:
+            return ()
+        return (msgspec.structs.replace(waiting, state="withdrawn", done=True),)
+
+    def message_delta(self, event: Event, data: AssistantMessageDelta) -> Sequence[Part]:
+        text = self._texts.get(data.message_id, "") + data.delta_content
+        self._texts[data.message_id] = text
+        return (self._markdown(event, data.message_id, text, data.delta_content, done=False),)
+
+    def message(self, event: Event, data: AssistantMessage) -> Sequence[Part]:
+        shown = self._texts.pop(data.message_id, "")
+        if not data.content and not shown:
+            return ()
+        rest = data.content.removeprefix(shown)
+        return (self._markdown(event, data.message_id, data.content, rest, done=True),)
+
+    def _markdown(self, event: Event, key: str, text: str, delta: str, *, done: bool) -> Markdown:
+        return Markdown(
+            key=key,
+            agent_id=event.agent_id,
+            timestamp=event.timestamp,
+            text=text,
+            delta=delta,
+            done=done,
+        )
+
+    def reasoning_delta(self, event: Event, data: AssistantReasoningDelta) -> Sequence[Part]:
+        text = self._texts.get(data.reasoning_id, "") + data.delta_content
+        self._texts[data.reasoning_id] = text
+        return (self._reasoning(event, data.reasoning_id, text, data.delta_content, done=False),)
+
+    def reasoning(self, event: Event, data: AssistantReasoning) -> Sequence[Part]:
+        shown = self._texts.pop(data.reasoning_id, "")
+        if not data.content and not shown:
+            return ()
+        text = data.content or shown
+        rest = text.removeprefix(shown)
+        return (self._reasoning(event, data.reasoning_id, text, rest, done=True),)
+
+    def _reasoning(self, event: Event, key: str, text: str, delta: str, *, done: bool) -> Reasoning:
+        return Reasoning(
+            key=key,
+            agent_id=event.agent_id,
+            timestamp=event.timestamp,
+            text=text,
+            delta=delta,
+            done=done,
+        )
+
+    def tool_start(self, event: Event, data: ToolExecutionStart) -> Sequence[Part]:
+        call = ToolInvocation(
+            key=f"call {event.agent_id or ''} {data.tool_call_id}",
+            agent_id=event.agent_id,
+            timestamp=event.timestamp,
+            done=False,
+            call_id=data.tool_call_id,
+            name=data.tool_name,
+            title=data.tool_title or describe_call(data.tool_name, data.arguments),
+            state="running",
+            arguments=data.arguments,
+            server=data.mcp_server_name or "",
+            started=event.timestamp,
+            parent_call_id=data.parent_tool_call_id or "",
+        )
+        return (self._keep(call),)
+
+    def tool_output(self, event: Event, data: ToolExecutionPartialResult) -> Sequence[Part]:
+        return self._change_call(
+            event,
+            data.tool_call_id,
+            lambda call: {
+                "output": (call.output + data.partial_output)[-OUTPUT_KEPT:],
+                "delta": data.partial_output,
+            },
+        )
+
+    def tool_progress(self, event: Event, data: ToolExecutionProgress) -> Sequence[Part]:
+        return self._change_call(
+            event, data.tool_call_id, lambda _: {"detail": data.progress_message, "delta": ""}
+        )
+
+    def workspace_changed(self, event: Event, data: WorkspaceChanged) -> Sequence[Part]:
+        if data.tool_call_id is None or not data.changes:
+            return ()
+        edits = tuple(
+            FileEdit(
+                path=change.place,
+                before=change.before.digest,
+                after=change.after.digest,
+                created=change.before.kind == "absent",
+            )
+            for change in data.changes
+            if "file" in (change.before.kind, change.after.kind)
+        )
+        return self._change_call(
+            event, data.tool_call_id, lambda call: {"edits": (*call.edits, *edits), "delta": ""}
+        )
+
+    def tool_complete(self, event: Event, data: ToolExecutionComplete) -> Sequence[Part]:
+        result, error = data.result or {}, data.error or {}
+        text = str(result.get("content") or data.model_text or "")
+        changes: dict[str, Any] = {
+            "state": "completed" if data.success else find_failure(error),
+            "output": text,
+            "delta": "",
+            "detail": str(result.get("detailedContent") or ""),
+            "error": str(error.get("message") or ""),
+            "exit_code": find_exit_code(data),
+            "sandboxed": data.sandboxed,
+            "done": True,
+        }
+        parts = self._change_call(event, data.tool_call_id, lambda _: changes)
+        self._calls.pop((event.agent_id, data.tool_call_id), None)
+        return parts
+
+    def _change_call(
+        self,
+        event: Event,
+        call_id: str,
+        change: Callable[[ToolInvocation], dict[str, Any]],
+    ) -> Sequence[Part]:
+        call = self._calls.get((event.agent_id, call_id))
+        if call is None:
+            return ()
+        return (self._keep(msgspec.structs.replace(call, **change(call))),)
+
+    def _keep(self, call: ToolInvocation) -> ToolInvocation:
+        self._calls[call.agent_id, call.call_id] = call
+        return call
+
+    def permission_requested(self, event: Event, data: PermissionRequested) -> Sequence[Part]:
+        if data.resolved_by_hook:
+            return ()
+        call_id = str(data.permission_request.get("toolCallId") or "")
+        question = self._ask(event, data.request_id, "permission", data.permission_request, call_id)
+        held = self._change_call(event, call_id, lambda _: {"state": "pending", "delta": ""})
+        return (*held, question)
+
+    def permission_completed(self, event: Event, data: PermissionCompleted) -> Sequence[Part]:
+        outcome = str(data.result.get("kind") or "")
+        answered = self._answer(data.request_id, outcome)
+        if not answered or not outcome.startswith("approved"):
+            return answered
+        call_id = answered[0].call_id
+        return (
+            *answered,
+            *self._change_call(event, call_id, lambda _: {"state": "running", "delta": ""}),
+        )
+
+    def input_requested(self, event: Event, data: UserInputRequested) -> Sequence[Part]:
+        request = {
+            "question": data.question,
+            "choices": data.choices or [],
+            "allowFreeform": data.allow_freeform is not False,
+        }
+        return (self._ask(event, data.request_id, "input", request, data.tool_call_id or ""),)
+
+    def input_completed(self, _event: Event, data: UserInputCompleted) -> Sequence[Part]:
+        return self._answer(data.request_id, data.answer or "")
+
+    def plan_requested(self, event: Event, data: ExitPlanModeRequested) -> Sequence[Part]:
+        request = {
+            "summary": data.summary,
+            "planContent": data.plan_content,
+            "actions": data.actions,
+            "recommendedAction": data.recommended_action,
+        }
+        return (self._ask(event, data.request_id, "plan", request, ""),)
+
+    def plan_completed(self, _event: Event, data: ExitPlanModeCompleted) -> Sequence[Part]:
+        return self._answer(data.request_id, data.selected_action or "rejected")
+
+    def elicitation_requested(self, event: Event, data: ElicitationRequested) -> Sequence[Part]:
+        request = {
+            "message": data.message,
+            "mode": data.mode or "form",
+            "requestedSchema": data.requested_schema,
+            "url": data.url,
+            "source": data.elicitation_source,
+        }
+        return (self._ask(event, data.request_id, "elicitation", request, data.tool_call_id or ""),)
+
+    def elicitation_completed(self, _event: Event, data: ElicitationCompleted) -> Sequence[Part]:
+        return self._answer(data.request_id, data.action or "")
+
+    def _ask(
+        self,
+        event: Event,
+        request_id: str,
+        kind: Literal["permission", "input", "plan", "elicitation"],
+        request: JsonObject,
+        call_id: str,
+    ) -> Question:
+        question = Question(
+            key=f"question {request_id}",
+            agent_id=event.agent_id,
+            timestamp=event.timestamp,
+            done=False,
+            request_id=request_id,
+            kind=kind,
+            request=request,
+            call_id=call_id,
+        )
+        self._questions[request_id] = question
+        return question
+
+    def _answer(self, request_id: str, answer: str) -> Sequence[Question]:
+        question = self._questions.pop(request_id, None)
+        if question is None:
+            return ()
+        return (msgspec.structs.replace(question, answer=answer, done=True),)
+
+    def subagent_started(self, event: Event, data: SubagentStarted) -> Sequence[Part]:
+        agent = Subagent(
+            key=f"agent {event.agent_id or data.tool_call_id}",
+            agent_id=event.agent_id,
+            timestamp=event.timestamp,
+            done=False,
+            name=data.agent_display_name or data.agent_name,
+            call_id=data.tool_call_id,
+            description=data.agent_description,
+            model=data.model or "",
+        )
+        self._agents[agent.key] = agent
+        return (agent,)
+
+    def subagent_ended(
+        self, event: Event, data: SubagentCompleted | SubagentFailed
+    ) -> Sequence[Part]:
+        agent = self._agents.pop(f"agent {event.agent_id or data.tool_call_id}", None)
+        if agent is None:
+            return ()
+        failed = isinstance(data, SubagentFailed)
+        cancelled = not failed and bool(getattr(data, "cancelled", False))
+        changes: dict[str, Any] = {
+            "state": "failed" if failed else "cancelled" if cancelled else "completed",
+            "error": data.error if isinstance(data, SubagentFailed) else "",
+            "tool_calls": data.total_tool_calls,
+            "tokens": data.total_tokens,
+            "duration_ms": data.duration_ms,
+            "done": True,
+        }
+        return (msgspec.structs.replace(agent, **changes),)
+
+    def compaction_start(self, event: Event, data: SessionCompactionStart) -> Sequence[Part]:
+        key = f"compaction {data.compaction_attempt_id or ''}"
+        return (
+            Compaction(
+                key=key,
+                agent_id=event.agent_id,
+                timestamp=event.timestamp,
+                done=False,
+                tokens_before=data.current_tokens,
+            ),
+        )
+
+    def compaction_complete(self, event: Event, data: SessionCompactionComplete) -> Sequence[Part]:
+        return (
+            Compaction(
+                key=f"compaction {data.compaction_attempt_id or ''}",
+                agent_id=event.agent_id,
+                timestamp=event.timestamp,
+                success=data.success,
+                tokens_before=data.pre_compaction_tokens,
+                tokens_after=data.post_compaction_tokens,
+                error=data.error or "",
+            ),
+        )
+
+    def notice(self, event: Event, data: EventData) -> Sequence[Part]:
+        level, kind, text = NOTICES[type(data)](data)
+        return (
+            Notice(
+                key=event.id,
+                agent_id=event.agent_id,
+                timestamp=event.timestamp,
+                level=level,
+                kind=kind,
+                text=text,
+            ),
+        )
+
+    def state(self, event: Event, data: Any) -> Sequence[Part]:
+        common: JsonObject = {"agent_id": event.agent_id, "timestamp": event.timestamp}
+        match data:
+            case SessionTitleChanged(title=title):
+                return (Title(key="title", text=title, **common),)
+            case SessionModelChange(new_model=model, reasoning_effort=effort):
+                return (ModelInUse(key="model", name=model, effort=effort or "", **common),)
+            case SessionModeChanged(new_mode=mode):
+                return (ModeInUse(key="mode", mode=mode, **common),)
+            case SessionUsageInfo(current_tokens=used, token_limit=limit):
+                return (ContextUsage(key="context", used=used, limit=limit, **common),)
+            case SessionTodosChanged():
+                return (TodosChanged(key="todos", **common),)
+        return ()
+
+
+CASES: dict[type[EventData], Case] = {
+    UserMessage: PartFold.user_message,
+    PromptQueued: PartFold.prompt_queued,
+    PromptWithdrawn: PartFold.prompt_withdrawn,
+    AssistantMessageDelta: PartFold.message_delta,
+    AssistantMessage: PartFold.message,
+    AssistantReasoningDelta: PartFold.reasoning_delta,
+    AssistantReasoning: PartFold.reasoning,
+    ToolExecutionStart: PartFold.tool_start,
+    ToolExecutionPartialResult: PartFold.tool_output,
+    ToolExecutionProgress: PartFold.tool_progress,
+    ToolExecutionComplete: PartFold.tool_complete,
+    WorkspaceChanged: PartFold.workspace_changed,
+    PermissionRequested: PartFold.permission_requested,
+    PermissionCompleted: PartFold.permission_completed,
+    UserInputRequested: PartFold.input_requested,
+    UserInputCompleted: PartFold.input_completed,
+    ExitPlanModeRequested: PartFold.plan_requested,
+    ExitPlanModeCompleted: PartFold.plan_completed,
+    ElicitationRequested: PartFold.elicitation_requested,
+    ElicitationCompleted: PartFold.elicitation_completed,
+    SubagentStarted: PartFold.subagent_started,
+    SubagentCompleted: PartFold.subagent_ended,
+    SubagentFailed: PartFold.subagent_ended,
+    SessionCompactionStart: PartFold.compaction_start,
+    SessionCompactionComplete: PartFold.compaction_complete,
+    SessionTitleChanged: PartFold.state,
+    SessionModelChange: PartFold.state,
+    SessionModeChanged: PartFold.state,
+    SessionUsageInfo: PartFold.state,
+    SessionTodosChanged: PartFold.state,
+}
+"""The events that are shown, and how each becomes parts."""
+
+_SHOWN_ARGUMENTS = ("command", "path", "pattern", "url", "query", "skill", "description", "prompt")
+
+
+def describe_call(name: str, arguments: Any) -> str:
+    """Return a tool call in one line: its name and its most telling argument."""
+    shown = ""
+    if isinstance(arguments, dict):
+        values = (arguments.get(key) for key in _SHOWN_ARGUMENTS)
+        shown = next((str(value) for value in values if value), "")
+    first, *more = shown.strip().split("\n", 1)
+    return f"{name} {first}{' …' if more else ''}".rstrip()
+
+
+def find_failure(error: JsonObject) -> ToolState:
+    """Return the state of a call that did not succeed, from the code of its error."""
+    code = str(error.get("code") or "")
+    states: dict[str, ToolState] = {
+        "denied": "denied",
+        "rejected": "rejected",
+        "interrupted": "interrupted",
+    }
+    return states.get(code, "failed")
+
+
+def find_exit_code(data: ToolExecutionComplete) -> int | None:
+    """Return the exit code of a command, where the call ran one to its end."""
+    code = (data.shell_execution or {}).get("exitCode")
+    if isinstance(code, int):
+        return code
+    text = str((data.result or {}).get("content") or (data.error or {}).get("message") or "")
+    _, found, rest = text.rpartition("<exited with exit code ")
+    number = rest.partition(">")[0]
+    return int(number) if found and number.lstrip("-").isdigit() else None
+
+
+NoticeText = tuple[Literal["info", "warning", "error", "answer"], str, str]
+NOTICES: dict[type[EventData], Callable[[Any], NoticeText]] = {
+    SessionInfo: lambda data: (
+        "answer" if data.info_type == "command" else "info",
+        data.info_type,
+        data.message,
+    ),
+    SessionWarning: lambda data: ("warning", data.warning_type, data.message),
+    SessionError: lambda data: ("error", data.error_type, data.message),
+    SessionTaskComplete: lambda data: (
+        "warning" if data.success is False else "info",
+        "task_complete",
+        data.summary or "",
+    ),
+    SystemNotification: lambda data: (
+        "info",
+        str(data.kind.get("type") or "notification"),
+        data.content,
+    ),
+    AssistantTurnRetry: lambda data: (
+        "warning",
+        "retry",
+        data.reason or "The model call is tried again.",
+    ),
+    LeftOut: lambda data: ("warning", "left_out", data.message),
+    Abort: lambda _: ("warning", "abort", "Stopped by the user."),
+}
+"""Level, kind and text of remarks for the person."""
