@@ -165,6 +165,8 @@ def check_json(outcome: Outcome) -> None:
     assert (result["status"] == "success") == (outcome.code == 0)
     if outcome.code:
         assert result["error"]["message"].strip()
+        assert outcome.notes.strip(), "a failure says on standard error what is wrong"
+        assert outcome.notes.count("\n") == 1, outcome.notes
 
 
 def check_text(outcome: Outcome) -> None:

@@ -150,7 +150,7 @@ def build_face(values: Values, answer: Output, notes: Output) -> Face:
     if values.get("output_format") == "json":
         from trimtab.transports.headless.jsonl import JsonLines
 
-        return JsonLines(answer)
+        return JsonLines(answer, notes)
     from trimtab.transports.headless.text import Style, TextOutput
 
     terminal = os.isatty(2)

@@ -252,8 +252,8 @@ class ModelChooser:
         key = key or find_token(self._env)
         if key is None:
             raise AuthenticationError(
-                f"There is no GitHub token for copilot/{model}; set {TOKENS[0]}, or sign in with "
-                "`gh auth login`."
+                f"Not authenticated: no GitHub token for copilot/{model}; set {TOKENS[0]}, or "
+                "sign in with `gh auth login`."
             )
         provider = Copilot(key, self._env, offline=offline, cache=self.cache)
         return self._chosen(provider, model or DEFAULT_MODEL)

@@ -68,7 +68,8 @@ class Registry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         own = {one.id: one for one in self.models if one.provider == name}
         if own and model_id not in own:
             raise ConfigurationError(
-                f"providers.json has no model {model_id!r} of {name}; {did_you_mean(model_id, own)}"
+                f"Unknown model {model_id!r}: providers.json does not list it for {name}; "
+                f"{did_you_mean(model_id, own)}"
             )
         return provider, model_id, own.get(model_id)
 

@@ -10,6 +10,7 @@ from trimtab.contracts.messages import Image, UserMessage
 from trimtab.contracts.provider import Delta, Reply, Request
 from trimtab.providers.auth import Key
 from trimtab.providers.endpoints import ProviderChoice
+from trimtab.providers.errors import from_response, unknown_model
 from trimtab.providers.http import HttpClient
 from trimtab.providers.listing import ModelInfo, discover
 from trimtab.providers.names import SERVICE_CHOOSES, did_you_mean
@@ -95,11 +96,7 @@ class Copilot:
             self._models = {info.id: info for info in found.models or ()}
         info = self._models.get(model)
         if info is None and self._models and model not in SERVICE_CHOOSES:
-            raise ModelError(
-                f"GitHub's service has no model {model!r}; {did_you_mean(model, self._models)}",
-                category="not_found",
-                code="model_not_found",
-            )
+            raise unknown_model("GitHub", model, did_you_mean(model, self._models))
         if info is not None:
             choice = msgspec.structs.replace(
                 choice, wire=_wire(info), efforts=info.efforts, window=info.window
@@ -120,8 +117,9 @@ class Copilot:
         status, body = await self._get("/copilot_internal/user", refused=(401, 403, 404))
         if status != 200:
             raise AuthenticationError(
-                f"GitHub does not give the token of {self._key.source} access to Copilot (status "
-                f"{status}); use a token of an account that has it.",
+                f"{'Unauthorized' if status == 401 else 'Forbidden'}: GitHub does not give the "
+                f"token of {self._key.source} access to Copilot (status {status}); use a token "
+                "of an account that has it.",
                 status=status,
             )
         return _address(body)
@@ -129,7 +127,6 @@ class Copilot:
     async def _get(self, path: str, refused: Sequence[int] = (404,)) -> tuple[int, bytes]:
         """What GitHub itself answers; a status that is not ok or one of `refused` is an error."""
         from trimtab.providers.auth import auth_header
-        from trimtab.providers.errors import from_response
 
         key = await self._key.reveal()
         headers = {**self._standing_headers(), **auth_header("bearer", key)}

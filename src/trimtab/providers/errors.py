@@ -41,6 +41,7 @@ _BY_CODE = {
     "slow_down": "overloaded",
     "model_not_found": "not_found",
     "model_not_supported": "not_found",
+    "invalid_model": "not_found",
     "deploymentnotfound": "not_found",
     "content_filter": "refused",
     "content_policy_violation": "refused",
@@ -81,19 +82,41 @@ _TOO_LARGE = (
     "too large for model",
 )
 
+# How services that give no code of their own say that they do not have the model.
+_UNKNOWN_MODEL = (
+    r"\b(unknown|invalid|no such) model\b|\bnot a (valid|known) model\b|^model: \S+$"
+    r"|\bmodels?[:/]? ?(\S{1,200} )?((is|was|does|could) )?not (be )?"
+    r"(found|exist|supported|available)\b"
+)
+
+# Scripts look for the words that vendors use ("unauthorized", "rate limit", "unknown model").
 _WORDS = {
-    "auth": ("The model service refused the credentials", "set a valid key for it"),
+    "auth": (
+        "Unauthorized: the model service refused the credentials",
+        "set a valid key for it",
+    ),
+    "forbidden": (
+        "Forbidden: the model service refused the credentials",
+        "use a key that may call this model",
+    ),
     "quota": (
-        "The account's quota or credit is used up",
+        "Quota exceeded: the account's quota or credit is used up",
         "check its plan and billing, or use another provider",
     ),
-    "rate_limit": ("The model service limits the rate of requests", "wait a moment and try again"),
+    "rate_limit": (
+        "Rate limit reached: too many requests",
+        "wait a moment and try again",
+    ),
     "overloaded": ("The model service is overloaded", "try again in a moment"),
     "retryable": ("The model service failed", "try again in a moment"),
-    "invalid": ("The model service rejected the request", "correct what it names"),
+    "invalid": ("Bad request: the service rejected it", "correct what it names"),
     "not_found": (
-        "The model service does not know the model or the address",
+        "Unknown model or address",
         "check the name of the model and the base URL",
+    ),
+    "unknown_model": (
+        "Unknown model: model not found",
+        "name a model of this service (`trimtab models` lists them)",
     ),
     "too_large": (
         "The conversation is too large for the model",
@@ -127,6 +150,17 @@ def from_stream(value: Any, *, secrets: Sequence[str] = ()) -> ModelError:
     status = next((int(code) for code in codes if code in _STATUS_CODES), None)
     category = _category(status, message, codes)
     return _build(category, status, redact(message, secrets), codes)
+
+
+def unknown_model(where: str, model: str, advice: str, status: int | None = None) -> ModelError:
+    """Return the error for a model that a service is known not to have."""
+    said = f" (status {status})" if status else ""
+    return ModelError(
+        f"Unknown model {model!r}: model not found at {where}{said}; {advice}",
+        category="not_found",
+        status=status,
+        code="model_not_found",
+    )
 
 
 def request_id(headers: Mapping[str, str]) -> str | None:
@@ -163,14 +197,35 @@ def _category(status: int | None, message: str, codes: Sequence[str]) -> str:
     lowered = message.lower()
     if status in {None, 400, 413, 422, 500} and any(phrase in lowered for phrase in _TOO_LARGE):
         return "too_large"
+    if status in {400, 422} and names_unknown_model(message):
+        return "not_found"
     if status is None:
         known = (_BY_STREAM_TYPE[code] for code in codes if code in _BY_STREAM_TYPE)
         return next(known, "retryable")
     return _BY_STATUS.get(status) or ("retryable" if status >= 500 else "invalid")
 
 
+def names_unknown_model(message: str) -> bool:
+    """Return whether a service's message says that it does not have the model."""
+    import re
+
+    return re.search(_UNKNOWN_MODEL, message, re.IGNORECASE) is not None
+
+
+def _find_words(
+    category: str, status: int | None, message: str, codes: Sequence[str]
+) -> tuple[str, str]:
+    if category == "auth" and status == 403:
+        return _WORDS["forbidden"]
+    if category == "not_found" and (
+        names_unknown_model(message) or any("model" in code for code in codes)
+    ):
+        return _WORDS["unknown_model"]
+    return _WORDS[category]
+
+
 def _build(category: str, status: int | None, message: str, codes: Sequence[str]) -> ModelError:
-    what, advice = _WORDS[category]
+    what, advice = _find_words(category, status, message, codes)
     message = " ".join(message.split()).rstrip(" .;")
     if len(message) > _MESSAGE_LIMIT:
         message = message[:_MESSAGE_LIMIT] + "…"

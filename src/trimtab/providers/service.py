@@ -12,7 +12,7 @@ from trimtab.providers.addresses import join_url, parse_url
 from trimtab.providers.auth import auth_header
 from trimtab.providers.breaker import FAILURES, breaker_for
 from trimtab.providers.effort import map_effort
-from trimtab.providers.errors import from_response, request_id
+from trimtab.providers.errors import from_response, request_id, unknown_model
 from trimtab.providers.sse import EventTooLarge, SseParser
 from trimtab.providers.wires import new_wire
 from trimtab.version import __version__
@@ -87,12 +87,7 @@ class Service:
         names = [one.id for one in found.models or ()]
         if not names or model in names:
             return error
-        return ModelError(
-            f"{self._origin} has no model {model!r}; {did_you_mean(model, names)}",
-            category="not_found",
-            status=error.status,
-            code="model_not_found",
-        )
+        return unknown_model(self._origin, model, did_you_mean(model, names), error.status)
 
     async def _exchange(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
         choice = self.choice

@@ -3,6 +3,7 @@
 import msgspec
 
 from trimtab.contracts.events.envelope import Event, JsonObject
+from trimtab.contracts.text import neutralise
 from trimtab.transports.headless.output import Output
 
 HIDDEN = frozenset(
@@ -28,10 +29,14 @@ HIDDEN = frozenset(
 
 
 class JsonLines:
-    """The `--output-format json` stream."""
+    """The `--output-format json` stream.
 
-    def __init__(self, output: Output) -> None:
+    A run that fails also says why in one line on `notes`, because harnesses look for it there.
+    """
+
+    def __init__(self, output: Output, notes: Output | None = None) -> None:
         self._output = output
+        self._notes = notes
 
     def on_event(self, event: Event, line: bytes) -> None:
         if event.type not in HIDDEN:
@@ -39,3 +44,7 @@ class JsonLines:
 
     def on_result(self, result: JsonObject) -> None:
         self._output.write(msgspec.json.encode(result) + b"\n")
+        message = (result.get("error") or {}).get("message")
+        if message and self._notes is not None and not self._output.closed:
+            line = " ".join(neutralise(message).split())
+            self._notes.write(line.encode("utf-8", "replace") + b"\n")

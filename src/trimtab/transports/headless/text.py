@@ -80,7 +80,7 @@ class TextOutput:
                 self._note(style.dim(f"! {_first_line(message, 1000)}"))
             case SessionError(message=message):
                 self._told_error = True
-                self._note(style.red(f"Error: {_first_line(message)}"), always=True)
+                self._note(style.red(f"Error: {_first_line(message, 1000)}"), always=True)
 
     def on_result(self, result: JsonObject) -> None:
         self._end_line()
