@@ -11,15 +11,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from clikit import Cli, Outcome, bash, serving
+from clikit import TRIMTAB, Cli, Outcome, bash, serving
 
 DONE = {"text": "Done."}
 LIMIT_FILE_SIZE = """\
 import os, resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
-os.execv(sys.argv[1], sys.argv[1:])
+limit = int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+os.execv(sys.argv[2], sys.argv[2:])
 """
-SMALL_FILES = (sys.executable, "-c", LIMIT_FILE_SIZE)
+SMALL_FILES = (sys.executable, "-c", LIMIT_FILE_SIZE, "3000")
+SMALLEST_FILES = (sys.executable, "-c", LIMIT_FILE_SIZE, "1")
+NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}
+"""Python itself would write cut-off files into its cache, and fail on them in later tests."""
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +106,7 @@ FAILURES = {
     "out of time in a command": Failure(code=6, args=("--allow-all", "--deadline", "1s"), replies=[{"tools": [bash("sleep 30")]}, DONE]),
     "never complete": Failure(code=3, args=("--autopilot", "--max-autopilot-continues", "2"), replies={"replies": [], "otherwise": DONE}),
     "blocked": Failure(code=3, args=("--autopilot",), replies=tool("task_complete", summary="No access.", outcome="blocked")),
-    "a disk that is full": Failure(code=2, wrap=SMALL_FILES),
+    "a disk that is full": Failure(code=1, wrap=SMALL_FILES, env=NO_BYTECODE),
 }  # fmt: skip
 
 
@@ -155,8 +159,6 @@ async def run(cli: Cli, args: list[str], failure: Failure, stdin: str) -> Outcom
         if not failure.wrap:
             return await cli.run(*args, stdin_fd=descriptor)
         program, *options = failure.wrap
-        from clikit import TRIMTAB
-
         return await cli.run(*options, TRIMTAB, *args, stdin_fd=descriptor, program=program)
 
 
@@ -173,3 +175,12 @@ def check_text(outcome: Outcome) -> None:
     said = outcome.notes.strip()
     assert said, "a failure says what is wrong"
     assert "Internal error" not in said
+
+
+@pytest.mark.parametrize("command", [("init",), ("mcp", "add", "echo", "--", "cat")])
+async def test_a_full_disk_ends_a_command_with_code_1(cli: Cli, command: tuple[str, ...]) -> None:
+    program, *options = SMALLEST_FILES
+    outcome = await cli.run(*options, TRIMTAB, *command, program=program, env=NO_BYTECODE)
+    assert outcome.code == 1, outcome.notes
+    assert outcome.notes.startswith("Cannot write")
+    assert outcome.notes.count("\n") == 1

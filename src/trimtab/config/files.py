@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
-from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.errors import ConfigurationError, StorageError, TrimtabError
 
 _LOCK_PATIENCE = 10.0
 _NO_FLOCK = frozenset((errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS, errno.EINVAL))
@@ -122,11 +122,34 @@ def sync_dir(path: str) -> None:
         os.close(fd)
 
 
-def cannot(action: str, path: str, error: OSError) -> ConfigurationError:
-    """What failed with a file, and what a person can do about it."""
+def cannot(action: str, path: str, error: OSError) -> TrimtabError:
+    """Return the error that says what failed with a file, and what a person can do about it.
+
+    A path that is wrong is a matter of configuration; everything else, such as a full disk, is not.
+    """
     advice = _ADVICE.get(error.errno or 0, "check the path and try again")
     reason = error.strerror or str(error)
-    return ConfigurationError(f"Cannot {action} {path} ({reason}): {advice}.")
+    kind = ConfigurationError if error.errno in _WRONG_PATH else StorageError
+    return kind(f"Cannot {action} {path} ({reason}): {advice}.")
+
+
+_WRONG_PATH = frozenset(
+    (
+        errno.EACCES,
+        errno.EEXIST,
+        errno.EINVAL,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.ENOTEMPTY,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ETXTBSY,
+        errno.EXDEV,
+    )
+)
 
 
 _ADVICE = {

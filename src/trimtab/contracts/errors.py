@@ -5,6 +5,7 @@
     ├── ConfigurationError      2   a file, variable or setting is wrong
     │   ├── SessionNotFound     2
     │   └── SessionInUse        2
+    ├── StorageError            1   the disk is full or broken, or a limit of the system is reached
     ├── BlockedError            3   the work cannot go on, or makes no progress
     ├── DeniedError             4   a permission was missing
     ├── BudgetReached           5   money or tokens
@@ -43,6 +44,12 @@ class SessionNotFound(ConfigurationError):
 
 class SessionInUse(ConfigurationError):
     pass
+
+
+class StorageError(TrimtabError):
+    """The disk or the operating system failed, through no fault of the command or its settings."""
+
+    error_type = "storage"
 
 
 class BlockedError(TrimtabError):

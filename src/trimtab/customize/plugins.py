@@ -11,7 +11,7 @@ from trimtab.config.jsonc import JsonProblem, read_jsonc
 from trimtab.config.paths import Home
 from trimtab.config.trust import Trust
 from trimtab.contracts.customization import Problem
-from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.errors import TrimtabError
 from trimtab.customize.folders import AgentFolder, SkillFolder
 from trimtab.customize.mcp_servers import workspace_file
 from trimtab.customize.plugin_content import digest_plugin
@@ -136,7 +136,7 @@ def read_registry(home: Home) -> list[Installed]:
     """The installed plugins; entries that are not understood are left out."""
     try:
         entries = read_object(os.path.join(home.config, "config.json")).get(REGISTRY)
-    except ConfigurationError:
+    except TrimtabError:
         return []
     found = []
     for entry in entries if isinstance(entries, list) else ():
@@ -152,7 +152,7 @@ def check_registry(home: Home) -> list[Problem]:
     path = os.path.join(home.config, "config.json")
     try:
         read_object(path)
-    except ConfigurationError as error:
+    except TrimtabError as error:
         return [Problem(message=f"nothing of it is used: {error.message}", file=path)]
     return []
 

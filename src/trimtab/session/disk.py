@@ -8,27 +8,39 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from trimtab.config.files import cannot, sync_dir
-from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.errors import StorageError, TrimtabError
 
 if TYPE_CHECKING:
     import asyncio
     import queue
     import threading
 
-_sync_data = getattr(os, "fdatasync", os.fsync)
+SyncData = Callable[[int], None]
+"""Brings the bytes of an open file to the disk, as `os.fdatasync` does."""
+
+sync_data: SyncData = getattr(os, "fdatasync", os.fsync)
 _CANNOT_SYNC = frozenset((errno.EINVAL, errno.ENOTSUP))
 
 
 class DiskSync:
     """Syncs one file on request. Requests that come while a sync runs share the next one."""
 
-    def __init__(self, fd: int, path: str, size: Callable[[], int], *, done: int = 0) -> None:
+    def __init__(
+        self,
+        fd: int,
+        path: str,
+        size: Callable[[], int],
+        *,
+        done: int = 0,
+        sync: SyncData = sync_data,
+    ) -> None:
         self._fd = fd
+        self._sync_data = sync
         self._path = path
         self._size = size
         self._done = done
         self._folders: tuple[str, ...] = ()
-        self._failure: ConfigurationError | None = None
+        self._failure: TrimtabError | None = None
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._requests: queue.SimpleQueue[bool] | None = None
         self._thread: threading.Thread | None = None
@@ -94,9 +106,9 @@ class DiskSync:
             for folder in folders:
                 with suppress(PermissionError):  # a folder may be used but not read
                     sync_dir(folder)
-            _sync_data(self._fd)
+            self._sync_data(self._fd)
             if os.fstat(self._fd).st_nlink == 0:
-                self._failure = ConfigurationError(
+                self._failure = StorageError(
                     f"{self._path} was deleted while the session was in use: restore it from a "
                     "backup, or start a new session."
                 )

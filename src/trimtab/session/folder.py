@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from trimtab.config.files import cannot, replace_file, update_file
-from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.ids import timestamp
 from trimtab.session.metadata import Metadata, parse, render
 
@@ -95,7 +95,7 @@ class SessionFolder(msgspec.Struct, frozen=True):
     def _parsed_or_set_aside(self, data: bytes) -> Metadata:
         try:
             return parse(data)
-        except ConfigurationError:
-            with suppress(ConfigurationError):
+        except TrimtabError:
+            with suppress(TrimtabError):
                 replace_file(self.workspace_file + ".damaged", data)
             return {"id": self.id}

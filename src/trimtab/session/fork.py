@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from trimtab.config.files import cannot, make_private_dir, sync_dir, write_all, write_new_file
-from trimtab.contracts.errors import ConfigurationError, UsageError
+from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.ids import new_id, timestamp
 from trimtab.session.folder import SessionFolder
 from trimtab.session.lease import NAME as LOCK
@@ -102,7 +102,7 @@ def _renamed(line: bytes, session_id: str) -> bytes:
 def _metadata(source: SessionFolder, session_id: str, name: str | None) -> dict[str, Any]:
     try:
         metadata = source.read_metadata()
-    except ConfigurationError:
+    except TrimtabError:
         metadata = {}
     now = timestamp()
     named = {"name": name, "user_named": True} if name else {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from trimtab.config.files import cannot
 from trimtab.contracts.errors import ConfigurationError
-from trimtab.session.disk import DiskSync
+from trimtab.session.disk import DiskSync, SyncData, sync_data
 from trimtab.session.lease import HANDOVER, Lease, in_use, lock_file, take_lease
 from trimtab.session.record import Record
 from trimtab.session.records import read_records, tail_records
@@ -26,7 +26,9 @@ class EventLog:
     `last_id` belongs to whoever appends: the log writes lines and does not look into them.
     """
 
-    def __init__(self, path: str, fd: int, lease: Lease, size: int) -> None:
+    def __init__(
+        self, path: str, fd: int, lease: Lease, size: int, *, sync: SyncData = sync_data
+    ) -> None:
         self.path = path
         self.size = size
         self.count = 0
@@ -35,10 +37,10 @@ class EventLog:
         self.notes: tuple[Finding, ...] = ()
         self._fd: int | None = fd
         self._lease = lease
-        self._disk = DiskSync(fd, path, lambda: self.size, done=size)
+        self._disk = DiskSync(fd, path, lambda: self.size, done=size, sync=sync)
 
     @classmethod
-    def create(cls, path: str) -> "EventLog":
+    def create(cls, path: str, *, sync: SyncData = sync_data) -> "EventLog":
         """A new, empty log. Its name is on the disk before the first event is reported synced."""
         folder = os.path.dirname(os.path.abspath(path))
         lease = take_lease(folder)
@@ -49,7 +51,7 @@ class EventLog:
             raise cannot("create", path, error) from error
         os.fchmod(fd, 0o600)
         _lock_too(fd)
-        log = cls(path, fd, lease, 0)
+        log = cls(path, fd, lease, 0, sync=sync)
         log._disk.folders_too(folder, os.path.dirname(folder))
         return log
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 
-from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.errors import TrimtabError
 from trimtab.session.folder import SessionFolder
 from trimtab.session.log_rows import LogRows, Stopped
 from trimtab.session.store import SessionStore
@@ -129,7 +129,7 @@ def _storable(value: str | int | None) -> str | int | None:
 def _repository(folder: SessionFolder) -> str | None:
     try:
         metadata = folder.read_metadata()
-    except ConfigurationError:
+    except TrimtabError:
         return None
     value = metadata.get("repository") or metadata.get("git_root")
     return None if value is None else str(value)

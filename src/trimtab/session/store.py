@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from trimtab.config.files import cannot, make_private_dir, write_new_file
 from trimtab.config.paths import Home
-from trimtab.contracts.errors import ConfigurationError, SessionNotFound, UsageError
+from trimtab.contracts.errors import ConfigurationError, SessionNotFound, TrimtabError, UsageError
 from trimtab.contracts.ids import is_uuid, new_id, timestamp
 from trimtab.session.folder import SessionFolder, is_safe_name
 from trimtab.session.log import EventLog
@@ -70,7 +70,7 @@ class SessionStore:
         except OSError as error:
             _remove_new_folder(folder)
             raise cannot("write", folder.workspace_file, error) from error
-        except ConfigurationError:
+        except TrimtabError:
             _remove_new_folder(folder)
             raise
 
@@ -207,5 +207,5 @@ def _cwd_of(folder: SessionFolder) -> str | None:
 def _metadata_of(folder: SessionFolder) -> Mapping[str, Any]:
     try:
         return folder.read_metadata()
-    except ConfigurationError:
+    except TrimtabError:
         return {}

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.ids import timestamp
 from trimtab.session.folder import SessionFolder
 from trimtab.session.lease import find_owner
@@ -42,12 +42,12 @@ def summarize(folder: SessionFolder) -> SessionSummary:
     metadata: Metadata = {}
     try:
         metadata = folder.read_metadata()
-    except ConfigurationError as error:
+    except TrimtabError as error:
         summary.problem = error.message
     _add_metadata(summary, metadata)
     try:
         _add_log(summary, folder)
-    except (OSError, ConfigurationError) as error:
+    except (OSError, TrimtabError) as error:
         summary.problem = f"The event log cannot be read: {error}"
     summary.updated_at = last_used(folder, metadata)
     summary.created_at = summary.created_at or summary.updated_at

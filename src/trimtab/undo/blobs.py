@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from trimtab.config.files import make_private_dir
 from trimtab.contracts.changes import ABSENT, FileState
-from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.errors import TrimtabError
 from trimtab.undo.packs import (
     Pack,
     Packed,
@@ -168,7 +168,7 @@ class BlobStore:
         if not self._opened:
             try:
                 make_private_dir(self.folder)
-            except ConfigurationError as error:
+            except TrimtabError as error:
                 raise OSError(errno.EIO, error.message) from error
             with os.scandir(self.folder) as entries:
                 for entry in entries:

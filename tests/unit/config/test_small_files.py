@@ -1,3 +1,4 @@
+import errno
 import os
 import signal
 import stat
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.files import make_private_dir, replace_file, update_file
+from trimtab.config.files import cannot, make_private_dir, replace_file, update_file
 from trimtab.contracts.errors import ConfigurationError
 
 
@@ -90,6 +91,30 @@ def test_what_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="move it away"):
         make_private_dir(str(tmp_path / "file"))
     assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
+
+
+@pytest.mark.parametrize(
+    ("number", "exit_code"),
+    [
+        (errno.ENOSPC, 1),
+        (errno.EDQUOT, 1),
+        (errno.EFBIG, 1),
+        (errno.EIO, 1),
+        (errno.EMFILE, 1),
+        (errno.ENFILE, 1),
+        (errno.ENOMEM, 1),
+        (errno.ESTALE, 1),
+        (errno.EACCES, 2),
+        (errno.EROFS, 2),
+        (errno.ENOTDIR, 2),
+        (errno.ENOENT, 2),
+    ],
+)
+def test_only_a_wrong_path_is_a_matter_of_configuration(number: int, exit_code: int) -> None:
+    error = cannot("write", "/some/file", OSError(number, os.strerror(number)))
+    assert error.exit_code == exit_code
+    assert "/some/file" in error.message
+    assert isinstance(error, ConfigurationError) == (exit_code == 2)
 
 
 COUNT = """

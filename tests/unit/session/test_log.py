@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from logkit import EVENTS, chain, event, joined, lines_in, short_log
-from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.errors import ConfigurationError, StorageError
 from trimtab.session.disk import DiskSync
 from trimtab.session.log import EventLog, read_records, tail_records
 from trimtab.session.records import find_last
@@ -66,14 +66,69 @@ def test_a_closed_log_takes_nothing_more_and_can_be_closed_again(path: Path) -> 
         log.append(LINE)
 
 
+class SlowDisk:
+    """A disk that takes what is written when the test lets it, and counts the bytes it has."""
+
+    def __init__(self) -> None:
+        self.free = threading.Semaphore(0)
+        self.size = 0
+
+    def sync(self, fd: int) -> None:
+        written = os.fstat(fd).st_size
+        assert self.free.acquire(timeout=10)
+        os.fdatasync(fd)
+        self.size = written
+
+
 async def test_synced_returns_when_everything_is_on_the_disk(path: Path) -> None:
-    log = EventLog.create(str(path))
-    await log.synced()
+    disk = SlowDisk()
+    log = EventLog.create(str(path), sync=disk.sync)
     for _ in range(20):
         log.append(LINE)
-        await log.synced()
-    await asyncio.gather(*(log.synced() for _ in range(100)))
+        waiter = asyncio.ensure_future(log.synced())
+        done, _ = await asyncio.wait([waiter], timeout=0.01)
+        assert not done, "synced returned before the disk had the record"
+        disk.free.release()
+        async with asyncio.timeout(10):
+            await waiter
+        assert disk.size == log.size == path.stat().st_size
+    disk.free.release()
     log.close()
+
+
+async def test_what_is_appended_while_a_sync_runs_is_waited_for_as_well(path: Path) -> None:
+    disk = SlowDisk()
+    log = EventLog.create(str(path), sync=disk.sync)
+    log.append(LINE)
+    first = asyncio.ensure_future(log.synced())
+    await asyncio.wait([first], timeout=0.01)
+    log.append(LINE)
+    second = asyncio.ensure_future(log.synced())
+    disk.free.release()
+    async with asyncio.timeout(10):
+        await first
+    done, _ = await asyncio.wait([second], timeout=0.01)
+    assert not done
+    disk.free.release()
+    async with asyncio.timeout(10):
+        await second
+    assert disk.size == log.size
+    log.close()
+
+
+async def test_a_sync_asks_the_system_to_write_the_file(path: Path) -> None:
+    path.write_bytes(LINE)
+    # A descriptor that can be looked at and not synced: the system call is the one that fails.
+    fd = os.open(path, os.O_PATH)
+    try:
+        disk = DiskSync(fd, "events.jsonl", lambda: 5)
+        with pytest.raises(StorageError, match="Cannot save"):
+            async with asyncio.timeout(10):
+                await disk.wait()
+        with pytest.raises(StorageError, match="Cannot save"):
+            disk.finish()
+    finally:
+        os.close(fd)
 
 
 async def test_waiters_that_come_together_share_a_sync_and_leave_no_thread(path: Path) -> None:
@@ -119,10 +174,10 @@ async def test_a_failed_sync_is_reported_to_everyone_from_then_on() -> None:
     disk = DiskSync(no_descriptor, "events.jsonl", lambda: 5)
     disk.request()
     for _ in range(2):
-        with pytest.raises(ConfigurationError, match="Cannot save"):
+        with pytest.raises(StorageError, match="Cannot save"):
             async with asyncio.timeout(10):
                 await disk.wait()
-    with pytest.raises(ConfigurationError, match="Cannot save"):
+    with pytest.raises(StorageError, match="Cannot save"):
         disk.finish()
 
 
@@ -130,15 +185,15 @@ async def test_a_log_that_is_deleted_while_in_use_is_noticed(path: Path) -> None
     log = EventLog.create(str(path))
     log.append(LINE)
     os.unlink(path)
-    with pytest.raises(ConfigurationError, match="deleted while"):
+    with pytest.raises(StorageError, match="deleted while"):
         await log.synced()
-    with pytest.raises(ConfigurationError, match="deleted while"):
+    with pytest.raises(StorageError, match="deleted while"):
         log.close()
 
 
 FULL_DISK = """
 import resource, sys
-from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.errors import StorageError
 from trimtab.session.log import EventLog
 log = EventLog.create(sys.argv[1])
 limit = int(sys.argv[2])
@@ -149,7 +204,7 @@ try:
     while True:
         log.append(line % (b"a" * 50, written))
         written += 1
-except ConfigurationError as error:
+except StorageError as error:
     print(written, log.count, log.size, error.message, sep="|")
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 log.append(line % (b"after", 99))

@@ -5,7 +5,7 @@ import shutil
 import sys
 import tempfile
 
-from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.provider import Provider
 
 HELP = "run the agent once on a small example project"
@@ -45,7 +45,7 @@ def real_model() -> bool:
 
     try:
         pull(["local"])
-    except (ConfigurationError, OSError) as error:
+    except (TrimtabError, OSError) as error:
         say(f"The embedded model cannot be had: {error}")
         return False
     return True

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from trimtab.cli.sessions import text
-from trimtab.contracts.errors import ConfigurationError, TrimtabError, UsageError
+from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.session.archive import (
     Archive,
     Cut,
@@ -74,7 +74,7 @@ def verify(archive: Archive, args: Namespace) -> int:
     for session_id in ids:
         try:
             reports.append(archive.verify(session_id))
-        except ConfigurationError as error:
+        except TrimtabError as error:
             if not args.all:
                 raise
             reports.append({"id": session_id, "problem": error.message})

