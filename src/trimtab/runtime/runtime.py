@@ -8,10 +8,12 @@ import msgspec
 from trimtab.agents.build import AgentPorts, build_agent
 from trimtab.agents.limits import check_limits
 from trimtab.agents.setup import SessionSetup
+from trimtab.checkout.checkout import Checkout
 from trimtab.config.paths import Home, find_home
 from trimtab.contracts.assignment import Assignment
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import (
+    LOG_VERSION,
     SessionInfo,
     SessionResume,
     SessionStart,
@@ -81,18 +83,7 @@ class Runtime:
         session.mask = self._build_mask(options)
         if client.on_event:
             session.subscribe(client.on_event)
-        session.emit(
-            SessionStart(
-                session_id=folder.id,
-                version=1,
-                producer="trimtab",
-                copilot_version=__version__,
-                start_time=timestamp(),
-                selected_model=chosen.model,
-                reasoning_effort=options.effort,
-                context=around.context(),
-            )
-        )
+        session.emit(self._describe_start(folder, chosen, options, around))
         setup = SessionSetup(
             session=session,
             folder=folder,
@@ -122,6 +113,8 @@ class Runtime:
         session.mask = self._build_mask(options)
         if client.on_event:
             session.subscribe(client.on_event)
+        if not log.count:  # a log must begin with it
+            session.emit(self._describe_start(folder, chosen, options, around))
         session.emit(
             SessionResume(
                 resume_time=timestamp(),
@@ -134,6 +127,9 @@ class Runtime:
         )
         for finding in log.findings:
             session.emit(SessionWarning(warning_type="log_repaired", message=finding.sentence))
+        for note in log.notes:
+            if note.is_told:
+                session.emit(SessionWarning(warning_type="log_incomplete", message=note.sentence))
         if held := len(session.projections.queue.prompts):
             message = f"{held} prompts queued before the last end were kept and not sent."
             session.emit(SessionWarning(warning_type="prompts_held", message=message))
@@ -149,6 +145,20 @@ class Runtime:
             resumed=True,
         )
         return await self._equip(setup, chosen, options, client)
+
+    def _describe_start(
+        self, folder: SessionFolder, chosen: Chosen, options: SessionOptions, around: Checkout
+    ) -> SessionStart:
+        return SessionStart(
+            session_id=folder.id,
+            version=LOG_VERSION,
+            producer="trimtab",
+            copilot_version=__version__,
+            start_time=timestamp(),
+            selected_model=chosen.model,
+            reasoning_effort=options.effort,
+            context=around.context(),
+        )
 
     async def prepare(self, ready: Ready) -> tuple[Customizations, SessionOptions]:
         """What a session in a folder would load, and its choices completed."""

@@ -57,7 +57,10 @@ class EventLog:
 
     @classmethod
     def open(cls, path: str) -> "EventLog":
-        """Take the lease and mend what is damaged. Never refuses because of what the log holds."""
+        """Take the lease and mend what is damaged.
+
+        Refuses only a log in a newer version of the format, which it would damage.
+        """
         from trimtab.session.repair import check_readable, repair
 
         check_readable(path)

@@ -2,7 +2,9 @@
 
 import msgspec
 
-from trimtab.contracts.events.codec import Envelope, decode, peek
+from trimtab.contracts.events.codec import NO_DATA, Envelope, decode, peek
+
+_BRACE = ord("{")
 
 JUNK = b" \t\r\0\xef\xbb\xbf"
 """Bytes that may surround a record and are never part of one: space, NUL, byte order mark."""
@@ -18,6 +20,8 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     parent_id: str | None
     agent_id: str | None
     timestamp: str
+    has_data: bool = True
+    """True if the data of the event is an object, as it must be."""
 
 
 class Damage(msgspec.Struct, frozen=True, gc=False):
@@ -52,7 +56,14 @@ def _leniently(line: bytes, offset: int) -> Record | None:
     except (ValueError, RecursionError):
         return None
     return Record(
-        line, offset, event.type, event.id, event.parent_id, event.agent_id, event.timestamp
+        line,
+        offset,
+        event.type,
+        event.id,
+        event.parent_id,
+        event.agent_id,
+        event.timestamp,
+        isinstance(event.data, dict | msgspec.Struct),
     )
 
 
@@ -65,4 +76,5 @@ def _record(line: bytes, offset: int, envelope: Envelope) -> Record:
         envelope.parent_id,
         envelope.agent_id,
         envelope.timestamp,
+        envelope.data is not NO_DATA and memoryview(envelope.data)[0] == _BRACE,
     )

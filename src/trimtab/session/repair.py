@@ -8,8 +8,10 @@ import msgspec
 
 from trimtab.config.files import cannot, sync_dir, write_all
 from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.events.session import LOG_VERSION
 from trimtab.session.record import Damage, Record
 from trimtab.session.records import sift
+from trimtab.version import __version__
 
 _FINDINGS_KEPT = 1000
 _WRITE_BLOCK = 1 << 20
@@ -29,6 +31,10 @@ _FACTS = {
     "bom": "There is a byte order mark.",
     "chain": "An event does not name the one before it as its parent.",
     "same-id": "Two different events carry the same id.",
+    "empty": "The log is empty: it holds no event.",
+    "no-start": "The first event is not session.start, so the beginning may be missing.",
+    "no-data": "An event has no data, so it is passed over.",
+    "future": "The log is in a newer version of the format than this program reads.",
 }
 _DEEDS = {
     "torn": "It was set aside.",
@@ -44,7 +50,9 @@ _DEEDS = {
     "crlf": "It was given a plain newline.",
     "bom": "It was taken out.",
 }
-_MERGED_ANYWHERE = frozenset(("blank", "crlf", "duplicate", "chain", "same-id"))
+_MERGED_ANYWHERE = frozenset(("blank", "crlf", "duplicate", "chain", "same-id", "no-data"))
+_TOLD = frozenset(("empty", "no-start", "no-data"))
+"""Oddities a person is told about when the session is resumed: something may be missing."""
 
 
 class Finding(msgspec.Struct):
@@ -59,6 +67,11 @@ class Finding(msgspec.Struct):
     def fact(self) -> str:
         """What is wrong, as a sentence for a person."""
         return _FACTS[self.kind] + (f" ({self.count} times)" if self.count > 1 else "")
+
+    @property
+    def is_told(self) -> bool:
+        """Whether whoever resumes the session must hear of it, although nothing was changed."""
+        return self.kind in _TOLD
 
     @property
     def sentence(self) -> str:
@@ -96,6 +109,8 @@ class Examination:
     def __init__(self, fd: int) -> None:
         self.count = 0
         self.last_id: str | None = None
+        self.version: float = 0
+        """The version of the format that the log says it is in; 0 if it does not say."""
         self._fd = fd
         self._damage = Findings()
         self._oddities = Findings()
@@ -119,11 +134,25 @@ class Examination:
                 if piece.id and self._is_duplicate(piece):
                     self._damage.add("duplicate", piece.offset, len(piece.line))
                     continue
-                if piece.parent_id != self.last_id:
-                    self._oddities.add("chain", piece.offset, len(piece.line))
+                self._look_at(piece)
                 self.count += 1
                 self.last_id = piece.id or self.last_id
             yield piece
+        if not self.count:
+            self._oddities.add("empty", 0, 0)
+
+    def _look_at(self, record: Record) -> None:
+        """Note what is odd about a record that is whole."""
+        if not self.count and record.type != "session.start":
+            self._oddities.add("no-start", record.offset, len(record.line))
+        if not record.has_data:
+            self._oddities.add("no-data", record.offset, len(record.line))
+        if record.parent_id != self.last_id:
+            self._oddities.add("chain", record.offset, len(record.line))
+        if record.type == "session.start":
+            self.version = max(self.version, read_version(record.line))
+            if self.version > LOG_VERSION:
+                self._oddities.add("future", record.offset, len(record.line))
 
     def finish(self) -> None:
         for _ in self.pieces():
@@ -138,6 +167,32 @@ class Examination:
         elif earlier != content:
             self._oddities.add("same-id", record.offset, len(record.line))
         return earlier == content
+
+
+class _Start(msgspec.Struct, frozen=True):
+    version: float | str = 0
+
+
+class _StartLine(msgspec.Struct, frozen=True):
+    data: _Start = _Start()
+
+
+def read_version(line: bytes) -> float:
+    """Return the version of the format that a `session.start` names; 0 if it names none."""
+    try:
+        return float(msgspec.json.decode(line, type=_StartLine).data.version)
+    except (ValueError, RecursionError):
+        return 0
+
+
+def refuse_future(path: str, version: float) -> None:
+    """Raise unless this program knows the version of a log; going on would damage the log."""
+    if version > LOG_VERSION:
+        raise ConfigurationError(
+            f"{path} is in version {version:g} of the log format, and this program "
+            f"({__version__}) reads versions up to {LOG_VERSION}. The log was not changed; "
+            "update trimtab to open it, or start a new session."
+        )
 
 
 def examine(path: str) -> Examination:
@@ -164,6 +219,7 @@ def repair(path: str) -> Examination:
     """
     path = os.path.realpath(path)
     examination = examine(path)
+    refuse_future(path, examination.version)
     kinds = {finding.kind for finding in examination.findings}
     try:
         if kinds == {"unterminated"}:

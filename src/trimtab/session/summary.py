@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from trimtab.contracts.errors import TrimtabError
+from trimtab.contracts.events.session import LOG_VERSION
 from trimtab.contracts.ids import timestamp
 from trimtab.session.folder import SessionFolder
 from trimtab.session.lease import find_owner
@@ -92,7 +93,7 @@ def _add_log(summary: SessionSummary, folder: SessionFolder) -> None:
         head = file.read(_HEAD) or b""
     whole_lines = head.split(b"\n") if summary.size <= len(head) else head.split(b"\n")[:-1]
     records = [record for line in whole_lines if (record := whole(line, 0))]
-    if not records and summary.size and summary.size <= len(head):
+    if not records and summary.size <= len(head):
         summary.problem = "The event log holds no event: run `trimtab sessions verify` on it."
     for record in records:
         data = plain_event(record.line).get("data")
@@ -108,6 +109,9 @@ def _add_log(summary: SessionSummary, folder: SessionFolder) -> None:
 
 def _add_start(summary: SessionSummary, data: Metadata) -> None:
     """What the first event knows, where `workspace.yaml` is missing or silent."""
+    version = data.get("version")
+    if isinstance(version, int | float) and version > LOG_VERSION:
+        summary.problem = f"The event log is in version {version:g}: update trimtab to open it."
     context = data.get("context")
     if isinstance(context, dict):
         summary.cwd = summary.cwd or _text(context.get("cwd"))

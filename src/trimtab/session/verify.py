@@ -31,6 +31,10 @@ class Report(msgspec.Struct, kw_only=True, rename="camel"):
     def is_intact(self) -> bool:
         return not self.damage
 
+    @property
+    def can_be_opened(self) -> bool:
+        return all(note.kind != "future" for note in self.notes)
+
 
 class _Names(msgspec.Struct, rename="camel"):
     tool_call_id: Any = None

@@ -164,7 +164,7 @@ def test_a_broken_chain_and_a_shared_id_are_noted_and_left_alone(path: Path) -> 
     log = EventLog.open(str(path))
     log.close()
     assert log.findings == ()
-    assert [note.kind for note in log.notes] == ["chain", "same-id"]
+    assert [note.kind for note in log.notes] == ["no-start", "chain", "same-id"]
     assert lines_in(path) == [A, other, C]
 
 

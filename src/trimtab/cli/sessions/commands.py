@@ -78,14 +78,17 @@ def verify(archive: Archive, args: Namespace) -> int:
             if not args.all:
                 raise
             reports.append({"id": session_id, "problem": error.message})
-    damaged = [report for report in reports if isinstance(report, dict) or not report.is_intact]
+    sound = [
+        isinstance(report, Report) and report.is_intact and report.can_be_opened
+        for report in reports
+    ]
     if args.json:
         documents = [_report_document(report) for report in reports]
         _print_json({"sessions": documents} if args.all else documents[0])
     else:
         for report in reports:
             _print(text.report(report))
-    return 1 if damaged else 0
+    return 0 if all(sound) else 1
 
 
 def repair(archive: Archive, args: Namespace) -> int:

@@ -87,6 +87,8 @@ def report(report: Report | dict[str, str]) -> Iterator[str]:
         yield f"{report['id']}  problem: {one_line(report['problem'])}"
         return
     verdict = "intact" if report.is_intact else "DAMAGED"
+    if not report.can_be_opened:
+        verdict = "TOO NEW"
     yield f"{report.id}  {verdict}, {report.events} events, {size(report.size)}"
     for finding in (*report.damage, *report.notes):
         yield f"  at byte {finding.offset}: {finding.fact}"
@@ -96,7 +98,9 @@ def report(report: Report | dict[str, str]) -> Iterator[str]:
         yield f"  {report.open_turns} turns have no end."
     for name in report.set_aside:
         yield f"  An earlier repair has left {name}."
-    if not report.is_intact:
+    if not report.can_be_opened:
+        yield "  Update trimtab to open it."
+    elif not report.is_intact:
         yield f"  Mend it with: trimtab sessions repair {report.id}"
 
 

@@ -17,11 +17,15 @@ _LINE_ENDS = (
 )
 
 
+NO_DATA = msgspec.Raw(b"{}")
+"""Stands for the data of an event that has none."""
+
+
 class Envelope(msgspec.Struct, frozen=True, rename="camel"):
     """An event whose data has not been looked into yet."""
 
     type: str
-    data: msgspec.Raw = msgspec.Raw(b"{}")
+    data: msgspec.Raw = NO_DATA
     id: str = ""
     timestamp: str = ""
     parent_id: str | None = None

@@ -2,6 +2,9 @@
 
 from trimtab.contracts.events.envelope import EventData, JsonObject
 
+LOG_VERSION = 1
+"""The version of the log's format, in `session.start`: the latest that this program reads."""
+
 
 class SessionStart(EventData, type="session.start"):
     session_id: str
