@@ -61,6 +61,7 @@ class Bench:
     ) -> tuple[list[Spent], list[Spent]]:
         """Runs of `count` turns: ours and the floor's, in turn."""
         prompt = ["-p", "Work until you are done.", "--output-format", "json", "--allow-all"]
+        prompt += ["--max-repeats", "0"]  # the scripted model asks for the same thing each turn
         ours: list[str | Path] = [self.trimtab, "-C", self.project, *prompt]
         kind = "shell" if call is SHELL else "read"
         floor: list[str | Path] = [

@@ -341,7 +341,7 @@ async def test_max_turns_and_deadline_end_with_code_6(cli: Cli) -> None:
     async with serving(forever) as server:
         turns = await cli.use(server).ask("hi", "--max-turns", "3")
         assert server.usage.requests == 3
-        deadline = await cli.ask("hi", "--deadline", "1s")
+        deadline = await cli.ask("hi", "--deadline", "1s", "--max-repeats", "0")
     assert (turns.code, turns.result["stopReason"]) == (6, "turn_limit")
     assert (deadline.code, deadline.result["stopReason"]) == (6, "deadline")
 

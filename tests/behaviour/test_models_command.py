@@ -191,6 +191,37 @@ async def test_no_progress_ends_with_exit_code_3(cli: Cli) -> None:
     assert outcome.of("session.warning")[-1]["warningType"] == "no_progress"
 
 
+@pytest.mark.parametrize("args", [("--allow-all",), ("--allow-all", "--autopilot"), ()])
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("view", {"path": "."}),
+        ("bash", {"command": "touch made", "description": "x"}),
+        ("nope", {}),
+        ("view", {"wrong": 1}),
+    ],
+)
+async def test_an_unattended_run_that_repeats_one_call_ends_by_itself(
+    cli: Cli, name: str, arguments: dict[str, str], args: tuple[str, ...]
+) -> None:
+    """684 identical calls were made before the time was up."""
+    script = {"replies": [], "otherwise": {"tools": [{"name": name, "arguments": arguments}]}}
+    async with serving(script) as server:
+        outcome = await cli.use(server).run("-p", "go", "--output-format", "json", *args)
+        assert server.usage.requests == 25
+    denied = name == "bash" and not args
+    assert outcome.code == (4 if denied else 3), outcome.notes
+    assert outcome.of("session.warning")[-1]["warningType"] == "no_progress"
+    assert "was called 25 times" in outcome.notes
+
+
+async def test_zero_repeats_means_no_limit(cli: Cli) -> None:
+    view = {"tools": [{"name": "view", "arguments": {"path": "."}}], "repeat": 40}
+    async with serving([view, "done"]) as server:
+        outcome = await cli.use(server).ask("go", "--max-repeats", "0")
+    assert outcome.code == 0, outcome.notes
+
+
 @pytest.mark.proves("MODEL-10", "MODEL-11")
 async def test_a_registered_model_is_used_as_its_entry_says(cli: Cli) -> None:
     async with serving([{"text": "hi", "model": "acme/big-v2"}]) as server:

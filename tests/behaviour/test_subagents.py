@@ -314,3 +314,24 @@ def test_the_agents_a_model_is_told_of_are_those_there_are() -> None:
     files = {path.name.removesuffix(".agent.yaml") for path in BUILTIN.glob("*.agent.yaml")}
     assert set(OFFERED) == files
     assert all(f"- {name}:" in SPEC.description for name in files)
+
+
+@pytest.mark.parametrize(("args", "times"), [((), 25), (("--max-repeats", "4"), 4)])
+async def test_an_agent_that_repeats_one_call_is_ended_and_its_caller_goes_on(
+    cli: Cli, args: tuple[str, ...], times: int
+) -> None:
+    view = {"name": "view", "arguments": {"path": "."}}
+    script = [
+        {"tools": [start(prompt="Go round in circles.")]},
+        {"tools": [view], "repeat": times},
+        DONE,
+        DONE,
+    ]
+    async with serving(script) as server:
+        outcome = await cli.use(server).ask("go", *args)
+        assert server.usage.requests == times + 2
+    assert outcome.code == 0, outcome.notes
+    (answer,) = told(outcome)
+    assert f"view was called {times} times" in answer
+    failed = outcome.of("subagent.failed")
+    assert len(failed) == 1

@@ -503,3 +503,14 @@ async def test_what_goes_wrong_is_told_in_words_and_logged(sdk: Sdk) -> None:
         assert await talk.say("again") == "Hello."
         stored = [event.type.value for event in await talk.session.get_events()]
     assert stored.count("session.error") == 1
+
+
+async def test_calls_that_repeat_for_ever_end_the_turn_and_the_session_goes_on(sdk: Sdk) -> None:
+    repeated = {"tools": [{"name": "view", "arguments": {"path": "."}}], "repeat": 25}
+    async with talking(sdk, [repeated, TEXT]) as talk:
+        await talk.session.send("go")
+        await talk.heard.until("session.idle")
+        assert talk.heard.types.count("tool.execution_start") == 25
+        warnings = [data.warning_type for data in talk.heard.of("session.warning")]
+        assert warnings == ["no_progress"]
+        assert await talk.say("go on") == "Hello."

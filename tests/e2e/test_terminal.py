@@ -86,6 +86,17 @@ async def test_a_permission_is_asked_for_and_given(cli: Cli) -> None:
     assert (cli.cwd / "made").exists()
 
 
+async def test_a_person_who_watches_is_not_cut_short_when_calls_repeat(cli: Cli) -> None:
+    repeated = {"tools": [{"name": "view", "arguments": {"path": "."}}], "repeat": 40}
+    async with serving([repeated, {"text": "Done at last."}]) as server:
+        process, terminal = await start(cli.use(server), "-i", "go")
+        await terminal.shows(r"Done at last\.")
+        terminal.type("\x04")
+        async with asyncio.timeout(10):
+            assert await process.wait() == 0
+        assert server.usage.requests == 41
+
+
 async def test_control_c_stops_the_agent_and_then_leaves(cli: Cli) -> None:
     async with serving([{"tools": [bash("sleep 60")]}]) as server:
         process, terminal = await start(cli.use(server), "-i", "wait", "--allow-all")

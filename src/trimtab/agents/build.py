@@ -139,7 +139,7 @@ def build_parts(
         tracked=Tracked(
             setup.folder.plan, setup.folder.database, lambda: read_todos(setup.folder.database)
         ),
-        progress=Progress(limits.max_repeats),
+        progress=Progress(limits.max_repeats, attended=client.attended),
         autopilot=Autopilot(read_text("nudge"), limits.max_continues),
         context_usage=ContextUsage(ContextMeter(chosen.model), DEFAULT),
         compaction=Compaction(build_carryover(setup, chosen), DEFAULT, options.compaction),

@@ -34,7 +34,6 @@ from trimtab.loop.processors.compaction import Compaction
 from trimtab.loop.processors.context_usage import ContextUsage
 from trimtab.loop.processors.images import ImageRemoval
 from trimtab.loop.processors.plan_mode import PlanMode
-from trimtab.loop.processors.progress import DEFAULT as REPEATS
 from trimtab.loop.processors.progress import Progress
 from trimtab.loop.processors.result_limit import ResultLimit
 from trimtab.loop.processors.retry import Retry
@@ -201,7 +200,7 @@ class Subagent:
             firewall=firewall,
             sandbox_bypass=bypass,
             stop_gate=stop_gate,
-            progress=Progress(REPEATS if limits.max_repeats is None else limits.max_repeats),
+            progress=Progress(limits.max_repeats),
             context_usage=ContextUsage(ContextMeter(chosen.model), DEFAULT),
             compaction=Compaction(make_carryover, DEFAULT, options.compaction),
             image_removal=ImageRemoval(),

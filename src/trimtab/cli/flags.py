@@ -160,7 +160,7 @@ FLAGS: tuple[Flag, ...] = (
         kind="number",
         metavar="N",
         help="End when one call had one result N times and nothing changed (exit code 3; default "
-        "25 in autopilot, 0 for never).",
+        "25 where nobody watches and in autopilot; 0 for never).",
     ),
     Flag(
         names=("--resume",),

@@ -79,10 +79,11 @@ async def talk(runtime: Runtime, options: SessionOptions, values: Values, on_eve
 
     prepare = attach_all(values, options.cwd)
     dialog = Dialog(Output(2), values.get("interactive"), prepare)
-    client = Client(on_event=on_event)
+    client = Client(on_event=on_event, attended=True)
     if "no_ask_user" not in values:
         client = Client(
             on_event=on_event,
+            attended=True,
             ask=dialog.ask,
             ask_trust=dialog.ask_trust,
             ask_person=dialog.ask_person,

@@ -104,7 +104,7 @@ class LimitOptions(msgspec.Struct, frozen=True, kw_only=True):
     retry_delay: float = 1.0
     max_retry_delay: float = 60.0
     max_repeats: int | None = None
-    """How often the same call may have the same result; None: 25 in autopilot, else any number."""
+    """How often one call may have one result; None: 25 where nobody watches and in autopilot."""
 
 
 class Isolation(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,6 +149,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
     on_event: Subscriber | None = None
     ask: Ask | None = None
+    attended: bool = False
+    """Whether a person follows what the agent does, and can stop it."""
     judges: bool = False
     """Whether everything no rule decides is put to `ask`, reads in the workspace included."""
     hooks: "HookPort | None" = None

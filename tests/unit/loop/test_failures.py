@@ -4,19 +4,14 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from loopkit import EchoTool, call, drained, make_run
 from trimtab.contracts.errors import AuthenticationError, ModelError
-from trimtab.contracts.messages import Image, ToolCall, UserMessage
-from trimtab.contracts.processor import PendingCall
+from trimtab.contracts.messages import Image, UserMessage
 from trimtab.contracts.provider import Price
 from trimtab.contracts.run import Prompt
-from trimtab.contracts.tool import ToolResult
 from trimtab.loop.fallback import Fallback, Fallbacks
 from trimtab.loop.processors.images import ImageRemoval
-from trimtab.loop.processors.progress import Progress
 from trimtab.loop.processors.retry import Retry
 from trimtab.providers.script import Script
 from trimtab.providers.scripted import ScriptedProvider
@@ -120,61 +115,6 @@ async def test_an_answer_from_another_model_is_told_once() -> None:
 async def test_an_answer_from_the_model_under_its_dated_name_is_no_substitution() -> None:
     session = await drained(make_run([{"model": "scripted-2026-01-01", "text": "ok"}], "go"))
     assert not session.of("session.warning")
-
-
-async def test_the_same_call_with_the_same_result_ends_an_autopilot_run() -> None:
-    run = make_run(
-        {"replies": [], "otherwise": {"tools": [call(text="a")]}},
-        "go",
-        tools=[EchoTool()],
-        processors=[Progress()],
-        mode="autopilot",
-    )
-    session = await drained(run)
-    assert run.stop is not None
-    assert (run.stop.reason, run.stop.exit_code) == ("no_progress", 3)
-    assert len(session.of("tool.execution_start")) == 25
-    assert session.of("session.warning")[-1].warning_type == "no_progress"
-
-
-async def test_going_round_between_two_calls_is_no_progress_either() -> None:
-    replies = [{"tools": [call(text="a")]}, {"tools": [call(text="b")]}] * 50
-    run = make_run(replies, "go", tools=[EchoTool()], processors=[Progress(4)])
-    session = await drained(run)
-    assert run.stop is not None
-    assert run.stop.reason == "no_progress"
-    assert len(session.of("tool.execution_start")) == 7
-
-
-async def test_without_autopilot_or_the_flag_nobody_counts() -> None:
-    replies = [*[{"tools": [call(text="a")]}] * 40, "done"]
-    for processor in (Progress(), Progress(0)):
-        run = make_run(replies, "go", tools=[EchoTool()], processors=[processor])
-        await drained(run)
-        assert run.stop is not None
-        assert run.stop.exit_code == 0
-
-
-@given(st.integers(0, 9), st.integers(2, 10), st.booleans())
-def test_two_hundred_similar_edits_are_never_stopped(
-    checks: int, limit: int, same_result: bool
-) -> None:
-    """Each edit differs a little; between them the same check fails in the same way."""
-    progress, run = Progress(limit), make_run([], mode="autopilot")
-
-    async def happen(name: str, text: str, result: str) -> None:
-        asked = ToolCall(id="1", name=name, arguments=f'{{"text": "{text}"}}')
-        pending = PendingCall(call=asked, tool=EchoTool(name), args={"text": text})
-        await progress.after_tool(run, pending, ToolResult(text=result))
-
-    async def work() -> None:
-        for number in range(200):
-            await happen("edit", f"line {number}", "edited" if same_result else f"{number}")
-            for _ in range(min(checks, limit - 2)):
-                await happen("check", "all", "1 failed")
-
-    asyncio.run(work())
-    assert run.stop is None
 
 
 async def test_what_had_arrived_of_a_broken_answer_is_kept_in_the_log_and_not_shown_again() -> None:

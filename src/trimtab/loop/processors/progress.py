@@ -1,43 +1,86 @@
 """Notices a run that goes round in circles: the same calls with the same results, nothing new."""
 
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+
 from trimtab.contracts.events.session import SessionWarning
+from trimtab.contracts.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from trimtab.contracts.processor import PendingCall, Processor, Stop
 from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.tool import ToolResult
 
 DEFAULT = 25
-"""How often in autopilot, where nobody watches."""
+"""How often one call may have one result where nobody watches."""
 STALE = 5
 """So many continuations without anything new are enough."""
+WAITING = 5.0
+"""Seconds from which on a call counts as waiting for something."""
+WAITING_WEIGHT = 0.1
+"""A call that waits counts this much: a build of an hour is looked at more often than 25 times."""
+
+_SAVED_OUTPUT = r"\b(shell|tool-output|tool-result)-[\w-]+\.txt"
+"""Names of files with saved output, which differ from call to call."""
 
 
 class Progress(Processor):
     """Ends a run when one call has had one result `limit` times since anything new happened.
 
     New is a call or a result that this prompt has not seen before, so a test that fails the same
-    way between different edits counts as little as two hundred edits that look alike. A limit of
-    None means 25 in autopilot and none elsewhere; 0 means none.
+    way between different edits counts as little as two hundred edits that look alike. Every result
+    counts, also that of a call that was denied or could not be read. A limit of None means 25, and
+    no limit where a person watches (`attended`) and has not chosen autopilot; 0 means no limit.
     """
 
-    def __init__(self, limit: int | None = None) -> None:
+    def __init__(
+        self,
+        limit: int | None = None,
+        *,
+        attended: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._limit = limit
-        self._seen: dict[int, int] = {}
+        self._attended = attended
+        self._clock = clock
+        self._scores: dict[int, float] = {}
+        self._times: dict[int, int] = {}
+        self._began: dict[str, float] = {}
+        self._waits: set[str] = set()
+        self._counted: AssistantMessage | None = None
         self._fresh = False
         self._stale = 0
 
     async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt:
         if prompt.source == "user":
-            self._seen.clear()
+            self._scores.clear()
+            self._times.clear()
             self._stale = 0
         return prompt
 
+    async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall:
+        self._began[pending.call.id] = self._clock()
+        return pending
+
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
-        limit = (
-            self._limit if self._limit is not None else DEFAULT * (run.agent.mode == "autopilot")
-        )
-        if limit:
-            self._count(run, pending, result, limit)
+        call_id, now = pending.call.id, self._clock()
+        if now - self._began.pop(call_id, now) >= WAITING:
+            self._waits.add(call_id)
         return result
+
+    async def before_request(self, run: Run) -> Stop | None:
+        limit = self._find_limit(run)
+        if not limit:
+            return None
+        stop = None
+        asked, results = last_results(run.session.conversation.messages)
+        if asked is not None and asked is not self._counted:
+            self._counted = asked
+            for call, result in results:
+                if self._count(call, result) >= limit:
+                    stop = self._stop(run, call, result)
+        self._began.clear()
+        self._waits.clear()
+        return stop
 
     async def before_stop(self, run: Run, stop: Stop) -> Stop | None:
         """A model that is sent back to work again and again, and does nothing new, is stuck."""
@@ -54,20 +97,50 @@ class Progress(Processor):
         run.session.emit(SessionWarning(warning_type="no_progress", message=message))
         return Stop(reason="no_progress", exit_code=3, message=message)
 
-    def _count(self, run: Run, pending: PendingCall, result: ToolResult, limit: int) -> None:
-        call = pending.call
-        happened = hash((call.name, call.arguments, result.kind, result.text))
-        repeats = self._seen.get(happened, 0) + 1
-        if repeats == 1:
+    def _find_limit(self, run: Run) -> int:
+        if self._limit is not None:
+            return self._limit
+        return 0 if self._attended and run.agent.mode != "autopilot" else DEFAULT
+
+    def _count(self, call: ToolCall, result: ToolMessage) -> float:
+        """Return how often this has happened since anything new did; waiting counts less."""
+        happened = fingerprint(call, result)
+        if happened not in self._scores:
             self._fresh = True
-            self._seen = dict.fromkeys(self._seen, 1)
-        self._seen[happened] = repeats
-        if repeats < limit or run.stop is not None:
-            return
+            self._scores = dict.fromkeys(self._scores, 1.0)
+            self._times = dict.fromkeys(self._times, 1)
+        weight = WAITING_WEIGHT if call.id in self._waits else 1.0
+        self._scores[happened] = self._scores.get(happened, 0.0) + weight
+        self._times[happened] = self._times.get(happened, 0) + 1
+        return self._scores[happened]
+
+    def _stop(self, run: Run, call: ToolCall, result: ToolMessage) -> Stop:
         message = (
-            f"Stopped: {call.name} was called {repeats} times with the same arguments and the same "
-            "result, and nothing else changed; resume the session with clearer instructions, or "
-            "raise --max-repeats."
+            f"Stopped: {call.name} was called {self._times[fingerprint(call, result)]} times with "
+            "the same arguments and the same result, and nothing else changed; resume the session "
+            "with clearer instructions, or raise --max-repeats."
         )
         run.session.emit(SessionWarning(warning_type="no_progress", message=message))
-        run.stop = Stop(reason="no_progress", exit_code=3, message=message)
+        return Stop(reason="no_progress", exit_code=3, message=message)
+
+
+def fingerprint(call: ToolCall, result: ToolMessage) -> int:
+    """Return a number that is the same for the same call with the same result."""
+    text = result.text
+    if ".txt" in text:
+        text = re.sub(_SAVED_OUTPUT, r"\1", text)
+    return hash((call.name, call.arguments, result.failed, text))
+
+
+def last_results(
+    messages: Sequence[Message],
+) -> tuple[AssistantMessage | None, Iterator[tuple[ToolCall, ToolMessage]]]:
+    """Return the last message of the model, and its calls with their results."""
+    results: dict[str, ToolMessage] = {}
+    for message in reversed(messages):
+        if isinstance(message, ToolMessage):
+            results[message.call_id] = message
+        elif isinstance(message, AssistantMessage):
+            calls = message.tool_calls
+            return message, ((call, results[call.id]) for call in calls if call.id in results)
+    return None, iter(())

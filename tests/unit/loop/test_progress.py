@@ -1,0 +1,158 @@
+"""Runs that go round in circles end by themselves; runs that wait or work do not."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loopkit import EchoTool, call, drained, make_run
+from trimtab.contracts.events.assistant import AssistantMessage
+from trimtab.contracts.events.tool import ToolExecutionComplete
+from trimtab.contracts.processor import PendingCall, Processor
+from trimtab.contracts.run import Run
+from trimtab.contracts.tool import ToolResult
+from trimtab.loop.processors.progress import Progress
+
+
+@pytest.mark.parametrize(
+    ("mode", "attended"), [("autopilot", True), ("autopilot", False), ("interactive", False)]
+)
+async def test_the_same_call_with_the_same_result_ends_a_run_that_nobody_watches(
+    mode: str, attended: bool
+) -> None:
+    run = make_run(
+        {"replies": [], "otherwise": {"tools": [call(text="a")]}},
+        "go",
+        tools=[EchoTool()],
+        processors=[Progress(attended=attended)],
+        mode=mode,
+    )
+    session = await drained(run)
+    assert run.stop is not None
+    assert (run.stop.reason, run.stop.exit_code) == ("no_progress", 3)
+    assert len(session.of("tool.execution_start")) == 25
+    assert session.of("session.warning")[-1].warning_type == "no_progress"
+
+
+async def test_going_round_between_two_calls_is_no_progress_either() -> None:
+    replies = [{"tools": [call(text="a")]}, {"tools": [call(text="b")]}] * 50
+    run = make_run(replies, "go", tools=[EchoTool()], processors=[Progress(4)])
+    session = await drained(run)
+    assert run.stop is not None
+    assert run.stop.reason == "no_progress"
+    assert len(session.of("tool.execution_start")) == 7
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param({"name": "echo", "arguments": {"wrong": 1}}, id="wrong arguments"),
+        pytest.param({"name": "echo", "arguments": "{"}, id="arguments that are not JSON"),
+        pytest.param({"name": "nope", "arguments": {}}, id="no such tool"),
+        pytest.param({"name": "crash", "arguments": {"text": "x"}}, id="a crash"),
+        pytest.param({"name": "echo", "arguments": {"text": "denied"}}, id="a denied call"),
+    ],
+)
+async def test_calls_that_never_ran_count_as_well(asked: dict[str, Any]) -> None:
+    class Denial(Processor):
+        async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
+            if pending.args.get("text") == "denied":
+                return ToolResult(text="Denied.", kind="denied")
+            return pending
+
+    async def crash(args: Any) -> None:
+        raise RuntimeError("boom")
+
+    run = make_run(
+        {"replies": [], "otherwise": {"tools": [asked]}},
+        "go",
+        tools=[EchoTool(), EchoTool("crash", crash)],
+        processors=[Denial(), Progress()],
+    )
+    session = await drained(run)
+    assert run.stop is not None
+    assert run.stop.reason == "no_progress"
+    assert len(session.of("tool.execution_complete")) == 25
+
+
+async def test_output_that_is_saved_anew_each_time_is_the_same_result() -> None:
+    numbers = iter(range(1000))
+
+    async def save(args: Any) -> ToolResult:
+        return ToolResult(text=f"Saved to: /s/files/shell-ab12-{next(numbers)}.txt\nstart")
+
+    script = {"replies": [], "otherwise": {"tools": [call(text="a")]}}
+    run = make_run(script, "go", tools=[EchoTool(on_run=save)], processors=[Progress()])
+    session = await drained(run)
+    assert len(session.of("tool.execution_start")) == 25
+
+
+async def test_waiting_is_no_circle() -> None:
+    """A build is looked at every ten seconds for half an hour, and says the same each time."""
+    now = [0.0]
+
+    async def wait(args: Any) -> None:
+        now[0] += 10
+
+    replies = [*[{"tools": [call(text="a")]}] * 180, "done"]
+    waiting = EchoTool(on_run=wait)
+    run = make_run(replies, "go", tools=[waiting], processors=[Progress(clock=lambda: now[0])])
+    await drained(run)
+    assert run.stop is not None
+    assert (run.stop.exit_code, len(waiting.runs)) == (0, 180)
+
+
+async def test_waiting_ends_as_well() -> None:
+    now = [0.0]
+
+    async def wait(args: Any) -> None:
+        now[0] += 10
+
+    waiting = EchoTool(on_run=wait)
+    run = make_run(
+        {"replies": [], "otherwise": {"tools": [call(text="a")]}},
+        "go",
+        tools=[waiting],
+        processors=[Progress(clock=lambda: now[0])],
+    )
+    await drained(run)
+    assert run.stop is not None
+    assert run.stop.reason == "no_progress"
+    assert 250 <= len(waiting.runs) <= 251
+    assert f"called {len(waiting.runs)} times" in run.stop.message
+
+
+async def test_a_person_who_watches_and_a_limit_of_zero_end_no_run() -> None:
+    replies = [*[{"tools": [call(text="a")]}] * 40, "done"]
+    for processor in (Progress(attended=True), Progress(0)):
+        run = make_run(replies, "go", tools=[EchoTool()], processors=[processor])
+        await drained(run)
+        assert run.stop is not None
+        assert run.stop.exit_code == 0
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 9), st.integers(2, 10), st.booleans())
+def test_two_hundred_similar_edits_are_never_stopped(
+    checks: int, limit: int, same_result: bool
+) -> None:
+    """Each edit differs a little; between them the same check fails in the same way."""
+    progress, run = Progress(limit), make_run([], mode="autopilot")
+
+    async def happen(name: str, text: str, result: str) -> None:
+        request = {"toolCallId": "1", "name": name, "arguments": {"text": text}}
+        run.session.emit(AssistantMessage(message_id="m", content="", tool_requests=[request]))
+        run.session.emit(
+            ToolExecutionComplete(tool_call_id="1", success=True, result={"content": result})
+        )
+        assert await progress.before_request(run) is None
+
+    async def work() -> None:
+        for number in range(200):
+            await happen("edit", f"line {number}", "edited" if same_result else f"{number}")
+            for _ in range(min(checks, limit - 2)):
+                await happen("check", "all", "1 failed")
+
+    asyncio.run(work())
