@@ -140,7 +140,7 @@ def build_parts(
             setup.folder.plan, setup.folder.database, lambda: read_todos(setup.folder.database)
         ),
         progress=Progress(limits.max_repeats, attended=client.attended),
-        autopilot=Autopilot(read_text("nudge"), limits.max_continues),
+        autopilot=Autopilot(read_text("nudge"), limits.continues),
         context_usage=ContextUsage(ContextMeter(chosen.model), DEFAULT),
         compaction=Compaction(build_carryover(setup, chosen), DEFAULT, options.compaction),
         image_removal=ImageRemoval(),

@@ -153,7 +153,7 @@ def find_limits(values: Values) -> LimitOptions:
         max_usd=smallest_budget(values.get("max_budget_usd"), values.get("max_ai_credits")),
         in_credits=values.get("max_ai_credits") is not None,
         deadline=values.get("deadline"),
-        max_continues=values.get("max_autopilot_continues", 5),
+        max_continues=values.get("max_autopilot_continues"),
         max_repeats=values.get("max_repeats"),
         retries=int(find_number("TRIMTAB_RETRIES", 5)),
         retry_delay=find_number("TRIMTAB_RETRY_DELAY_SECONDS", 1),

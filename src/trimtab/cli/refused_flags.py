@@ -16,7 +16,6 @@ REFUSED: "tuple[tuple[str, Kind, str], ...]" = (
     ("--add-github-mcp-tool", "list", LATER),
     ("--add-github-mcp-toolset", "list", LATER),
     ("--enable-all-github-mcp-tools", "switch", LATER),
-    ("--max-ai-credits", "value", LATER),
     ("--banner", "switch", "there is no banner; leave it out"),
     ("--screen-reader", "switch", "output is plain text already; leave it out"),
     ("--mouse", "optional", "there is no full-screen interface; leave it out"),

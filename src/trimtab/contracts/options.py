@@ -84,6 +84,10 @@ class LargeOutput(msgspec.Struct, frozen=True, kw_only=True):
     folder: str | None = None
 
 
+CONTINUES = 5
+"""How often autopilot sends a model back to work, where nobody chose."""
+
+
 def smallest_budget(usd: float | None, ai_credits: float | None) -> float | None:
     """The lower of a limit in money and one in AI credits, in USD."""
     limits = [usd, None if ai_credits is None else ai_credits * CREDIT_USD]
@@ -99,12 +103,18 @@ class LimitOptions(msgspec.Struct, frozen=True, kw_only=True):
     in_credits: bool = False
     """Whether the limit in money was given in AI credits."""
     deadline: float | None = None
-    max_continues: int = 5
+    max_continues: int | None = None
+    """How often autopilot sends the model back to work; None: 5."""
     retries: int = 5
     retry_delay: float = 1.0
     max_retry_delay: float = 60.0
     max_repeats: int | None = None
     """How often one call may have one result; None: 25 where nobody watches and in autopilot."""
+
+    @property
+    def continues(self) -> int:
+        """How often autopilot sends the model back to work, as chosen or by default."""
+        return CONTINUES if self.max_continues is None else self.max_continues
 
 
 class Isolation(msgspec.Struct, frozen=True, kw_only=True):

@@ -113,7 +113,7 @@ async def change_limits(asked: Asked) -> str:
         ("tokens", limits.max_tokens),
         ("usd", limits.max_usd),
         ("turns", limits.max_turns),
-        ("continues", limits.max_continues),
+        ("continues", limits.continues),
     ]
     return "\n".join(f"{name}: {'no limit' if value is None else value}" for name, value in rows)
 
@@ -142,7 +142,7 @@ def read_limits(text: str, before: "LimitOptions") -> "LimitOptions":
             number = number * CREDIT_USD if name == "credits" else number
             changes[field] = number if field == "max_usd" else int(number)
         else:
-            changes[field] = None if field != "max_continues" else 5
+            changes[field] = None
     return msgspec.structs.replace(before, **changes)
 
 

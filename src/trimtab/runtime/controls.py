@@ -174,6 +174,8 @@ class Controls:
         self.options = msgspec.structs.replace(self.options, limits=limits)
         turn_limit = build_turn_limit(limits.max_turns, self._run.total_turns)
         agent = self.agent.with_parts(turn_limit=turn_limit)
+        if agent.parts.autopilot is not None:
+            agent.parts.autopilot.max_continues = limits.continues
         self._run.agent = agent.with_budget(build_ledger(self.setup.session, limits))
         if self._crew is not None:
             self._crew.share_budget()

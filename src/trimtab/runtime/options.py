@@ -19,6 +19,7 @@ class LimitSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_
     max_ai_credits: float | None = None
     max_turns: int | None = None
     max_autopilot_continues: int | None = None
+    max_repeats: int | None = None
     deadline: float | None = None
 
 
@@ -54,13 +55,12 @@ def complete_limits(limits: LimitOptions, value: Any) -> LimitOptions:
         "max_turns": set_ones.max_turns,
         "deadline": set_ones.deadline,
         "max_usd": smallest_budget(set_ones.max_budget_usd, set_ones.max_ai_credits),
+        "max_continues": set_ones.max_autopilot_continues,
+        "max_repeats": set_ones.max_repeats,
     }
     changes: dict[str, Any] = {
         name: number
         for name, number in wanted.items()
         if number is not None and getattr(limits, name) is None
     }
-    usual = LimitOptions()
-    if set_ones.max_autopilot_continues is not None and limits.max_continues == usual.max_continues:
-        changes["max_continues"] = set_ones.max_autopilot_continues
     return msgspec.structs.replace(limits, **changes)

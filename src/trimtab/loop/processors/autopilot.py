@@ -17,7 +17,7 @@ class Autopilot(Processor):
 
     def __init__(self, nudge: str, max_continues: int) -> None:
         self._nudge = nudge
-        self._max_continues = max_continues
+        self.max_continues = max_continues
         self._continues = 0
 
     async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt:
@@ -33,13 +33,13 @@ class Autopilot(Processor):
     async def before_stop(self, run: Run, stop: Stop) -> Prompt | Stop | None:
         if run.agent.mode != "autopilot":
             return None
-        if self._continues >= self._max_continues:
+        if self._continues >= self.max_continues:
             return self._end_at_cap(run)
         self._continues += 1
         run.session.emit(
             SessionInfo(
                 info_type="autopilot_continuation",
-                message=f"Continuing autonomously ({self._continues} of {self._max_continues})",
+                message=f"Continuing autonomously ({self._continues} of {self.max_continues})",
             )
         )
         return Prompt(text=self._nudge, source="autopilot", billable=False)
