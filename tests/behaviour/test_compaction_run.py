@@ -1,6 +1,7 @@
 """Compaction seen from outside: nothing a person said is lost, whatever the summary says."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -132,3 +133,27 @@ async def test_a_result_takes_at_most_half_of_the_prompt(tmp_path: Path) -> None
         results = [m for m in server.requests[-1].json["messages"] if m["role"] == "tool"]
     assert len(results) == 2
     assert all(len(result["content"]) < 8000 for result in results), results
+
+
+@pytest.mark.parametrize("answer", [{"text": ""}, {"error": {"status": 500}}, {"error": 400}])
+async def test_fifty_calls_pay_for_one_summary_that_fails(tmp_path: Path, answer: Any) -> None:
+    """Four compactions were begun in fifty calls, with two paid attempts each."""
+    cli = Cli(tmp_path)
+    summary = {"when": {"last": "about to be replaced by a summary"}, **answer}
+    # 600 tokens or so, another output each time.
+    work = {"tools": [bash("seq {n}000 {n}350")], "repeat": 50}
+    async with serving({"replies": [summary, work, "all done"]}) as server:
+        window = {"COPILOT_PROVIDER_MAX_PROMPT_TOKENS": "30000"}
+        outcome = await cli.use(server).ask(PLANTED, env=window)
+        assert outcome.code == 0, outcome.notes
+        sizes = [len(request.body) for request in server.requests]
+        last = json.dumps(server.requests[-1].json["messages"])
+    assert PLANTED in last
+    paid = [one for one in stored(cli, "trimtab.model_call") if one["purpose"] == "compaction"]
+    assert len(paid) == 2
+    begun = stored(cli, "session.compaction_start")
+    assert len(begun) <= 3
+    done = [one for one in stored(cli, "session.compaction_complete") if one["success"]]
+    assert len(done) == 1
+    smaller = [after / before for before, after in pairwise(sizes)]
+    assert min(smaller) < 0.6

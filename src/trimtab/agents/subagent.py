@@ -202,7 +202,12 @@ class Subagent:
             stop_gate=stop_gate,
             progress=Progress(limits.max_repeats),
             context_usage=ContextUsage(ContextMeter(chosen.model), DEFAULT),
-            compaction=Compaction(make_carryover, DEFAULT, options.compaction),
+            compaction=Compaction(
+                make_carryover,
+                DEFAULT,
+                options.compaction,
+                lambda: main.compaction.writers,
+            ),
             image_removal=ImageRemoval(),
             retry=Retry(
                 limits.retries, limits.retry_delay, limits.max_retry_delay, build_fallbacks(chosen)

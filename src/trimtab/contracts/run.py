@@ -68,6 +68,9 @@ class Conversation(Protocol):
         """The same in bytes, images included."""
         ...
 
+    compactions: int
+    """How often the old part became a summary; the first message is one if it did."""
+
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens of the next prompt, by what they are for."""

@@ -1,7 +1,9 @@
 """One compaction: a summary by a model, and beside it what must not be lost."""
 
 import asyncio
-from collections.abc import Awaitable
+import re
+import time
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import msgspec
@@ -23,6 +25,7 @@ from trimtab.contracts.run import Measured, Run
 from trimtab.loop.side_calls import Errand, Writer, ask_beside
 
 CANCELLED = "It was cancelled before the summary was written."
+NOT_ASKED = "The model that writes summaries failed before and was not asked again."
 TRIES = 2
 ANSWER = 2048
 """Output tokens to expect of a summary."""
@@ -30,6 +33,16 @@ SHORT = 600
 """Characters kept of a message when only the machine is left to shorten it."""
 RECENT = 12
 """How many of the last messages are kept so."""
+TARGET = 0.4
+"""The share of the window that a compaction aims at, so that the next one is a long way off."""
+FULL = 0.9
+"""The share it must stay under where the system prompt and the tools alone are past the target."""
+CARRIED = 0.6
+"""The part of what remains that goes to the person's words, the plan, the todos and the files."""
+CHARACTERS_PER_TOKEN = 4
+OVERHEAD = 45
+"""Characters that a message has besides, when it is clipped: its role and the remark."""
+_CARRIED_BLOCKS = ("user_messages", "plan", "todos", "changed_files", "task", "recent_messages")
 TOO_LONG = 2000
 """Characters of a tool result in a conversation that is too large to be sent once more."""
 
@@ -59,10 +72,61 @@ class Carryover(Protocol):
         ...
 
 
+class SummaryWriters:
+    """Remembers which models failed to write a summary, so that nobody pays for that again.
+
+    A failure that passes, such as an overload, is forgotten after ten minutes.
+    """
+
+    PASSING = frozenset(("retryable", "overloaded", "rate_limit", "transport"))
+    FORGET_AFTER = 600.0
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._failed: dict[tuple[str, str], float] = {}
+
+    def note_failure(self, writer: Writer, error: ModelError | None) -> None:
+        """Remember that a model wrote nothing, or why it could not."""
+        passing = error is not None and error.category in self.PASSING
+        until = self._clock() + self.FORGET_AFTER if passing else float("inf")
+        self._failed[writer.provider.name, writer.model] = until
+
+    def note_success(self, writer: Writer) -> None:
+        self._failed.pop((writer.provider.name, writer.model), None)
+
+    def has_failed(self, writer: Writer) -> bool:
+        """Return whether asking this model again would probably be paid for in vain."""
+        return self._failed.get((writer.provider.name, writer.model), 0.0) > self._clock()
+
+
+class Space(msgspec.Struct, frozen=True, kw_only=True):
+    """How many characters the parts may have that stand for a conversation after a compaction."""
+
+    total: int
+    per_token: float
+    """Characters that a token has in this conversation."""
+
+    @classmethod
+    def find(cls, limit: int, before: Measured, characters: int) -> "Space":
+        """Return what the target leaves; at least a fifth of the window, if there is so much."""
+        per_token = float(CHARACTERS_PER_TOKEN)
+        if before.conversation > 0 and characters > 0:
+            per_token = min(8.0, max(1.0, characters / before.conversation))
+        fixed = before.system + before.tools
+        least = max(0.05 * limit, min(0.2 * limit, FULL * limit - fixed))
+        return cls(total=int(max(TARGET * limit - fixed, least) * per_token), per_token=per_token)
+
+    @property
+    def carried(self) -> int:
+        return int(self.total * CARRIED)
+
+
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     success: bool
     messages_removed: int = 0
     tokens_removed: int = 0
+    tokens_kept: int = 0
+    """What the conversation has afterwards."""
     error: str | None = None
     summary: str | None = None
 
@@ -74,16 +138,26 @@ class Job:
     """
 
     def __init__(
-        self, run: Run, keeper: Carryover, *, trigger: str, limit: int, instructions: str = ""
+        self,
+        run: Run,
+        keeper: Carryover,
+        writers: SummaryWriters,
+        *,
+        trigger: str,
+        limit: int,
+        instructions: str = "",
     ) -> None:
         self._run = run
         self._keeper = keeper
+        self._writers = writers
         self._trigger = trigger
         self._limit = limit
         self._instructions = instructions
         self._id = new_id()
         self._messages = tuple(run.session.conversation.messages)
         self._before = run.measured or Measured(system=0, tools=0, conversation=0)
+        self._space = Space.find(limit, self._before, run.session.conversation.characters)
+        self._is_second = run.session.conversation.compactions > 0
         self._error: str | None = None
         self._summary = ""
         self._carried = ""
@@ -126,7 +200,8 @@ class Job:
         if bug := self._task.exception():
             raise bug
         if self._summary:
-            return self._record(success=True, summary=f"{self._summary}\n\n{self._carried}")
+            summary = clip(self._summary, self._space.total - len(self._carried))
+            return self._record(success=True, summary=f"{summary}\n\n{self._carried}")
         error = self._error or "The model wrote no summary."
         if not must:
             return self._record(success=False, error=error, summary=None)
@@ -138,8 +213,21 @@ class Job:
                 "conversation is still in the session's log.",
             )
         )
-        kept = f"{self._carried}\n\n{_recent(self._messages)}"
-        return self._record(success=True, error=error, summary=kept)
+        return self._record(success=True, error=error, summary=self._trim())
+
+    def _trim(self) -> str:
+        """What stands for the conversation if no model writes a summary of it."""
+        messages, left = self._messages, self._space.total - len(self._carried)
+        parts = [self._carried]
+        if self._is_second and messages:
+            earlier = _without_carried(_text(messages[0]))
+            messages = messages[1:]
+            if earlier:
+                kept = clip(earlier, left // 2)
+                left -= len(kept)
+                parts.insert(0, f"<earlier_summary>\n{kept}\n</earlier_summary>")
+        parts.append(_recent(messages, left))
+        return "\n\n".join(filter(None, parts))
 
     async def _work(self) -> None:
         try:
@@ -150,19 +238,27 @@ class Job:
 
     async def _summarise(self) -> None:
         keeper = self._keeper
-        self._carried = await keeper.carry(max(2000, self._limit))
-        writer = await keeper.summarizer() or Writer.of(self._run)
+        self._carried = await keeper.carry(min(self._space.carried, max(2000, self._limit)))
+        writer = await find_writer(self._run, keeper)
+        # A person who asks for a summary may know that it will work now.
+        if self._trigger != "manual" and self._writers.has_failed(writer):
+            self._error = NOT_ASKED
+            return
+        failure: ModelError | None = None
         shorten = self._trigger == "context_limit_retry"
         for attempt in range(TRIES):
             try:
                 self._summary = await self._ask(writer, attempt, shorten=shorten)
             except ModelError as error:
-                self._error = error.message
+                failure, self._error = error, error.message
                 shorten = shorten or error.category == "too_large"
                 if error.category in ("auth", "quota", "budget"):
-                    return
+                    break
             if self._summary:
+                self._writers.note_success(writer)
                 return
+        if failure is None or failure.category != "budget":
+            self._writers.note_failure(writer, failure)
 
     async def _ask(self, writer: Writer, attempt: int, *, shorten: bool) -> str:
         run = self._run
@@ -190,9 +286,9 @@ class Job:
         count = len(run.session.conversation.messages)
         checkpoint = self._keeper.file(summary) if summary else None
         removed = len(self._messages) - 1 if success else 0
-        after = _guess(summary or "") + sum(
-            map(_weigh, run.session.conversation.messages[len(self._messages) :])
-        )
+        tail = run.session.conversation.messages[len(self._messages) :]
+        characters = len(summary or "") + sum(len(_text(message)) for message in tail)
+        after = int(characters / self._space.per_token)
         tokens = max(0, before.conversation - after) if success else 0
         usage = self._reply.usage if self._reply else None
         run.session.emit(
@@ -225,6 +321,7 @@ class Job:
             success=success,
             messages_removed=removed,
             tokens_removed=tokens,
+            tokens_kept=before.conversation - tokens,
             error=error,
             summary=summary,
         )
@@ -249,9 +346,23 @@ def _shortened(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     )
 
 
-def _recent(messages: tuple[Message, ...]) -> str:
+async def find_writer(run: Run, keeper: Carryover) -> Writer:
+    """Return the model that writes the summaries of a run."""
+    return await keeper.summarizer() or Writer.of(run)
+
+
+def _without_carried(text: str) -> str:
+    """Return what a model, or an earlier compaction, wrote in the message that opens a
+    conversation, without the parts that are carried anew."""
+    for block in _CARRIED_BLOCKS:
+        text = re.sub(rf"<{block}>\n.*?\n</{block}>", "", text, flags=re.DOTALL)
+    return re.sub(r"</?earlier_summary>", "", text).strip()
+
+
+def _recent(messages: tuple[Message, ...], budget: int) -> str:
     """The last messages, each in a few lines."""
-    lines = [f"{role_of(m)}: {clip(text, SHORT)}" for m in messages[-RECENT:] if (text := _text(m))]
+    each = max(40, min(SHORT, budget // RECENT - OVERHEAD))
+    lines = [f"{role_of(m)}: {clip(text, each)}" for m in messages[-RECENT:] if (text := _text(m))]
     return "\n".join(("<recent_messages>", *lines, "</recent_messages>"))
 
 
@@ -270,11 +381,3 @@ def _text(message: Message) -> str:
         calls = ", ".join(f"{call.name}({call.arguments})" for call in message.tool_calls)
         return f"{message.text}\n[calls {calls}]"
     return message.text
-
-
-def _weigh(message: Message) -> int:
-    return _guess(_text(message))
-
-
-def _guess(text: str) -> int:
-    return len(text) // 4
