@@ -309,20 +309,97 @@ async def test_a_hook_can_tell_how_far_it_is(cli: Cli) -> None:
     assert (cli.cwd / "made").exists()
 
 
-@pytest.mark.parametrize(
-    "text",
-    ['{"version": 1, "hooks": {', '{"version": 1, "hooks": {"preToolUse": [{"type": "command"}]}}'],
-    ids=["no JSON", "a guard without a command"],
-)
-async def test_a_guard_that_cannot_be_read_denies(cli: Cli, text: str) -> None:
-    file = write_hooks(cli, {}, "user")
+UNREADABLE = {
+    "a file that is not JSON": (
+        '{"version": 1,\n "hooks": {\n  "preToolUse": [\n}\n',
+        4,
+        "not JSON",
+    ),
+    "a guard without a command": (
+        '{"version": 1, "hooks": {\n "preToolUse": [\n  {"type": "command"}]}}',
+        3,
+        "names no command",
+    ),
+    "a guard of an unknown type": (
+        '{"version": 1, "hooks": {"preToolUse": [\n  {"type": "telepathy"}]}}',
+        2,
+        "is not known",
+    ),
+}
+
+
+@pytest.mark.parametrize("where", ["user", "repository"])
+@pytest.mark.parametrize("name", UNREADABLE)
+async def test_a_guard_that_cannot_be_read_denies_and_says_which_file_and_line(
+    cli: Cli, name: str, where: str
+) -> None:
+    text, line, problem = UNREADABLE[name]
+    file = write_hooks(cli, {}, where)
     file.write_text(text)
     async with serving([{"tools": [bash("touch made")]}, DONE]) as server:
-        outcome = await cli.use(server).ask("go")
+        outcome = await cli.use(server).ask("go", "--trust-folder")
     assert not (cli.cwd / "made").exists()
     (error,) = tool_errors(outcome)
-    assert "cannot be used" in error
-    assert str(file) in error
+    told = [
+        warning["message"]
+        for warning in outcome.of("session.warning")
+        if warning["warningType"] == "hook_configuration"
+    ]
+    (warning,) = told
+    for said in (error, warning, outcome.notes):
+        assert f"{file}, line {line}: the guard cannot be read" in said
+        assert problem in said
+        assert "correct the file or remove it" in said
+        assert "sh -c" not in said
+    assert "--allow-all-tools" not in outcome.notes
+    types = outcome.types()
+    assert types.index("session.warning") < types.index("user.message")
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+async def test_a_guard_that_cannot_be_read_is_listed_as_what_it_is(cli: Cli, name: str) -> None:
+    text, line, problem = UNREADABLE[name]
+    file = write_hooks(cli, {}, "user")
+    file.write_text(text)
+    listed = await cli.run("hooks", "list")
+    assert "preToolUse  denies everything, because it cannot be read" in listed.text
+    assert f"{file}:{line}" in listed.text
+    (described,) = json.loads((await cli.run("hooks", "list", "--json")).text)["hooks"]
+    assert (described["type"], described["line"]) == ("unreadable", line)
+    assert problem in described["does"]
+    tried = await cli.run("hooks", "test", "preToolUse")
+    assert "correct the file or remove it" in tried.text
+    shown = await cli.run("customizations")
+    assert "cannot be read" in shown.text
+    for outcome in (listed, tried, shown):
+        assert "sh -c" not in outcome.text + outcome.notes
+
+
+async def test_settings_that_cannot_be_parsed_and_name_hooks_deny_as_well(cli: Cli) -> None:
+    guard = {"preToolUse": [{"type": "command", "bash": "exit 2"}]}
+    (cli.home / "settings.json").write_text(json.dumps({"hooks": guard})[:-1] + ",,}")
+    async with serving([{"tools": [bash("touch made")]}, DONE]) as server:
+        outcome = await cli.use(server).ask("go")
+    assert outcome.code == 4
+    assert "settings.json" in outcome.notes
+    assert not (cli.cwd / "made").exists()
+
+
+async def test_settings_that_cannot_be_parsed_and_name_no_hooks_deny_nothing(cli: Cli) -> None:
+    (cli.home / "settings.json").write_text('{"model": "scripted",,}')
+    async with serving([{"tools": [bash("touch made")]}, DONE]) as server:
+        outcome = await cli.use(server).ask("go")
+    assert outcome.code == 0, outcome.notes
+    assert (cli.cwd / "made").exists()
+
+
+async def test_a_guard_that_cannot_be_read_can_be_switched_off_by_its_file(cli: Cli) -> None:
+    file = write_hooks(cli, {}, "user")
+    file.write_text("{")
+    (cli.home / "settings.json").write_text(json.dumps({"disabledHooks": [file.name]}))
+    async with serving([{"tools": [bash("touch made")]}, DONE]) as server:
+        outcome = await cli.use(server).ask("go")
+    assert outcome.code == 0, outcome.notes
 
 
 async def test_the_prompt_hook_runs_between_assembling_everything_and_the_model_call(

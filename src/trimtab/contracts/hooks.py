@@ -69,15 +69,52 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.event} {self.does}"
 
 
+class UnreadableGuard(msgspec.Struct, frozen=True, kw_only=True):
+    """A guard that nobody can read. It denies, because nobody knows what it would have allowed."""
+
+    event: str
+    origin: Origin
+    file: str
+    problem: str
+    line: int = 0
+    type: Literal["unreadable"] = "unreadable"
+    matcher: str = ""
+
+    @property
+    def does(self) -> str:
+        """What it does, for a person."""
+        return f"denies everything, because it cannot be read ({self.problem})"
+
+    @property
+    def name(self) -> str:
+        return f"{self.event} {self.does}"
+
+    @property
+    def reason(self) -> str:
+        """Why a call is denied, and what to do about it."""
+        where = f"{self.file}, line {self.line}" if self.line else self.file
+        return (
+            f"{where}: the guard cannot be read ({self.problem}), so nothing is allowed; correct "
+            "the file or remove it"
+        )
+
+
 class FoundHooks(msgspec.Struct, frozen=True, kw_only=True):
     """The hooks of some files in the order in which they run, and what was wrong there.
 
-    `fields` has the names of an entry's fields by its file and line.
+    `unreadable` are guards that deny until somebody corrects them. `fields` has the names of an
+    entry's fields by its file and line.
     """
 
     entries: tuple[HookEntry, ...] = ()
+    unreadable: tuple[UnreadableGuard, ...] = ()
     problems: tuple[Problem, ...] = ()
     fields: Mapping[tuple[str, int], tuple[str, ...]] = {}
+
+    @property
+    def all(self) -> "tuple[HookEntry | UnreadableGuard, ...]":
+        """Every hook, and every guard that denies because it cannot be read."""
+        return (*self.entries, *self.unreadable)
 
 
 class HookFailed(Exception):

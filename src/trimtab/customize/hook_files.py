@@ -8,12 +8,11 @@ import msgspec
 
 from trimtab.config.paths import POLICY, Home
 from trimtab.contracts.customization import AgentDefinition, Problem
-from trimtab.contracts.hooks import EVENTS, GUARDS, FoundHooks, HookEntry, Origin
+from trimtab.contracts.hooks import EVENTS, GUARDS, FoundHooks, HookEntry, Origin, UnreadableGuard
 from trimtab.customize import hook_fields
 from trimtab.customize.lined import LinedObject, parse_lined
 from trimtab.customize.plugins import MANIFESTS
 from trimtab.customize.reading import Listing, Walk, read_text
-from trimtab.customize.refusals import refusal
 
 REPOSITORY = ".github/hooks"
 REPOSITORY_SETTINGS = (
@@ -171,13 +170,19 @@ class _Reader:
 
     def __init__(self) -> None:
         self.entries: list[HookEntry] = []
+        self.unreadable: list[UnreadableGuard] = []
         self.problems: list[Problem] = []
         self.fields: dict[tuple[str, int], tuple[str, ...]] = {}
         self._loaded: dict[str, LinedObject | None] = {}
+        self._name_hooks: set[str] = set()
+        """Files that speak of hooks, whether or not they can be parsed."""
 
     def found(self) -> FoundHooks:
         return FoundHooks(
-            entries=tuple(self.entries), problems=tuple(self.problems), fields=self.fields
+            entries=tuple(self.entries),
+            unreadable=tuple(self.unreadable),
+            problems=tuple(self.problems),
+            fields=self.fields,
         )
 
     def is_disabled(self, settings: str) -> bool:
@@ -191,8 +196,8 @@ class _Reader:
 
     def read(self, file: str, source: _Source, *, is_settings: bool = False) -> None:
         content = self.load(file)
-        if content is None and not is_settings and any(p.file == file for p in self.problems):
-            self.entries.append(refusal("preToolUse", source.origin, file))
+        if content is None and (not is_settings or file in self._name_hooks):
+            self._refuse(file, source)
         if content is None or content.get("disableAllHooks") is True:
             return
         if not is_settings and content.get("version", 1) != 1:
@@ -207,6 +212,19 @@ class _Reader:
         for event, items in hooks.items():
             self.read_event(event, items, file, source, hooks.line)
 
+    def _refuse(self, file: str, source: _Source) -> None:
+        """A file that cannot be read may hold a guard."""
+        found = [problem for problem in self.problems if problem.file == file and not problem.note]
+        if found:
+            guard = UnreadableGuard(
+                event="preToolUse",
+                origin=source.origin,
+                file=file,
+                line=found[0].line,
+                problem=found[0].message,
+            )
+            self.unreadable.append(guard)
+
     def load(self, file: str) -> LinedObject | None:
         """The object in a file, None if there is no file or nothing usable in it."""
         if file not in self._loaded:
@@ -218,11 +236,13 @@ class _Reader:
         self.problems.extend(problems)
         if not text.strip():
             return None
+        if '"hooks"' in text:
+            self._name_hooks.add(file)
         try:
             content = parse_lined(text)
         except ValueError as error:
             line = getattr(error, "lineno", 1)
-            self._note(f"it is not JSON ({getattr(error, 'msg', error)})", file, line)
+            self._note(f"it is not JSON: {getattr(error, 'msg', error)}", file, line)
             return None
         except RecursionError:
             self._note("it is nested too deeply", file, 1)
@@ -273,8 +293,9 @@ class _Entry:
         if problem := self._find_problem(kind):
             guards = self._event in GUARDS
             self._note(f"{problem}; the hook {'denies everything' if guards else 'is left out'}")
-            place = source.origin, self._file, self._fields.line
-            return refusal(self._event, *place, problem) if guards else None
+            if guards:
+                self._refuse(source, problem)
+            return None
         return HookEntry(
             event=self._event,
             type=kind,  # type: ignore[arg-type]
@@ -293,6 +314,16 @@ class _Entry:
             plugin=source.plugin,
             **self._program(),
         )
+
+    def _refuse(self, source: _Source, problem: str) -> None:
+        guard = UnreadableGuard(
+            event=self._event,
+            origin=source.origin,
+            file=self._file,
+            line=self._fields.line,
+            problem=problem,
+        )
+        self._reader.unreadable.append(guard)
 
     def _note_fields(self) -> None:
         self._reader.fields[self._file, self._fields.line] = tuple(

@@ -108,7 +108,7 @@ def view_plugins(plugins: Iterable[Plugin]) -> Iterable[Customization]:
 
 def view_hooks(found: FoundHooks) -> Iterable[Customization]:
     sources: dict[str, Source] = {"policy": "environment", "user": "user", "plugin": "plugin"}
-    for hook in found.entries:
+    for hook in found.all:
         yield Customization(
             name=hook.event,
             kind="hook",

@@ -10,7 +10,7 @@ import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.hook import HookEnd, HookProgress, HookStart
-from trimtab.contracts.hooks import GUARDS, HookEntry, HookFailed, HookPort
+from trimtab.contracts.hooks import GUARDS, HookEntry, HookFailed, HookPort, UnreadableGuard
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.run import SessionPort
 from trimtab.hooks import claude
@@ -105,6 +105,22 @@ class FileHook:
             ours = next((mine for mine, theirs in claude.TOOLS.items() if theirs == tool), tool)
             output["modifiedArgs"] = claude.read_arguments(ours, output["modifiedArgs"])
         return output
+
+
+class RefusingGuard:
+    """Stands for a guard that cannot be read: it denies whatever it would have been asked."""
+
+    def __init__(self, guard: UnreadableGuard) -> None:
+        self.entry = guard
+
+    def applies(self, event: str, payload: JsonObject) -> bool:
+        return event == self.entry.event
+
+    def shape(self, event: str, payload: JsonObject) -> JsonObject:
+        return payload
+
+    async def run(self, event: str, given: JsonObject, tell: Tell) -> JsonObject | None:
+        return deny(event, self.entry.reason)
 
 
 def matches(entry: HookEntry, payload: JsonObject) -> bool:

@@ -1,7 +1,7 @@
 """Hooks outside a session: which there are in a folder, and what each says to a sample input."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -9,12 +9,12 @@ import msgspec
 from trimtab.config.paths import find_home
 from trimtab.config.trust import Trust
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.hooks import GUARDS, FoundHooks, HookEntry, HookFailed
+from trimtab.contracts.hooks import GUARDS, FoundHooks, HookEntry, HookFailed, UnreadableGuard
 from trimtab.contracts.options import SessionOptions
 from trimtab.customize.hook_files import find_hooks, fingerprint
 from trimtab.customize.plugins import find_plugins
 from trimtab.hooks.answers import combine, deny
-from trimtab.hooks.caller import FileHook
+from trimtab.hooks.caller import FileHook, RefusingGuard
 from trimtab.hooks.setup import (
     is_off,
     name_hook,
@@ -92,10 +92,14 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     changed: frozenset[str] = frozenset()
     """Files and lines of the folder's hooks that are not as they were trusted."""
 
-    def runs(self, entry: HookEntry) -> bool:
+    @property
+    def entries(self) -> Sequence[HookEntry | UnreadableGuard]:
+        return self.found.all
+
+    def runs(self, entry: HookEntry | UnreadableGuard) -> bool:
         return not self.obstacle(entry)
 
-    def obstacle(self, entry: HookEntry) -> str:
+    def obstacle(self, entry: HookEntry | UnreadableGuard) -> str:
         """Why a hook does not run; nothing if it does."""
         if entry.origin == "repository" and not self.trust.allows("hooks"):
             return "not trusted"
@@ -107,7 +111,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
 class Said(msgspec.Struct, frozen=True, kw_only=True):
     """What one hook said: its output, or how it failed."""
 
-    entry: HookEntry
+    entry: HookEntry | UnreadableGuard
     given: JsonObject
     output: JsonObject | None
     problem: str | None
@@ -149,8 +153,8 @@ async def try_hooks(
     }
     said: list[Said] = []
     try:
-        for entry in listed.found.entries:
-            hook = FileHook(entry, around)
+        for entry in listed.entries:
+            hook = FileHook(entry, around) if isinstance(entry, HookEntry) else RefusingGuard(entry)
             if listed.runs(entry) and hook.applies(event, payload):
                 said.append(await _try(hook, event, payload))
     finally:
@@ -158,7 +162,7 @@ async def try_hooks(
     return said, combine([_counted(event, one) for one in said])
 
 
-async def _try(hook: FileHook, event: str, payload: JsonObject) -> Said:
+async def _try(hook: FileHook | RefusingGuard, event: str, payload: JsonObject) -> Said:
     given = hook.shape(event, payload)
     started = time.perf_counter()
     output: Any = None

@@ -12,12 +12,13 @@ from trimtab.contracts.questions import Loadable
 if TYPE_CHECKING:
     from trimtab.config.paths import Home
     from trimtab.contracts.customization import AgentDefinition
-    from trimtab.contracts.hooks import FoundHooks, HookEntry
+    from trimtab.contracts.hooks import FoundHooks, HookEntry, UnreadableGuard
     from trimtab.contracts.options import Client, SessionOptions
     from trimtab.customize.context import SessionContext
     from trimtab.hooks.caller import HookCaller
     from trimtab.hooks.runners import HookEnvironment
     from trimtab.policy.folder_trust import FolderTrust
+    from trimtab.session.session import Session
     from trimtab.workspace.local import LocalWorkspace
 
 CLAUDE_SETTINGS = "/.claude/settings.json"
@@ -30,6 +31,7 @@ async def set_up_hooks(
 ) -> tuple["HookCaller | None", tuple[str, ...]]:
     """Who calls the hooks of a session, None if it has none; and the prompts that start it."""
     entries: Sequence[HookEntry] = ()
+    unreadable: Sequence[UnreadableGuard] = ()
     if (
         context.home is not None
         and context.trust is not None
@@ -40,23 +42,31 @@ async def set_up_hooks(
         )
     ):
         found = await find_session_hooks(context.home, context.trust, context)
-        entries = found.entries
-        for problem in found.problems:
-            if problem.note:
-                continue
-            warning = SessionWarning(warning_type="hook_configuration", message=problem.sentence)
-            context.session.emit(warning)
-    if not entries and client.hooks is None:
+        entries, unreadable = found.entries, found.unreadable
+        report_problems(found, context.session)
+    if not entries and not unreadable and client.hooks is None:
         return None, ()
-    from trimtab.hooks.caller import ClientHook, FileHook, Hook, HookCaller
+    from trimtab.hooks.caller import ClientHook, FileHook, Hook, HookCaller, RefusingGuard
 
     root = context.trust.root if context.trust else options.cwd
     around = surround(context.workspace, options, root, env)
     hooks: list[Hook] = [FileHook(entry, around, watch_programs(entry, root)) for entry in entries]
+    hooks += map(RefusingGuard, unreadable)
     if client.hooks is not None:
         hooks.append(ClientHook(client.hooks))
     prompts = tuple(entry.prompt for entry in entries if entry.type == "prompt")
     return HookCaller(context.session, options.cwd, hooks), prompts
+
+
+def report_problems(found: "FoundHooks", session: "Session") -> None:
+    """Say what is wrong with the files of hooks, and what follows from it."""
+    refusing = {(guard.file, guard.line): guard for guard in found.unreadable}
+    for problem in found.problems:
+        if problem.note:
+            continue
+        guard = refusing.pop((problem.file, problem.line), None)
+        message = problem.sentence if guard is None else f"{guard.reason}."
+        session.emit(SessionWarning(warning_type="hook_configuration", message=message))
 
 
 def watch_programs(entry: "HookEntry", root: str) -> Callable[[], bool]:
@@ -124,7 +134,9 @@ async def find_session_hooks(
     if (agent := _agent(context)) is not None:
         more = read_agent_hooks(agent, trust.root)
         found = FoundHooks(
-            entries=(*found.entries, *more.entries), problems=(*found.problems, *more.problems)
+            entries=(*found.entries, *more.entries),
+            unreadable=(*found.unreadable, *more.unreadable),
+            problems=(*found.problems, *more.problems),
         )
     mine = [entry for entry in found.entries if entry.origin == "repository"]
     digests = [(name_hook(entry, trust.root), fingerprint(entry, trust.root)) for entry in mine]
@@ -135,7 +147,8 @@ async def find_session_hooks(
     kept = tuple(
         entry for entry in found.entries if id(entry) not in refused and not is_off(entry, off)
     )
-    return FoundHooks(entries=kept, problems=found.problems)
+    unreadable = tuple(guard for guard in found.unreadable if not is_off(guard, off))
+    return FoundHooks(entries=kept, unreadable=unreadable, problems=found.problems)
 
 
 def read_disabled(home: "Home") -> frozenset[str]:
@@ -149,7 +162,7 @@ def read_disabled(home: "Home") -> frozenset[str]:
     return frozenset(name for name in names or () if isinstance(name, str))
 
 
-def is_off(entry: "HookEntry", names: frozenset[str]) -> bool:
+def is_off(entry: "HookEntry | UnreadableGuard", names: frozenset[str]) -> bool:
     """Whether a hook is switched off: by what it does, its event and that, or its file's name."""
     if entry.origin == "policy":
         return False

@@ -195,8 +195,8 @@ async def look_at_folder(env: Mapping[str, str], home: Home, cwd: str) -> list[F
     sources = find_rule_sources(home, listed.trust)
     findings.append(ok("rules", ", ".join(sources) or "no files; flags and answers only"))
     findings += look_at_exclusions(home, listed.trust)
-    running = sum(map(listed.runs, listed.found.entries))
-    files = dict.fromkeys(entry.file for entry in listed.found.entries)
+    running = sum(map(listed.runs, listed.entries))
+    files = dict.fromkeys(entry.file for entry in listed.entries)
     findings.append(ok("hooks", f"{running} run, of {', '.join(files)}" if files else "none"))
     problems = [problem.sentence for problem in listed.found.problems]
     return findings + [warn("hooks", said, "Correct the file.") for said in problems]

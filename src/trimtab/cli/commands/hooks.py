@@ -10,7 +10,7 @@ from trimtab.contracts.errors import UsageError
 if TYPE_CHECKING:
     import argparse
 
-    from trimtab.contracts.hooks import HookEntry
+    from trimtab.contracts.hooks import HookEntry, UnreadableGuard
     from trimtab.hooks.dry_run import Listed, Said
 
 HELP = "list hooks, and run them on a sample input"
@@ -51,17 +51,17 @@ async def _find(args: "argparse.Namespace") -> "Listed":
 async def _list(args: "argparse.Namespace") -> int:
     listed = await _find(args)
     if args.json:
-        hooks = [_describe(entry) | {"runs": listed.runs(entry)} for entry in listed.found.entries]
+        hooks = [_describe(entry) | {"runs": listed.runs(entry)} for entry in listed.entries]
         problems = [problem.sentence for problem in listed.found.problems]
         _print_json({"hooks": hooks, "problems": problems})
         return 0
-    for entry in listed.found.entries:
+    for entry in listed.entries:
         obstacle = listed.obstacle(entry)
         state = f"  ({obstacle}: does not run)" if obstacle else ""
         matcher = f" [{_show(entry.matcher)}]" if entry.matcher else ""
         print(f"{entry.event}{matcher}  {_show(entry.does)}{state}")
         print(f"    {entry.origin}, {_show(entry.file)}:{entry.line}")
-    if not listed.found.entries:
+    if not listed.entries:
         print("There are no hooks here.")
     _print_problems(listed)
     return 0
@@ -82,7 +82,7 @@ async def _test(args: "argparse.Namespace") -> int:
         return 0
     for one in said:
         _print_said(one)
-    mine = [one for one in listed.found.entries if one.event == args.event]
+    mine = [one for one in listed.entries if one.event == args.event]
     left = [why for one in mine if (why := listed.obstacle(one)) and why != SWITCHED_OFF]
     if left:
         print(f"{len(left)} hooks of this folder did not run ({left[0]}); it needs --trust-folder.")
@@ -103,7 +103,7 @@ def _print_problems(listed: "Listed") -> None:
         print(f"Problem: {_show(problem.sentence)}", file=sys.stderr)
 
 
-def _describe(entry: "HookEntry") -> dict[str, Any]:
+def _describe(entry: "HookEntry | UnreadableGuard") -> dict[str, Any]:
     return {
         "event": entry.event,
         "type": entry.type,

@@ -20,6 +20,7 @@ DENIED = (
     "A permission was denied and the work is incomplete; allow it, for example with "
     "--allow-all-tools, and resume the session."
 )
+BY_HOOK = "Denied by preToolUse hook: "
 PATIENCE = 60.0
 """Seconds for which a reader may take nothing of the output, as one does who reads page by page."""
 CLOSED = Stop(reason="aborted", exit_code=141, message="Nobody reads the output any more.")
@@ -141,7 +142,17 @@ def judge(live: LiveSession, stop: Stop) -> Stop:
     complete = stop.reason == "task_complete" or live.mode == "plan"
     if complete or stop.exit_code not in (0, 3) or not live.projections.approvals.unmet:
         return stop
-    return msgspec.structs.replace(stop, exit_code=4, message=stop.message or DENIED)
+    message = stop.message or describe_denial(live)
+    return msgspec.structs.replace(stop, exit_code=4, message=message)
+
+
+def describe_denial(live: LiveSession) -> str:
+    """Say what to do about a denial: no flag helps where a hook said no."""
+    reason = str(live.projections.approvals.denials[-1].get("reason") or "")
+    if not reason.startswith(BY_HOOK):
+        return DENIED
+    said = reason.removeprefix(BY_HOOK).rstrip(".")
+    return f"A hook denied a call and the work is incomplete ({said}); see `trimtab hooks list`."
 
 
 def describe_os_error(error: OSError) -> str:
