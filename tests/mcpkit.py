@@ -23,13 +23,15 @@ from trimtab.workspace.piped_program import PipedProgram
 
 SCRIPT = str(Path(mcpserver.__file__))
 PYTHON = (sys.executable, "-S", "-E")
+PATIENT: dict[str, Any] = {"slowConnectionThresholdMs": 30_000}
+"""The first request has the tools of a server, however busy the machine is."""
 
 
 def entry(mode: str = "", log: Path | None = None, **fields: Any) -> dict[str, Any]:
     """A configured server that is our program."""
     command, *flags = PYTHON
     args = [*flags, SCRIPT, mode, str(log or "")]
-    return {"type": "local", "command": command, "args": args, **fields}
+    return {"type": "local", "command": command, "args": args, **PATIENT, **fields}
 
 
 def configure(file: Path, **servers: dict[str, Any]) -> None:
@@ -42,7 +44,7 @@ def server(
 ) -> McpServer:
     """The same as it is after configuration was read."""
     given = entry(mode, log)
-    config = {"command": given["command"], "args": tuple(given["args"]), **fields}
+    config = {"command": given["command"], "args": tuple(given["args"]), "extra": PATIENT, **fields}
     return McpServer(name=name, source="user", **{"type": "local", **config})
 
 

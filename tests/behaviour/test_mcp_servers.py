@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -354,6 +355,66 @@ async def test_a_slow_server_is_named_and_its_tools_join_a_later_request(cli: Cl
     types = outcome.types()
     after = types[types.index("session.mcp_server_tools_loaded") :]
     assert "session.tools_updated" in after
+
+
+@asynccontextmanager
+async def silent_port() -> AsyncIterator[int]:
+    """A port where somebody listens, takes everything and answers nothing."""
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(listen, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+
+
+async def test_ten_servers_that_hang_hold_up_no_prompt(cli: Cli) -> None:
+    """The first request left after 5 seconds."""
+    async with silent_port() as port, serving(["First.", "Second."]) as model:
+        url = f"http://127.0.0.1:{port}/mcp"
+        hanging: dict[str, Any] = {
+            **{f"program{n}": {"command": "sleep", "args": ["600"]} for n in range(4)},
+            **{f"web{n}": {"type": "http", "url": url} for n in range(3)},
+            **{f"events{n}": {"type": "sse", "url": url} for n in range(3)},
+        }
+        configure(cli.home / "mcp-config.json", **hanging)
+        outcome = await cli.use(model).ask("go")
+    assert outcome.code == 0, outcome.notes
+    moments = {line["type"]: line["timestamp"] for line in reversed(outcome.lines)}
+    began = datetime.fromisoformat(moments["session.mcp_server_status_changed"])
+    left = datetime.fromisoformat(moments["assistant.turn_start"])
+    assert (left - began).total_seconds() < 3
+    (warning,) = outcome.of("session.warning")
+    assert warning["warningType"] == "mcp_servers_pending"
+    assert all(name in warning["message"] for name in hanging)
+
+
+async def test_a_later_prompt_does_not_wait_for_them_again_and_hears_of_new_tools(
+    tmp_path: Path,
+) -> None:
+    gate = tmp_path / "gate"
+    words = " ".join(slow_words())
+    script = f"until [ -e {gate} ]; do sleep 0.05; done; exec {words}"
+    late = {"command": "/bin/sh", "args": ["-c", script]}
+    silent = {"command": "sleep", "args": ["600"]}
+    configure(tmp_path / "home" / "mcp-config.json", small=late, silent=silent)
+    async with opened(tmp_path, ["one", "two", "three"]) as (live, watch, provider):
+        await live.ask("a")
+        waiting = [live.controls.servers.find(name).patience for name in ("small", "silent")]
+        assert waiting == [0.0, 0.0], "the next prompt would wait again"
+        await live.ask("b")
+        gate.touch()
+        await watch.saw("session.mcp_server_tools_loaded")
+        await live.ask("c")
+        first, second, third = provider.requests
+    for request in (first, second):
+        assert not [spec.name for spec in request.tools if spec.name.startswith("small-")]
+    assert len([spec.name for spec in third.tools if spec.name.startswith("small-")]) == 12
+    told = str(third.messages[-1])
+    assert "These tools are available from now on: " in told
+    assert "small-echo" in told
 
 
 def slow_words() -> list[str]:

@@ -9,7 +9,7 @@ from copilot import rpc
 from copilot.rpc import PermissionDecisionApproveOnce, PermissionDecisionReject
 
 from customizekit import write
-from mcpkit import SCRIPT, entry, heard, methods
+from mcpkit import PATIENT, SCRIPT, entry, heard, methods
 from sdkkit import Sdk, talking, use
 
 DONE = {"text": "Done."}
@@ -24,6 +24,7 @@ def servers() -> dict[str, Any]:
             "command": given["command"],
             "args": given["args"],
             "tools": ["*"],
+            **PATIENT,
         }
     }
 

@@ -1,7 +1,7 @@
 """The servers of one session: started together, told about, and ended with it."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import EventData
@@ -16,7 +16,7 @@ from trimtab.contracts.mcp import Origin, ServerAccess, config_source
 from trimtab.contracts.provider import ToolSpec
 from trimtab.mcp.listing import ListedTool
 from trimtab.mcp.names import ToolNames
-from trimtab.mcp.server import Happened, Server
+from trimtab.mcp.server import PATIENCE, Happened, Server
 from trimtab.mcp.tool import McpTool, ToolSupport
 
 MANY_TOOLS = 100
@@ -41,6 +41,7 @@ class McpHost:
         self._names = ToolNames()
         self._told: set[str] = set()
         self._closed = False
+        self._ending: set[asyncio.Task[None]] = set()
 
     @property
     def tools(self) -> list[McpTool]:
@@ -57,7 +58,7 @@ class McpHost:
         changed = [
             server for name, server in self.servers.items() if configured.get(name) != server.config
         ]
-        await asyncio.gather(*(server.aclose() for server in changed))
+        await self._end(changed)
         for server in changed:
             del self.servers[server.config.name]
             if server.config.name not in configured:
@@ -70,6 +71,15 @@ class McpHost:
                 await self.switch(name, enabled=config.enabled)
         if changed:
             self._on_tools()
+
+    async def _end(self, servers: Sequence[Server]) -> None:
+        """Close connections; one that takes long is closed while the session goes on."""
+        if servers:
+            ending = {asyncio.ensure_future(server.aclose()) for server in servers}
+            self._ending |= ending
+            for task in ending:
+                task.add_done_callback(self._ending.discard)
+            await asyncio.wait(ending, timeout=PATIENCE)
 
     async def switch(self, name: str, *, enabled: bool) -> None:
         """Start a server, or end it until it is started again."""
@@ -95,7 +105,7 @@ class McpHost:
     async def aclose(self) -> None:
         """End all servers. Nothing is told any more."""
         self._closed = True
-        await asyncio.gather(*(server.aclose() for server in self.servers.values()))
+        await asyncio.gather(*(server.aclose() for server in self.servers.values()), *self._ending)
 
     def _build(self, server: Server, listed: ListedTool) -> McpTool:
         config = server.config

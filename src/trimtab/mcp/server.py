@@ -17,8 +17,8 @@ from trimtab.mcp.transport import Channel
 
 SECONDS = 60.0
 """How long a server may take to connect, and to answer a call without progress."""
-PATIENCE = 5.0
-"""Seconds for which the first request of a session waits for a server."""
+PATIENCE = 0.5
+"""Seconds for which a prompt waits for a server, unless the server's entry says otherwise."""
 RELIST_PAUSE = 1.0
 LONGEST_ERROR = 1000
 LONGEST_INSTRUCTIONS = 4000

@@ -320,17 +320,21 @@ class Controls:
         if told:
             self.setup.session.emit(SessionToolsUpdated(model=self._run.agent.model.name))
 
-    def _tell_vanished(self) -> None:
-        """A model that used a tool before must hear that it is gone."""
-        gone, self._told_tools = (
-            self._told_tools - set(self._run.agent.tools),
-            set(self._run.agent.tools),
-        )
+    def _tell_changed_tools(self) -> None:
+        """Tell a model that a tool it may have used is gone, and which ones servers brought."""
+        before, now = self._told_tools, set(self._run.agent.tools)
+        self._told_tools = now
+        gone = before - now
+        came = {tool.spec.name for tool in self.servers.tools} & (now - before) if before else ()
+        said = []
         if gone:
-            self._run.notices.append(
-                "<tools_changed_notice>\nThese tools are not available any more; do not call "
-                f"them: {', '.join(sorted(gone))}.\n</tools_changed_notice>"
-            )
+            names = ", ".join(sorted(gone))
+            said.append(f"These tools are not available any more; do not call them: {names}.")
+        if came:
+            said.append(f"These tools are available from now on: {', '.join(sorted(came))}.")
+        if said:
+            text = "\n".join(said)
+            self._run.notices.append(f"<tools_changed_notice>\n{text}\n</tools_changed_notice>")
 
     async def _build_prompt(self) -> SystemPrompt:
         case = PromptCase.of(self._run, self.setup.checkout, self.setup.customizations)
@@ -365,7 +369,7 @@ class Controls:
         else:
             for told in describe_loaded(self.setup.customizations, self.servers.describe()):
                 session.emit(told)
-        self._tell_vanished()
+        self._tell_changed_tools()
         self.prompt = await self._build_prompt()
         if self.prompt.text != session.conversation.system:
             session.emit(SystemMessage(role="system", content=self.prompt.text))
