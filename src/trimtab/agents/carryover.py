@@ -55,7 +55,8 @@ class SessionCarryover:
     def file(self, summary: str) -> Checkpoint | None:
         folder = self._folder.checkpoints
         make_private_dir(folder)
-        number = 1 + sum(name[:3].isdigit() for name in os.listdir(folder))
+        numbers = [name.partition("-")[0] for name in os.listdir(folder)]
+        number = 1 + max((int(text) for text in numbers if text.isdecimal()), default=0)
         found = _TITLE.search(summary)
         title = " ".join(found[1].split())[:80] if found else "Checkpoint"
         slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "checkpoint"

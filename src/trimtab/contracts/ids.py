@@ -32,3 +32,13 @@ def timestamp(seconds: float | None = None) -> str:
     if second != _second:
         _second, _prefix = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
     return f"{_prefix}.{int((at - second) * 1000):03d}Z"
+
+
+def new_output_name(kind: str, label: str) -> str:
+    """Return a file name for saved output that no other call has, now or after a resume.
+
+    The label alone would not do: counters begin anew with each process, and models use the ids of
+    their calls more than once.
+    """
+    tidy = "".join(char if char.isalnum() and char.isascii() else "-" for char in label)[:40]
+    return f"{kind}-{tidy}-{os.urandom(4).hex()}.txt"

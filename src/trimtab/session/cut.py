@@ -23,7 +23,7 @@ def cut(session: Session, event_id: str) -> int:
         raise UsageError(f"Session {session.id} has no event {event_id!r}; see its events.")
     if index == 0:
         raise UsageError("The first event of a session cannot be removed; delete the session.")
-    aside = f"{path}.cut-{timestamp().replace(':', '')}"
+    aside = f"{path}.cut-{timestamp().replace(':', '')}-{os.urandom(2).hex()}"
     session.log.close()
     try:
         replace_file(aside, (record.line + b"\n" for record in records[index:]))

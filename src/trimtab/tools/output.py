@@ -2,6 +2,7 @@
 
 import os
 
+from trimtab.contracts.ids import new_output_name
 from trimtab.contracts.tool import ToolContext
 
 PREVIEW = 500
@@ -30,8 +31,7 @@ async def limit_output(text: str, ctx: ToolContext) -> str:
     data = text.encode("utf-8", "replace")
     if len(data) <= limit:
         return text
-    name = "".join(char if char.isalnum() else "-" for char in ctx.call_id)
-    path = os.path.join(ctx.files, f"tool-output-{name}.txt")
+    path = os.path.join(ctx.files, new_output_name("tool-output", ctx.call_id))
     try:
         await ctx.workspace.write(path, data)
     except OSError as error:

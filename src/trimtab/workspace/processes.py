@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from trimtab.contracts.ids import new_output_name
 from trimtab.contracts.workspace import Command, CommandState, ShellError, ShellInfo, UnknownShell
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ class LocalShells:
         self._env = env
         self._on_exit = on_exit
         self._shells: dict[str, Shell] = {}
-        self._count = 0
         self._guarded = False
         self.confinement: Confinement | None = None
 
@@ -109,9 +109,7 @@ class LocalShells:
                 f"<command with id: {shell_id} is already running, wait for output with read_bash, "
                 "stop it with stop_bash tool, or use a different shellId>"
             )
-        name = "".join(char if char.isalnum() else "-" for char in shell_id)[:40]
-        self._count += 1
-        saved = f"{self._files}/shell-{name}-{self._count}.txt"
+        saved = f"{self._files}/{new_output_name('shell', shell_id)}"
         shell = Shell(shell_id, command, saved, self._ended)
         env = {**self._env, **command.env}
         if command.terminal:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from loopkit import EchoTool, MemorySession, call, drained, make_run
+from loopkit import EchoTool, MemorySession, call, change_agent, drained, make_run
 from trimtab.contracts.events.system import SystemMessage
 from trimtab.contracts.options import Thresholds
 from trimtab.contracts.run import Run
@@ -171,10 +171,11 @@ async def test_a_summary_made_before_survives_when_the_next_cannot_be_written() 
     bench = Bench({"text": ""}, window=4_000, growth=0.1, fixed=0.1)
     bench.asked = ScriptedProvider(Script.of({"replies": answers, "otherwise": {"text": ""}}))
     notes = Notes(Writer(provider=bench.asked, model="small"))
-    bench.run.agent.pipeline = [
+    pipeline = (
         ContextUsage(ContextMeter("scripted"), bench.window),
         Compaction(lambda: notes, bench.window, Thresholds()),
-    ]
+    )
+    change_agent(bench.run, pipeline=pipeline)
     session = await bench.work()
     done = [event for event in session.of("session.compaction_complete") if event.success]
     assert len(done) >= 3

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from trimtab.contracts.ids import new_output_name
 from trimtab.contracts.processor import PendingCall, Processor
 from trimtab.contracts.run import Run
 from trimtab.contracts.tool import ToolResult
@@ -59,8 +60,7 @@ def cut(text: str, kept: int, where: str) -> str:
 async def save(run: Run, pending: PendingCall, text: str) -> str:
     """Put the whole into a file; returns a sentence that says where it is."""
     ctx = run.tool_context(pending.call.id)
-    name = "".join(char if char.isalnum() else "-" for char in pending.call.id)
-    path = os.path.join(ctx.files, f"tool-result-{name}.txt")
+    path = os.path.join(ctx.files, new_output_name("tool-result", pending.call.id))
     try:
         await ctx.workspace.write(path, text.encode("utf-8", "replace"))
     except OSError as error:
