@@ -146,9 +146,7 @@ def build_parts(
         image_removal=ImageRemoval(),
         titles=build_titles(setup, chosen),
         retry=Retry(
-            limits.retries,
-            limits.retry_delay,
-            limits.max_retry_delay,
+            limits.retry_policy,
             build_fallbacks(chosen),
             last_resort=client.ask_mode_switch,
         ),

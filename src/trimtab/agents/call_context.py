@@ -71,7 +71,7 @@ class ContextFactory:
             ),
             files=output.folder or setup.folder.files,
             database=setup.folder.database,
-            output_limit=min(find_output_limit(output, setup.env), half),
+            output_limit=min(find_output_limit(output), half),
             hard_limit=half,
             command_env=find_command_env(agent.parts.permissions, setup, call_id),
             run=run,
@@ -103,11 +103,8 @@ def is_confined(agent: SessionAgent, call_id: str) -> bool:
     return bypass is None or call_id not in bypass.released
 
 
-def find_output_limit(wanted: LargeOutput, env: Mapping[str, str]) -> int:
+def find_output_limit(wanted: LargeOutput) -> int:
     """Return the size in bytes from which output goes to a file."""
     if not wanted.enabled:
         return sys.maxsize
-    if wanted.limit is not None:
-        return max(1, wanted.limit)
-    text = env.get("COPILOT_LARGE_OUTPUT_THRESHOLD_BYTES", "")
-    return int(text) if text.isdigit() and int(text) > 0 else OUTPUT_LIMIT
+    return OUTPUT_LIMIT if not wanted.limit else wanted.limit

@@ -110,7 +110,7 @@ class SubagentPool:
             return agent.models
         from trimtab.customize.model_families import find_meant_models
 
-        await find_meant_models(custom, agent, offline=self.options.offline)
+        await find_meant_models(custom, agent, offline=bool(self.options.offline))
         return custom.models_of(agent)
 
     def _by_name(self, caller: Run, name: str) -> Chosen:

@@ -209,9 +209,7 @@ class Subagent:
                 lambda: main.compaction.writers,
             ),
             image_removal=ImageRemoval(),
-            retry=Retry(
-                limits.retries, limits.retry_delay, limits.max_retry_delay, build_fallbacks(chosen)
-            ),
+            retry=Retry(limits.retry_policy, build_fallbacks(chosen)),
             result_limit=ResultLimit(count_text, DEFAULT),
         )
 

@@ -44,7 +44,7 @@ def build_options(values: Values) -> SessionOptions:
         cwd=cwd,
         model=values.get("model"),
         effort=values.get("effort"),
-        offline="offline" in values,
+        offline="offline" in values or None,
         fallback=split(values.get("fallback_model", [])),
         stream=values.get("stream", "on") == "on",
         mode=find_mode(values),
@@ -155,23 +155,7 @@ def find_limits(values: Values) -> LimitOptions:
         deadline=values.get("deadline"),
         max_continues=values.get("max_autopilot_continues"),
         max_repeats=values.get("max_repeats"),
-        retries=int(find_number("TRIMTAB_RETRIES", 5)),
-        retry_delay=find_number("TRIMTAB_RETRY_DELAY_SECONDS", 1),
-        max_retry_delay=find_number("TRIMTAB_RETRY_MAX_DELAY_SECONDS", 60),
     )
-
-
-def find_number(variable: str, default: float) -> float:
-    text = os.environ.get(variable)
-    if text is None:
-        return default
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < 1e6:
-        raise UsageError(f"{variable} is {text!r}; set it to a number, or unset it.")
-    return number
 
 
 def split(texts: list[str]) -> tuple[str, ...]:

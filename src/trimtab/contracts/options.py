@@ -84,14 +84,21 @@ class LargeOutput(msgspec.Struct, frozen=True, kw_only=True):
     folder: str | None = None
 
 
-CONTINUES = 5
-"""How often autopilot sends a model back to work, where nobody chose."""
-
-
 def smallest_budget(usd: float | None, ai_credits: float | None) -> float | None:
     """The lower of a limit in money and one in AI credits, in USD."""
     limits = [usd, None if ai_credits is None else ai_credits * CREDIT_USD]
     return min((limit for limit in limits if limit is not None), default=None)
+
+
+DEFAULT_CONTINUES = 5
+
+
+class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a failed model call is made again, and after how many seconds."""
+
+    retries: int = 5
+    delay: float = 1.0
+    max_delay: float = 60.0
 
 
 class LimitOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,17 +111,25 @@ class LimitOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the limit in money was given in AI credits."""
     deadline: float | None = None
     max_continues: int | None = None
-    """How often autopilot sends the model back to work; None: 5."""
-    retries: int = 5
-    retry_delay: float = 1.0
-    max_retry_delay: float = 60.0
+    """How often autopilot sends the model back to work."""
+    retries: int | None = None
+    retry_delay: float | None = None
+    max_retry_delay: float | None = None
     max_repeats: int | None = None
     """How often one call may have one result; None: 25 where nobody watches and in autopilot."""
 
     @property
     def continues(self) -> int:
-        """How often autopilot sends the model back to work, as chosen or by default."""
-        return CONTINUES if self.max_continues is None else self.max_continues
+        return DEFAULT_CONTINUES if self.max_continues is None else self.max_continues
+
+    @property
+    def retry_policy(self) -> RetryPolicy:
+        usual = RetryPolicy()
+        return RetryPolicy(
+            retries=usual.retries if self.retries is None else self.retries,
+            delay=usual.delay if self.retry_delay is None else self.retry_delay,
+            max_delay=usual.max_delay if self.max_retry_delay is None else self.max_retry_delay,
+        )
 
 
 class Isolation(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,7 +209,7 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     instructions: Literal["load", "skip"] = "load"
     customize: CustomizationOptions = CustomizationOptions()
     system_message: SystemMessageOptions = SystemMessageOptions()
-    offline: bool = False
+    offline: bool | None = None
     """Whether only this machine may be contacted."""
     fallback: tuple[str, ...] = ()
     """Models to go on with, in order, when the chosen one cannot answer."""

@@ -53,7 +53,8 @@ class Customizations:
         self._home = home
         self.env = env
         self.around = around
-        self._options = options
+        self.given = options
+        """The options as they were given, without what an agent or settings add."""
         self.agent: AgentDefinition | None = None
         self.switched: Collection[str] = ()
         self.loads_instructions = options.instructions == "load"
@@ -103,14 +104,14 @@ class Customizations:
         """The feature flags that are on. They are known before anything else is loaded."""
         from trimtab.config.feature_flags import resolve_flags
 
-        experimental = self._options.customize.experimental
+        experimental = self.given.customize.experimental
         flags = resolve_flags(self._home, self.env, experimental=experimental)
         return frozenset(flag.name for flag in flags.values() if flag.enabled)
 
     @cached_property
     def all_plugins(self) -> "tuple[Plugin, ...]":
         """Installed plugins and those a flag names, disabled ones too."""
-        wanted = self._options.customize
+        wanted = self.given.customize
         installed = os.path.join(self._home.config, "installed-plugins")
         if not wanted.plugin_dirs and not (wanted.discover and os.path.isdir(installed)):
             return ()
@@ -126,7 +127,7 @@ class Customizations:
     @cached_property
     def instructions(self) -> FoundInstructions:
         children = self.settings.get("enableChildInstructions", bool, False)
-        extra = self._options.customize.instruction_directories
+        extra = self.given.customize.instruction_directories
         if not extra and not has_instructions(self.places, children):
             return FoundInstructions()
         from trimtab.customize.instructions import find_instructions
@@ -136,7 +137,7 @@ class Customizations:
     @cached_property
     def skills(self) -> FoundSkills:
         """Skills and commands, without the text of any."""
-        places, wanted, settings = self.places, self._options.customize, self.settings
+        places, wanted, settings = self.places, self.given.customize, self.settings
         folders = named_folders(places, wanted.skill_directories, "sdk")
         if wanted.discover:
             more = settings.get("skillDirectories", list[str], [])
@@ -173,7 +174,7 @@ class Customizations:
         """MCP servers as they are configured; connecting to them is not done here."""
         from trimtab.customize import mcp_servers as found
 
-        wanted = self._options.customize
+        wanted = self.given.customize
         disabled = self.settings.get("disabledMcpServers", list[str], [])
         files = found.server_files(self.server_places) if wanted.discover else []
         files += [file for plugin in self.plugins for file in plugin.servers]
@@ -190,13 +191,6 @@ class Customizations:
         trusted = places.trusted or "mcp" in self.switched
         return msgspec.structs.replace(places, trusted=trusted)
 
-    def bring_servers(self, servers: Mapping[str, object]) -> None:
-        """Have these MCP servers of a client as well from now on."""
-        wanted = self._options.customize
-        wanted = msgspec.structs.replace(wanted, servers={**wanted.servers, **servers})
-        self._options = msgspec.structs.replace(self._options, customize=wanted)
-        self.__dict__.pop("servers", None)
-
     def find_skill(self, name: str) -> Skill | None:
         skill = self.skills.skills.get(name)
         return skill if skill is not None and skill.enabled else None
@@ -208,7 +202,7 @@ class Customizations:
 
     def find_agent(self, name: str) -> AgentDefinition:
         """An agent a person may choose: one its client brought, else one that was found."""
-        given = self._options.customize.agents
+        given = self.given.customize.agents
         agent = next((one for one in given if one.name == name), None) or self.agents.find(name)
         if agent is not None and agent.user_invocable:
             return agent
@@ -220,17 +214,17 @@ class Customizations:
     @property
     def available_tools(self) -> tuple[str, ...] | None:
         """The tools the session was given, whatever its main agent wants of them."""
-        return self._options.available_tools
+        return self.given.available_tools
 
     @property
     def excluded_agents(self) -> tuple[str, ...]:
         """Built-in agents the session was told not to start."""
-        return self._options.customize.excluded_agents
+        return self.given.customize.excluded_agents
 
     @property
     def callable_agents(self) -> dict[str, AgentDefinition]:
         """Agents that may be started by another one, built-in ones included."""
-        wanted = self._options.customize
+        wanted = self.given.customize
         found: Mapping[str, AgentDefinition] = self.agents.agents
         if not wanted.discover:
             found = {name: one for name, one in found.items() if one.source == "builtin"}
@@ -245,7 +239,7 @@ class Customizations:
     @property
     def offered_agents(self) -> dict[str, str]:
         """What those people wrote are for, by name. Without any, no file is read."""
-        wanted = self._options.customize
+        wanted = self.given.customize
         if not wanted.agents and not (wanted.discover and self.has_agent_files()):
             return {}
         return {
@@ -290,21 +284,6 @@ class Customizations:
         ]
         return tuple(one for one in meant if one)
 
-    def change_agent(self, name: str | None) -> SessionOptions:
-        """What the choices of the session would be with another main agent, or with none.
-
-        Choosing an agent chooses its model, whatever the session began with.
-        """
-        agent = None if name is None else self.find_agent(name)
-        plain = self._options
-        return self.adopt_agent(
-            msgspec.structs.replace(
-                plain,
-                model=None if agent and self.models_of(agent) else plain.model,
-                customize=msgspec.structs.replace(plain.customize, agent=name),
-            )
-        )
-
     def agent_prompt(self) -> str:
         """What the main agent's file says, and the skills it wants from the start."""
         if self.agent is None:
@@ -343,7 +322,7 @@ class Customizations:
             fitted = fit_instructions([one.text for one in always], window)
             shown = zip(always, fitted, strict=True)
             texts = [self.render(msgspec.structs.replace(one, text=text)) for one, text in shown]
-        if organization := self._options.customize.organization_instructions:
+        if organization := self.given.customize.organization_instructions:
             from trimtab.prompts.instructions import render_instruction
 
             texts.append(render_instruction(organization, ["your organization"]))
@@ -386,7 +365,7 @@ class Customizations:
     @property
     def brings_servers(self) -> bool:
         """Whether a flag, a client or the main agent names MCP servers."""
-        given = self._options.customize
+        given = self.given.customize
         named = given.mcp_config or given.servers or (self.agent and self.agent.mcp_servers)
         return bool(named or self.plugins)
 

@@ -184,7 +184,7 @@ def surround(
     async def post(url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
         from trimtab.providers.http import HttpClient
 
-        http = HttpClient(env, offline=options.offline)
+        http = HttpClient(env, offline=bool(options.offline))
         try:
             response = await http.request("POST", url, headers, [body])
             try:

@@ -300,4 +300,4 @@ class ModelChooser:
 
 def is_offline(options: SessionOptions, env: Mapping[str, str]) -> bool:
     """Whether nothing but this machine may be contacted."""
-    return options.offline or env.get("COPILOT_OFFLINE", "").lower() in {"1", "true"}
+    return bool(options.offline) or env.get("COPILOT_OFFLINE", "").lower() in {"1", "true"}

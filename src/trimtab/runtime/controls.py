@@ -1,7 +1,7 @@
 """What can be changed about a session while it lives: mode, model, tools, permissions."""
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -42,6 +42,7 @@ from trimtab.customize.watcher import CustomizationWatcher
 from trimtab.mcp.session_servers import SessionServers
 from trimtab.models.choose import Chosen, ModelChooser
 from trimtab.providers.windows import DEFAULT
+from trimtab.runtime.options import OptionOwner
 
 if TYPE_CHECKING:
     from trimtab.agents.pool import SubagentPool
@@ -58,12 +59,12 @@ class Controls:
         self,
         setup: SessionSetup,
         run: Run,
-        options: SessionOptions,
+        owner: OptionOwner,
         client: Client,
         models: ModelChooser,
     ) -> None:
         self.setup = setup
-        self.options = options
+        self._owner = owner
         self._run = run
         self._client = client
         self._models = models
@@ -80,6 +81,16 @@ class Controls:
         self.servers = SessionServers(setup, setup.hooks, self._use_servers, lambda: self.options)
         self._crew: SubagentPool | None = None
         self.subagents: JsonObject = {}
+
+    @property
+    def options(self) -> SessionOptions:
+        """The options of the session as they are resolved now."""
+        return self._owner.current
+
+    @property
+    def option_sources(self) -> Mapping[str, str]:
+        """What chose each option: a flag, a variable, an agent, a setting or the default."""
+        return self._owner.sources
 
     @property
     def agent(self) -> SessionAgent:
@@ -171,7 +182,7 @@ class Controls:
     def set_limits(self, limits: LimitOptions) -> None:
         """Other limits from now on; what was spent before counts."""
         check_limits(self.agent.model.name, limits, self.agent.model.price)
-        self.options = msgspec.structs.replace(self.options, limits=limits)
+        self._owner.change(limits=limits)
         turn_limit = build_turn_limit(limits.max_turns, self._run.total_turns)
         agent = self.agent.with_parts(turn_limit=turn_limit)
         if agent.parts.autopilot is not None:
@@ -201,10 +212,16 @@ class Controls:
             self._run.agent = self.agent.with_parts(terminal_tools=TerminalTools())
         self._choose_tools()
 
-    def set_options(self, options: SessionOptions) -> None:
-        """Take over other choices; what a run reads directly is set by the methods above."""
-        self.options = options
+    def change_options(self, **changes: Any) -> None:
+        """Choose other values for fields of `SessionOptions` that have no method of their own."""
+        self._owner.change(**changes)
         self._choose_tools()
+
+    def add_servers(self, servers: Mapping[str, object]) -> None:
+        """Use more MCP servers of a client."""
+        customize = self._owner.given.customize
+        servers = {**customize.servers, **servers}
+        self.change_options(customize=msgspec.structs.replace(customize, servers=servers))
 
     def set_agent(self, name: str | None) -> None:
         """Work as a custom agent from the next prompt on: its prompt, tools and model; or as none.
@@ -215,14 +232,12 @@ class Controls:
         if custom is None:
             return
         usual = self._model_without_agent or self._run.agent.model.name
-        wanted = custom.change_agent(name)
-        self.options = msgspec.structs.replace(
-            self.options,
-            available_tools=wanted.available_tools,
-            excluded_tools=wanted.excluded_tools,
-            customize=wanted.customize,
-        )
-        model = wanted.model or usual
+        customize = msgspec.structs.replace(self._owner.given.customize, agent=name)
+        changes: dict[str, Any] = {"customize": customize}
+        if name is not None and custom.models_of(custom.find_agent(name)):
+            changes["model"] = None  # choosing an agent chooses its model
+        wanted = self._owner.change(**changes)
+        model = wanted.model if name is not None and wanted.model else usual
         self._model_without_agent = None if name is None else usual
         if model != self._run.agent.model.name:
             self.set_model(model, effort=wanted.effort)
@@ -247,7 +262,7 @@ class Controls:
     def set_permissions(self, permissions: PermissionOptions) -> None:
         """Other rules from now on. What was approved for the session is forgotten."""
         before, after = self.options.permissions, permissions
-        self.options = msgspec.structs.replace(self.options, permissions=permissions)
+        self._owner.change(permissions=permissions)
         policy = build_permissions(self.setup, self.options, self._client).policy
         self.agent.parts.permissions.adopt(policy)
         if added := [path for path in after.add_dirs if path not in before.add_dirs]:

@@ -1,14 +1,88 @@
-"""What settings say where no flag, program or agent said it: model, effort, limits."""
+"""Resolves the options of a session: flag, environment, agent, setting, default, in this order.
 
-from typing import TYPE_CHECKING, Any
+An option nobody chose is None. Everything that reads options reads resolved ones; `Controls` holds
+what was given and resolves it again when something changes.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 
-from trimtab.contracts.errors import ConfigurationError
-from trimtab.contracts.options import LimitOptions, SessionOptions, smallest_budget
+from trimtab.contracts.errors import ConfigurationError, TrimtabError, UsageError
+from trimtab.contracts.options import (
+    DEFAULT_CONTINUES,
+    RetryPolicy,
+    SessionOptions,
+    smallest_budget,
+)
+from trimtab.customize.customizations import Customizations
 
-if TYPE_CHECKING:
-    from trimtab.config.settings import Settings
+Chosen = tuple[Any, str]
+"""A value, and the name of what chose it."""
+
+
+class Option(msgspec.Struct, frozen=True):
+    """An option that can be chosen in several ways. `path` is its field in `SessionOptions`."""
+
+    path: str
+    flag: str
+    variable: str = ""
+    setting: str = ""
+    default: Any = None
+
+
+class Resolved(msgspec.Struct, frozen=True):
+    """Options without gaps, and what chose each of those that can be chosen in several ways."""
+
+    options: SessionOptions
+    sources: Mapping[str, str]
+
+
+class OptionOwner:
+    """Owns the options of one session: what was given, and what that resolves to now.
+
+    Every later change goes through `change`, so that a choice made by a flag or a client keeps
+    winning over settings, and customizations see the same options as everybody else.
+    """
+
+    def __init__(
+        self,
+        given: SessionOptions,
+        resolved: Resolved,
+        custom: Customizations,
+        env: Mapping[str, str],
+    ) -> None:
+        self._given = given
+        self._resolved = resolved
+        self._custom = custom
+        self._env = env
+
+    @property
+    def given(self) -> SessionOptions:
+        """The options as they were given, without what an agent or settings add."""
+        return self._given
+
+    @property
+    def current(self) -> SessionOptions:
+        return self._resolved.options
+
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """What chose each option that can be chosen in several ways."""
+        return self._resolved.sources
+
+    def change(self, **changes: Any) -> SessionOptions:
+        """Choose other values for fields of `SessionOptions`, and return the resolved options."""
+        before, agent = self._given, self._custom.agent
+        self._custom.given = msgspec.structs.replace(before, **changes)
+        try:
+            self._resolved = resolve(self._custom.given, self._env, self._custom)
+        except TrimtabError:
+            self._custom.given, self._custom.agent = before, agent
+            raise
+        self._given = self._custom.given
+        return self.current
 
 
 class LimitSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -23,44 +97,140 @@ class LimitSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_
     deadline: float | None = None
 
 
-def apply_settings(options: SessionOptions, settings: "Settings") -> SessionOptions:
-    """The same choices, completed. A flag wins over a setting, whatever the setting is."""
-    values = settings.values
-    if not values:
-        return options
-    changes: dict[str, Any] = {}
-    model, effort = settings.get("model", str, ""), settings.get("effortLevel", str, "")
-    if model and not options.model and options.provider is None:
-        changes["model"] = model
-    if effort and not options.effort:
-        changes["effort"] = effort
-    if "limits" in values:
-        changes["limits"] = complete_limits(options.limits, values["limits"])
+RETRY = RetryPolicy()
+OPTIONS = (
+    Option("model", "--model", setting="model"),
+    Option("effort", "--effort", setting="effortLevel"),
+    Option("offline", "--offline", "COPILOT_OFFLINE", default=False),
+    Option("sandbox", "--sandbox", setting="sandbox.enabled", default=False),
+    Option("limits.max_tokens", "--max-tokens", setting="limits.maxTokens"),
+    Option("limits.max_usd", "--max-budget-usd", setting="limits.maxBudgetUsd"),
+    Option("limits.max_turns", "--max-turns", setting="limits.maxTurns"),
+    Option("limits.deadline", "--deadline", setting="limits.deadline"),
+    Option(
+        "limits.max_continues",
+        "--max-autopilot-continues",
+        setting="limits.maxAutopilotContinues",
+        default=DEFAULT_CONTINUES,
+    ),
+    Option("limits.max_repeats", "--max-repeats", setting="limits.maxRepeats"),
+    Option("limits.retries", "", "TRIMTAB_RETRIES", default=RETRY.retries),
+    Option("limits.retry_delay", "", "TRIMTAB_RETRY_DELAY_SECONDS", default=RETRY.delay),
+    Option(
+        "limits.max_retry_delay", "", "TRIMTAB_RETRY_MAX_DELAY_SECONDS", default=RETRY.max_delay
+    ),
+    Option("large_output.limit", "", "COPILOT_LARGE_OUTPUT_THRESHOLD_BYTES", default=20 * 1024),
+)
+
+
+def resolve(given: SessionOptions, env: Mapping[str, str], custom: Customizations) -> Resolved:
+    """Fill in what nobody gave. Raises `UsageError` and `ConfigurationError`."""
+    adopted = custom.adopt_agent(given)
+    settings: Mapping[str, Chosen] = {}
+    if custom.has_settings:
+        settings = read_settings(custom.settings.values)
+        if "model" in settings and given.provider is not None:
+            settings = {**settings, "model": (None, "")}  # a client's own service has its models
+    sources: dict[str, str] = {}
+    changes: dict[str, dict[str, Any]] = {}
+    for option in OPTIONS:
+        value, source = choose(option, given, adopted, env, settings)
+        if source == "agent" and custom.agent is not None:
+            source = f"agent {custom.agent.name}"
+        sources[option.path] = source
+        group, _, field = option.path.rpartition(".")
+        if value != get(adopted, option.path):
+            changes.setdefault(group, {})[field] = value
+    if "sandbox" in settings and adopted.sandbox_settings is None:
+        from trimtab.agents.sandbox import read_settings as read_sandbox
+
+        sandbox = read_sandbox(custom.settings.values["sandbox"])
+        changes.setdefault("", {})["sandbox_settings"] = sandbox
+    top = changes.pop("", {})
+    top |= {
+        group: msgspec.structs.replace(getattr(adopted, group), **fields)
+        for group, fields in changes.items()
+    }
+    return Resolved(msgspec.structs.replace(adopted, **top), sources)
+
+
+def choose(
+    option: Option,
+    given: SessionOptions,
+    adopted: SessionOptions,
+    env: Mapping[str, str],
+    settings: Mapping[str, Chosen],
+) -> Chosen:
+    """Return the value of one option, and what chose it."""
+    if (value := get(given, option.path)) is not None:
+        return value, option.flag or "client"
+    if option.variable and (text := env.get(option.variable)) is not None:
+        value = PARSERS[type(option.default)](option.variable, text)
+        if value is not None:
+            return value, option.variable
+    if (value := get(adopted, option.path)) is not None:
+        return value, "agent"
+    value, name = settings.get(option.path, (None, ""))
+    if value is not None:
+        return value, f"setting {name}"
+    return option.default, "default"
+
+
+def get(options: SessionOptions, path: str) -> Any:
+    group, _, field = path.rpartition(".")
+    return getattr(getattr(options, group) if group else options, field)
+
+
+def read_settings(values: Mapping[str, Any]) -> dict[str, Chosen]:
+    """Return what settings choose, by the path of the option. Raises `ConfigurationError`."""
+    found: dict[str, Chosen] = {}
+    for path, name in (("model", "model"), ("effort", "effortLevel")):
+        if isinstance(value := values.get(name), str) and value:
+            found[path] = value, name
     if "sandbox" in values:
-        from trimtab.agents.sandbox import read_settings
-
-        changes["sandbox_settings"] = read_settings(values["sandbox"])
-    return msgspec.structs.replace(options, **changes)
-
-
-def complete_limits(limits: LimitOptions, value: Any) -> LimitOptions:
+        enabled = values["sandbox"].get("enabled") if isinstance(values["sandbox"], dict) else None
+        found["sandbox"] = enabled if isinstance(enabled, bool) else None, "sandbox.enabled"
+    if "limits" not in values:
+        return found
     try:
-        set_ones = msgspec.convert(value, LimitSettings)
+        limits = msgspec.convert(values["limits"], LimitSettings)
     except msgspec.ValidationError as error:
         raise ConfigurationError(
             f"The setting `limits` is not valid: {error}; correct it."
         ) from None
-    wanted = {
-        "max_tokens": set_ones.max_tokens,
-        "max_turns": set_ones.max_turns,
-        "deadline": set_ones.deadline,
-        "max_usd": smallest_budget(set_ones.max_budget_usd, set_ones.max_ai_credits),
-        "max_continues": set_ones.max_autopilot_continues,
-        "max_repeats": set_ones.max_repeats,
+    return found | {
+        "limits.max_tokens": (limits.max_tokens, "limits.maxTokens"),
+        "limits.max_turns": (limits.max_turns, "limits.maxTurns"),
+        "limits.deadline": (limits.deadline, "limits.deadline"),
+        "limits.max_usd": (
+            smallest_budget(limits.max_budget_usd, limits.max_ai_credits),
+            "limits.maxBudgetUsd",
+        ),
+        "limits.max_continues": (limits.max_autopilot_continues, "limits.maxAutopilotContinues"),
+        "limits.max_repeats": (limits.max_repeats, "limits.maxRepeats"),
     }
-    changes: dict[str, Any] = {
-        name: number
-        for name, number in wanted.items()
-        if number is not None and getattr(limits, name) is None
-    }
-    return msgspec.structs.replace(limits, **changes)
+
+
+def parse_number(variable: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1e9:
+        raise UsageError(f"{variable} is {text!r}; set it to a number, or unset it.")
+    return number
+
+
+def parse_count(variable: str, text: str) -> int:
+    return int(parse_number(variable, text))
+
+
+def parse_switch(_variable: str, text: str) -> bool | None:
+    return True if text.lower() in ("1", "true") else None
+
+
+PARSERS: Mapping[type, Callable[[str, str], Any]] = {
+    float: parse_number,
+    int: parse_count,
+    bool: parse_switch,
+}

@@ -35,7 +35,9 @@ class PromptPreview(msgspec.Struct, frozen=True, kw_only=True):
 
 async def preview_prompt(runtime: Runtime, options: SessionOptions, text: str) -> PromptPreview:
     """What these choices and this prompt would send, as things are now."""
-    custom, options = await runtime.prepare(await runtime.folders.judge(options, Client()))
+    ready = await runtime.folders.judge(options, Client())
+    custom, resolved = await runtime.prepare(ready)
+    options = resolved.options
     model, limit = await _find_model(runtime, options)
     now = find_tool_conditions(custom, runtime.home, options.mode, model)
     tools = choose_tools(options, Client(), now)

@@ -38,6 +38,7 @@ from trimtab.policy.rule_files import load_rules
 from trimtab.runtime.controls import Controls
 from trimtab.runtime.folder_setup import FolderSetup, Ready
 from trimtab.runtime.live import LiveSession
+from trimtab.runtime.options import OptionOwner, Resolved, resolve
 from trimtab.session.folder import SessionFolder
 from trimtab.session.inbox import Inbox
 from trimtab.session.masking import EventMask
@@ -70,7 +71,8 @@ class Runtime:
     async def create(self, options: SessionOptions, client: Client = NOBODY) -> LiveSession:
         """Start a new session."""
         ready = await self.folders.set_up(options, client)
-        custom, options = await self.prepare(ready)
+        custom, resolved = await self.prepare(ready)
+        options = resolved.options
         around, trust = ready.around, ready.trust
         chosen = await self._choose(options)
         folder, log = self.store.create(
@@ -94,14 +96,16 @@ class Runtime:
             trust=trust,
             env=self.env,
         )
-        return await self._equip(setup, chosen, options, client)
+        owner = OptionOwner(ready.options, resolved, custom, self.env)
+        return await self._equip(setup, chosen, owner, client)
 
     async def resume(
         self, session_id: str, options: SessionOptions, client: Client = NOBODY
     ) -> LiveSession:
         """Go on with a session, whatever state its log is in."""
         ready = await self.folders.set_up(options, client, session_id)
-        custom, options = await self.prepare(ready)
+        custom, resolved = await self.prepare(ready)
+        options = resolved.options
         around, trust = ready.around, ready.trust
         chosen = await self._choose(options)
         folder, log = self.store.open(session_id)
@@ -144,7 +148,8 @@ class Runtime:
             env=self.env,
             resumed=True,
         )
-        return await self._equip(setup, chosen, options, client)
+        owner = OptionOwner(ready.options, resolved, custom, self.env)
+        return await self._equip(setup, chosen, owner, client)
 
     def _describe_start(
         self, folder: SessionFolder, chosen: Chosen, options: SessionOptions, around: Checkout
@@ -160,8 +165,8 @@ class Runtime:
             context=around.context(),
         )
 
-    async def prepare(self, ready: Ready) -> tuple[Customizations, SessionOptions]:
-        """What a session in a folder would load, and its choices completed."""
+    async def prepare(self, ready: Ready) -> tuple[Customizations, Resolved]:
+        """Return what a session in a folder would load, and its resolved options."""
         options = ready.options
         custom = Customizations(self.home, self.env, ready.around, options)
         custom.trusted, custom.switched = ready.trust.trusted, ready.trust.switched
@@ -171,19 +176,11 @@ class Runtime:
             offline = is_offline(options, self.env)
             agent = custom.find_agent(options.customize.agent)
             await find_meant_models(custom, agent, offline=offline)
-        return custom, self._complete(custom.adopt_agent(options), custom)
+        return custom, resolve(options, self.env, custom)
 
     def _build_mask(self, options: SessionOptions) -> EventMask:
         keys = find_keys(self.env)
         return EventMask(find_secrets(self.env, options.secrets, keys, options.secret_values))
-
-    def _complete(self, options: SessionOptions, custom: Customizations) -> SessionOptions:
-        """Settings say what nobody else did."""
-        if not custom.has_settings:
-            return options
-        from trimtab.runtime.options import apply_settings
-
-        return apply_settings(options, custom.settings)
 
     async def _choose(self, options: SessionOptions) -> Chosen:
         """The model of a session, and those it may go on with; limits must hold for all of them."""
@@ -201,29 +198,32 @@ class Runtime:
         return chosen
 
     async def _equip(
-        self, setup: SessionSetup, chosen: Chosen, options: SessionOptions, client: Client
+        self, setup: SessionSetup, chosen: Chosen, owner: OptionOwner, client: Client
     ) -> LiveSession:
         """Find the hooks of a session and say what was left out, then open it."""
+        options = owner.current
         if setup.trust is not None:
             setup.trust.report(setup.session)
             more = options.permissions.add_dirs
             rules = await load_rules(self.home, setup.trust, setup.session, more)
             setup = msgspec.structs.replace(setup, rules=rules)
-        if options.sandbox is not None or options.sandbox_settings is not None:
+        if options.sandbox:
             from trimtab.agents.sandbox import set_up_sandbox
 
             sandbox = set_up_sandbox(setup, options, self.env)
             setup = msgspec.structs.replace(setup, sandbox=sandbox)
         hooks, prompts = await set_up_hooks(setup, options, client, self.env)
         setup = msgspec.structs.replace(setup, hooks=hooks)
-        live = self._open(setup, chosen, options, client)
+        live = self._open(setup, chosen, owner, client)
         for prompt in () if setup.resumed else prompts:
             live.inbox.put(Prompt(text=prompt, source="hook"))
         return live
 
     def _open(
-        self, setup: SessionSetup, chosen: Chosen, options: SessionOptions, client: Client
+        self, setup: SessionSetup, chosen: Chosen, owner: OptionOwner, client: Client
     ) -> LiveSession:
+        options = owner.current
+
         async def answer_command(text: str) -> str | None:
             return await live.run_command(text)
 
@@ -245,7 +245,7 @@ class Runtime:
         agent = build_agent(setup, chosen, options, ports)
         run = Run(session=setup.session, inbox=Inbox(setup.session), agent=agent)
         announce(setup, chosen, run)
-        controls = Controls(setup, run, options, client, self.models)
+        controls = Controls(setup, run, owner, client, self.models)
         live = LiveSession(setup.folder, setup.session, run, controls, release)
         if options.limits.deadline is not None:
             live.stop_after(options.limits.deadline)

@@ -6,6 +6,7 @@ import pytest
 
 from loopkit import EchoTool, call, drained, make_run
 from trimtab.contracts.ids import new_id
+from trimtab.contracts.options import RetryPolicy
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.run import Prompt, Run
 from trimtab.loop.processors.autopilot import Autopilot
@@ -236,7 +237,7 @@ async def test_failures_that_may_pass_are_tried_again(status: int) -> None:
     run = make_run(
         [{"error": {"status": status}}, {"error": {"status": status}}, {"text": "at last"}],
         "go",
-        processors=[Listener(), Retry(5, 0.001)],
+        processors=[Listener(), Retry(RetryPolicy(retries=5, delay=0.001))],
     )
     session = await drained(run)
     assert session.of("assistant.message")[0].content == "at last"
@@ -249,7 +250,9 @@ async def test_failures_that_cannot_pass_are_not_tried_again(status: int) -> Non
     from trimtab.contracts.errors import ModelError
 
     run = make_run(
-        [{"error": {"status": status}}, {"text": "never"}], "go", processors=[Retry(5, 0.001)]
+        [{"error": {"status": status}}, {"text": "never"}],
+        "go",
+        processors=[Retry(RetryPolicy(retries=5, delay=0.001))],
     )
     with pytest.raises(ModelError):
         await drained(run)
@@ -259,7 +262,7 @@ async def test_failures_that_cannot_pass_are_not_tried_again(status: int) -> Non
 def test_back_off_grows_and_the_service_may_ask_for_more() -> None:
     from trimtab.contracts.errors import ModelError
 
-    retry = Retry(5, 1.0, max_delay=8.0)
+    retry = Retry(RetryPolicy(retries=5, delay=1.0, max_delay=8.0))
     for attempt, longest in enumerate([1, 2, 4, 8, 8]):
         assert longest / 2 <= retry.delay(ModelError("x"), attempt) <= longest
     assert retry.delay(ModelError("x", retry_after=30.0), 0) == 30.0

@@ -8,6 +8,7 @@ import pytest
 from loopkit import EchoTool, call, drained, make_run
 from trimtab.contracts.errors import AuthenticationError, ModelError
 from trimtab.contracts.messages import Image, UserMessage
+from trimtab.contracts.options import RetryPolicy
 from trimtab.contracts.provider import Price
 from trimtab.contracts.run import Prompt
 from trimtab.loop.fallback import Fallback, Fallbacks
@@ -25,7 +26,9 @@ def other(replies: Any, model: str = "other") -> Fallback:
 
 
 async def test_a_wait_says_how_long_it_is_and_which_retry_it_leads_to() -> None:
-    run = make_run([{"error": 503}, "ok"], "go", processors=[Retry(3, 0.01)])
+    run = make_run(
+        [{"error": 503}, "ok"], "go", processors=[Retry(RetryPolicy(retries=3, delay=0.01))]
+    )
     session = await drained(run)
     (retry,) = session.of("assistant.turn_retry")
     assert (retry.retry, retry.max_retries) == (1, 3)
@@ -35,7 +38,9 @@ async def test_a_wait_says_how_long_it_is_and_which_retry_it_leads_to() -> None:
 
 async def test_a_long_wait_is_counted_down_and_the_services_wish_is_kept() -> None:
     failure = {"error": {"status": 429, "headers": {"retry-after-ms": "350"}}}
-    run = make_run([failure, "ok"], "go", processors=[Retry(3, 0.001, tick=0.1)])
+    run = make_run(
+        [failure, "ok"], "go", processors=[Retry(RetryPolicy(retries=3, delay=0.001), tick=0.1)]
+    )
     loop = asyncio.get_running_loop()
     started = loop.time()
     session = await drained(run)
@@ -45,7 +50,11 @@ async def test_a_long_wait_is_counted_down_and_the_services_wish_is_kept() -> No
 
 
 async def test_without_a_list_there_is_no_other_model() -> None:
-    run = make_run([{"error": 503, "repeat": "forever"}], "go", processors=[Retry(1, 0.0)])
+    run = make_run(
+        [{"error": 503, "repeat": "forever"}],
+        "go",
+        processors=[Retry(RetryPolicy(retries=1, delay=0.0))],
+    )
     with pytest.raises(ModelError):
         await drained(run)
 
@@ -53,7 +62,9 @@ async def test_without_a_list_there_is_no_other_model() -> None:
 async def test_a_model_that_cannot_answer_is_followed_by_the_next_one_named() -> None:
     fallbacks = Fallbacks([other([{"error": 503, "repeat": "forever"}], "b"), other(["ok"], "c")])
     run = make_run(
-        [{"error": 503, "repeat": "forever"}], "go", processors=[Retry(1, 0.0, fallbacks=fallbacks)]
+        [{"error": 503, "repeat": "forever"}],
+        "go",
+        processors=[Retry(RetryPolicy(retries=1, delay=0.0), fallbacks=fallbacks)],
     )
     session = await drained(run)
     changes = [(c.previous_model, c.new_model, c.cause) for c in session.of("session.model_change")]
@@ -67,7 +78,11 @@ async def test_a_model_that_cannot_answer_is_followed_by_the_next_one_named() ->
 @pytest.mark.parametrize("status", [401, 400, 413])
 async def test_an_error_that_another_model_would_have_too_ends_the_run(status: int) -> None:
     fallbacks = Fallbacks([other(["ok"])])
-    run = make_run([{"error": status}], "go", processors=[Retry(3, 0.0, fallbacks=fallbacks)])
+    run = make_run(
+        [{"error": status}],
+        "go",
+        processors=[Retry(RetryPolicy(retries=3, delay=0.0), fallbacks=fallbacks)],
+    )
     with pytest.raises(ModelError) as caught:
         await drained(run)
     assert isinstance(caught.value, AuthenticationError) == (status == 401)
@@ -119,7 +134,7 @@ async def test_an_answer_from_the_model_under_its_dated_name_is_no_substitution(
 
 async def test_what_had_arrived_of_a_broken_answer_is_kept_in_the_log_and_not_shown_again() -> None:
     broken = {"text": "half an answer", "chunk": 4, "break": {"how": "close", "after": 2}}
-    run = make_run([broken, "whole"], "go", processors=[Retry(3, 0.0)])
+    run = make_run([broken, "whole"], "go", processors=[Retry(RetryPolicy(retries=3, delay=0.0))])
     session = await drained(run)
     calls = [(call.status, call.partial_content) for call in session.of("trimtab.model_call")]
     assert calls == [("error", "half an "), ("success", None)]

@@ -6,11 +6,13 @@ from collections.abc import Awaitable, Callable
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.assistant import AssistantTurnRetry
 from trimtab.contracts.events.own import RetryWait
+from trimtab.contracts.options import RetryPolicy
 from trimtab.contracts.processor import Processor
 from trimtab.contracts.run import Run
 from trimtab.loop.fallback import Fallbacks
 
 RETRYABLE = frozenset(("retryable", "overloaded", "rate_limit", "transport"))
+USUAL = RetryPolicy()
 TICK = 5.0
 """Seconds between two events of a countdown: often enough to see that it lives."""
 
@@ -24,16 +26,12 @@ class Retry(Processor):
 
     def __init__(
         self,
-        tries: int = 5,
-        base_delay: float = 1.0,
-        max_delay: float = 60.0,
+        policy: RetryPolicy = USUAL,
         fallbacks: Fallbacks | None = None,
         tick: float = TICK,
         last_resort: Callable[[ModelError], Awaitable[bool]] | None = None,
     ) -> None:
-        self._tries = tries
-        self._base_delay = base_delay
-        self._max_delay = max_delay
+        self._policy = policy
         self._fallbacks = fallbacks or Fallbacks()
         self._tick = tick
         self._last_resort = last_resort
@@ -43,7 +41,7 @@ class Retry(Processor):
         if not attempt:
             self._first = 0
         tried = attempt - self._first
-        if error.category in RETRYABLE and tried < self._tries:
+        if error.category in RETRYABLE and tried < self._policy.retries:
             await self._wait(run, error, tried)
             return True
         self._first = attempt + 1
@@ -55,14 +53,15 @@ class Retry(Processor):
 
     async def _wait(self, run: Run, error: ModelError, tried: int) -> None:
         left = self.delay(error, tried)
+        which = f"Retry {tried + 1} of {self._policy.retries} in {left:.1f} s."
         run.session.emit(
             AssistantTurnRetry(
                 turn_id=str(run.turn),
                 model=run.agent.model.name,
-                reason=f"{error.message} Retry {tried + 1} of {self._tries} in {left:.1f} s.",
+                reason=f"{error.message} {which}",
                 retry_in_seconds=round(left, 3),
                 retry=tried + 1,
-                max_retries=self._tries,
+                max_retries=self._policy.retries,
             )
         )
         while left > self._tick:
@@ -75,6 +74,6 @@ class Retry(Processor):
         """Seconds to wait after so many tries."""
         import random
 
-        backoff = min(self._max_delay, self._base_delay * (1 << min(tried, 30)))
+        backoff = min(self._policy.max_delay, self._policy.delay * (1 << min(tried, 30)))
         jittered = backoff * random.uniform(0.5, 1.0)
         return max(jittered, error.retry_after or 0.0)

@@ -35,7 +35,7 @@ MANAGED = SessionManagedSettingsResolved(
 
 async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
     """A new session; its first events come after the reply."""
-    options = build_options(settings, server.cwd, server.env)
+    options = build_options(settings, server.cwd)
     async with server.opening:
         session_id = options.session_id or ""
         if session_id in server.sessions or server.runtime.store.exists(session_id):
@@ -65,7 +65,7 @@ async def resume(server: Server, peer: Peer, settings: SessionSettings) -> Then:
         if hosted is None:
             hosted, participant = await _reopen(server, peer, settings)
         else:
-            participant = await _join(server, hosted, peer, settings)
+            participant = await _join(hosted, peer, settings)
         await connect(hosted, settings)
     resumed = hosted
 
@@ -86,7 +86,7 @@ async def _reopen(
     if not server.runtime.store.exists(session_id) and not await fetch(server, peer, session_id):
         raise RpcError(FAILED, f"Session not found: {session_id}")
     stored = _stored_folder(server, session_id)
-    options = build_options(settings, stored or server.cwd, server.env)
+    options = build_options(settings, stored or server.cwd)
     hosted = HostedSession(session_id, server.tell_updated)
     participant = hosted.join(peer, settings.capabilities())
     participant.hold()
@@ -140,12 +140,7 @@ def take_up(live: LiveSession) -> None:
         live.emit(SessionWarning(warning_type="pending_work_interrupted", message=message))
 
 
-async def _join(
-    server: Server,
-    hosted: HostedSession,
-    peer: Peer,
-    settings: SessionSettings,
-) -> Participant:
+async def _join(hosted: HostedSession, peer: Peer, settings: SessionSettings) -> Participant:
     live = hosted.live
     was_active = live.busy
     if was_active and not hosted.participants and not settings.continue_pending_work:
@@ -154,7 +149,7 @@ async def _join(
     participant = hosted.join(peer, settings.capabilities())
     participant.hold()
     hosted.settings |= settings.kept()
-    apply(hosted, settings, server)
+    apply(hosted, settings)
     if not settings.disable_resume:
         live.emit(_resumed(hosted, settings, was_active=was_active))
     hosted.announce_changes(before, commands)
@@ -177,10 +172,10 @@ def _resumed(
     )
 
 
-def apply(hosted: HostedSession, settings: SessionSettings, server: Server) -> None:
+def apply(hosted: HostedSession, settings: SessionSettings) -> None:
     """Take over what a client that joins an open session asks for."""
     controls = hosted.live.controls
-    wanted = build_options(settings, controls.options.cwd, server.env)
+    wanted = build_options(settings, controls.options.cwd)
     changes: dict[str, Any] = {}
     if settings.available_tools is not None:
         changes["available_tools"] = settings.available_tools
@@ -189,9 +184,9 @@ def apply(hosted: HostedSession, settings: SessionSettings, server: Server) -> N
     if settings.system_message is not None:
         changes["system_message"] = wanted.system_message
     if changes:
-        controls.set_options(msgspec.structs.replace(controls.options, **changes))
-    if settings.mcp_servers and controls.setup.customizations is not None:
-        controls.setup.customizations.bring_servers(settings.mcp_servers)
+        controls.change_options(**changes)
+    if settings.mcp_servers:
+        controls.add_servers(settings.mcp_servers)
     if settings.streaming:
         controls.set_streaming(True)
     if settings.model and settings.model != hosted.live.model:

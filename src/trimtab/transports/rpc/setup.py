@@ -1,7 +1,6 @@
 """What a client sends to create or resume a session, and what becomes of it."""
 
 import os
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -119,7 +118,7 @@ KEPT = (
 )
 
 
-def build_options(settings: SessionSettings, cwd: str, env: Mapping[str, str]) -> SessionOptions:
+def build_options(settings: SessionSettings, cwd: str) -> SessionOptions:
     """The choices for the runtime. Raises `ConfigurationError` for what cannot be."""
     if settings.cloud is not None:
         raise ConfigurationError(
@@ -161,7 +160,6 @@ def build_options(settings: SessionSettings, cwd: str, env: Mapping[str, str]) -
         limits=LimitOptions(
             max_usd=read_budget(settings.session_limits),
             in_credits=settings.session_limits is not None,
-            retry_delay=_seconds(env, "TRIMTAB_RETRY_DELAY_SECONDS", 1.0),
         ),
     )
 
@@ -232,10 +230,3 @@ def read_system_message(settings: SystemMessageSettings | None) -> SystemMessage
 
 
 _Mode = SystemMessageOptions.__annotations__["mode"]
-
-
-def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
-    try:
-        return float(env.get(name) or default)
-    except ValueError:
-        return default

@@ -46,7 +46,7 @@ async def select(call: Call, params: Name) -> JsonObject:
     if controls.setup.customizations is not None:
         from trimtab.customize.model_families import find_meant_models
 
-        offline = controls.options.offline
+        offline = bool(controls.options.offline)
         await find_meant_models(controls.setup.customizations, agent, offline=offline)
     controls.set_agent(agent.name)
     call.session.settings["agent"] = params.name

@@ -35,7 +35,7 @@ async def update(call: Call, params: Update) -> JsonObject:
         excluded = changes.get("excluded_tools", controls.options.excluded_tools)
         changes["excluded_tools"] = (*excluded, "ask_user")
     if changes:
-        controls.set_options(msgspec.structs.replace(controls.options, **changes))
+        controls.change_options(**changes)
     if params.enable_streaming is not None:
         controls.set_streaming(params.enable_streaming)
     if params.reasoning_effort is not None:
