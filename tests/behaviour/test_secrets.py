@@ -29,9 +29,17 @@ async def run(cli: Cli, replies: list[Any], *args: str, **options: Any) -> tuple
         return outcome, "".join(request.body.decode() for request in server.requests)
 
 
+UNMASKED = "unmasked.jsonl"
+"""Keeps for the model what the log hides; see the decision record on secrets."""
+
+
 def everywhere(cli: Cli, outcome: Outcome) -> str:
-    """All that a run showed, and all that it stored about itself."""
-    stored = [path.read_text() for path in cli.home.rglob("*") if path.suffix in (".jsonl", ".log")]
+    """All that a run showed, and all that it stored for others to read."""
+    stored = [
+        path.read_text()
+        for path in cli.home.rglob("*")
+        if path.suffix in (".jsonl", ".log") and path.name != UNMASKED
+    ]
     return outcome.text + outcome.notes + "".join(stored)
 
 
@@ -104,3 +112,77 @@ async def test_no_command_gets_a_key_of_this_program(cli: Cli) -> None:
     assert "PLAIN=plain" in sent
     for value in ("openai-key-0123", "github-token-0123", "test-key-0123456789"):
         assert value not in sent + everywhere(cli, outcome)
+
+
+def conversation(request: Any) -> Any:
+    """What a model was shown, without the context that changes with the time of day."""
+    return request.json["messages"]
+
+
+async def test_a_resumed_model_reads_what_it_read_while_the_session_lived(cli: Cli) -> None:
+    (cli.cwd / "file").write_text(f"{GITHUB}\n{JWT}\n{PEM}\n{NAMED}\nhunter2hunter2\n")
+    env = {"MY_WORDS": NAMED, "DB_PASSWORD": "hunter2hunter2"}
+    args = ("--secret-env-vars", "MY_WORDS")
+    replies = [
+        {"text": f"I use {GITHUB}.", "tools": [bash("cat file"), bash(f"echo {JWT}")]},
+        {"text": f"It was {GITHUB}, and the password hunter2hunter2."},
+        DONE,
+    ]
+    async with serving(replies) as server:
+        cli.use(server)
+        first = await cli.ask(f"Look at {GITHUB}", *args, env=env)
+        session_id = first.result["sessionId"]
+        await cli.ask("go on", *args, f"--resume={session_id}", env=env)
+        _, live, resumed = map(conversation, server.requests)
+    assert live == resumed[: len(live)], "the resumed request begins as the live one"
+    sent = json.dumps(resumed)
+    for text in (GITHUB, JWT, "hunter2hunter2", "MIIEpAIBAAKCAQEA7bq"):
+        assert text in sent
+    assert NAMED not in sent
+    assert f"It was {GITHUB}, and the password hunter2hunter2." in sent
+    for secret in (GITHUB, JWT, NAMED, "hunter2hunter2"):
+        assert secret not in everywhere(cli, first)
+
+
+async def test_what_the_log_hides_is_kept_for_the_owner_and_exported_nowhere(cli: Cli) -> None:
+    (cli.cwd / "file").write_text(f"{GITHUB} {NAMED}")
+    args = ("--secret-env-vars", "MY_WORDS", "--share=shared.md")
+    outcome, _ = await run(cli, [{"tools": [bash("cat file")]}], *args, env={"MY_WORDS": NAMED})
+    session_id = outcome.result["sessionId"]
+    (kept,) = cli.home.rglob(UNMASKED)
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert GITHUB in kept.read_text()
+    assert NAMED not in kept.read_text(), "what a person named is stored nowhere"
+    shown = (cli.cwd / "shared.md").read_text()
+    for form in ("md", "html", "json"):
+        shown += (await cli.run("sessions", "export", session_id, "--format", form)).text
+    shown += (await cli.run("sessions", "show", session_id, "--events")).text
+    assert GITHUB not in shown
+    assert "******" in shown
+
+
+async def test_a_session_without_secrets_keeps_no_such_file(cli: Cli) -> None:
+    await run(cli, [{"tools": [bash("echo plain")]}])
+    assert not list(cli.home.rglob(UNMASKED))
+
+
+async def test_a_fork_reads_what_its_source_read(cli: Cli) -> None:
+    async with serving([f"Take {GITHUB}.", DONE]) as server:
+        first = await cli.use(server).ask("go")
+        source = first.result["sessionId"]
+        forked = json.loads((await cli.run("sessions", "fork", source, "--json")).text)["id"]
+        await cli.ask("go on", f"--resume={forked}")
+        assert f"Take {GITHUB}." in json.dumps(conversation(server.requests[-1]))
+
+
+async def test_a_session_whose_kept_file_is_gone_or_damaged_can_still_be_resumed(cli: Cli) -> None:
+    async with serving([f"Take {GITHUB}.", DONE, DONE]) as server:
+        first = await cli.use(server).ask("go")
+        (kept,) = cli.home.rglob(UNMASKED)
+        kept.write_bytes(b'{"type":"torn\n\xff\xfe\n' + kept.read_bytes()[:40])
+        session_id = first.result["sessionId"]
+        for _ in range(2):
+            outcome = await cli.ask("go on", f"--resume={session_id}")
+            assert outcome.code == 0, outcome.notes
+            assert "Take ******." in json.dumps(conversation(server.requests[-1]))
+            kept.unlink(missing_ok=True)

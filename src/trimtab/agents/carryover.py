@@ -6,15 +6,14 @@ import re
 from collections.abc import Awaitable, Callable
 
 from trimtab.config.files import make_private_dir, replace_file
-from trimtab.contracts.events.codec import decode
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.ids import timestamp
 from trimtab.loop.compact import Checkpoint, clip
 from trimtab.loop.side_calls import Writer
 from trimtab.session.folder import SessionFolder
 from trimtab.session.projections.changes import CodeChanges
-from trimtab.session.records import read_records
 from trimtab.session.todos import read_table
+from trimtab.session.unmasked import read_events
 
 INDEX = "# WorktreeCommits\n\n| # | Title | File | When |\n|---|---|---|---|\n"
 _TITLE = re.compile(r"<checkpoint_title>(.*?)</checkpoint_title>", re.DOTALL)
@@ -96,14 +95,12 @@ class TaskCarryover:
 def read_words(log: str) -> list[str]:
     """What the person typed, in order, since the conversation was last cleared."""
     words: list[str] = []
-    for record in read_records(log):
-        if record.type == "session.context_cleared":
+    for event in read_events(log, ("session.context_cleared", "user.message")):
+        said = event.data
+        if event.type == "session.context_cleared":
             words.clear()
-        elif record.type == "user.message":
-            event = decode(record.line)
-            said = event.data
-            if isinstance(said, UserMessage) and said.source in (None, "user") and said.content:
-                words.append(said.content)
+        elif isinstance(said, UserMessage) and said.source in (None, "user") and said.content:
+            words.append(said.content)
     return words
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable
 
-from trimtab.contracts.events.codec import decode, encode
+from trimtab.contracts.events.codec import encode
 from trimtab.contracts.events.envelope import Event, EventData, Subscriber
 from trimtab.contracts.ids import is_uuid, new_id, timestamp
-from trimtab.session.log import EventLog, read_records
+from trimtab.session.log import EventLog
 from trimtab.session.masking import EventMask
 from trimtab.session.projections import Projection
 from trimtab.session.projections.approvals import Approvals
@@ -14,6 +14,7 @@ from trimtab.session.projections.conversation import Conversation
 from trimtab.session.projections.queue import Queue
 from trimtab.session.projections.title import Title
 from trimtab.session.projections.usage import UsageLedger
+from trimtab.session.unmasked import keep_unmasked, read_events
 
 """Called with each event and its line of JSON, in order, on the loop's thread. Must not block."""
 
@@ -78,10 +79,8 @@ class Projections:
 def replay(path: str) -> Projections:
     """Fold a log from the start. Streams: memory holds what the folds keep, never the log."""
     projections = Projections()
-    wanted = projections.wanted
-    for record in read_records(path):
-        if record.type in wanted:
-            projections.apply(decode(record.line))
+    for event in read_events(path, projections.wanted):
+        projections.apply(event)
     return projections
 
 
@@ -146,6 +145,8 @@ class Session:
         if self.mask is not None:
             seen, event, line = self.mask.cover(event, line)
         if not event.ephemeral:
+            if seen is not event and event.type in self.projections.wanted:
+                keep_unmasked(self.log.path, seen)
             self.log.append(line)
             self.log.last_id = event.id
             if event.type in SYNCED:

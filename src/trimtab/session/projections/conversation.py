@@ -241,7 +241,7 @@ def _text_for_model(done: tool.ToolExecutionComplete) -> str:
 def _call(request: dict[str, Any]) -> ToolCall:
     arguments = request.get("arguments")
     if not isinstance(arguments, str):
-        arguments = msgspec.json.encode(arguments if arguments is not None else {}).decode()
+        arguments = _written(arguments if arguments is not None else {})
     return ToolCall(
         id=str(request.get("toolCallId", "")),
         name=str(request.get("name", "")),
@@ -249,6 +249,15 @@ def _call(request: dict[str, Any]) -> ToolCall:
         kind="custom" if request.get("type") == "custom" else "function",
         extra=request.get("extra"),
     )
+
+
+def _written(arguments: Any) -> str:
+    try:
+        return msgspec.json.encode(arguments).decode()
+    except UnicodeEncodeError:  # a lone surrogate, which other programs write
+        import json
+
+        return json.dumps(arguments, separators=(",", ":"))
 
 
 def _reasoning(message: assistant.AssistantMessage) -> Reasoning | None:

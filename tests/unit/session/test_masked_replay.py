@@ -1,0 +1,108 @@
+"""A session that is resumed shows a model what it saw, whatever the log hides."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from trimtab.contracts.events.assistant import AssistantMessage
+from trimtab.contracts.events.context import SessionCompactionComplete, SessionCompactionStart
+from trimtab.contracts.events.envelope import EventData
+from trimtab.contracts.events.system import SystemMessage
+from trimtab.contracts.events.tool import ToolExecutionComplete
+from trimtab.contracts.events.user import UserMessage
+from trimtab.contracts.secrets import find_secrets
+from trimtab.session.log import EventLog
+from trimtab.session.masking import EventMask
+from trimtab.session.session import Projections, Session, replay
+
+NAMED = "correct horse battery"
+ENVIRONMENT = {"MINE": NAMED, "DB_PASSWORD": "hunter2hunter2"}
+TOKENS = st.sampled_from(
+    (
+        "ghp_" + "a1B2c3D4e5" * 4,
+        "github_pat_" + "A1" * 20,
+        "sk-proj-" + "x9" * 20,
+        "AKIAIOSFODNN7EXAMPLE",
+        "xoxb-1234567890-abc",
+        "AIza" + "x" * 35,
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P",
+        "-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq\n-----END PRIVATE KEY-----",
+        "hunter2hunter2",
+        NAMED,
+        "******",
+    )
+)
+TEXTS = st.lists(
+    st.one_of(TOKENS, st.text(alphabet='ab "\\\n\t\u2028é\ud800{}*', max_size=8)), max_size=6
+).map("".join)
+
+
+def user(text: str) -> list[EventData]:
+    return [UserMessage(content=text, transformed_content=f"<now>\n{text}")]
+
+
+def system(text: str) -> list[EventData]:
+    return [SystemMessage(role="system", content=text)]
+
+
+def answer(text: str) -> list[EventData]:
+    return [AssistantMessage(message_id="m", content=text, reasoning_text=text or None)]
+
+
+def use(text: str) -> list[EventData]:
+    request = {"toolCallId": "1", "name": "bash", "arguments": {"command": text}}
+    return [
+        AssistantMessage(message_id="m", content=text, tool_requests=[request]),
+        ToolExecutionComplete(tool_call_id="1", success=True, result={"content": text}),
+    ]
+
+
+def fail(text: str) -> list[EventData]:
+    request = {"toolCallId": "1", "name": "bash", "arguments": text}
+    return [
+        AssistantMessage(message_id="m", content="", tool_requests=[request]),
+        ToolExecutionComplete(
+            tool_call_id="1",
+            success=False,
+            error={"message": text, "code": "failure"},
+            model_text=f"{text}!",
+        ),
+    ]
+
+
+def compact(text: str) -> list[EventData]:
+    return [
+        SessionCompactionStart(),
+        SessionCompactionComplete(success=True, summary_content=text or "nothing"),
+    ]
+
+
+EVENTS = st.builds(
+    lambda make, text: make(text),
+    st.sampled_from((user, system, answer, use, fail, compact)),
+    TEXTS,
+)
+
+
+def shown(projections: Projections) -> Any:
+    return projections.conversation.system, list(projections.conversation.messages)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(EVENTS, max_size=8))
+def test_messages_are_the_same_live_and_after_a_resume(groups: list[list[EventData]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "events.jsonl"
+        session = Session("s", EventLog.create(str(path)), Projections())
+        session.mask = EventMask(find_secrets(ENVIRONMENT, ["MINE"]))
+        for group in groups:
+            for data in group:
+                session.emit(data)
+        session.close()
+        assert shown(replay(str(path))) == shown(session.projections)
+        for file in Path(folder).iterdir():
+            assert NAMED.encode() not in file.read_bytes()
+        assert b"hunter2hunter2" not in path.read_bytes()
