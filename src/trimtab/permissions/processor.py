@@ -154,18 +154,28 @@ class Permissions(Processor):
         return decide(access, generous)
 
     def _judge(self, access: Access, pending: PendingCall) -> Decision:
-        """A path is judged by its name and by where it leads, and leads there from now on."""
-        decision = self._decide(access, pending.tool.spec.name)
+        """A path leads from now on where it led when it was judged."""
+        if access.kind in ("read", "write"):
+            from trimtab.permissions.paths import resolve
+
+            self.pins.setdefault(pending.call.id, {})[access.target] = resolve(access.target)
+        return self.judge(access, pending.tool.spec.name)
+
+    def judge(self, access: Access, tool: str) -> Decision:
+        """Return the decision about what a tool would touch, before hooks and people are asked.
+
+        A path is judged by its name and by where it leads.
+        """
+        decision = self._decide(access, tool)
         if access.kind not in ("read", "write"):
             return decision
         from trimtab.permissions.paths import resolve
 
         real = resolve(access.target)
-        self.pins.setdefault(pending.call.id, {})[access.target] = real
         if real == access.target:
             return decision
         there = msgspec.structs.replace(access, target=real)
-        both = decision, self._decide(there, pending.tool.spec.name)
+        both = decision, self._decide(there, tool)
         return max(both, key=lambda one: _STRICTNESS.index(one.verdict))
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:

@@ -36,6 +36,8 @@ class FolderTrust(msgspec.Struct, frozen=True, kw_only=True):
     for_now: bool = False
     home: Home
     ask: AskTrust | None = None
+    remembers: bool = True
+    """Whether what is accepted is remembered; not for a look at what a session would do."""
 
     def allows(self, kind: str) -> bool:
         return self.trusted or kind in self.switched
@@ -74,13 +76,13 @@ class FolderTrust(msgspec.Struct, frozen=True, kw_only=True):
                 return known
             if answer == "once":
                 return [True] * len(entries)
-        if changed or not trust.has_seen(self.root, kind):
+        if self.remembers and (changed or not trust.has_seen(self.root, kind)):
             trust.accept(self.root, kind, [(item.path, digest) for item, digest in entries])
         return [True] * len(entries)
 
     def remember(self, kind: str) -> None:
         """From now on what a trusted folder gets of a kind is new, also where it had none of it."""
-        if self.trusted and not self.for_now:
+        if self.trusted and not self.for_now and self.remembers:
             trust = Trust.of(self.home)
             if not trust.has_seen(self.root, kind):
                 with suppress(OSError, ConfigurationError):  # what cannot be kept is asked again
@@ -88,13 +90,25 @@ class FolderTrust(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def judge_folder(
-    home: Home, cwd: str, env: Mapping[str, str], *, trusted: bool, ask: AskTrust | None
+    home: Home,
+    cwd: str,
+    env: Mapping[str, str],
+    *,
+    trusted: bool,
+    ask: AskTrust | None,
+    remembers: bool = True,
 ) -> FolderTrust:
     """Decide about the folder of a session, asking a person if there is one and a reason to."""
     root = find_root(cwd)
     items = find_loadable(root, cwd)
     verdict = FolderTrust(
-        root=root, trusted=trusted, for_now=trusted, items=items, home=home, ask=ask
+        root=root,
+        trusted=trusted,
+        for_now=trusted,
+        items=items,
+        home=home,
+        ask=ask,
+        remembers=remembers,
     )
     if trusted:
         return verdict

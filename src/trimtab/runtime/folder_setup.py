@@ -51,7 +51,9 @@ class FolderSetup:
         around = msgspec.structs.replace(ready.around, worktree=worktree)
         return msgspec.structs.replace(ready, around=around)
 
-    async def judge(self, options: SessionOptions, client: Client) -> Ready:
+    async def judge(
+        self, options: SessionOptions, client: Client, *, remembers: bool = True
+    ) -> Ready:
         """What a session would find here; nothing is made."""
         trust = await judge_folder(
             self._home,
@@ -59,6 +61,7 @@ class FolderSetup:
             self._env,
             trusted=options.trust_folder or self._env.get("COPILOT_ALLOW_ALL") == "true",
             ask=client.ask_trust,
+            remembers=remembers,
         )
         around = find_checkout(options.cwd, options.permissions.add_dirs)
         around = msgspec.structs.replace(around, trusted=trust.trusted)

@@ -202,6 +202,16 @@ class Runtime:
     ) -> LiveSession:
         """Find the hooks of a session and say what was left out, then open it."""
         options = owner.current
+        setup = await self.govern(setup, options)
+        hooks, prompts = await set_up_hooks(setup, options, client, self.env)
+        setup = msgspec.structs.replace(setup, hooks=hooks)
+        live = self._open(setup, chosen, owner, client)
+        for prompt in () if setup.resumed else prompts:
+            live.inbox.put(Prompt(text=prompt, source="hook"))
+        return live
+
+    async def govern(self, setup: SessionSetup, options: SessionOptions) -> SessionSetup:
+        """Load the rules of files that hold here, and set up the sandbox."""
         if setup.trust is not None:
             setup.trust.report(setup.session)
             more = options.permissions.add_dirs
@@ -212,12 +222,7 @@ class Runtime:
 
             sandbox = set_up_sandbox(setup, options, self.env)
             setup = msgspec.structs.replace(setup, sandbox=sandbox)
-        hooks, prompts = await set_up_hooks(setup, options, client, self.env)
-        setup = msgspec.structs.replace(setup, hooks=hooks)
-        live = self._open(setup, chosen, owner, client)
-        for prompt in () if setup.resumed else prompts:
-            live.inbox.put(Prompt(text=prompt, source="hook"))
-        return live
+        return setup
 
     def _open(
         self, setup: SessionSetup, chosen: Chosen, owner: OptionOwner, client: Client

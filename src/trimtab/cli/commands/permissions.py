@@ -12,6 +12,19 @@ if TYPE_CHECKING:
     import argparse
 
 HELP = "explain decisions about commands, suggest rules"
+VALUE_FLAGS = ("--allow-tool", "--deny-tool", "--allow-url", "--deny-url", "--add-dir")
+SWITCHES = (
+    "--allow-all",
+    "--allow-all-tools",
+    "--allow-all-paths",
+    "--allow-all-urls",
+    "--allow-destructive",
+    "--disallow-temp-dir",
+    "--trust-folder",
+    "--sandbox",
+    "--no-sandbox",
+)
+"""Flags of a run that decide about calls."""
 
 
 def run(argv: list[str]) -> int:
@@ -32,10 +45,11 @@ def _parser() -> "argparse.ArgumentParser":
 
     explain = actions.add_parser("explain", help="say what would happen to a command, and why")
     explain.add_argument("command", nargs="?", metavar="COMMAND")
-    explain.add_argument("--allow-tool", action="append", default=[], metavar="RULE")
-    explain.add_argument("--deny-tool", action="append", default=[], metavar="RULE")
-    explain.add_argument("--allow-all", "--yolo", action="store_true")
-    explain.add_argument("--allow-destructive", action="store_true")
+    for name in VALUE_FLAGS:
+        explain.add_argument(name, action="append", default=[], metavar="VALUE")
+    for name in SWITCHES:
+        names = (name, "--yolo") if name == "--allow-all" else (name,)
+        explain.add_argument(*names, action="store_true")
     explain.add_argument("--shell", default="bash", help="bash, sh, zsh or powershell")
     explain.add_argument("--json", action="store_true", help="print one JSON document")
     explain.add_argument("--jsonl", action="store_true", help="requests on stdin, one a line")
@@ -51,30 +65,31 @@ def _parser() -> "argparse.ArgumentParser":
 
 
 def _explain(args: "argparse.Namespace") -> int:
-    from trimtab.cli.permissions.explain import (
-        CommandRequest,
-        RuleSet,
-        explain_command,
-        explain_request,
-    )
+    from trimtab.cli.permissions.explain import explain_flags, explain_request
 
     if args.jsonl:
         return _answer_lines(explain_request)
     if args.command is None:
         raise UsageError("There is no command to explain; give one, or requests with --jsonl.")
-    rules = RuleSet(
-        allow=args.allow_tool,
-        deny=args.deny_tool,
-        allow_all=args.allow_all,
-        allow_destructive=args.allow_destructive,
-    )
-    request = CommandRequest(command=args.command, shell=args.shell, rule_sets={"given": rules})
-    answer = explain_command(request)
+    answer = explain_flags(args.command, args.shell, _flags_of_a_run(args))
     if args.json:
         _print_json(answer)
     else:
         _print_explanation(args.command, answer)
     return 0
+
+
+def _flags_of_a_run(args: "argparse.Namespace") -> list[str]:
+    """The flags as a run would be given them."""
+    given = vars(args)
+    flags = [name for name in SWITCHES if given[_field(name)]]
+    for name in VALUE_FLAGS:
+        flags += [f"{name}={value}" for value in given[_field(name)]]
+    return flags
+
+
+def _field(flag: str) -> str:
+    return flag.lstrip("-").replace("-", "_")
 
 
 def _print_explanation(command: str, answer: dict[str, Any]) -> None:
@@ -90,6 +105,8 @@ def _print_explanation(command: str, answer: dict[str, Any]) -> None:
     if answer["hasWriteFileRedirection"]:
         print("  writes files by redirection")
     print(f"{answer['decisions']['given']}: {show(answer['reasons']['given'])}")
+    for warning in answer["warnings"]:
+        print(f"! {show(warning)}", file=sys.stderr)
 
 
 def _neutralise(args: "argparse.Namespace") -> int:

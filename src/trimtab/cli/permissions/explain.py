@@ -1,25 +1,34 @@
-"""Says what would happen to a command or a path, and why, without doing it."""
+"""Says what would happen to a command or a path, and why, without doing it.
 
+The decision is the one of a run with the same flags in the same folder: the same function gathers
+what decides, and the same one decides.
+"""
+
+import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from trimtab.checkout.checkout import temp_folder
-from trimtab.config.paths import find_home
-from trimtab.contracts.errors import UsageError
-from trimtab.contracts.permission import Policy
+from trimtab.cli.inputs import build_options, find_permissions
+from trimtab.cli.parse import parse
+from trimtab.contracts.errors import TrimtabError, UsageError
+from trimtab.contracts.options import PermissionOptions, SessionOptions
+from trimtab.contracts.permission import Decision, Policy
 from trimtab.contracts.tool import Access
 from trimtab.permissions.assess import read_script
-from trimtab.permissions.decide import decide
-from trimtab.permissions.decide_shell import judge_analysis
 from trimtab.permissions.paths import is_inside, resolve
+from trimtab.permissions.processor import Permissions
 from trimtab.permissions.rules import parse_rules
+from trimtab.runtime.permission_preview import PermissionPreview, preview_permissions
+
+SHELL_TOOL = "bash"
 
 
 class RuleSet(msgspec.Struct):
-    """Rules under which a command is judged."""
+    """Rules under which a command is judged, besides those of files."""
 
     allow: list[str] = []
     deny: list[str] = []
@@ -58,19 +67,32 @@ def explain_request(request: Any) -> dict[str, Any]:
         if "command" in request:
             return explain_command(msgspec.convert(request, CommandRequest))
         return explain_path(msgspec.convert(request, PathRequest))
-    except (msgspec.ValidationError, UsageError, ValueError) as error:
+    except (msgspec.ValidationError, TrimtabError, ValueError) as error:
         return {"error": str(error)}
+
+
+def explain_flags(command: str, shell: str, flags: Sequence[str]) -> dict[str, Any]:
+    """What a command would do, and the decision in a run with these flags."""
+    options = build_options(parse(list(flags)))
+    preview = asyncio.run(preview_permissions(os.environ, options))
+    decision = _judge(command, shell, preview.permissions)
+    return {
+        **read_script(command, preview.permissions.policy, shell).describe(),
+        "decisions": {"given": decision.verdict},
+        "reasons": {"given": decision.reason},
+        "warnings": list(preview.warnings),
+    }
 
 
 def explain_command(request: CommandRequest) -> dict[str, Any]:
     """What a command would do, and the decision under each set of rules."""
     cwd = request.cwd or os.getcwd()
     home = request.home or os.path.expanduser("~")
-    base = _base_policy(cwd, home)
-    analysis = read_script(request.command, base, request.shell)
+    analysis = read_script(request.command, _policy(cwd, home, RuleSet()), request.shell)
     decisions, reasons = {}, {}
     for name, rules in request.rule_sets.items():
-        decision = judge_analysis(analysis, _with_rules(base, rules), request.command)
+        permissions = Permissions(_policy(cwd, home, rules))
+        decision = _judge(request.command, request.shell, permissions)
         decisions[name], reasons[name] = decision.verdict, decision.reason
     return {**analysis.describe(), "decisions": decisions, "reasons": reasons}
 
@@ -91,10 +113,7 @@ def explain_path(request: PathRequest) -> dict[str, Any]:
         mutates=request.op != "read",
         detail={"deletes": True} if request.op == "delete" else {},
     )
-    decision = decide(access, policy)
-    for rule in policy.deny:
-        if request.tool and rule.kind == request.tool and rule.argument is None:
-            decision = decide(Access(kind="custom-tool", target=request.tool), policy)
+    decision = Permissions(policy).judge(access, request.tool)
     return {
         "decision": decision.verdict,
         "resolved": resolve(path),
@@ -103,53 +122,44 @@ def explain_path(request: PathRequest) -> dict[str, Any]:
     }
 
 
-def _base_policy(cwd: str, home: str, env: Mapping[str, str] = os.environ) -> Policy:
-    own = find_home({**env, "HOME": home})
-    return Policy(
-        cwd=cwd,
-        roots=(resolve(cwd), resolve(temp_folder())),
-        home=home,
-        homes=tuple(dict.fromkeys((resolve(own.config), resolve(own.state)))),
-    )
+def _judge(command: str, shell: str, permissions: Permissions) -> Decision:
+    access = Access(kind="shell", target=command, interpreter=shell)
+    return permissions.judge(access, SHELL_TOOL)
 
 
-def _with_rules(policy: Policy, rules: RuleSet) -> Policy:
-    return msgspec.structs.replace(
-        policy,
-        allow=parse_rules(rules.allow),
-        deny=parse_rules(rules.deny),
-        ask=parse_rules(rules.ask),
+def _policy(cwd: str, home: str, rules: RuleSet) -> Policy:
+    chosen = PermissionOptions(
+        allow=tuple(rules.allow),
+        deny=tuple(rules.deny),
         allow_all_tools=rules.allow_all,
         allow_all_paths=rules.allow_all,
         allow_all_urls=rules.allow_all,
         allow_destructive=rules.allow_destructive,
     )
+    policy = _gather(home, cwd, chosen).permissions.policy
+    return msgspec.structs.replace(policy, ask=(*policy.ask, *parse_rules(rules.ask)))
+
+
+@lru_cache(256)
+def _gather(home: str, cwd: str, permissions: PermissionOptions) -> PermissionPreview:
+    """Many requests are about one folder and one set of rules: what decides is gathered once."""
+    env = {**os.environ, "HOME": home}
+    return asyncio.run(preview_permissions(env, SessionOptions(cwd=cwd, permissions=permissions)))
 
 
 def _path_policy(request: PathRequest, cwd: str) -> Policy:
     """The flags of a run, read by the same table; rules in `rules` allow unless they say `deny`."""
-    from trimtab.cli.inputs import find_permissions
-    from trimtab.cli.parse import parse
-
     chosen = find_permissions(parse(list(request.flags)), cwd)
     allow, deny = [*chosen.allow], [*chosen.deny]
     for rule in request.rules:
         given = rule if isinstance(rule, dict) else {"allow": rule}
         allow += _texts(given.get("allow"))
         deny += _texts(given.get("deny"))
-    roots = [cwd, *chosen.add_dirs, *_granted(request.grants, request.op)]
-    if chosen.temp_dir:
-        roots.append(temp_folder())
-    base = _base_policy(cwd, os.path.expanduser("~"))
-    return msgspec.structs.replace(
-        base,
-        roots=tuple(resolve(os.path.join(cwd, root)) for root in roots),
-        allow_all_tools=chosen.allow_all_tools,
-        allow_all_paths=chosen.allow_all_paths,
-        allow_destructive=chosen.allow_destructive,
-        allow=parse_rules(allow),
-        deny=parse_rules(deny),
-    )
+    chosen = msgspec.structs.replace(chosen, allow=tuple(allow), deny=tuple(deny))
+    policy = _gather(os.path.expanduser("~"), cwd, chosen).permissions.policy
+    granted = _granted(request.grants, request.op)
+    more = tuple(resolve(os.path.join(cwd, folder)) for folder in granted)
+    return msgspec.structs.replace(policy, roots=(*policy.roots, *more))
 
 
 def _texts(value: Any) -> Sequence[str]:
