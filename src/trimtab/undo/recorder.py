@@ -177,7 +177,7 @@ class Recorder(Processor):
         if known is None and self._tracked is not None:
             known = self._tracked.state(path)
         if known is not None and known != before:
-            self._emit([Change.at(path, known, before)], PERSON)
+            self._emit([Change.at(path, known, before)], self._blame(PERSON))
         after = self.store.keep(path, WRITTEN)
         changes = [Change.at(folder, ABSENT, self.store.keep(folder)) for folder in made]
         changes.append(Change.at(path, before, after))
