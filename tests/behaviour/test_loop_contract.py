@@ -138,7 +138,7 @@ async def test_the_wiring_of_processors_is_one_visible_list(tmp_path: Path) -> N
     limits = LimitOptions(max_turns=3, max_tokens=100_000)
     async with opened(tmp_path, ["ok"], limits=limits) as (live, _, _provider):
         names = [type(processor).__name__ for processor in live._run.agent.pipeline]
-    order = [
+    assert names == [
         "TurnLimit",
         "Steering",
         "SlashCommands",
@@ -159,7 +159,6 @@ async def test_the_wiring_of_processors_is_one_visible_list(tmp_path: Path) -> N
         "Retry",
         "ResultLimit",
     ]
-    assert names == order
 
 
 @pytest.mark.proves("OUTER-15", "OUTER-16")

@@ -1,0 +1,69 @@
+"""An approval is for exactly one call: what was approved is what runs, or nothing does."""
+
+from typing import Any
+
+import pytest
+
+from loopkit import EchoTool, call, drained, make_run
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.permission import Answer, Policy
+from trimtab.permissions.processor import Permissions
+
+POLICY = Policy(cwd="/work", roots=("/work",), home="/home/someone")
+
+
+class Person:
+    """Approves, and does something to the request while it is open."""
+
+    def __init__(self, kind: str, meddle: Any = None) -> None:
+        self._kind = kind
+        self._meddle = meddle
+        self.digests: list[str] = []
+
+    async def __call__(self, request_id: str, request: JsonObject) -> Answer:
+        self.digests.append(request["digest"])
+        if self._meddle is not None:
+            self._meddle(request)
+        return Answer(kind=self._kind)
+
+
+async def use_echo(person: Person, *texts: str) -> tuple[EchoTool, Any]:
+    tool = EchoTool(mutates=True)
+    run = make_run(
+        [*({"tools": [call(text=text)]} for text in texts), "done"],
+        "go",
+        tools=[tool],
+        processors=[Permissions(POLICY, person)],
+    )
+    return tool, await drained(run)
+
+
+@pytest.mark.parametrize("kind", ["approve-once", "approve-for-session"])
+async def test_a_call_that_is_changed_while_it_is_asked_about_does_not_run(kind: str) -> None:
+    def meddle(request: JsonObject) -> None:
+        request["args"]["text"] = "something else"
+
+    tool, session = await use_echo(Person(kind, meddle), "harmless")
+    assert tool.runs == []
+    (done,) = session.of("tool.execution_complete")
+    assert not done.success
+    assert "changed after it was approved" in done.error["message"]
+
+
+async def test_a_call_that_gets_another_argument_while_it_is_asked_about_does_not_run() -> None:
+    tool, _ = await use_echo(Person("approve-once", lambda r: r["args"].update(more=1)), "harmless")
+    assert tool.runs == []
+
+
+async def test_a_call_that_is_approved_as_it_is_runs() -> None:
+    tool, session = await use_echo(Person("approve-once"), "harmless")
+    assert tool.runs == [{"text": "harmless"}]
+    (done,) = session.of("tool.execution_complete")
+    assert done.success
+
+
+async def test_every_call_has_a_digest_of_its_own() -> None:
+    person = Person("approve-once")
+    await use_echo(person, "one", "two", "one")
+    first, second, third = person.digests
+    assert first == third != second
