@@ -50,7 +50,7 @@ class Party:
         self.session.emit(UserMessage(content="go"))
 
     def close(self) -> None:
-        self.recorder.store.close()
+        self.recorder.close()
         self.session.close()
 
 
@@ -89,8 +89,13 @@ class Case:
         os.chmod(path, self.rng.choice([0o644, 0o600, 0o755]))
         return path
 
-    def some_file(self) -> str | None:
-        files = [path for path, seen in look(self.root).items() if seen[0] == "file"]
+    def some_file(self, *, writable: bool = False) -> str | None:
+        """Choose a file; tools and `>>` refuse one without its write bit, except for root."""
+        files = [
+            path
+            for path, (kind, mode, _) in look(self.root).items()
+            if kind == "file" and (mode & stat.S_IWUSR or not writable)
+        ]
         return self.rng.choice(sorted(files)) if files else None
 
     def some_folder(self) -> str:
@@ -103,11 +108,14 @@ class Case:
 
     async def agent_writes(self, party: Party, who: str) -> None:
         """An edit of one line, or a new file, by a tool."""
-        path = self.some_file()
+        path = self.some_file(writable=True)
         token = self.token(who)
         if path is None or self.rng.random() < 0.3:
-            deep = "made/" if self.rng.random() < 0.3 else ""
-            path = os.path.join(self.some_folder(), f"{deep}new{self.count}.txt")
+            deep, folder = self.rng.random() < 0.3, self.some_folder()
+            made = os.path.join(folder, "made")
+            if deep and (os.path.isdir(made) or not os.path.lexists(made)):
+                folder = os.path.realpath(made)
+            path = os.path.join(folder, f"new{self.count}.txt")
             data = token
         else:
             data = changed(read(path), token, self.rng)
@@ -162,7 +170,7 @@ class Case:
             os.rename(path, os.path.join(self.some_folder(), f"moved{self.count}"))
 
     def append(self) -> None:
-        if path := self.some_file():
+        if path := self.some_file(writable=True):
             with open(path, "ab") as file:
                 file.write(self.token("shell"))
 
@@ -266,8 +274,9 @@ def check_undone(case: Case, first: dict[str, Seen], before: dict[str, Seen], pl
             assert token in kept, ("somebody's bytes are gone", token)
     for one in (one for one in plan.problems if one.path in before):
         assert after.get(one.path) == before.get(one.path), ("a conflict was written", one)
+    explained = case.touched.union(one.path for one in plan.problems)
     for path, seen in without_folders(after).items():
-        if path not in first and path not in case.touched:
+        if path not in first and path not in explained:
             raise AssertionError(("the agent's file stayed", path, seen))
 
 

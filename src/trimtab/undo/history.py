@@ -1,7 +1,7 @@
 """Undo, redo and the files' part of rewind: planned first, then done, and recorded as events."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -118,7 +118,7 @@ class FileHistory:
             for one in step:
                 done[one.path] = self._restored(one)
         for one in done.values():
-            if one.target.kind == "absent" and one.is_needed and os.path.lexists(one.path):
+            if one.target.kind == "absent" and not one.problem and os.path.lexists(one.path):
                 # What another session had in it came back, and it with that.
                 done[one.path] = msgspec.structs.replace(one, target=self.store.keep(one.path))
         for one in sorted(done.values(), key=lambda one: one.path, reverse=True):
@@ -172,14 +172,22 @@ class FileHistory:
     def _plan_files(self, by_path: Mapping[str, list[Change]]) -> tuple[FilePlan, ...]:
         planned: list[FilePlan] = []
         remade: list[str] = []  # folders in whose place something else stands: they are empty
+        occupied: set[str] = set()  # paths that will hold a file, so nothing can be below them
+        stranded: set[str] = set()  # contents that cannot go back to where they were
         for path, changes in sorted(by_path.items()):
             hidden = any(path.startswith(folder + "/") for folder in remade)
             current = ABSENT if hidden else self._look(path, changes[-1].after)
             target, problem = reverse(changes, current, self.store)
+            created = current.kind == "absent" and target.kind != "absent"
+            if created and not occupied.isdisjoint(folders_above(path)):
+                stranded.add(target.digest)
+                target, problem = current, "somebody else's file is in the place of its folder"
+            if target.kind in ("file", "symlink"):
+                occupied.add(path)
             if target.kind == "directory" and current.kind in ("symlink", "file"):
                 remade.append(path)
             planned.append(FilePlan(path=path, current=current, target=target, problem=problem))
-        return tuple(planned)
+        return tuple(_keep_stranded(plan, stranded) for plan in planned)
 
     def _require_folder(self) -> None:
         """That all is gone already may only mean that it was moved elsewhere."""
@@ -229,6 +237,13 @@ class FileHistory:
         return one
 
 
+def folders_above(path: str) -> Iterator[str]:
+    """Every folder that an absolute path lies in, the nearest one first."""
+    while (folder := os.path.dirname(path)) != path:
+        yield folder
+        path = folder
+
+
 def is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder + "/")
 
@@ -236,6 +251,14 @@ def is_within(path: str, folder: str) -> bool:
 def failed(one: FilePlan, problem: str) -> FilePlan:
     """The path stays as it is, and why."""
     return msgspec.structs.replace(one, target=one.current, problem=problem)
+
+
+def _keep_stranded(plan: FilePlan, stranded: Collection[str]) -> FilePlan:
+    """Leave a moved file where it is if it cannot go back: it may hold the work of others."""
+    removed = plan.target.kind == "absent" and plan.current.digest
+    if removed and plan.current.digest in stranded:
+        return failed(plan, "it was moved here and cannot go back to where it was")
+    return plan
 
 
 def _pending(recorded: Sequence[Recorded], others: Written, *, named: bool) -> Iterable[Recorded]:
