@@ -1,6 +1,7 @@
 """Deleted sessions: moved aside with the time, and brought back whole."""
 
 import os
+import time
 
 import msgspec
 
@@ -26,8 +27,7 @@ class Trashed(msgspec.Struct, rename="camel"):
 def delete(home: Home, folder: SessionFolder) -> Trashed:
     """Move a session to the trash; one that is in use stays."""
     make_private_dir(home.trash)
-    deleted_at = timestamp()
-    target = os.path.join(home.trash, f"{folder.id}@{deleted_at}")
+    deleted_at, target = _choose_target(home, folder.id)
     lease = take_lease(folder.path)
     try:
         os.rename(folder.path, target)
@@ -38,6 +38,20 @@ def delete(home: Home, folder: SessionFolder) -> Trashed:
     finally:
         lease.release()
     return Trashed(folder.id, target, deleted_at)
+
+
+def _choose_target(home: Home, session_id: str) -> tuple[str, str]:
+    """Return the time of deletion and a free path named for it.
+
+    The same session may be deleted, restored and deleted again within one millisecond.
+    """
+    moment = time.time()
+    while True:
+        deleted_at = timestamp(moment)
+        target = os.path.join(home.trash, f"{session_id}@{deleted_at}")
+        if not os.path.lexists(target):
+            return deleted_at, target
+        moment += 0.001
 
 
 def list_trash(home: Home) -> list[Trashed]:

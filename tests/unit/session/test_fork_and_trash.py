@@ -143,9 +143,20 @@ def test_the_one_deleted_last_is_restored(store: SessionStore, source: SessionFo
     _, log = store.create(SESSION, cwd="/", name="later")
     log.close()
     later = delete(store.home, source)
-    if len({entry.deleted_at for entry in list_trash(store.home)}) == 2:
-        assert restore(store.home, SESSION).deleted_at == later.deleted_at
-        assert store.list()[0].name == "later"
+    assert restore(store.home, SESSION).deleted_at == later.deleted_at
+    assert store.list()[0].name == "later"
+
+
+def test_a_session_is_deleted_as_often_as_one_likes_within_a_millisecond(
+    store: SessionStore, source: SessionFolder
+) -> None:
+    times = []
+    for _ in range(50):
+        times.append(delete(store.home, source).deleted_at)
+        _, log = store.create(SESSION, cwd="/")
+        log.close()
+    assert times == sorted(set(times))
+    assert len(list_trash(store.home)) == 50
 
 
 def test_what_is_not_in_the_trash_cannot_be_restored(
