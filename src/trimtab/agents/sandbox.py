@@ -90,9 +90,9 @@ def leave_unasked(
     """Commands need no permission, if the sandbox is one that holds them to all of its policy."""
     missing = ""
     if backend != "bubblewrap":
-        missing = f"{backend} does not hold commands back from all that bubblewrap does"
+        missing = f"{backend} holds commands back from less than bubblewrap; install bubblewrap"
     elif policy.network:
-        missing = "commands have a free network"
+        missing = "commands have a free network; set sandbox.network to off"
     if not missing:
         return msgspec.structs.replace(policy, unasked=True)
     message = f"The setting sandbox.autoAllow has no effect here: {missing}."

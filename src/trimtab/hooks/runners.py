@@ -60,8 +60,10 @@ async def _execute(
     )
     try:
         ended = await around.run(program)
-    except (OSError, ValueError) as error:
-        raise HookFailed(f"it cannot be started ({error})") from None
+    except OSError as error:
+        raise HookFailed(f"it cannot be started: {error.strerror or error}") from None
+    except ValueError as error:
+        raise HookFailed(f"it cannot be started ({error}); correct its command") from None
     return read_end(entry, ended)
 
 

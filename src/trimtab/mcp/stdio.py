@@ -38,11 +38,8 @@ class StdioChannel:
         try:
             self._program = reach.start(launch)
         except OSError as error:
-            what = server.command if error.filename != launch.cwd else launch.cwd
-            raise ServerProblem(
-                f"{what} could not be started ({error.strerror or error}); check its command and "
-                "where it is installed"
-            ) from None
+            reason = error.strerror or error
+            raise ServerProblem(f"{server.command} could not be started: {reason}") from None
         except ValueError as error:
             raise ServerProblem(f"its command cannot be started ({error}); correct it") from None
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 import msgspec
 
 from trimtab.config.files import cannot
-from trimtab.contracts.errors import SessionInUse
+from trimtab.contracts.errors import ConfigurationError, SessionInUse
 
 NAME = "session.lock"
 _NO_FLOCK = frozenset((errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS, errno.EINVAL))
@@ -208,5 +208,10 @@ def _started_by_ps(pid: int) -> str | None:
     import subprocess
 
     command = ["ps", "-o", "lstart=", "-p", str(pid)]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise ConfigurationError(
+            f"Whether a session is in use cannot be seen without ps ({error.strerror}); install it."
+        ) from None
     return answer.stdout.strip() or None

@@ -46,8 +46,12 @@ class Git:
                 timeout=PATIENCE,
                 check=False,
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise GitError(str(error)) from error
+        except OSError as error:
+            from trimtab.workspace.start_failure import explain
+
+            raise GitError(str(explain(error, ["git"], self.folder).strerror)) from error
+        except subprocess.TimeoutExpired:
+            raise GitError(f"git {args[0]} took more than {PATIENCE:g} s") from None
         if done.returncode != 0:
             said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
             raise GitError(said or f"git {args[0]} failed")

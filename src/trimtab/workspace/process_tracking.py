@@ -81,20 +81,28 @@ def spawn(
     tag: int | None,
     pass_fds: Sequence[int] = (),
 ) -> int:
-    """Start a program in a session of its own and give its process id."""
+    """Start a program in a session of its own and return its process id.
+
+    Raises an `OSError` whose `strerror` says why it could not be started and what to do.
+    """
     stdin, stdout, stderr = streams
     pass_on_signals()
-    with tagging(tag):
-        process = subprocess.Popen(
-            argv,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            cwd=cwd,
-            env=env,
-            start_new_session=True,
-            pass_fds=pass_fds,
-        )
+    try:
+        with tagging(tag):
+            process = subprocess.Popen(
+                argv,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                cwd=cwd,
+                env=env,
+                start_new_session=True,
+                pass_fds=pass_fds,
+            )
+    except OSError as error:
+        from trimtab.workspace.start_failure import explain
+
+        raise explain(error, argv, cwd) from None
     # Who waits for the process is ours to decide; this keeps Popen from doing so, too.
     process.returncode = 0
     return process.pid

@@ -120,7 +120,8 @@ class LocalShells:
         except ValueError:
             raise ShellError("The command contains a character that none can have (NUL).") from None
         except OSError as error:
-            raise ShellError(f"The command could not be started: {error}.") from None
+            reason = error.strerror or error
+            raise ShellError(f"The command could not be started: {reason}.") from None
         self._shells[shell_id] = shell
         self._prune()
         return shell

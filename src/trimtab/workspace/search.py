@@ -68,7 +68,11 @@ async def search(
     confinement: Confined | None = None,
 ) -> FoundLines:
     """Run ripgrep and give the lines it printed; only a part of them says why it is one."""
-    ended = await Program(lines, confinement).run(argv, cwd=cwd, env=env, seconds=seconds)
+    try:
+        ended = await Program(lines, confinement).run(argv, cwd=cwd, env=env, seconds=seconds)
+    except OSError as problem:
+        reason = f"the search could not be started: {problem.strerror or problem}"
+        return FoundLines(lines=(), error=reason, stopped="")
     if ended.exit_code is not None:
         lines.finish()
     stopped = ""

@@ -163,7 +163,7 @@ async def test_what_cannot_be_started_is_said(bench: Bench) -> None:
     bench.root.rmdir()
     result = await bench.call("bash", command="true", description="")
     assert result.kind == "failure"
-    assert "No such file or directory" in result.text
+    assert "no such file or directory" in result.text
     bench.root.mkdir()
 
 

@@ -1,5 +1,6 @@
 """Starts commands inside the sandbox, by whichever means this machine has."""
 
+import errno
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 Backend = Literal["bubblewrap", "landlock"]
 SAID_AT_MOST = 50
 """Different hosts about which one command is told that they are refused."""
+REMEDY = "install bubblewrap, or run with --no-sandbox"
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,12 +85,15 @@ class Confinement:
         return self._bind(start), lambda: None
 
     def _wrap(self, start: Start) -> tuple[int, Callable[[], None]]:
-        """A namespace of its own.
+        """Start it in a namespace of its own.
 
         Not with --die-with-parent: what a command left running would be killed before it has had
         its moment to end (`> >(tee …)`). Custody finds it inside the namespace, too, and the
         guardian ends it should this process die.
         """
+        if not os.access(self._program, os.X_OK):  # an empty name is none, and it may be gone
+            reason = "bubblewrap, which the sandbox needs, is not installed"
+            raise FileNotFoundError(errno.ENOENT, f"{reason}; {REMEDY}", self._program)
         frame = bubblewrap.frame(self.policy, self._program)
         families = (seccomp.UNIX, seccomp.INET, seccomp.INET6, seccomp.NETLINK)
         fds = [memory_file(seccomp.build_filter(families))]
@@ -161,7 +166,15 @@ class Confinement:
         if self.policy.network:
             families += [seccomp.INET, seccomp.INET6]
         program = seccomp.build_filter(families)
-        return spawn_bound(lambda: landlock.restrict(self.policy, program), start)
+
+        def bind() -> None:
+            try:
+                landlock.restrict(self.policy, program)
+            except OSError as error:
+                reason = f"Landlock, which the sandbox needs, failed ({error.strerror})"
+                raise OSError(error.errno, f"{reason}; {REMEDY}") from error
+
+        return spawn_bound(bind, start)
 
 
 def spawn_bound(bind: Callable[[], None], start: Start) -> int:
