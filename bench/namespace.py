@@ -1,15 +1,12 @@
 """Runs a command where the network is loopback and one dead end, and counts what went there.
 
 `python bench/namespace.py COMMAND…`; without a command the whole test suite. The dead end has a
-default route, so every packet to another machine and every name look-up is counted on it. What the
-tests install with npm is fetched before, so that npm finds it in its cache.
+default route, so every packet to another machine and every name look-up is counted on it.
 """
 
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -36,15 +33,6 @@ def enter(command: list[str]) -> int:
     mapped = [] if os.geteuid() == 0 else ["--map-root-user"]
     inside = ["unshare", *mapped, "--net", sys.executable, __file__, *command]
     return subprocess.run(inside, env=env, check=False).returncode
-
-
-def warm_cache() -> None:
-    """Have npm fetch what the tests install, into its own cache."""
-    if shutil.which("npm") is None:
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        install = ["npm", "install", "--silent", "--no-audit", "--omit=optional"]
-        subprocess.run([*install, "@github/copilot-sdk"], cwd=folder, check=True)
 
 
 def build_network() -> None:
@@ -79,13 +67,10 @@ def silence() -> None:
 def main() -> int:
     command = sys.argv[1:] or SUITE
     if not os.environ.get(INSIDE):
-        if not sys.argv[1:]:
-            warm_cache()
         return enter(command)
     silence()
     build_network()
     env = {name: value for name, value in os.environ.items() if name != INSIDE}
-    env["npm_config_offline"] = "true"
     code = subprocess.run(command, cwd=None if sys.argv[1:] else ROOT, env=env, check=False)
     packets = sent_elsewhere()
     print(f"{packets} packets to other machines", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Fixtures for all tests."""
+"""Fixtures for all tests, and what is done before each."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +7,14 @@ import pytest
 
 from clikit import Cli
 from conformance import check_lines
+from programkit import require
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose programs are not there; the reason says how to get them."""
+    for marker in (*item.iter_markers("needs"), *item.iter_markers("foreign")):
+        require(*marker.args)
 
 
 @pytest.fixture

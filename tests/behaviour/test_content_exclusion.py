@@ -1,7 +1,6 @@
 """Content exclusion in runs of the installed program: excluded files reach no tool."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from clikit import Cli, bash, serving
 from conformance import check_lines
 from customizekit import write
+from gitkit import git
 from hookkit import tool_errors
 from trimtab.testing.playing import play
 
@@ -20,9 +20,8 @@ PIXEL = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 @pytest.fixture
 def project(cli: Cli) -> Cli:
     """A repository with something to exclude."""
-    subprocess.run(["git", "init", "-q", cli.cwd], check=True)
-    address = "git@github.com:octo/app.git"
-    subprocess.run(["git", "-C", cli.cwd, "remote", "add", "origin", address], check=True)
+    git(cli.cwd, "init", "-q")
+    git(cli.cwd, "remote", "add", "origin", "git@github.com:octo/app.git")
     write(cli.cwd / "src/.env", "TOKEN=hunter2\n")
     write(cli.cwd / "src/main.py", "TOKEN = read()\n")
     write(cli.cwd / "secrets/plan.txt", "TOKEN is hunter2\n")

@@ -1,7 +1,6 @@
 """`trimtab customizations` and the commands beside it, as a person runs them."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 
 from clikit import Cli, serving
 from customizekit import write
+from gitkit import make_repository
 
 TRUST = {"COPILOT_ALLOW_ALL": "true"}
 
@@ -21,7 +21,7 @@ async def view(cli: Cli, *args: str, **options: Any) -> dict[str, Any]:
 
 
 def fill(cli: Cli) -> None:
-    subprocess.run(["git", "init", "-q", str(cli.cwd)], check=True)
+    make_repository(cli.cwd)
     write(cli.cwd / "AGENTS.md", "Use tabs.\n")
     write(cli.cwd / "GEMINI.md", "Use tabs.\n")
     write(cli.cwd / ".github/skills/deploy/SKILL.md", "---\ndescription: Deploys\n---\nx\n")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,9 @@ import pytest
 
 from clikit import Cli, serving
 from customizekit import write
+from gitkit import make_repository
 
 HELLO = [{"text": "Hello."}]
-
-
-def make_repository(cli: Cli) -> None:
-    subprocess.run(["git", "init", "-q", str(cli.cwd)], check=True)
 
 
 async def system_prompt(cli: Cli, *args: str, **options: Any) -> str:
@@ -47,7 +43,7 @@ def system_of(request: Any) -> str:
 async def test_a_repository_file_is_in_the_prompt_wrapped_and_attributed(
     cli: Cli, name: str
 ) -> None:
-    make_repository(cli)
+    make_repository(cli.cwd)
     write(cli.cwd / name, "Always write haiku.\n")
     prompt = await system_prompt(cli)
     assert (
@@ -58,7 +54,7 @@ async def test_a_repository_file_is_in_the_prompt_wrapped_and_attributed(
 
 @pytest.mark.proves("INST-10", "INST-02", "INST-03", "INST-04", "INST-05")
 async def test_files_are_merged_in_the_documented_order(cli: Cli) -> None:
-    make_repository(cli)
+    make_repository(cli.cwd)
     sub = cli.cwd / "packages" / "one"
     places = [
         cli.home / "copilot-instructions.md",
@@ -81,7 +77,7 @@ async def test_files_are_merged_in_the_documented_order(cli: Cli) -> None:
 async def test_the_same_text_under_several_names_is_one_block_that_names_them_all(
     cli: Cli,
 ) -> None:
-    make_repository(cli)
+    make_repository(cli.cwd)
     write(cli.cwd / "AGENTS.md", "Only once.\n")
     (cli.cwd / "CLAUDE.md").symlink_to("AGENTS.md")
     write(cli.cwd / "GEMINI.md", "Only once.\n")
@@ -114,7 +110,7 @@ async def test_no_custom_instructions_leaves_out_instructions_and_nothing_else(c
 async def test_instructions_of_an_untrusted_folder_cannot_bring_in_files_from_elsewhere(
     cli: Cli, tmp_path: Path
 ) -> None:
-    make_repository(cli)
+    make_repository(cli.cwd)
     secret = write(tmp_path / "secret.md", "the secret\n")
     write(cli.cwd / "AGENTS.md", f"Hello.\n\n@{secret}\n@../secret.md\n@docs/fine.md\n")
     write(cli.cwd / "docs" / "fine.md", "imported text\n")
@@ -126,7 +122,7 @@ async def test_instructions_of_an_untrusted_folder_cannot_bring_in_files_from_el
 
 @pytest.mark.proves("INST-06", "INST-07")
 async def test_child_folders_are_read_from_the_start_when_a_setting_says_so(cli: Cli) -> None:
-    make_repository(cli)
+    make_repository(cli.cwd)
     write(cli.home / "settings.json", '{"enableChildInstructions": true, // both levels\n}')
     write(cli.cwd / ".gitignore", "generated/\n")
     for name in ("a", "a/b", "a/b/c", "node_modules", "generated", "vendor/x"):
@@ -141,7 +137,7 @@ async def test_child_folders_are_read_from_the_start_when_a_setting_says_so(cli:
 async def test_a_nested_file_and_a_scoped_file_arrive_when_something_they_are_for_is_touched(
     cli: Cli,
 ) -> None:
-    make_repository(cli)
+    make_repository(cli.cwd)
     write(cli.cwd / "src" / "AGENTS.md", "nested rule\n")
     write(cli.cwd / "src" / "a.py", "x = 1\n")
     scoped = "---\napplyTo: '**/*.py'\ndescription: Python\n---\nscoped rule\n"
@@ -165,7 +161,7 @@ async def test_a_nested_file_and_a_scoped_file_arrive_when_something_they_are_fo
 
 
 async def test_broken_files_are_one_warning_and_the_rest_loads(cli: Cli) -> None:
-    make_repository(cli)
+    make_repository(cli.cwd)
     (cli.cwd / "AGENTS.md").write_bytes(b"\0\1\2 binary")
     write(cli.cwd / "CLAUDE.md", "still here\n")
     async with serving(HELLO) as server:

@@ -1,13 +1,13 @@
 """Plugins: installed from a folder, a repository or a marketplace, and what they bring."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from clikit import Cli, bash, serving
 from customizekit import write
+from gitkit import git
 
 
 def make_plugin(root: Path, manifest: str = "plugin.json", name: str = "tools") -> Path:
@@ -24,22 +24,11 @@ def make_plugin(root: Path, manifest: str = "plugin.json", name: str = "tools") 
     return root
 
 
-def git(folder: Path, *args: str) -> str:
-    done = subprocess.run(
-        ["git", "-c", "user.name=t", "-c", "user.email=t@example.com", *args],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return done.stdout.strip()
-
-
 def commit(folder: Path) -> str:
     git(folder, "init", "-q")
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "-m", "x")
-    return git(folder, "rev-parse", "HEAD")
+    return git(folder, "rev-parse", "HEAD").strip()
 
 
 async def kinds(cli: Cli, *args: str) -> dict[tuple[str, str], dict[str, object]]:

@@ -43,6 +43,7 @@ async def test_a_run_contacts_its_model_service_and_nothing_else(
     assert all(address == place for address in seen), seen
 
 
+@pytest.mark.needs("network namespaces")
 async def test_a_run_in_a_network_of_its_own_sends_nothing_to_other_machines() -> None:
     """`make scorecard` does the same with the whole suite."""
     root = Path(__file__).parents[2]

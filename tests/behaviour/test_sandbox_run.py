@@ -117,6 +117,7 @@ async def greet(listener: Listener, reader: StreamReader, writer: StreamWriter) 
     await writer.drain()
 
 
+@pytest.mark.needs("bubblewrap", "curl")
 async def test_hosts_are_reached_by_a_list_and_refusals_reach_the_model_and_the_log(
     cli: Cli,
 ) -> None:
@@ -137,6 +138,7 @@ async def test_hosts_are_reached_by_a_list_and_refusals_reach_the_model_and_the_
     )
 
 
+@pytest.mark.needs("bubblewrap", "curl")
 async def test_a_flag_for_an_address_opens_its_host_and_one_that_denies_closes_it(
     cli: Cli,
 ) -> None:
@@ -162,6 +164,7 @@ async def test_events_say_whether_a_command_ran_in_the_sandbox(cli: Cli) -> None
     assert not any("sandboxed" in data for data in outside.of("tool.execution_complete"))
 
 
+@pytest.mark.needs("bubblewrap")
 @pytest.mark.proves("PERM-11")
 @pytest.mark.parametrize("agents", [0, 1, 2])
 async def test_an_address_that_is_allowed_must_still_pass_the_list_of_hosts(
@@ -180,20 +183,43 @@ async def test_an_address_that_is_allowed_must_still_pass_the_list_of_hosts(
     assert "https://other.example/x be reached: it is not on the list" in end["error"]["message"]
 
 
+def hide_bubblewrap(cli: Cli, tmp_path: Path) -> None:
+    """Give the program a PATH that has only what it needs."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("bash", "sh", "grep", "python3"):
+        (programs / name).symlink_to(shutil.which(name) or "")
+    cli.env["PATH"] = str(programs)
+
+
+@pytest.mark.needs("landlock")
 async def test_a_sandbox_that_cannot_hold_a_list_of_hosts_says_so_and_does_not_start(
     cli: Cli, tmp_path: Path
 ) -> None:
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    for name in ("bash", "sh", "grep"):
-        (programs / name).symlink_to(shutil.which(name) or "")
-    cli.env["PATH"] = str(programs)
+    hide_bubblewrap(cli, tmp_path)
     settings = {"sandbox": {"enabled": True, "allowedHosts": ["example.com"]}}
     (cli.home / "settings.json").write_text(json.dumps(settings))
     async with serving(["done"]) as server:
         ran = await cli.use(server).ask("go")
     assert ran.code == 2
     assert "install bubblewrap" in ran.text
+
+
+@pytest.mark.needs("landlock")
+async def test_leaving_commands_unasked_without_bubblewrap_says_what_to_install(
+    cli: Cli, tmp_path: Path
+) -> None:
+    hide_bubblewrap(cli, tmp_path)
+    settings = {"sandbox": {"enabled": True, "autoAllow": True}}
+    (cli.home / "settings.json").write_text(json.dumps(settings))
+    async with serving([{"tools": [bash("python3 -c 1")]}, "done"]) as server:
+        ran = await cli.use(server).run("-p", "go", "--output-format=json")
+    (warning,) = [one for one in ran.of("session.warning") if one["warningType"] == "sandbox"]
+    assert warning["message"] == (
+        "The setting sandbox.autoAllow has no effect here: "
+        "landlock holds commands back from less than bubblewrap; install bubblewrap."
+    )
+    assert not ran.of("tool.execution_complete")[0]["success"]
 
 
 async def test_a_host_that_is_none_stops_the_run(cli: Cli) -> None:
@@ -239,6 +265,7 @@ async def test_only_a_persons_answer_lets_one_command_out_and_only_once(
     assert "ran in a sandbox" in played.of("tool.execution_complete")[1].result["content"]
 
 
+@pytest.mark.needs("bubblewrap")
 async def test_commands_in_the_sandbox_need_no_permission_where_the_person_said_so(
     cli: Cli, tmp_path: Path
 ) -> None:
@@ -271,6 +298,7 @@ async def test_commands_in_the_sandbox_need_no_permission_where_the_person_said_
     assert not list((cli.cwd / ".git" / "hooks").iterdir())
 
 
+@pytest.mark.needs("bubblewrap")
 async def test_leaving_commands_unasked_needs_a_sandbox_that_holds_them(cli: Cli) -> None:
     settings = {"sandbox": {"enabled": True, "autoAllow": True, "network": "on"}}
     (cli.home / "settings.json").write_text(json.dumps(settings))

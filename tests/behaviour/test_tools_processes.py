@@ -15,11 +15,13 @@ WAITING: list[tuple[str, dict[str, object]]] = [
     ("printf 'Password: '; read -s x", {"pty": True}),
     ("cat", {"pty": True}),
     ("bash --norc -i", {"pty": True}),
-    ("less /etc/passwd", {"pty": True}),
-    ("vim -u NONE file", {"pty": True}),
     ("python3 -q", {"pty": True}),
     ("select x in one two; do break; done", {"pty": True}),
     ("python3 -c 'import getpass; getpass.getpass()'", {"pty": True}),
+]
+SCREENS: list[tuple[str, dict[str, object]]] = [
+    ("less /etc/passwd", {"pty": True}),
+    ("vim -u NONE file", {"pty": True}),
     ("vim -u NONE file", {}),
 ]
 
@@ -43,21 +45,27 @@ async def test_a_verdict_within_five_seconds_and_nothing_left(tmp_path: Path) ->
     await check_commands(COMMANDS, tmp_path)
 
 
+async def check_waiting(bench: Bench, case: tuple[str, dict[str, object]]) -> None:
+    command, options = case
+    start = time.monotonic()
+    text = await bench.bash(command, shellId="it", initial_wait=20, **options)
+    if options.get("mode") == "async":
+        text = await bench.text("read_bash", shellId="it", delay=20)
+    assert time.monotonic() - start < 5, case
+    assert "<command with shellId: it is waiting for input. Choose: " in text, (case, text)
+    assert "write_bash" in text
+    assert "stop_bash" in text
+    assert await bench.text("stop_bash", shellId="it") == "<command with id: it stopped>"
+
+
 @pytest.mark.proves("AMTOOL-11")
 async def test_waiting_for_input_is_recognised_and_choices_are_given(tmp_path: Path) -> None:
-    async def check(bench: Bench, case: tuple[str, dict[str, object]]) -> None:
-        command, options = case
-        start = time.monotonic()
-        text = await bench.bash(command, shellId="it", initial_wait=20, **options)
-        if options.get("mode") == "async":
-            text = await bench.text("read_bash", shellId="it", delay=20)
-        assert time.monotonic() - start < 5, case
-        assert "<command with shellId: it is waiting for input. Choose: " in text, (case, text)
-        assert "write_bash" in text
-        assert "stop_bash" in text
-        assert await bench.text("stop_bash", shellId="it") == "<command with id: it stopped>"
+    await each(WAITING, tmp_path, check_waiting)
 
-    await each(WAITING, tmp_path, check)
+
+@pytest.mark.needs("less", "vim")
+async def test_a_program_that_fills_the_screen_is_recognised_as_waiting(tmp_path: Path) -> None:
+    await each(SCREENS, tmp_path, check_waiting)
 
 
 async def test_a_suspended_command_is_recognised(bench: Bench) -> None:

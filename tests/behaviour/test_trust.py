@@ -1,13 +1,13 @@
 """Trust in folders, in runs of the installed program: nothing of an untrusted one is obeyed."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from clikit import Cli, Outcome, bash, serving
+from gitkit import git
 from hookkit import stored, write_hooks
 
 DONE = {"text": "Done."}
@@ -34,10 +34,10 @@ def ran(cli: Cli) -> bool:
 
 
 def add_worktree(main: Path, tree: Path) -> None:
-    git = ["git", "-c", "user.name=x", "-c", "user.email=x@x", "-C", str(main)]
-    subprocess.run(["git", "init", "-q", str(main)], check=True)
-    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
-    subprocess.run([*git, "worktree", "add", "-q", str(tree)], check=True, capture_output=True)
+    main.mkdir()
+    git(main, "init", "-q")
+    git(main, "commit", "-q", "--allow-empty", "-m", "x")
+    git(main, "worktree", "add", "-q", str(tree))
 
 
 def trust(cli: Cli, folder: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clikit import Cli, bash, serving
-from properties.worktree_writers import git as run_git
+from gitkit import git, make_repository
 from trimtab.undo.blobs import LARGEST
 from undokit import tree, work
 
@@ -21,10 +21,6 @@ def edit(path: str, old: str, new: str) -> dict[str, Any]:
 
 def create(path: str, text: str) -> dict[str, Any]:
     return {"name": "create", "arguments": {"path": path, "file_text": text}}
-
-
-def git(cli: Cli, *args: str) -> str:
-    return run_git(cli.cwd, *args)
 
 
 @pytest.fixture
@@ -79,33 +75,35 @@ async def test_deletions_moves_and_modes_by_the_shell_are_taken_back(cli: Cli) -
     [
         "git clean -fdxq",
         "git reset -q --hard HEAD~1",
-        "git -c user.name=x -c user.email=x@x commit -qam mine",
+        "git commit -qam mine",
         "git stash -q --include-untracked",
         "git checkout -q HEAD~1 -- .",
-        "git rm -qrf . && git -c user.name=x -c user.email=x@x commit -qm gone",
+        "git rm -qrf . && git commit -qm gone",
     ],
 )
 async def test_what_git_does_to_the_tree_and_its_branch_is_taken_back(
     cli: Cli, command: str
 ) -> None:
     (cli.cwd / ".gitignore").write_text("ignored\n")
-    git(cli, "init", "-q", "-b", "main")
-    git(cli, "config", "user.email", "x@example.org")
-    git(cli, "config", "user.name", "x")
+    make_repository(cli.cwd)
     for text in ("first", "second"):
         (cli.cwd / "tracked.txt").write_text(text)
-        git(cli, "add", "-A")
-        git(cli, "commit", "-qm", text)
+        git(cli.cwd, "add", "-A")
+        git(cli.cwd, "commit", "-qm", text)
     (cli.cwd / "untracked.txt").write_text("precious")
     (cli.cwd / "ignored").write_text("precious too")
     (cli.cwd / "tracked.txt").write_text("not committed")
-    before, log, status = tree(cli.cwd), git(cli, "log", "--oneline"), git(cli, "status", "--short")
+    before, log, status = (
+        tree(cli.cwd),
+        git(cli.cwd, "log", "--oneline"),
+        git(cli.cwd, "status", "--short"),
+    )
     await work(cli, [bash(command)], flags=("--allow-destructive",))
     undone = await cli.run("undo")
     assert undone.code == 0, undone.text
     assert tree(cli.cwd) == before
-    assert git(cli, "log", "--oneline") == log
-    assert git(cli, "status", "--short") == status
+    assert git(cli.cwd, "log", "--oneline") == log
+    assert git(cli.cwd, "status", "--short") == status
 
 
 async def test_edits_of_the_person_since_are_kept_and_merged(cli: Cli) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clikit import Cli, bash, serving
-from properties.worktree_writers import git
+from gitkit import git, make_repository
 from undokit import tree, work
 
 
@@ -108,9 +108,7 @@ def commit(folder: Path, text: str) -> None:
 
 @pytest.fixture
 def repository(cli: Cli) -> Path:
-    git(cli.cwd, "init", "-q", "-b", "main")
-    git(cli.cwd, "config", "user.name", "Person")
-    git(cli.cwd, "config", "user.email", "person@example.org")
+    make_repository(cli.cwd)
     commit(cli.cwd, "one")
     commit(cli.cwd, "two")
     return cli.cwd

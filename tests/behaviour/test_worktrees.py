@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from clikit import Cli, Outcome, bash, serving
-from properties.worktree_writers import check, git
+from gitkit import git
+from properties.worktree_writers import check
 
 EDIT: dict[str, Any] = {
     "name": "edit",

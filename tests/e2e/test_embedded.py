@@ -1,4 +1,4 @@
-"""The real embedded model at work: fetched, verified, and given the bundled example."""
+"""The real embedded model at work on the bundled example."""
 
 import os
 from pathlib import Path
@@ -6,19 +6,14 @@ from pathlib import Path
 import pytest
 
 from clikit import Cli
+from trimtab.providers.embedded.weights import find_weights
 
 
-@pytest.fixture(scope="session")
-def weights() -> str:
-    """The model file; fetched once into the user's cache (1.1 GB) and checked by its hash."""
-    from trimtab.providers.embedded.pull import pull
-
-    return pull(os.environ, lambda *_: None)
-
-
-@pytest.mark.slow
+@pytest.mark.foreign("embedded model")
 @pytest.mark.timeout(900)
-async def test_the_embedded_model_solves_the_bundled_example(cli: Cli, weights: str) -> None:
+async def test_the_embedded_model_solves_the_bundled_example(cli: Cli) -> None:
+    weights = find_weights(os.environ)
+    assert weights is not None
     process = await cli.start(
         "demo", "--output-format", "json", env={"TRIMTAB_LOCAL_MODEL": weights}
     )

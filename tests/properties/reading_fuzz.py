@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from gitkit import git
 from trimtab.permissions.shell.analyse import analyse
 from trimtab.permissions.shell.options import load_table
 
@@ -110,8 +111,8 @@ class Tree:
             "PAGER": "cat",
             "TERM": "dumb",
         }
-        for line in ("init -q", "add .", "-c user.name=a -c user.email=a@b commit -qm x", "tag v1"):
-            subprocess.run(["git", *line.split()], cwd=folder, env=self.env, check=True)
+        for line in ("init -q", "add .", "commit -qm x", "tag v1"):
+            git(folder, *line.split())
 
     def digest(self) -> str:
         total = hashlib.sha256()

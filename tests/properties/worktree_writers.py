@@ -6,23 +6,15 @@ Run as a program with the number of writers: `python tests/properties/worktree_w
 import asyncio
 import os
 import random
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from clikit import Cli, bash, serving
+from gitkit import git
 
 ROUNDS = 3
-
-
-def git(folder: Path, *args: str) -> str:
-    who = ("-c", "user.name=Person", "-c", "user.email=person@example.org")
-    done = subprocess.run(
-        ["git", *who, *args], cwd=folder, capture_output=True, text=True, check=True
-    )
-    return done.stdout
 
 
 def contents(root: Path) -> dict[str, bytes]:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from gitkit import git
 from livekit import opened
-from properties.worktree_writers import git
 from trimtab.contracts.options import Isolation, PermissionOptions
 
 

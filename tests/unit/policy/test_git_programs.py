@@ -1,12 +1,12 @@
 """Git that runs unasked starts no program of the repository's choice."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from clikit import bash
+from gitkit import git, make_repository
 from trimtab.contracts.options import PermissionOptions
 from trimtab.policy.git_programs import cautious_variables, find_git_programs
 from trimtab.testing.playing import Played, play
@@ -15,9 +15,8 @@ from trimtab.testing.playing import Played, play
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     folder = tmp_path / "repository"
-    for words in (["init", "-q"], ["config", "user.name", "x"], ["config", "user.email", "x@x"]):
-        folder.mkdir(exist_ok=True)
-        git(folder, *words)
+    folder.mkdir()
+    make_repository(folder)
     (folder / "file").write_text("a\n")
     git(folder, "add", "file")
     git(folder, "commit", "-qm", "x")
@@ -26,10 +25,6 @@ def repository(tmp_path: Path) -> Path:
     script.write_text(f"#!/bin/sh\ntouch {tmp_path}/evil\n")
     script.chmod(0o755)
     return folder
-
-
-def git(folder: Path, *words: str) -> None:
-    subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
 
 
 async def run(folder: Path, command: str) -> Played:

@@ -1,5 +1,4 @@
 import asyncio
-import shutil
 import ssl
 from asyncio import StreamReader, StreamWriter
 from pathlib import Path
@@ -320,8 +319,6 @@ async def test_a_proxy_that_refuses_is_said_with_what_to_do() -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl makes the certificate")
     return make_certificate(tmp_path_factory.mktemp("tls"), "model.example")
 
 

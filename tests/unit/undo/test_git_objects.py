@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from properties.worktree_writers import git
+from gitkit import git
 from trimtab.undo import git_objects as gitobjects
 from trimtab.undo.git_objects import GitObjects
 

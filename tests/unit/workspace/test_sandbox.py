@@ -1,12 +1,12 @@
 """Commands held to a policy by the operating system, with every backend this machine has."""
 
 import os
-import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from gitkit import git, make_repository
 from toolkit import Bench, open_bench, processes_with
 from trimtab.workspace.sandbox import detection, seccomp
 from trimtab.workspace.sandbox.confinement import Backend, Confinement
@@ -14,17 +14,15 @@ from trimtab.workspace.sandbox.deeper import find_deeper
 from trimtab.workspace.sandbox.policy import SandboxPolicy, find_git, find_protected
 
 FOUND = detection.detect(os.environ)
-LANDLOCK = not detection.find_problem("landlock", "")
-BACKENDS: list[Backend] = [
-    *(["bubblewrap"] if FOUND.backend == "bubblewrap" else []),  # type: ignore[list-item]
-    *(["landlock"] if LANDLOCK else []),  # type: ignore[list-item]
+BACKENDS = [
+    pytest.param(name, marks=pytest.mark.needs(name)) for name in ("bubblewrap", "landlock")
 ]
 
 
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     async with open_bench(tmp_path) as opened:
-        await opened.bash("git init -q")
+        make_repository(opened.root)
         opened.write("known.txt", "known\n")
         yield opened
 
@@ -186,8 +184,7 @@ def test_looking_for_protected_names_takes_no_longer_than_it_may(tmp_path: Path)
 async def test_git_works_in_the_sandbox(bench: Bench, backend: Backend) -> None:
     confine(bench, backend)
     text = await bench.bash(
-        "git add -A && git -c user.name=a -c user.email=a@b.c commit -qm first && "
-        "git status --short && git log --oneline"
+        "git add -A && git commit -qm first && git status --short && git log --oneline"
     )
     assert text.split("\n")[0].endswith("first")
     assert "?? " not in text
@@ -216,13 +213,10 @@ def test_the_filter_has_whole_instructions_and_bounded_jumps() -> None:
 
 def test_the_repository_of_a_linked_worktree_is_found_with_its_main_one(tmp_path: Path) -> None:
     main, linked = tmp_path / "main", tmp_path / "linked"
-    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    for command in (
-        ["git", "init", "-q", str(main)],
-        ["git", "-C", str(main), *identity, "commit", "-qm", "x", "--allow-empty"],
-        ["git", "-C", str(main), "worktree", "add", "-q", str(linked)],
-    ):
-        subprocess.run(command, check=True, capture_output=True)
+    main.mkdir()
+    git(main, "init", "-q")
+    git(main, "commit", "-qm", "x", "--allow-empty")
+    git(main, "worktree", "add", "-q", str(linked))
     found = find_git(str(linked))
     assert found is not None
     assert found.common == str(main / ".git")

@@ -250,6 +250,7 @@ def confine(bench: Bench, *patterns: str) -> list[Refusal]:
     return refused
 
 
+@pytest.mark.needs("bubblewrap", "curl")
 async def test_a_listed_host_is_reached_and_no_other_by_no_other_way(bench: Bench) -> None:
     async with listening(greet) as server, listening(greet) as other:
         refused = confine(bench, f"127.0.0.1:{server.port}")
@@ -268,6 +269,7 @@ async def test_a_listed_host_is_reached_and_no_other_by_no_other_way(bench: Benc
     assert [(one.host, one.port) for one in refused] == [("127.0.0.1", other.port)]
 
 
+@pytest.mark.needs("bubblewrap", "curl")
 async def test_a_host_is_told_of_once_however_often_it_is_tried(bench: Bench) -> None:
     refused = confine(bench, "example.com")
     text = await bench.bash("for i in 1 2 3; do curl -s http://192.0.2.7/; done; true")
@@ -275,6 +277,7 @@ async def test_a_host_is_told_of_once_however_often_it_is_tried(bench: Bench) ->
     assert len(refused) == 1
 
 
+@pytest.mark.needs("bubblewrap", "ps")
 async def test_the_command_sees_no_trace_of_how_it_was_joined(bench: Bench) -> None:
     confine(bench, "example.com")
     text = await bench.bash(
@@ -284,6 +287,7 @@ async def test_the_command_sees_no_trace_of_how_it_was_joined(bench: Bench) -> N
     assert text.splitlines()[:4] == ["y", "141", "4", "0"]
 
 
+@pytest.mark.needs("bubblewrap", "curl")
 async def test_a_command_that_goes_on_has_its_network_for_so_long(bench: Bench) -> None:
     async with listening(greet) as server:
         confine(bench, f"127.0.0.1:{server.port}")
@@ -294,6 +298,7 @@ async def test_a_command_that_goes_on_has_its_network_for_so_long(bench: Bench) 
         assert [head.split()[1] for head in server.heads] == ["/here"]
 
 
+@pytest.mark.needs("bubblewrap")
 async def test_files_behind_which_programs_outside_listen_are_hidden(
     bench: Bench, tmp_path: Path
 ) -> None:

@@ -1,0 +1,59 @@
+"""`make foreign`: fetches large foreign programs, which the tests marked `foreign` use.
+
+npm packages go to `.foreign`, each into a folder of its own; the embedded model goes to the user's
+cache, as with `trimtab models pull`. What is there already is kept.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+
+from programkit import FOREIGN
+from trimtab.contracts.errors import ConfigurationError
+from trimtab.providers.embedded.pull import pull
+from trimtab.providers.embedded.weights import is_usable
+
+PACKAGES = {
+    "copilot-sdk": ("@github/copilot-sdk", "--omit=optional"),  # without the program it is for
+    "codex": ("@openai/codex",),
+}
+QUIET = ("--no-audit", "--no-fund", "--silent")
+
+
+def fetch_packages() -> bool:
+    """Install what npm has; without npm say what to install."""
+    if shutil.which("npm") is None:
+        print("npm is not installed: apt install npm, then make foreign")
+        return True
+    complete = True
+    for name, (package, *flags) in PACKAGES.items():
+        folder = FOREIGN / name
+        if (folder / "node_modules" / package).is_dir():
+            continue
+        folder.mkdir(parents=True, exist_ok=True)
+        print(f"fetching {package}", flush=True)
+        # Without --prefix npm would look for a package.json above, where the project may have one.
+        install = ["npm", "install", *QUIET, *flags, "--prefix", str(folder), package]
+        if subprocess.run(install, check=False).returncode:
+            print(f"npm could not install {package}: check the network, then make foreign")
+            complete = False
+    return complete
+
+
+def fetch_model() -> bool:
+    if is_usable(os.environ):
+        return True
+    print("fetching the embedded model (1.1 GB)", flush=True)
+    try:
+        pull(os.environ, lambda *_: None)
+    except ConfigurationError as error:
+        print(error.message)
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    # Both are tried whatever becomes of the other.
+    outcomes = [fetch_packages(), fetch_model()]
+    sys.exit(0 if all(outcomes) else 1)

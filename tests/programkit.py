@@ -1,0 +1,90 @@
+"""Programs that some tests need besides Python, and how a person gets them.
+
+A test that needs one says so: `@pytest.mark.needs("bubblewrap")`, or `require("git")` in a kit.
+What is too large for `make test` to fetch is marked `foreign` instead. On a machine without it the
+test is skipped, and the summary has one line for all such tests.
+"""
+
+import os
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from trimtab.providers.embedded.weights import is_usable
+from trimtab.workspace.sandbox.detection import find_problem, try_all
+from trimtab.workspace.sandbox.landlock import find_version
+
+PACKAGES = {"ip": "iproute2", "ps": "procps"}
+"""Programs that are in a package of another name."""
+FOREIGN = Path(__file__).parents[1] / ".foreign"
+"""Where `make foreign` puts what it fetches."""
+
+
+def require(*needs: str) -> None:
+    """Skip the running test if something it needs is missing."""
+    for need in needs:
+        if lack := find_lack(need):
+            pytest.skip(lack)
+
+
+@cache
+def find_lack(need: str) -> str:
+    """Return a sentence that ends with what to do about a missing need; empty if it is there."""
+    if need in CHECKS:
+        return CHECKS[need]()
+    if shutil.which(need):
+        return ""
+    return f"{need} is not installed: apt install {PACKAGES.get(need, need)}"
+
+
+def find_lack_of_bubblewrap() -> str:
+    found = try_all(os.environ["PATH"])
+    if found.backend == "bubblewrap":
+        return ""
+    if shutil.which("bwrap") is None:
+        return "bubblewrap is not installed: apt install bubblewrap"
+    return f"{found.reasons[0]}: run the tests where user namespaces are allowed"
+
+
+def find_lack_of_landlock() -> str:
+    problem = find_problem("landlock", "") if find_version() else "the kernel has none"
+    return f"Landlock does not work here ({problem}): use Linux 5.13 or later" if problem else ""
+
+
+def find_lack_of_namespaces() -> str:
+    """Try what `bench/namespace.py` does: another network, with a device in it."""
+    if lack := find_lack("ip"):
+        return lack
+    mapped = [] if os.geteuid() == 0 else ["--map-root-user"]
+    device = "ip link add one type veth peer name two"
+    tried = subprocess.run(
+        ["unshare", *mapped, "--net", "sh", "-c", device], capture_output=True, check=False
+    )
+    if tried.returncode == 0:
+        return ""
+    return "network namespaces cannot be made here: run the tests as root or allow user namespaces"
+
+
+def find_lack_of_sdk() -> str:
+    if shutil.which("node") is None:
+        return "node is not installed: apt install npm, then make foreign"
+    package = "@github/copilot-sdk"
+    fetched = (FOREIGN / "copilot-sdk" / "node_modules" / package).is_dir()
+    return "" if fetched else f"{package} has not been fetched: make foreign"
+
+
+def find_lack_of_model() -> str:
+    usable = is_usable(os.environ)
+    return "" if usable else "the embedded model has not been fetched: make foreign"
+
+
+CHECKS = {
+    "bubblewrap": find_lack_of_bubblewrap,
+    "landlock": find_lack_of_landlock,
+    "network namespaces": find_lack_of_namespaces,
+    "copilot-sdk": find_lack_of_sdk,
+    "embedded model": find_lack_of_model,
+}
