@@ -6,7 +6,6 @@ commands 60`, `kills 500`, `output 1000` (megabytes).
 
 import asyncio
 import random
-import resource
 import sys
 import tempfile
 import time
@@ -14,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from measurekit import peak_memory
 from toolkit import Bench, open_bench, processes_with
 
 T = TypeVar("T")
@@ -93,8 +93,8 @@ COMMANDS = [
 VERDICTS = ("<exited with exit code", "<command with shellId: 0 is ")
 LONGEST = 5.0
 """Seconds to a verdict."""
-MEMORY = 64 << 10
-"""Kilobytes that output of any size may cost."""
+MEMORY = 16 << 20
+"""Bytes that output of any size may cost."""
 
 
 async def each(
@@ -145,7 +145,7 @@ async def check_kills(count: int, folder: Path) -> None:
 async def check_output(megabytes: int, folder: Path) -> tuple[float, float]:
     """Output goes to a file, all of it; gives the seconds and the megabytes of memory it cost."""
     async with open_bench(folder) as bench:
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        before = peak_memory()
         start = time.monotonic()
         text = await bench.bash(f"head -c {megabytes}000000 /dev/zero", initial_wait=60)
         seconds = time.monotonic() - start
@@ -153,9 +153,9 @@ async def check_output(megabytes: int, folder: Path) -> tuple[float, float]:
         (saved,) = Path(bench.files).iterdir()
         assert saved.stat().st_size == megabytes * 1_000_000
         saved.unlink()
-        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert grown < MEMORY, f"{grown} KB of memory"
-    return seconds, grown / 1024
+        grown = peak_memory() - before
+    assert grown < MEMORY, f"{grown} bytes of memory"
+    return seconds, grown / 1e6
 
 
 async def main(what: str, count: int) -> None:

@@ -1,0 +1,57 @@
+"""Measures programs from outside, so that neither the test worker nor its neighbours count."""
+
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+WITNESS = """
+import os, resource, subprocess, sys
+code = subprocess.call(sys.argv[2:])
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+with open(sys.argv[1], "w") as file:
+    print(used.ru_utime + used.ru_stime, used.ru_maxrss, file=file)
+sys.exit(code)
+"""
+"""Starts the command from a small process. The kernel counts the memory that a process had before
+it executed a program towards that program, so a command started by a test worker would be charged
+for the worker."""
+UNIT = 1 if sys.platform == "darwin" else 1024
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """What a command printed and used: seconds of processor time, and bytes of memory at most."""
+
+    out: str
+    seconds: float
+    memory: int
+
+
+def measure(*command: str, **env: str) -> Spent:
+    """Run a command that must succeed, with some variables more."""
+    with tempfile.TemporaryDirectory() as folder:
+        figures = os.path.join(folder, "figures")
+        witness = [sys.executable, "-I", "-S", "-c", WITNESS, figures]
+        done = subprocess.run(
+            [*witness, *command],
+            env={**os.environ, **env},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        seconds, memory = Path(figures).read_text().split()
+    return Spent(done.stdout, float(seconds), int(memory) * UNIT)
+
+
+def peak_memory() -> int:
+    """Return the most memory that this process has used since it was executed, in bytes."""
+    try:
+        status = Path("/proc/self/status").read_text()
+    except FileNotFoundError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * UNIT
+    return int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) * 1024
