@@ -13,6 +13,7 @@ from gitkit import git
 from hookkit import tool_errors
 from trimtab.testing.playing import play
 
+pytestmark = pytest.mark.needs("git")
 DONE = {"text": "Done."}
 PIXEL = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
 

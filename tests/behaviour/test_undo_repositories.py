@@ -9,6 +9,8 @@ from clikit import Cli, bash, serving
 from gitkit import git, make_repository
 from undokit import tree, work
 
+pytestmark = pytest.mark.needs("git")
+
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:

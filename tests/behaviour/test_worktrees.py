@@ -11,6 +11,7 @@ from clikit import Cli, Outcome, bash, serving
 from gitkit import git
 from properties.worktree_writers import check
 
+pytestmark = pytest.mark.needs("git")
 EDIT: dict[str, Any] = {
     "name": "edit",
     "arguments": {"path": "a.txt", "old_str": "two\n", "new_str": "TWO\n"},

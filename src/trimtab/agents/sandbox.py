@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trimtab.checkout.checkout import temp_folder
+from trimtab.config.files import make_private_dir
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.own import ConnectionRefused
 from trimtab.contracts.events.permission import SandboxDecision
@@ -111,7 +112,7 @@ def build_sandbox_policy(
     git = find_git(options.cwd)
     repository = (git.folder, git.common) if git else ()
     home: Home | None = context.home
-    os.makedirs(context.folder.files, exist_ok=True)
+    make_private_dir(context.folder.files)
     return SandboxPolicy(
         roots=(os.path.realpath(options.cwd), *map(os.path.realpath, options.permissions.add_dirs)),
         writable=(*repository, *resolve(settings.writable)),

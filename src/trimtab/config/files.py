@@ -49,6 +49,17 @@ def make_private_dir(path: str) -> None:
     os.chmod(path, 0o700)  # the umask may have taken away even the owner's bits
 
 
+def open_private(path: str, flags: int) -> int:
+    """Open a file for the owner alone, whatever the umask is; create it if it is not there."""
+    fd = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.fchmod(fd, 0o600)  # the umask may have taken away even the owner's bits
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
+
+
 def replace_file(path: str, data: bytes | Iterable[bytes], mode: int = 0o600) -> None:
     """Put `data` in place of a file at once and for good. A symbolic link keeps pointing there."""
     target = os.path.realpath(path)

@@ -6,7 +6,14 @@ from typing import Any
 
 import msgspec
 
-from trimtab.config.files import cannot, make_private_dir, sync_dir, write_all, write_new_file
+from trimtab.config.files import (
+    cannot,
+    make_private_dir,
+    open_private,
+    sync_dir,
+    write_all,
+    write_new_file,
+)
 from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.ids import new_id, timestamp
 from trimtab.session.folder import SessionFolder
@@ -122,25 +129,41 @@ def _copy_files(source: SessionFolder, draft: SessionFolder) -> None:
             continue
         if entry.is_dir(follow_symlinks=False):
             # What never changes needs no copy, only a second name.
-            copy = _link_or_copy if entry.name in ("blobs", "git-objects") else shutil.copy2
+            copy = _link_or_copy if entry.name in ("blobs", "git-objects") else _copy_private
             # Another process may be writing one this moment, under a name that will be gone.
             unfinished = shutil.ignore_patterns("*.tmp")
             shutil.copytree(
                 entry.path, target, symlinks=True, copy_function=copy, ignore=unfinished
             )
+            for folder, _, _ in os.walk(target):
+                os.chmod(folder, 0o700)
         elif entry.is_file(follow_symlinks=False):
-            shutil.copy2(entry.path, target)
+            _copy_private(entry.path, target)
     if os.path.isfile(source.database):
         _copy_database(source.database, draft.database)
 
 
-def _link_or_copy(source: str, target: str) -> None:
+def _copy_private(source: str, target: str) -> None:
+    """Copy a file or link; nobody but the owner may do anything with a copied file."""
     import shutil
 
+    if os.path.islink(source):
+        shutil.copy2(source, target, follow_symlinks=False)
+        return
+    fd = open_private(target, os.O_WRONLY | os.O_EXCL)
+    with open(source, "rb") as old, open(fd, "wb") as new:
+        shutil.copyfileobj(old, new)
+        new.flush()
+        times = os.fstat(old.fileno())
+        os.utime(new.fileno(), ns=(times.st_atime_ns, times.st_mtime_ns))
+        os.fchmod(new.fileno(), times.st_mode & 0o700)
+
+
+def _link_or_copy(source: str, target: str) -> None:
     try:
         os.link(source, target)
     except OSError:
-        shutil.copy2(source, target)
+        _copy_private(source, target)
 
 
 def _copy_database(source: str, target: str) -> None:
@@ -152,10 +175,11 @@ def _copy_database(source: str, target: str) -> None:
 
     try:
         old = sqlite3.connect(f"file:{quote(source)}?mode=ro", uri=True, timeout=1)
+        os.close(open_private(target, os.O_WRONLY))  # SQLite would let others read it
         with closing(old), closing(sqlite3.connect(target)) as new:
             old.backup(new)
     except sqlite3.Error:
-        shutil.copy2(source, target)
+        shutil.copyfile(source, target)
     os.chmod(target, 0o600)
 
 

@@ -5,7 +5,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 
-from trimtab.config.files import make_private_dir
+from trimtab.config.files import make_private_dir, open_private
 from trimtab.contracts.changes import ABSENT, FileState
 from trimtab.contracts.errors import TrimtabError
 from trimtab.undo.packs import (
@@ -147,7 +147,7 @@ class BlobStore:
 
         self._open()
         temporary = self.path(f".{os.getpid()}-{os.urandom(6).hex()}.tmp")
-        fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fd = open_private(temporary, os.O_RDWR | os.O_EXCL)
         try:
             fcntl.ioctl(fd, FICLONE, source)
             digest = digest_of_open(fd)
@@ -180,7 +180,7 @@ class BlobStore:
 
     def _write(self, digest: str, data: bytes) -> None:
         temporary = self.path(f".{os.getpid()}-{os.urandom(6).hex()}.tmp")
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fd = open_private(temporary, os.O_WRONLY | os.O_EXCL)
         try:
             write_all(fd, data)
             os.rename(temporary, self.path(digest))

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from trimtab.config.files import make_private_dir
+from trimtab.config.files import make_private_dir, open_private
 
 OBJECTS = 20_000
 """So many objects are taken hold of at a time."""
@@ -81,9 +81,8 @@ class GitObjects:
         name = hashlib.sha256(os.fsencode(objects)).hexdigest()[:16]
         place = os.path.join(self._folder, name)
         if not os.path.isdir(place):
-            make_private_dir(self._folder)
-            os.mkdir(place, 0o700)
-            with open(os.path.join(place, PATH), "wb") as file:
+            make_private_dir(place)
+            with open(open_private(os.path.join(place, PATH), os.O_WRONLY), "wb") as file:
                 file.write(os.fsencode(objects))
         return place
 
@@ -116,7 +115,7 @@ class GitObjects:
             self._copied += os.stat(source).st_size
             if self._copied > ROOM:
                 raise
-            _copy(source, target)
+            _copy(source, target, 0o600)
 
 
 def _look(objects: str) -> Iterator[tuple[str, int]]:
@@ -164,11 +163,13 @@ def _restore(place: str, objects: str, name: str) -> bool:
     except FileExistsError:
         return False
     except OSError:
-        _copy(os.path.join(place, name), target)
+        _copy(os.path.join(place, name), target, 0o444)  # as git makes them
     return True
 
 
-def _copy(source: str, target: str) -> None:
+def _copy(source: str, target: str, mode: int) -> None:
     temporary = f"{target}.{os.getpid()}.tmp"
-    shutil.copy2(source, temporary)
+    with open(source, "rb") as old, open(open_private(temporary, os.O_WRONLY), "wb") as new:
+        shutil.copyfileobj(old, new)
+        os.fchmod(new.fileno(), mode)
     os.rename(temporary, target)

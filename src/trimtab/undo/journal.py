@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from trimtab.config.files import open_private
 from trimtab.contracts.changes import FileState
 from trimtab.workspace.files import write_all
 from trimtab.workspace.walk import Key
@@ -48,8 +49,8 @@ class Journal:
     def _open(self) -> int:
         """Go on with a journal of this root and no other."""
         begun = next(_frames(self._path), None) == os.fsencode(self._root)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_APPEND
-        fd = os.open(self._path, flags if begun else flags | os.O_TRUNC, 0o600)
+        flags = os.O_WRONLY | os.O_APPEND
+        fd = open_private(self._path, flags if begun else flags | os.O_TRUNC)
         if not begun:
             self._fd = fd
             self._write(os.fsencode(self._root))

@@ -2,6 +2,7 @@
 
 import os
 
+from trimtab.config.files import open_private
 from trimtab.workspace.files import write_all
 
 BUFFERED = 1 << 20
@@ -17,10 +18,10 @@ class Pack:
 
     def __init__(self, folder: str) -> None:
         self.name = f"{os.getpid()}-{os.urandom(6).hex()}{SUFFIX}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_EXCL | os.O_APPEND
         path = os.path.join(folder, self.name)
-        self._data = os.open(path, flags, 0o600)
-        self._list = os.open(path.removesuffix(SUFFIX) + LISTED, flags, 0o600)
+        self._data = open_private(path, flags)
+        self._list = open_private(path.removesuffix(SUFFIX) + LISTED, flags)
         self._size = 0
         self._contents = bytearray()
         self._lines = bytearray()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from trimtab.config.files import open_private
 from trimtab.contracts.changes import ABSENT, Change, FileState
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.processor import PendingCall, Processor
@@ -59,7 +60,7 @@ class Marker:
 
     def set(self, call_id: str | None, detail: str | None) -> None:
         with suppress(OSError):
-            fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            fd = open_private(self._path, os.O_WRONLY | os.O_TRUNC)
             try:
                 os.write(fd, msgspec.json.encode((call_id, detail)))
             finally:

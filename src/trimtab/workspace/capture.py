@@ -1,12 +1,25 @@
 """Holds what a command prints: a little in memory, the rest in a file, never without a bound."""
 
+import errno
 import os
 from typing import Protocol
+
+from trimtab.config.files import make_private_dir, open_private
+from trimtab.contracts.errors import ConfigurationError
 
 IN_MEMORY = 256 * 1024
 TAIL = 4096
 LARGEST = 9 << 27
 """Output beyond this (1.1 GiB) is not kept."""
+
+
+def open_saved(path: str) -> int:
+    """Open a new file, for the owner alone, in the session's folder. Raises `OSError`."""
+    try:
+        make_private_dir(os.path.dirname(path))
+    except ConfigurationError as error:
+        raise OSError(errno.EIO, error.message) from None
+    return open_private(path, os.O_RDWR | os.O_TRUNC)
 
 
 class Unread(Protocol):
@@ -89,8 +102,7 @@ class Capture:
     def _spill(self) -> bool:
         """Move to a file; False if there can be none."""
         try:
-            os.makedirs(os.path.dirname(self.path), exist_ok=True)
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+            self._file = open_saved(self.path)
         except OSError:
             return False
         self._spilled = True

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from trimtab.contracts.workspace import Command, CommandState, ShellError, ShellInfo
 from trimtab.workspace import process_tracking as custody
-from trimtab.workspace.capture import Capture, LogFile, Unread
+from trimtab.workspace.capture import Capture, LogFile, Unread, open_saved
 from trimtab.workspace.keys import KEYS
 
 if TYPE_CHECKING:
@@ -121,8 +121,7 @@ class Shell:
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         opened.append(null)
         if self.command.detached:
-            os.makedirs(os.path.dirname(self._saved), exist_ok=True)
-            log = os.open(self._saved, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            log = open_saved(self._saved)
             opened.append(log)
             return (), argv, (null, log, log)
         if self.command.terminal:
@@ -157,8 +156,7 @@ class Shell:
     def _script(self) -> str:
         """A command longer than an argument may be goes to a file."""
         path = f"{self._saved}.sh"
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
+        with open(open_saved(path), "w", encoding="utf-8") as file:
             file.write(self.command.text)
         return path
 

@@ -11,6 +11,8 @@ from trimtab.contracts.options import PermissionOptions
 from trimtab.policy.git_programs import cautious_variables, find_git_programs
 from trimtab.testing.playing import Played, play
 
+pytestmark = pytest.mark.needs("git")
+
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:

@@ -11,6 +11,7 @@ from gitkit import git
 from trimtab.undo import git_objects as gitobjects
 from trimtab.undo.git_objects import GitObjects
 
+pytestmark = pytest.mark.needs("git")
 NEVER = float("inf")
 
 

@@ -15,7 +15,7 @@ from trimtab.workspace.sandbox.policy import SandboxPolicy, find_git, find_prote
 
 FOUND = detection.detect(os.environ)
 BACKENDS = [
-    pytest.param(name, marks=pytest.mark.needs(name)) for name in ("bubblewrap", "landlock")
+    pytest.param(name, marks=pytest.mark.needs(name, "git")) for name in ("bubblewrap", "landlock")
 ]
 
 
