@@ -4,19 +4,32 @@ import sys
 
 
 def main() -> int:
-    """The console script."""
+    """Run the console script and return its exit code."""
     argv = sys.argv[1:]
-    if argv in (["--version"], ["-v"]):
-        from trimtab.version import __version__
+    try:
+        if argv in (["--version"], ["-v"]):
+            return print_version()
+        import gc
 
-        print(f"Trimtab {__version__}")
-        return 0
-    import gc
+        gc.disable()  # `cli.collector` enables it when the start is over
+        from trimtab.cli.main import main as run
 
-    gc.disable()  # `cli.collector` wakes it when the start is over
-    from trimtab.cli.main import main as run
+        return run(argv)
+    except KeyboardInterrupt:  # Ctrl-C while modules are loaded
+        return 130
 
-    return run(argv)
+
+def print_version() -> int:
+    """Print the version; return the exit code."""
+    from trimtab.version import __version__
+
+    try:
+        print(f"Trimtab {__version__}", flush=True)
+    except OSError as error:
+        from trimtab.cli.streams import report_lost_output
+
+        return report_lost_output(error)
+    return 0
 
 
 if __name__ == "__main__":

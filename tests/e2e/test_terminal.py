@@ -1,61 +1,12 @@
 """The program in a real pseudo-terminal: a conversation, questions, Ctrl-C."""
 
 import asyncio
-import os
-import pty
-import re
-import sys
 
 import pytest
 
 from clikit import Cli, bash, serving
 from hookkit import write_hooks
-
-
-class Terminal:
-    """What a person sees and types."""
-
-    def __init__(self, master: int) -> None:
-        self.master = master
-        self.seen = ""
-        self._changed = asyncio.Event()
-        asyncio.get_running_loop().add_reader(master, self._read)
-
-    def _read(self) -> None:
-        try:
-            data = os.read(self.master, 65536)
-        except OSError:
-            data = b""
-        if not data:
-            asyncio.get_running_loop().remove_reader(self.master)
-        self.seen += data.decode("utf-8", "replace")
-        self._changed.set()
-
-    async def shows(self, pattern: str) -> None:
-        async with asyncio.timeout(20):
-            while not re.search(pattern, self.seen):
-                self._changed.clear()
-                await self._changed.wait()
-
-    def type(self, text: str) -> None:
-        os.write(self.master, text.encode())
-
-
-async def start(cli: Cli, *args: str) -> tuple[asyncio.subprocess.Process, Terminal]:
-    master, slave = pty.openpty()
-    cli.env["TERM"] = "xterm-256color"
-    process = await asyncio.create_subprocess_exec(
-        os.path.join(os.path.dirname(sys.executable), "trimtab"),
-        *args,
-        cwd=cli.cwd,
-        env=cli.env,
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        start_new_session=True,
-    )
-    os.close(slave)
-    return process, Terminal(master)
+from terminalkit import start
 
 
 async def test_a_conversation_goes_on_until_the_person_leaves(cli: Cli) -> None:

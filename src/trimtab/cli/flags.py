@@ -8,6 +8,8 @@ __all__ = ["FLAGS", "Flag", "Kind"]
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 LEVELS = ("none", "error", "warning", "info", "debug", "all", "default")
 FLAGS: tuple[Flag, ...] = (
+    Flag(names=("-h", "--help"), group="prompt", help="Show this help."),
+    Flag(names=("-v", "--version"), group="prompt", help="Print the version."),
     Flag(
         names=("-p", "--prompt"),
         group="prompt",

@@ -3,8 +3,10 @@
 import os
 import sys
 from importlib import import_module
+from types import ModuleType
 
 from trimtab.cli.collector import wake
+from trimtab.cli.streams import flush_streams, prepare_streams, report_lost_output, say
 from trimtab.contracts.errors import TrimtabError, UsageError
 
 COMMANDS = {
@@ -33,44 +35,53 @@ COMMANDS = {
     "version": "version",
     "worktrees": "worktrees",
 }
-"""Subcommand → module in `cli/commands`, imported when called."""
+"""Subcommand → module in `cli/commands`, imported when called.
+
+A module has `HELP`, one line for the list of commands, and `run`. It has `USAGE` as well unless
+it parses its arguments with argparse, which answers `--help` itself.
+"""
 
 
 def main(argv: list[str]) -> int:
-    """Run the program; returns its exit code. No traceback reaches a person."""
+    """Run the program; return its exit code. No exception leaves this function."""
+    prepare_streams()
+    if not is_debugging():
+        sys.unraisablehook = lambda _: None
+    return flush_streams(run(argv))
+
+
+def run(argv: list[str]) -> int:
+    """Run the program; turn every exception into one sentence and an exit code."""
     try:
         return dispatch(argv)
+    except SystemExit as end:  # argparse has said what is wrong
+        return end.code if isinstance(end.code, int) else 2
+    except BrokenPipeError as error:
+        return report_lost_output(error)
     except TrimtabError as error:
-        return report(argv, error.message, error.exit_code)
+        message, code = error.message, error.exit_code
     except KeyboardInterrupt:
-        return report(argv, "Stopped by SIGINT.", 130)
-    except BrokenPipeError:  # nobody reads any more: end quietly, also when Python flushes at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 141
+        message, code = "Stopped by SIGINT.", 130
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        return report(argv, f"{error.strerror or error}{where}; fix that and run again.", 1)
+        message, code = f"{error.strerror or error}{where}; fix that and run again.", 1
     except Exception as error:  # a bug must still end with one sentence and one result
-        if "TRIMTAB_DEBUG" in os.environ:
+        if is_debugging():
             raise
         message = f"Internal error ({type(error).__name__}: {error}); set TRIMTAB_DEBUG=1 for more."
-        return report(argv, message, 1)
+        code = 1
+    return report(argv, message, code)
+
+
+def is_debugging() -> bool:
+    return "TRIMTAB_DEBUG" in os.environ
 
 
 def dispatch(argv: list[str]) -> int:
     if argv and argv[0] in COMMANDS:
-        command = import_module(f"trimtab.cli.commands.{COMMANDS[argv[0]]}")
-        wake()
-        code: int = command.run(argv[1:])
-        sys.stdout.flush()
-        return code
-    if argv and argv[0] in ("-h", "--help"):
-        return dispatch(["help"])
-    if argv and not argv[0].startswith("-"):
-        raise UsageError(
-            f"Unknown command {argv[0]!r}; commands are {', '.join(COMMANDS)}, "
-            f"and a prompt is given with -p {argv[0]!r}."
-        )
+        return run_command(argv[0], argv[1:])
+    if argv and is_word(argv[0]):
+        raise UsageError(describe_unknown(argv))
     if "--headless" in argv or "--server" in argv:
         from trimtab.cli.parse import parse
         from trimtab.cli.serve import serve
@@ -81,9 +92,47 @@ def dispatch(argv: list[str]) -> int:
     return start(argv)
 
 
+def load_command(name: str) -> ModuleType:
+    """Import the module of a subcommand."""
+    return import_module(f"trimtab.cli.commands.{COMMANDS[name]}")
+
+
+def run_command(name: str, argv: list[str]) -> int:
+    """Run a subcommand, or print its usage if that is asked for."""
+    command = load_command(name)
+    wake()
+    own = argv[: argv.index("--")] if "--" in argv else argv
+    if hasattr(command, "USAGE") and ("-h" in own or "--help" in own):
+        print(f"{command.USAGE}\n\n{command.HELP[0].upper()}{command.HELP[1:]}.")
+        return 0
+    code: int = command.run(argv)
+    return code
+
+
+def is_word(argument: str) -> bool:
+    """Tell whether an argument looks like the name of a command: neither a flag nor a prompt."""
+    return not argument.startswith("-") and argument.isascii() and len(argument.split()) == 1
+
+
+def describe_unknown(argv: list[str]) -> str:
+    """Say that a command is unknown, which one is meant, and how a prompt is given."""
+    import difflib
+    import shlex
+
+    words = argv
+    for index, word in enumerate(argv):
+        if word.startswith("-"):
+            words = argv[:index]
+            break
+    near = difflib.get_close_matches(argv[0], COMMANDS, 1)
+    advice = f"did you mean `trimtab {near[0]}`? Or" if near else "see `trimtab help`, or"
+    prompt = shlex.quote(" ".join(words))
+    return f"Unknown command {argv[0]!r}; {advice} give a prompt with: trimtab -p {prompt}"
+
+
 def report(argv: list[str], message: str, exit_code: int) -> int:
     """Say what went wrong on stderr and, where JSON was asked for, in a result."""
-    print(message, file=sys.stderr)
+    say(message)
     if wants_json(argv):
         from trimtab.contracts.processor import Stop
         from trimtab.transports.headless.jsonl import JsonLines
@@ -99,8 +148,9 @@ def report(argv: list[str], message: str, exit_code: int) -> int:
 
 
 def wants_json(argv: list[str]) -> bool:
-    """Whether the arguments, right or wrong as a whole, ask for JSON."""
-    for word, following in zip(argv, [*argv[1:], ""], strict=True):
-        if word == "--output-format=json" or (word == "--output-format" and following == "json"):
-            return True
-    return False
+    """Tell whether the arguments, right or wrong as a whole, ask for JSON."""
+    following = [*argv[1:], ""]
+    return any(
+        word == "--output-format=json" or (word == "--output-format" and value == "json")
+        for word, value in zip(argv, following, strict=False)
+    )

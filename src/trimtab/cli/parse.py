@@ -1,9 +1,11 @@
 """Arguments to values, by the table of flags."""
 
 import re
+import shlex
 from typing import Any
 
 from trimtab.cli.flags import FLAGS, Flag
+from trimtab.cli.main import is_word
 from trimtab.contracts.errors import UsageError
 
 Values = dict[str, Any]
@@ -12,7 +14,10 @@ _BY_NAME = {name: flag for flag in FLAGS for name in flag.names}
 
 
 def parse(argv: list[str]) -> Values:
-    """Read the arguments of a run. Raises `UsageError` that names what is wrong with which flag."""
+    """Read the arguments of a run. Raises `UsageError` that names what is wrong with which flag.
+
+    A sentence without a flag is the prompt, under the key `words`.
+    """
     values: Values = {"ignored": []}
     rest = list(argv)
     while rest:
@@ -22,6 +27,9 @@ def parse(argv: list[str]) -> Values:
         if flag is None and _is_short_with_value(word):
             name, has_value, text = word[:2], "=", word[2:]
             flag = _BY_NAME[name]
+        if flag is None and not word.startswith("-"):
+            _store_words(values, word)
+            continue
         if flag is None:
             raise UsageError(_unknown(word))
         if flag.refused:
@@ -58,6 +66,19 @@ def _value(flag: Flag, name: str, text: str | None, rest: list[str]) -> str | bo
             raise UsageError(f"{name} needs a value: {name} {flag.metavar or 'VALUE'}.")
         return rest.pop(0)
     return text
+
+
+def _store_words(values: Values, word: str) -> None:
+    """Keep the prompt that is given without a flag; a single word is most likely a mistake."""
+    for name, flag in (("prompt", "-p "), ("interactive", "-i "), ("words", "")):
+        if name in values:
+            whole = shlex.quote(f"{values[name]} {word}")
+            raise UsageError(
+                f"Unexpected argument {word!r}; put the whole prompt in quotes: {flag}{whole}"
+            )
+    if is_word(word):
+        raise UsageError(f"Unexpected argument {word!r}; give the prompt with -p {word!r}.")
+    values["words"] = word
 
 
 def _store(values: Values, flag: Flag, name: str, value: str | bool) -> None:
@@ -101,8 +122,6 @@ def _duration(name: str, text: str) -> float:
 
 
 def _unknown(word: str) -> str:
-    if not word.startswith("-"):
-        return f"Unexpected argument {word!r}; give the prompt with -p {word!r}."
     import difflib
 
     name = word.partition("=")[0]

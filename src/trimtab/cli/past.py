@@ -1,12 +1,11 @@
 """What `trimtab undo`, `redo` and `rewind` share: arguments, preview, outcome."""
 
-import io
 import os
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from trimtab.cli.preview import describe
+from trimtab.cli.streams import print_json
 from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.undo.closed_session import (
     ClosedSession,
@@ -27,12 +26,7 @@ CONFLICT = 1
 
 def run(action: str, argv: list[str]) -> int:
     """Do what one of the three commands says; returns the exit code."""
-    try:
-        args = build_parser(action).parse_args(argv)
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 2
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
+    args = build_parser(action).parse_args(argv)
     try:
         session_id = find_session(os.environ, args.session, os.getcwd())
         with open_past(os.environ, session_id) as past:
@@ -40,7 +34,7 @@ def run(action: str, argv: list[str]) -> int:
     except TrimtabError as error:
         if not args.json:
             raise
-        print_json({"error": {"message": error.message, "exitCode": error.exit_code}})
+        print_json({"error": {"message": error.message, "exitCode": error.exit_code}}, indent=None)
         return error.exit_code
 
 
@@ -76,7 +70,9 @@ def show_rewound(past: ClosedSession, rewound: Rewound, args: "argparse.Namespac
     if rewound.plan is not None:
         return show(past, rewound.plan, args, removed=rewound.events_removed)
     if args.json:
-        print_json({"session": past.folder.id, "eventsRemoved": rewound.events_removed})
+        print_json(
+            {"session": past.folder.id, "eventsRemoved": rewound.events_removed}, indent=None
+        )
     else:
         print(f"Went back to before turn {args.turn}: {rewound.events_removed} events set aside.")
     return 0
@@ -85,7 +81,7 @@ def show_rewound(past: ClosedSession, rewound: Rewound, args: "argparse.Namespac
 def show(past: ClosedSession, plan: Plan, args: "argparse.Namespace", removed: int = 0) -> int:
     code = CONFLICT if plan.problems else 0
     if args.json:
-        print_json(document(past, plan, args, removed))
+        print_json(document(past, plan, args, removed), indent=None)
         return code
     lines = list(describe(plan, past.history, diffs=args.preview or args.diff))
     for line in lines:
@@ -124,12 +120,6 @@ def document(
         "conflicts": [{"path": one.path, "reason": one.problem} for one in plan.problems],
         "leftAlone": list(plan.left),
     }
-
-
-def print_json(document: dict[str, Any]) -> None:
-    import json
-
-    print(json.dumps(document))
 
 
 def build_parser(action: str) -> "argparse.ArgumentParser":

@@ -2,7 +2,7 @@
 
 import os
 
-from trimtab.cli.collector import waking
+from trimtab.cli.event_loop import run_async
 from trimtab.cli.parse import Values
 from trimtab.contracts.errors import UsageError
 
@@ -16,8 +16,6 @@ def serve(values: Values) -> int:
             raise UsageError(f"--headless and --{name.replace('_', '-')} cannot be used together.")
     if "stdio" in values and "port" in values:
         raise UsageError("--stdio and --port cannot be used together; leave one out.")
-    import asyncio
-
     from trimtab.transports.rpc.listen import serve_port, serve_stdio
     from trimtab.transports.rpc.server import Server, find_token
 
@@ -35,7 +33,7 @@ def serve(values: Values) -> int:
             return await serve_stdio(server)
         return await serve_port(server, values.get("port", 0))
 
-    return asyncio.run(waking(run()))
+    return run_async(run())
 
 
 def build_env(values: Values) -> dict[str, str]:

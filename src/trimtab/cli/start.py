@@ -1,12 +1,11 @@
 """From flags to one run: options, session, output."""
 
-import asyncio
 import os
 from collections.abc import Callable, Mapping
 
 import msgspec
 
-from trimtab.cli.collector import waking
+from trimtab.cli.event_loop import run_async
 from trimtab.cli.inputs import attach_all, build_options, read_prompt
 from trimtab.cli.parse import Values, parse
 from trimtab.contracts.errors import UsageError
@@ -28,6 +27,11 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
     """Run the agent as the flags say; returns the exit code."""
     clock = Clock()
     values = parse(argv)
+    if "help" in values or "version" in values:
+        from trimtab.cli.main import run_command
+
+        return run_command("help" if "help" in values else "version", [])
+    take_words(values)
     env = dict(os.environ)
     if "config_dir" in values:
         env["COPILOT_HOME"] = os.path.abspath(values["config_dir"])
@@ -48,7 +52,7 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
         log.on_event(event, line)
 
     if asks:
-        return asyncio.run(waking(talk(runtime, options, values, on_event)))
+        return run_async(talk(runtime, options, values, on_event))
     headless = Headless(
         face=face,
         outputs=(answer, notes),
@@ -62,15 +66,25 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
         ),
     )
     answer.on_closed = headless.on_output_closed
-    return asyncio.run(waking(headless.run()))
+    return run_async(headless.run())
+
+
+def take_words(values: Values) -> None:
+    """Let a prompt without a flag begin a conversation where one can be had, else be the run."""
+    if "words" in values:
+        values["interactive" if is_at_terminal(values) else "prompt"] = values.pop("words")
+
+
+def is_at_terminal(values: Values) -> bool:
+    """Tell whether a person can be talked to."""
+    return os.isatty(0) and os.isatty(1) and values.get("output_format") != "json"
 
 
 def wants_dialog(values: Values) -> bool:
-    """Whether a person sits at a terminal and gave no one prompt to answer."""
+    """Tell whether the run is a conversation."""
     if "interactive" in values and not os.isatty(0):
         raise UsageError("--interactive needs a terminal; give the prompt with -p instead.")
-    at_terminal = os.isatty(0) and os.isatty(1) and values.get("output_format") != "json"
-    return "interactive" in values or ("prompt" not in values and at_terminal)
+    return "interactive" in values or ("prompt" not in values and is_at_terminal(values))
 
 
 async def talk(runtime: Runtime, options: SessionOptions, values: Values, on_event: OnEvent) -> int:

@@ -3,9 +3,7 @@
 import os
 from typing import Any
 
-import msgspec
-
-from trimtab.config.files import cannot, make_private_dir, read_regular, update_file
+from trimtab.config.files import cannot, format_json, make_private_dir, read_regular, update_file
 from trimtab.config.jsonc import JsonProblem, blank_comments, blank_out, read_jsonc
 from trimtab.contracts.errors import ConfigurationError
 
@@ -41,15 +39,15 @@ def _read(path: str, data: bytes) -> dict[str, Any]:
 def _change(path: str, before: bytes, key: str, value: Any) -> bytes:
     content = _read(path, before)
     if not content:
-        return _format({key: value} if value is not None else {}) + b"\n"
+        return format_json({key: value} if value is not None else {}) + b"\n"
     text = before.decode("utf-8-sig")
     span = _find(text, key)
     if value is None:
         return before if span is None else _cut(text, span).encode()
-    rendered = _format(value).decode().replace("\n", "\n  ")
+    rendered = format_json(value).decode().replace("\n", "\n  ")
     if span is not None:
         return (text[: span[1]] + rendered + text[span[2] :]).encode()
-    return _append(text, f"{_format(key).decode()}: {rendered}").encode()
+    return _append(text, f"{format_json(key).decode()}: {rendered}").encode()
 
 
 def _append(text: str, field: str) -> str:
@@ -96,7 +94,3 @@ def _skip(text: str, at: int, characters: str) -> int:
     while text[at] in characters:
         at += 1
     return at
-
-
-def _format(value: Any) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2)

@@ -6,6 +6,9 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
+
+import msgspec
 
 from trimtab.contracts.errors import ConfigurationError, StorageError, TrimtabError
 
@@ -215,3 +218,14 @@ def _turn(lock: str) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
+
+
+def format_json(value: Any) -> bytes:
+    """Encode a value as indented JSON. Raises `ConfigurationError` for text JSON cannot hold."""
+    try:
+        return msgspec.json.format(msgspec.json.encode(value), indent=2)
+    except UnicodeEncodeError as error:
+        text = ascii(error.object[:200])
+        raise ConfigurationError(
+            f"{text} is not valid UTF-8 and cannot be kept in a settings file; rename it."
+        ) from None

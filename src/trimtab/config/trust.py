@@ -9,9 +9,7 @@ import os
 from collections.abc import Collection, Iterable
 from typing import Any
 
-import msgspec
-
-from trimtab.config.files import make_private_dir, read_regular, update_file
+from trimtab.config.files import format_json, make_private_dir, read_regular, update_file
 from trimtab.config.jsonc import JsonProblem, read_jsonc
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import ConfigurationError
@@ -124,7 +122,7 @@ class Trust:
                     ) from error
                 content = read if isinstance(read, dict) else {}
             change(content)
-            return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+            return format_json(content) + b"\n"
 
         make_private_dir(os.path.dirname(path))
         update_file(path, rewrite)

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from trimtab.config.files import make_private_dir, update_file
+from trimtab.config.files import format_json, make_private_dir, update_file
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Rule
@@ -70,7 +70,7 @@ class SavedApprovals:
         else:
             locations[self._location] = entry
         content["locations"] = locations
-        return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+        return format_json(content) + b"\n"
 
 
 def _decode(path: str, data: bytes) -> dict[str, Any]:

@@ -123,10 +123,11 @@ class ModelServer:
     async def start(self) -> None:
         try:
             self.port = await self._server.start(self.host, self.port)
-        except OSError as error:
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or error
             raise ConfigurationError(
-                f"The model server cannot listen on {self.host}:{self.port} "
-                f"({error.strerror or error}); choose another port."
+                f"The model server cannot listen on {self.host}:{self.port} ({reason}); choose "
+                "another port."
             ) from None
 
     async def stop(self) -> None:

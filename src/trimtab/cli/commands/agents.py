@@ -19,9 +19,6 @@ def run(argv: list[str]) -> int:
     from trimtab.cli.customizations.files import add_file, remove_file, set_subagent
     from trimtab.cli.customizations.show import print_entries, survey_here
 
-    if "--help" in argv or "-h" in argv:
-        print(USAGE)
-        return 0
     given = read_arguments(argv, USAGE, switches=("--project",))
     match given.words:
         case [] | ["list"]:

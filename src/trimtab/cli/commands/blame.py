@@ -2,6 +2,8 @@
 
 import os
 
+from trimtab.cli.streams import print_json
+
 HELP = "say who wrote each line of a file: which session, turn and call, or a person"
 
 
@@ -11,23 +13,18 @@ def run(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="trimtab blame", description=HELP.capitalize() + ".")
     parser.add_argument("path", metavar="PATH")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
-    try:
-        args = parser.parse_args(argv)
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 2
+    args = parser.parse_args(argv)
     from trimtab.undo.blame import blame
 
     lines = blame(os.environ, args.path)
     if args.json:
-        import json
-
         import msgspec
 
         rows = [
             {**msgspec.to_builtins(line.source), "text": line.text.decode("utf-8", "replace")}
             for line in lines
         ]
-        print(json.dumps({"path": args.path, "lines": rows}))
+        print_json({"path": args.path, "lines": rows}, indent=None)
         return 0
     for number, line in enumerate(lines, 1):
         source = line.source

@@ -16,10 +16,8 @@ Usage: trimtab customizations [--json] [--kind KIND] [-C DIR]
 def run(argv: list[str]) -> int:
     from trimtab.cli.customizations.arguments import read_arguments
     from trimtab.cli.customizations.show import print_entries, print_explanation, survey_here
+    from trimtab.customize.overview import ORDER
 
-    if "--help" in argv or "-h" in argv:
-        print(USAGE)
-        return 0
     given = read_arguments(argv, USAGE, values=("--kind",))
     overview = survey_here(given)
     if given.words[:1] == ["explain"] and len(given.words) == 2:
@@ -31,6 +29,8 @@ def run(argv: list[str]) -> int:
     if given.words:
         raise UsageError(f"`trimtab customizations {' '.join(argv)}` is not known.\n{USAGE}")
     kind = given.values.get("--kind")
+    if kind is not None and kind not in ORDER:
+        raise UsageError(f"There is no kind {kind!r}; choose one of {', '.join(ORDER)}.")
     print_entries(overview, kinds=None if kind is None else (kind,), as_json=given.json)
     sys.stdout.flush()
     return 0

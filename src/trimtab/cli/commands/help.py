@@ -1,17 +1,19 @@
 """`trimtab help`: commands and flags, from the tables they are parsed by."""
 
 import textwrap
-from importlib import import_module
 
 from trimtab.cli.flags import FLAGS, Flag
-from trimtab.cli.main import COMMANDS
+from trimtab.cli.main import COMMANDS, load_command, run_command
+from trimtab.contracts.errors import UsageError
 
-HELP = "show this help"
+HELP = "show this help, or that of a command"
+USAGE = "Usage: trimtab help [COMMAND]"
 
 INTRO = """\
 Usage: trimtab [flags]             a conversation in the terminal, or the prompt on stdin
+       trimtab "TEXT" [flags]      the same, beginning with the prompt TEXT
        trimtab -p TEXT [flags]     one prompt, one answer
-       trimtab COMMAND [...]       see below; `trimtab COMMAND --help` for more
+       trimtab COMMAND [...]       see below; `trimtab help COMMAND` for more
 """
 
 GROUPS = (
@@ -33,16 +35,20 @@ denied, 5 budget reached, 6 turn or time limit, 7 authentication, 8 model or ser
 
 
 def run(argv: list[str]) -> int:
-    print(render())
-    return 0
+    if len(argv) > 1:
+        raise UsageError(f"`trimtab help` takes one command; leave out {argv[1]!r}.")
+    if not argv:
+        print(render())
+        return 0
+    if argv[0] not in COMMANDS:
+        raise UsageError(f"There is no command {argv[0]!r}; see `trimtab help`.")
+    return run_command(argv[0], ["--help"])
 
 
 def render() -> str:
     """The whole help text."""
     lines = [INTRO, "Commands:"]
-    for name, module in COMMANDS.items():
-        summary = import_module(f"trimtab.cli.commands.{module}").HELP
-        lines.append(f"  {name:<14} {summary}")
+    lines += [f"  {name:<14} {load_command(name).HELP}" for name in sorted(COMMANDS)]
     for group in GROUPS:
         lines += ["", f"{group.capitalize()}:"]
         lines += [row for flag in FLAGS if shown(flag, group) for row in describe(flag)]

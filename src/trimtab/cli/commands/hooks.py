@@ -1,10 +1,10 @@
 """`trimtab hooks`: the hooks a session here would have, and what they say to a sample input."""
 
-import asyncio
 import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from trimtab.cli.streams import print_json
 from trimtab.contracts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,11 +17,10 @@ HELP = "list hooks, and run them on a sample input"
 
 
 def run(argv: list[str]) -> int:
-    try:
-        args = _parser().parse_args(argv or ["list"])
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 2
-    return asyncio.run({"list": _list, "test": _test}[args.action](args))
+    args = _parser().parse_args(argv or ["list"])
+    from trimtab.cli.event_loop import run_async
+
+    return run_async({"list": _list, "test": _test}[args.action](args))
 
 
 def _parser() -> "argparse.ArgumentParser":
@@ -53,7 +52,7 @@ async def _list(args: "argparse.Namespace") -> int:
     if args.json:
         hooks = [_describe(entry) | {"runs": listed.runs(entry)} for entry in listed.entries]
         problems = [problem.sentence for problem in listed.found.problems]
-        _print_json({"hooks": hooks, "problems": problems})
+        print_json({"hooks": hooks, "problems": problems})
         return 0
     for entry in listed.entries:
         obstacle = listed.obstacle(entry)
@@ -78,7 +77,7 @@ async def _test(args: "argparse.Namespace") -> int:
     given = _read_input(args.input) if args.input else SAMPLES[args.event]
     said, outcome = await try_hooks(listed, os.environ, os.getcwd(), args.event, given)
     if args.json:
-        _print_json({"hooks": [_describe_said(one) for one in said], "outcome": outcome})
+        print_json({"hooks": [_describe_said(one) for one in said], "outcome": outcome})
         return 0
     for one in said:
         _print_said(one)
@@ -143,9 +142,3 @@ def _compact(value: Any) -> str:
     import json
 
     return _show(json.dumps(value, ensure_ascii=False)) if value else "nothing"
-
-
-def _print_json(value: Any) -> None:
-    import json
-
-    print(json.dumps(value, indent=2))

@@ -15,9 +15,6 @@ def run(argv: list[str]) -> int:
     from trimtab.cli.customizations.draft import draft_instructions
     from trimtab.config.files import cannot, replace_file
 
-    if "--help" in argv or "-h" in argv:
-        print(USAGE)
-        return 0
     given = read_arguments(argv, USAGE, switches=("--force",))
     if given.words:
         raise UsageError(f"`trimtab init {' '.join(argv)}` is not known.\n{USAGE}")
@@ -29,6 +26,6 @@ def run(argv: list[str]) -> int:
         os.makedirs(os.path.dirname(path), exist_ok=True)
     except OSError as error:
         raise cannot("create the folder", os.path.dirname(path), error) from error
-    replace_file(path, draft_instructions(root).encode(), 0o644)
+    replace_file(path, draft_instructions(root).encode("utf-8", "replace"), 0o644)
     print(f"Wrote {path}. Read it, correct it, and add what is not in the code.")
     return 0

@@ -10,9 +10,6 @@ def run(argv: list[str]) -> int:
     from trimtab.cli.customizations.arguments import read_arguments
     from trimtab.cli.customizations.show import print_entries, survey_here
 
-    if "--help" in argv or "-h" in argv:
-        print(USAGE)
-        return 0
     given = read_arguments(argv, USAGE)
     if given.words not in ([], ["list"]):
         raise UsageError(f"`trimtab instructions {' '.join(argv)}` is not known.\n{USAGE}")

@@ -25,9 +25,6 @@ def run(argv: list[str]) -> int:
     )
     from trimtab.cli.customizations.show import print_entries, survey_here
 
-    if "--help" in argv or "-h" in argv:
-        print(USAGE)
-        return 0
     given = read_arguments(
         argv,
         USAGE,
@@ -47,6 +44,8 @@ def run(argv: list[str]) -> int:
         case ["remove", name]:
             print(f"Removed {name} from {remove_server(name)}.")
         case ["enable" | "disable" as action, name]:
+            if not any(entry.kind == "mcp-server" for entry in survey_here(given).find(name)):
+                raise UsageError(f"There is no MCP server {name!r}; see `trimtab mcp`.")
             set_listed(os.environ, "disabledMcpServers", name, listed=action == "disable")
             print(f"{name} is {action}d.")
         case _:

@@ -7,13 +7,13 @@ import sys
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.testing import ModelServer, Script
 
-HELP = "Run a model server that answers by a script, for tests and for trying things out."
+HELP = "run a model server that answers by a script, for tests and for trying things out"
 
 
 def run(argv: list[str]) -> int:
     from argparse import ArgumentParser
 
-    parser = ArgumentParser(prog="trimtab mock-model", description=HELP)
+    parser = ArgumentParser(prog="trimtab mock-model", description=f"{HELP.capitalize()}.")
     parser.add_argument("--script", metavar="FILE", required=True, help="the script (YAML or JSON)")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--port", type=int, default=0, metavar="N", help="0 chooses a free port")
@@ -23,7 +23,9 @@ def run(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     try:
         server = ModelServer(Script.load(options.script), options.host, options.port)
-        asyncio.run(_serve(server, once=options.once))
+        from trimtab.cli.event_loop import run_async
+
+        run_async(_serve(server, once=options.once))
     except ConfigurationError as error:
         print(f"trimtab mock-model: {error.message}", file=sys.stderr)
         return error.exit_code

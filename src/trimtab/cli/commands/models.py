@@ -4,8 +4,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from trimtab.cli.streams import print_json
 from trimtab.contracts.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
@@ -27,18 +26,15 @@ def run(argv: list[str]) -> int:
         from trimtab.cli.pull import run as pull
 
         return pull(argv[1:])
-    if "--help" in argv or "-h" in argv:
-        print(USAGE)
-        return 0
-    import asyncio
+    from trimtab.cli.event_loop import run_async
 
     flags = {word for word in argv if word.startswith("-")}
     words = [word for word in argv if word not in flags]
     if words[:1] == ["probe"] and len(words) == 2 and flags <= {"--json", "--offline"}:
-        return asyncio.run(probe(words[1], flags))
+        return run_async(probe(words[1], flags))
     if words or flags - {"--json", "--refresh", "--offline"}:
         raise UsageError(f"`trimtab models {' '.join(argv)}` is not known.\n{USAGE}")
-    return asyncio.run(show(flags))
+    return run_async(show(flags))
 
 
 async def show(flags: set[str]) -> int:
@@ -75,10 +71,6 @@ async def probe(model: str, flags: set[str]) -> int:
     else:
         print(describe_findings(findings))
     return 0
-
-
-def print_json(value: object) -> None:
-    print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
 def nothing_found() -> str:

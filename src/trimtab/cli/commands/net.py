@@ -1,17 +1,15 @@
 """`trimtab net`: every address that could be contacted, and why; none is contacted to say so."""
 
 import os
-import sys
 
+from trimtab.cli.streams import print_json
 from trimtab.contracts.errors import UsageError
 
 HELP = "list every address that could be contacted, and why"
+USAGE = "Usage: trimtab net [--json] [--offline]"
 
 
 def run(argv: list[str]) -> int:
-    if "--help" in argv or "-h" in argv:
-        print("Usage: trimtab net [--json] [--offline]")
-        return 0
     if unknown := set(argv) - {"--json", "--offline"}:
         raise UsageError(f"Unknown argument {unknown.pop()!r}; write trimtab net [--json].")
     from trimtab.config.paths import find_home
@@ -24,10 +22,7 @@ def run(argv: list[str]) -> int:
     sources = Sources(os.environ, find_home(os.environ), offline=offline)
     destinations = sources.destinations(servers.values())
     if "--json" in argv:
-        import msgspec
-
-        document = msgspec.json.encode({"offline": offline, "destinations": destinations})
-        sys.stdout.write(msgspec.json.format(document, indent=2).decode() + "\n")
+        print_json({"offline": offline, "destinations": destinations})
         return 0
 
     def describe(one: Destination) -> str:

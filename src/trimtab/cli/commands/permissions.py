@@ -28,10 +28,7 @@ SWITCHES = (
 
 
 def run(argv: list[str]) -> int:
-    try:
-        args = _parser().parse_args(argv)
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 2
+    args = _parser().parse_args(argv)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogatepass")
     return {"explain": _explain, "neutralise": _neutralise, "suggest": _suggest}[args.action](args)

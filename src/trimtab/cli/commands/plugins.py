@@ -19,9 +19,6 @@ def run(argv: list[str]) -> int:
     from trimtab.cli.customizations.show import print_entries, survey_here
     from trimtab.customize.plugin_install.installed import PluginStore
 
-    if "--help" in argv or "-h" in argv:
-        print(USAGE)
-        return 0
     given = read_arguments(argv, USAGE, switches=("--all",))
     if given.words[:1] == ["marketplace"]:
         return _run_marketplace(given.words[1:])

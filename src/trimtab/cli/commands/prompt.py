@@ -1,11 +1,11 @@
 """`trimtab prompt`: what would be sent to the model, and what makes it differ."""
 
-import asyncio
 import os
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from trimtab.cli.streams import print_json
 from trimtab.contracts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,9 +42,6 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 def run(argv: list[str]) -> int:
     from trimtab.cli.customizations.arguments import read_arguments
 
-    if "--help" in argv or "-h" in argv:
-        print(USAGE)
-        return 0
     given = read_arguments(argv, USAGE, values=_VALUES, lists=_LISTS, switches=_SWITCHES)
     base = Wanted(cwd=given.cwd, trusted="--trust-folder" in given.switches)
     match given.words:
@@ -59,10 +56,13 @@ def run(argv: list[str]) -> int:
                 excluded=_names(given.lists.get("--excluded-tools")) or (),
             )
             shown = preview(wanted, words[0] if words else "")
-            print(_json(describe(shown)) if given.json else write(shown))
+            if given.json:
+                print_json(describe(shown))
+            else:
+                print(write(shown))
         case ["diff", first, second] if not given.values:
             left, right = preview(read_case(first, base)), preview(read_case(second, base))
-            print(compare((first, left), (second, right), as_json=given.json))
+            compare((first, left), (second, right), as_json=given.json)
         case _:
             raise UsageError(f"`trimtab prompt {' '.join(argv)}` is not known.\n{USAGE}")
     return 0
@@ -99,7 +99,9 @@ def preview(wanted: Wanted, text: str = "") -> "PromptPreview":
         excluded_tools=wanted.excluded,
         customize=CustomizationOptions(agent=wanted.agent),
     )
-    return asyncio.run(preview_prompt(Runtime(env=os.environ), options, text))
+    from trimtab.cli.event_loop import run_async
+
+    return run_async(preview_prompt(Runtime(env=os.environ), options, text))
 
 
 def _names(lists: list[str] | None) -> tuple[str, ...] | None:
@@ -144,8 +146,8 @@ def write(shown: "PromptPreview") -> str:
 
 def compare(
     left: "tuple[str, PromptPreview]", right: "tuple[str, PromptPreview]", *, as_json: bool
-) -> str:
-    """What the second has that the first has not, and the other way round."""
+) -> None:
+    """Print what the second has that the first has not, and the other way round."""
     from difflib import unified_diff
 
     from trimtab.contracts.text import neutralise
@@ -160,16 +162,13 @@ def compare(
     }
     if as_json:
         tokens = {name: {"before": one, "after": two} for name, (one, two) in changed.items()}
-        return _json({"diff": lines, "tokens": tokens})
+        print_json({"diff": lines, "tokens": tokens})
+        return
     rows = [f"{one:>7,} → {two:>7,}  {name}" for name, (one, two) in changed.items()]
     sums = [sum(cost.values()) for cost in costs]
     rows.append(f"{sums[0]:>7,} → {sums[1]:>7,}  together")
-    return neutralise("\n".join((*lines, "# tokens", *rows)))
+    print(neutralise("\n".join((*lines, "# tokens", *rows))))
 
 
 def _lines(shown: "PromptPreview") -> list[str]:
     return [*shown.system.text.split("\n"), *(f"tool {tool.name}" for tool in shown.tools)]
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()

@@ -5,6 +5,7 @@ import sys
 from trimtab.contracts.errors import UsageError
 
 HELP = "print the JSON Schema of the event stream"
+USAGE = "Usage: trimtab schema events"
 
 
 def run(argv: list[str]) -> int:

@@ -1,8 +1,6 @@
 """`trimtab sessions`: look at, check, mend, copy, delete and restore the sessions on disk."""
 
-import io
 import os
-import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,22 +14,11 @@ def run(argv: list[str]) -> int:
     from trimtab.contracts.errors import TrimtabError
     from trimtab.session.archive import Archive
 
+    args = _parser().parse_args(argv)
     try:
-        args = _parser().parse_args(argv)
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 2
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
-    try:
-        code = COMMANDS[args.command](Archive(os.environ, cwd=_cwd()), args)
-        sys.stdout.flush()
+        return COMMANDS[args.command](Archive(os.environ, cwd=_cwd()), args)
     except TrimtabError as error:
         return report_error(error, as_json=args.json)
-    except BrokenPipeError:
-        # Whoever read the output has seen enough; the interpreter must not flush into it again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 0
-    return code
 
 
 def _cwd() -> str | None:

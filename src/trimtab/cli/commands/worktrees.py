@@ -2,6 +2,8 @@
 
 import os
 
+from trimtab.cli.streams import print_json
+
 HELP = "list or remove the git worktrees made for sessions"
 
 
@@ -14,10 +16,7 @@ def run(argv: list[str]) -> int:
     commands.add_parser("list", help="those of this repository (what is done anyway)")
     remove = commands.add_parser("remove", help="refused if anything would be lost")
     remove.add_argument("name", metavar="NAME")
-    try:
-        args = parser.parse_args(argv)
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else 2
+    args = parser.parse_args(argv)
     return remove_one(args.name) if args.command == "remove" else show_list(as_json=args.json)
 
 
@@ -49,9 +48,7 @@ def show_list(*, as_json: bool) -> int:
             }
         )
     if as_json:
-        import json
-
-        print(json.dumps({"worktrees": rows}))
+        print_json({"worktrees": rows}, indent=None)
         return 0
     for row in rows:
         print(f"{row['name']:<20} {row['branch']:<28} {'; '.join(row['keep']) or 'can be removed'}")

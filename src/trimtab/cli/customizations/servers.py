@@ -1,28 +1,31 @@
 """Reads and changes the MCP servers of the person."""
 
+import json
 import os
 from typing import Any
 
 import msgspec
 
 from trimtab.cli.customizations.arguments import Given
+from trimtab.cli.streams import print_json
 from trimtab.config.paths import find_home
 from trimtab.contracts.customization import McpServer
-from trimtab.contracts.errors import UsageError
+from trimtab.contracts.errors import ModelError, UsageError
 from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.text import neutralise
 from trimtab.customize.overview import gather
 from trimtab.customize.user_servers import UserServers
+from trimtab.providers.addresses import parse_url
 
 
 def show_server(name: str, given: Given) -> None:
     """One server as it would be used, secrets masked unless they are asked for."""
     shown = describe_server(find_server(name, given), secrets="--show-secrets" in given.switches)
     if given.json:
-        print(msgspec.json.format(msgspec.json.encode(shown), indent=2).decode())
+        print_json(shown)
         return
     for field, value in shown.items():
-        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        text = value if isinstance(value, str) else json.dumps(value)
         print(neutralise(f"{field:<14} {text}"))
 
 
@@ -36,15 +39,14 @@ def find_server(name: str, given: Given) -> McpServer:
 
 def test_server(name: str, given: Given) -> int:
     """Connect to a server, say what it has, and end it again; 0 if it works."""
-    import asyncio
-
+    from trimtab.cli.event_loop import run_async
     from trimtab.mcp.check import try_server
     from trimtab.models.choose import is_offline
 
     offline = is_offline(SessionOptions(cwd=given.cwd), os.environ)
-    trial = asyncio.run(try_server(find_server(name, given), os.environ, offline=offline))
+    trial = run_async(try_server(find_server(name, given), os.environ, offline=offline))
     if given.json:
-        print(msgspec.json.format(msgspec.json.encode(trial), indent=2).decode())
+        print_json(trial)
         return 0 if trial.status == "connected" else 1
     print(neutralise(f"{name}: {trial.status}" + (f" ({trial.error})" if trial.error else "")))
     width = max(map(len, trial.tools), default=0)
@@ -81,6 +83,7 @@ def add_server(name: str, target: str, args: list[str], given: Given) -> str:
         entry: dict[str, Any] = {"type": "local", "command": target, "args": args}
         entry["env"] = _pairs(given.lists.get("--env", []), "=", "--env KEY=VALUE")
     elif transport in ("http", "sse"):
+        check_address(target)
         entry = {"type": transport, "url": target}
         entry["headers"] = _pairs(given.lists.get("--header", []), ":", "--header 'Name: value'")
     else:
@@ -92,6 +95,14 @@ def add_server(name: str, target: str, args: list[str], given: Given) -> str:
         entry["timeout"] = int(timeout)
     servers.add(name, {field: value for field, value in entry.items() if value != {}})
     return servers.path
+
+
+def check_address(text: str) -> None:
+    """Raise `UsageError` unless the text is an address that can be connected to."""
+    try:
+        parse_url(text, "MCP server")
+    except ModelError as error:
+        raise UsageError(error.message) from None
 
 
 def remove_server(name: str) -> str:

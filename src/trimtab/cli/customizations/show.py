@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from trimtab.cli.customizations.arguments import Given
+from trimtab.cli.streams import print_json
 from trimtab.contracts.customization import Customization, Problem
 from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.text import neutralise
@@ -35,7 +36,7 @@ def print_entries(overview: Overview, kinds: Collection[str] | None, *, as_json:
             "customizations": [describe(one) for one in entries],
             "problems": [describe_problem(one) for one in problems],
         }
-        print(msgspec.json.format(msgspec.json.encode(shown), indent=2).decode())
+        print_json(shown)
         return
     kind = ""
     for entry in entries:
@@ -57,7 +58,7 @@ def print_explanation(entries: Sequence[Customization], *, as_json: bool) -> Non
     """Everything that is known about some entries."""
     if as_json:
         shown = [describe(entry) for entry in entries]
-        print(msgspec.json.format(msgspec.json.encode(shown), indent=2).decode())
+        print_json(shown)
         return
     for entry in entries:
         print(neutralise(f"{entry.kind} {entry.name}"))

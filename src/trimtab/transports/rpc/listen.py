@@ -35,9 +35,10 @@ async def serve_port(server: Server, port: int) -> int:
     loop = asyncio.get_running_loop()
     try:
         listener = await loop.create_server(server.new_peer, "127.0.0.1", port)
-    except OSError as error:
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise ConfigurationError(
-            f"Port {port} cannot be used ({error.strerror or error}); choose another."
+            f"Port {port} cannot be used ({reason}); choose another."
         ) from None
     number = listener.sockets[0].getsockname()[1]
     print(f"Copilot-compatible server listening on port {number}", flush=True)
