@@ -57,6 +57,28 @@ async def test_a_preview_shows_the_diff_and_changes_nothing(cli: Cli) -> None:
     assert "nothing has been changed" in preview.text
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ("if x:\n    y\n", "if x:\n        y\n", ["-        y", "+    y"]),
+        ("\ty\n", "        y\n", ["-        y", "+\ty"]),
+        ("y  \n", "y\n", ["-y\n", "+y  \n"]),
+        ("y\r\n", "y\n", ["-y\n", "+y⟨U+000D⟩\n"]),
+        ("y\n", "y", ["-\\ No newline at end of file"]),
+    ],
+    ids=["indentation", "tabs", "trailing blanks", "carriage returns", "no last newline"],
+)
+async def test_a_preview_shows_a_change_of_white_space(
+    cli: Cli, before: str, after: str, shown: list[str]
+) -> None:
+    (cli.cwd / "w.txt").write_bytes(before.encode())
+    (cli.cwd / "new").write_bytes(after.encode())
+    await work(cli, [bash("cp new w.txt")])
+    preview = await cli.run("undo", "--preview")
+    for line in shown:
+        assert line in preview.text
+
+
 async def test_deletions_moves_and_modes_by_the_shell_are_taken_back(cli: Cli) -> None:
     (cli.cwd / "sub").mkdir()
     (cli.cwd / "sub" / "data.bin").write_bytes(bytes(range(256)))

@@ -15,7 +15,7 @@ async def test_the_embedded_model_solves_the_bundled_example(cli: Cli) -> None:
     weights = find_weights(os.environ)
     assert weights is not None
     process = await cli.start(
-        "demo", "--output-format", "json", env={"TRIMTAB_LOCAL_MODEL": weights}
+        "demo", "--keep", "--output-format", "json", env={"TRIMTAB_LOCAL_MODEL": weights}
     )
     out, err = await process.communicate()
     assert process.returncode == 0, err.decode()[-2000:]

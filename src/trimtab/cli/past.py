@@ -1,12 +1,12 @@
 """What `trimtab undo`, `redo` and `rewind` share: arguments, preview, outcome."""
 
 import os
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from trimtab.cli.preview import describe
 from trimtab.cli.streams import print_json
 from trimtab.contracts.errors import TrimtabError, UsageError
+from trimtab.contracts.text import count
+from trimtab.runtime.undo_text import describe_plan, summarise_plan
 from trimtab.undo.closed_session import (
     ClosedSession,
     Mode,
@@ -74,7 +74,8 @@ def show_rewound(past: ClosedSession, rewound: Rewound, args: "argparse.Namespac
             {"session": past.folder.id, "eventsRemoved": rewound.events_removed}, indent=None
         )
     else:
-        print(f"Went back to before turn {args.turn}: {rewound.events_removed} events set aside.")
+        events = count(rewound.events_removed, "event")
+        print(f"Went back to before turn {args.turn}: {events} set aside.")
     return 0
 
 
@@ -83,28 +84,15 @@ def show(past: ClosedSession, plan: Plan, args: "argparse.Namespace", removed: i
     if args.json:
         print_json(document(past, plan, args, removed), indent=None)
         return code
-    lines = list(describe(plan, past.history, diffs=args.preview or args.diff))
+    lines = list(describe_plan(plan, past.history, diffs=args.preview or args.diff))
+    lines += summarise_plan(plan, preview=args.preview)
+    if removed:
+        lines.append(f"{count(removed, 'event')} of the conversation set aside.")
+    if not args.preview and plan.action != "redo" and any(one.is_needed for one in plan.files):
+        lines.append("Take that back with: trimtab redo")
     for line in lines:
         print(line)
-    done = sum(one.is_needed for one in plan.files)
-    for line in summary(plan, done, args, removed):
-        print(line)
     return code
-
-
-def summary(plan: Plan, done: int, args: "argparse.Namespace", removed: int) -> Iterator[str]:
-    files = f"{done} path" + ("" if done == 1 else "s")
-    if args.preview:
-        yield f"{plan.action} of turn {plan.turn} would change {files}; nothing has been changed."
-    else:
-        yield f"{plan.action} of turn {plan.turn}: {files} changed."
-    if removed:
-        yield f"{removed} events of the conversation were set aside."
-    if plan.problems:
-        count = len(plan.problems)
-        yield f"{count} with conflicts stayed as they are: settle them by hand, or undo more."
-    if not args.preview and done and plan.action != "redo":
-        yield "Take that back with: trimtab redo"
 
 
 def document(

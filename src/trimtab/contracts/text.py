@@ -1,4 +1,4 @@
-"""Text from elsewhere made safe to show: it cannot move the cursor, hide or reorder anything."""
+"""Text for people: counted nouns, and foreign text that cannot move the cursor or hide anything."""
 
 import re
 from functools import lru_cache
@@ -6,6 +6,11 @@ from typing import Literal
 
 _MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 _NAMED_CONTROLS = {"\n": "\n", "\t": "\t", "\x7f": "\u2421", "\u2028": "\n", "\u2029": "\n"}
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun in the right form: `1 file`, `1,200 files`, `0 entries`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def neutralise(text: str, context: Literal["transcript", "approval"] = "transcript") -> str:
