@@ -84,6 +84,9 @@ class MemoryInbox:
     def give_back(self, prompt: Prompt) -> None:
         self.prompts.appendleft(prompt)
 
+    def consume(self, prompt: Prompt) -> None:
+        """A taken prompt is in no queue any more."""
+
 
 class EchoTool:
     """Says what it was given; `on_run` may do anything."""

@@ -51,10 +51,13 @@ async def test_an_untrusted_folder_gives_no_skills_commands_or_agents(cli: Cli) 
     write(cli.cwd / ".github" / "agents" / "worst.md", "---\ndescription: x\n---\nharm\n")
     write(cli.home / "skills" / "mine" / "SKILL.md", skill("mine"))
     async with serving(HELLO) as server:
-        outcome = await cli.use(server).run("-p", "/worse now", "--output-format", "json")
+        unknown = await cli.use(server).ask("/worse now")
+        outcome = await cli.run("-p", "is this worse?", "--output-format", "json")
         sent = json.dumps(server.requests[0].json)
         refused = await cli.run("-p", "hi", "--agent", "worst")
     assert [one["name"] for one in outcome.of("session.skills_loaded")[-1]["skills"]] == ["mine"]
+    assert unknown.code == 2
+    assert "Unknown command /worse" in unknown.result["error"]["message"]
     assert "harm" not in sent
     assert "evil" not in sent
     assert refused.code == 2
@@ -93,20 +96,18 @@ async def test_who_may_call_a_skill_is_decided_by_its_fields(cli: Cli) -> None:
         skill("not for people", "AUTO", user_invocable="false"),
     )
     call = {"name": "skill", "arguments": {"skill": "hidden"}}
-    async with serving(
-        [{"tools": [call]}, {"text": "No."}, {"text": "x"}, {"text": "y"}]
-    ) as server:
+    async with serving([{"tools": [call]}, {"text": "No."}, {"text": "x"}]) as server:
         await cli.use(server).ask("hi")
         first, second = (request.json["messages"] for request in server.requests[:2])
         await cli.ask("/hidden now")
         called = server.requests[2].json["messages"][-1]["content"]
-        await cli.ask("/auto now")
-        sent = server.requests[3].json["messages"][-1]["content"]
+        refused = await cli.ask("/auto now")
     assert "- auto: not for people" in first[0]["content"]
     assert "not for models" not in first[0]["content"]
     assert "Skill not found: hidden" in second[-1]["content"]
     assert "HIDDEN BODY now" in called
-    assert sent.endswith("/auto now")
+    assert refused.code == 2
+    assert "is for the model only" in refused.result["error"]["message"]
 
 
 @pytest.mark.proves("CMD-01", "CMD-03", "CMD-04", "SKILL-11")
@@ -132,8 +133,9 @@ async def test_commands_exist_in_the_claude_folder_only(cli: Cli) -> None:
     write(cli.cwd / ".github" / "commands" / "one.md", "BODY")
     write(cli.cwd / ".agents" / "commands" / "one.md", "BODY")
     async with serving(HELLO) as server:
-        await cli.use(server).ask("/one", env=TRUST)
-        assert server.requests[0].json["messages"][-1]["content"].endswith("/one")
+        refused = await cli.use(server).ask("/one", env=TRUST)
+        assert not server.requests
+    assert "Unknown command /one" in refused.result["error"]["message"]
 
 
 @pytest.mark.proves("SKILL-13")
@@ -141,11 +143,13 @@ async def test_a_disabled_skill_is_listed_as_such_and_cannot_be_used(cli: Cli) -
     write(cli.home / "skills" / "off" / "SKILL.md", skill("is off"))
     write(cli.home / "settings.json", '{"disabledSkills": ["off"]}')
     async with serving(HELLO) as server:
-        outcome = await cli.use(server).ask("/off")
+        refused = await cli.use(server).ask("/off")
+        outcome = await cli.ask("hello")
         sent = server.requests[0].json
+    assert refused.code == 2
+    assert "trimtab skills enable off" in refused.result["error"]["message"]
     assert [one["enabled"] for one in outcome.of("session.skills_loaded")[-1]["skills"]] == [False]
     assert "is off" not in sent["messages"][0]["content"]
-    assert sent["messages"][-1]["content"].endswith("/off")
 
 
 AGENT = """---

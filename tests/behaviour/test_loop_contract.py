@@ -182,13 +182,11 @@ async def test_a_rule_can_reject_a_stop_by_what_the_agent_has_done() -> None:
 @pytest.mark.proves("OUTER-17")
 async def test_a_prompt_has_text_attachments_a_display_form_and_a_billable_flag() -> None:
     blob = {"type": "blob", "data": "AA==", "mimeType": "image/png", "displayName": "x.png"}
-    prompt = Prompt(
-        text="/review with care", display="/review", attachments=(blob,), billable=False
-    )
+    prompt = Prompt(text="Review with care", display="/review", attachments=(blob,), billable=False)
     played = await play([{"text": "Reviewed."}], prompt)
     message = played.of("user.message")[0]
     assert message.content == "/review"
-    assert "/review with care" in message.transformed_content
+    assert "Review with care" in message.transformed_content
     assert message.attachments == [blob]
     assert played.of("assistant.usage")[0].initiator == "agent"
     assert played.requests[0].headers["x-initiator"] == "agent"

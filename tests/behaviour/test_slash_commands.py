@@ -1,12 +1,16 @@
 """Commands typed as prompts: answered at once, without a model call."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from clikit import Cli, serving
-from livekit import opened
+from livekit import Watch, opened
+from trimtab import Runtime, SessionOptions
+from trimtab.contracts.options import Client
+from trimtab.runtime.commands import COMMANDS
 
 
 async def test_a_command_is_answered_on_standard_output_without_the_model(tmp_path: Path) -> None:
@@ -20,15 +24,164 @@ async def test_a_command_is_answered_on_standard_output_without_the_model(tmp_pa
     assert "tool definitions" in outcome.text
 
 
-async def test_help_lists_every_command_and_unknown_ones_go_to_the_model(tmp_path: Path) -> None:
-    async with opened(tmp_path, ["It is a path."]) as (live, watch, provider):
+async def test_help_lists_every_command_and_paths_go_to_the_model(tmp_path: Path) -> None:
+    async with opened(tmp_path, ["It is a path.", "It is one, too.", "Sent."]) as (
+        live,
+        watch,
+        provider,
+    ):
         await live.ask("/help")
-        await live.ask("/usr/bin is what?")
+        for prompt in ("/usr/bin is what?", "/tmp is what?", " /nosuch is what?"):
+            await live.ask(prompt)
         (answer,) = watch.of("session.info")
-        assert len(provider.requests) == 1
+        assert len(provider.requests) == 3
     assert answer.info_type == "command"
-    for name in ("/context", "/limits", "/compact", "/model", "/mode", "/usage"):
-        assert name in answer.message
+    for name in COMMANDS:
+        assert f"/{name}" in answer.message
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("/nosuch", "Unknown command /nosuch; see /help."),
+        ("/modle gpt-5", "Unknown command /modle; did you mean /mode or /model?"),
+        ("/CONTEXTS", "did you mean /context?"),
+        ("/clear", "works only in a conversation in the terminal"),
+        ("!ls", "begins with ! runs a command"),
+        ("/queue frob", "There is no /queue frob"),
+        ("/limits tokens", "is not a list of limits"),
+        ("/limits bananas 3", "There is no limit 'bananas'"),
+        ("/limits tokens many", "write a number, or off"),
+        ("/limits usd 5", "No price is known"),
+        ("/mode dancing", "There is no mode 'dancing'"),
+        ("/undo later", "write /undo [preview]"),
+    ],
+)
+async def test_a_wrong_command_is_told_and_never_sent(tmp_path: Path, text: str, said: str) -> None:
+    cli = Cli(tmp_path)
+    async with serving(["never"]) as server:
+        ran = await cli.use(server).ask(text)
+        assert not server.requests
+    assert ran.code == 2
+    assert said in ran.result["error"]["message"]
+
+
+async def test_a_wrong_command_is_told_once_as_text(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    async with serving(["never"]) as server:
+        ran = await cli.use(server).run("-p", "/nosuch")
+    assert ran.code == 2
+    assert ran.notes.count("Unknown command /nosuch") == 1
+
+
+async def test_a_command_leaves_nothing_in_the_queue(tmp_path: Path) -> None:
+    """Each command was reported as a prompt that was never sent when the session was resumed."""
+    cli = Cli(tmp_path)
+    async with serving([{"text": "Hello."}]) as server:
+        first = await cli.use(server).ask("hello")
+        resume = f"--resume={first.result['sessionId']}"
+        for text in ("/context", "/usage", "/nosuch", "/limits bananas 3", "/help"):
+            ran = await cli.ask(text, resume)
+            assert not ran.of("session.warning"), ran.of("session.warning")
+
+
+async def test_prompts_that_were_never_sent_can_be_seen_sent_and_dropped(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    async with serving([{"text": "x", "delay": 60}]) as server:
+        cli.use(server)
+        runtime = Runtime(env=cli.env)
+        watch = Watch()
+        live = await runtime.create(
+            SessionOptions(cwd=str(cli.cwd)), Client(on_event=watch.on_event)
+        )
+        for prompt in ("first", "second", "third\nin two lines", "fourth"):
+            live.send(prompt)
+        await watch.saw("model.call_start")
+        await live.close()
+    resume = f"--resume={live.id}"
+    async with serving([{"text": "ok", "repeat": "forever"}]) as server:
+        cli.use(server)
+        listed = await cli.ask("/queue", resume)
+        assert "3 prompts of this session never sent" in listed.of("session.warning")[0]["message"]
+        assert "/queue send" in listed.of("session.warning")[0]["message"]
+        assert "  2  third in two lines\n" in listed.of("session.info")[0]["message"]
+        await cli.ask("/queue drop 2", resume)
+        assert not server.requests
+        sent = await cli.ask("/queue send", resume)
+        assert [m["content"] for m in sent.of("user.message")] == ["second", "fourth"]
+        assert sent.code == 0
+        assert len(server.requests) == 2
+        empty = await cli.ask("/queue", resume)
+    assert not empty.of("session.warning")
+    assert empty.of("session.info")[0]["message"] == "No prompt waits."
+
+
+@pytest.mark.parametrize("listed", [True, False])
+async def test_a_model_is_switched_to_only_if_its_service_has_it(
+    tmp_path: Path, listed: bool
+) -> None:
+    cli = Cli(tmp_path)
+    models = ["scripted", "other-2"] if listed else []
+    async with serving({"replies": [], "models": models}) as server:
+        ran = await cli.use(server).ask("/model nosuch")
+        near = await cli.ask("/model other-3")
+        good = await cli.ask("/model other-2")
+    if listed:
+        assert ran.code == 2
+        assert "There is no model 'nosuch'" in ran.result["error"]["message"]
+        assert "did you mean other-2" in near.result["error"]["message"]
+        assert good.of("session.info")[0]["message"] == "The model is other-2."
+    else:
+        assert ran.code == 0
+        assert "the name is unchecked" in ran.of("session.info")[0]["message"]
+
+
+async def test_undo_and_redo_work_as_commands(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    made = cli.cwd / "made.txt"
+    create = {"name": "create", "arguments": {"path": "made.txt", "file_text": "x\n"}}
+    async with serving([{"tools": [create]}, {"text": "Done."}]) as server:
+        first = await cli.use(server).ask("make it")
+        resume = f"--resume={first.result['sessionId']}"
+        preview = await cli.ask("/undo preview", resume)
+        assert made.exists()
+        undone = await cli.ask("/undo", resume)
+        assert not made.exists()
+        await cli.ask("/redo", resume)
+        assert made.exists()
+    assert "-x" in preview.of("session.info")[0]["message"]
+    assert "undo of turn 1: 1 path changed." in undone.of("session.info")[0]["message"]
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+async def test_a_compaction_says_how_large_the_conversation_was_and_is(
+    tmp_path: Path, resumed: bool
+) -> None:
+    """It said that 0 tokens were summarised."""
+    cli = Cli(tmp_path)
+    words = "many words " * 2000
+    replies = [{"text": words}, {"text": words}, {"text": "A summary."}]
+    async with serving(replies) as server:
+        runtime = Runtime(env=cli.use(server).env)
+        options, watch = SessionOptions(cwd=str(cli.cwd)), Watch()
+        live = await runtime.create(options, Client(on_event=watch.on_event))
+        await live.ask("first")
+        await live.ask("second")
+        if resumed:
+            await live.close()
+            live = await runtime.resume(live.id, options, Client(on_event=watch.on_event))
+        await live.ask("/compact")
+        await live.close()
+    said = watch.of("session.info")[-1].message
+    found = re.fullmatch(
+        r"3 messages summarised: the conversation went from ([\d,]+) to ([\d,]+) tokens\.", said
+    )
+    assert found is not None, said
+    before, after = (int(number.replace(",", "")) for number in found.groups())
+    assert before > 10_000
+    assert 0 < after < 2_000
+    (event,) = watch.of("session.compaction_complete")
+    assert event.tokens_removed == before - after
 
 
 async def test_limits_can_be_set_while_a_session_lives(tmp_path: Path) -> None:
@@ -52,11 +205,6 @@ LIMITS_CHANGED = "session.session_limits_changed"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("/limits tokens", "is not a list of limits"),
-        ("/limits bananas 3", "There is no limit 'bananas'"),
-        ("/limits tokens many", "write a number, or off"),
-        ("/limits usd 5", "No price is known"),
-        ("/mode dancing", "There is no mode 'dancing'"),
         ("/compact", "nothing to summarise"),
         ("/usage", "Nothing was spent yet."),
         ("/model", "The model is scripted."),

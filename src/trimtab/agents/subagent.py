@@ -70,6 +70,9 @@ class Mailbox:
     def give_back(self, prompt: Prompt) -> None:
         self._prompts.appendleft(prompt)
 
+    def consume(self, prompt: Prompt) -> None:
+        """A taken prompt is in no queue any more."""
+
 
 class Subagent:
     """One agent at its task, from the event that says it started to the one that says it ended."""

@@ -1,7 +1,7 @@
 """How a model is reached: requests, deltas, replies, and the ports behind which services stand."""
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -136,6 +136,15 @@ class Provider(Protocol):
 
     async def aclose(self) -> None:
         """Close idle connections."""
+        ...
+
+
+@runtime_checkable
+class ListsModels(Protocol):
+    """A provider that can say which models its service has."""
+
+    async def list_models(self) -> list[str] | None:
+        """Return the names of the models; None if the service does not say."""
         ...
 
 

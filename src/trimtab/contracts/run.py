@@ -115,6 +115,10 @@ class Inbox(Protocol):
         """Undo a take: the prompt was not admitted."""
         ...
 
+    def consume(self, prompt: Prompt) -> None:
+        """Remove a taken prompt that needs no answer of the model."""
+        ...
+
 
 class SessionPort(Protocol):
     """The session as the loop sees it."""

@@ -76,6 +76,7 @@ class HostedSession:
 
     def use(self, live: LiveSession) -> None:
         self._live = live
+        live.client_commands = lambda: [str(command.get("name")) for command in self.commands]
         self._title = live.projections.title.text
         self.refresh()
 

@@ -125,8 +125,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     success: bool
     messages_removed: int = 0
     tokens_removed: int = 0
-    tokens_kept: int = 0
-    """What the conversation has afterwards."""
+    tokens_before: int = 0
+    """Tokens of the conversation, without system prompt and tools, before it was shortened."""
+    tokens_after: int = 0
     error: str | None = None
     summary: str | None = None
 
@@ -155,7 +156,7 @@ class Job:
         self._instructions = instructions
         self._id = new_id()
         self._messages = tuple(run.session.conversation.messages)
-        self._before = run.measured or Measured(system=0, tools=0, conversation=0)
+        self._before = measure(run)
         self._space = Space.find(limit, self._before, run.session.conversation.characters)
         self._is_second = run.session.conversation.compactions > 0
         self._error: str | None = None
@@ -321,10 +322,32 @@ class Job:
             success=success,
             messages_removed=removed,
             tokens_removed=tokens,
-            tokens_kept=before.conversation - tokens,
+            tokens_before=before.conversation,
+            tokens_after=before.conversation - tokens,
             error=error,
             summary=summary,
         )
+
+
+def measure(run: Run) -> Measured:
+    """How large the context is now.
+
+    The figures of the last call do not count its answer, and a session that was just resumed has
+    none: so at least the length of the texts is taken.
+    """
+    conversation = run.session.conversation
+    texts = sum(map(_weigh, conversation.messages))
+    if (known := run.measured) is not None:
+        return msgspec.structs.replace(known, conversation=max(known.conversation, texts))
+    tools = sum(
+        _guess(f"{spec.name}{spec.description}{spec.parameters}") for spec in run.agent.specs
+    )
+    return Measured(
+        system=_guess(conversation.system),
+        tools=tools,
+        conversation=texts,
+        size=conversation.size,
+    )
 
 
 def _tokens_used(usage: Usage) -> JsonObject:
@@ -381,3 +404,11 @@ def _text(message: Message) -> str:
         calls = ", ".join(f"{call.name}({call.arguments})" for call in message.tool_calls)
         return f"{message.text}\n[calls {calls}]"
     return message.text
+
+
+def _weigh(message: Message) -> int:
+    return _guess(_text(message))
+
+
+def _guess(text: str) -> int:
+    return len(text) // 4

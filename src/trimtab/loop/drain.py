@@ -4,9 +4,8 @@ from trimtab.contracts.events.assistant import AssistantIdle
 from trimtab.contracts.events.session import SessionIdle
 from trimtab.contracts.processor import Stop
 from trimtab.contracts.run import Prompt, Run
+from trimtab.loop.prompt import next_prompt
 from trimtab.loop.turns import respond
-
-PENDING = Prompt(text="", source="pending", billable=False)
 
 
 async def drain(run: Run) -> Stop:
@@ -22,24 +21,24 @@ async def drain(run: Run) -> Stop:
 async def answer(run: Run) -> Stop:
     """Answer every waiting prompt; returns why the last one ended."""
     stop = Stop(reason="end_turn")
-    while (prompt := PENDING if run.pending_calls else run.inbox.take()) is not None:
+    while not stop.exit_code and (prompt := next_prompt(run)) is not None:
         if (admitted := await admit(run, prompt)) is None:
             continue
         stop = await respond(run, admitted)
         if stop.reason == "end_turn":
             stop = await pass_gate(run, stop)
-        if stop.exit_code:
-            break
     return stop
 
 
 async def admit(run: Run, prompt: Prompt) -> Prompt | None:
-    """Let processors see a prompt before it enters the conversation."""
-    current: Prompt | None = prompt
+    """Let processors see a prompt before it enters the conversation, or take it."""
+    current = prompt
     try:
         for processor in run.agent.pipeline:
-            if current is not None:
-                current = await processor.on_prompt(run, current)
+            if (changed := await processor.on_prompt(run, current)) is None:
+                run.inbox.consume(prompt)
+                return None
+            current = changed
     except BaseException:
         run.inbox.give_back(prompt)
         raise

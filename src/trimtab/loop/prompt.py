@@ -1,7 +1,14 @@
-"""A prompt becomes a message the model sees."""
+"""Prompts: taking the next one, and recording it as a message the model sees."""
 
 from trimtab.contracts.events.user import PendingMessagesModified, UserMessage
 from trimtab.contracts.run import Prompt, Run
+
+PENDING = Prompt(text="", source="pending", billable=False)
+
+
+def next_prompt(run: Run) -> Prompt | None:
+    """Return the next prompt to answer; tool calls that a suspended run left open come first."""
+    return PENDING if run.pending_calls else run.inbox.take()
 
 
 def record_prompt(run: Run, prompt: Prompt, *, delivery: str) -> None:

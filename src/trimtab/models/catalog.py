@@ -7,7 +7,7 @@ import msgspec
 
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.provider import Delta, Provider, Reply, Request
+from trimtab.contracts.provider import Delta, ListsModels, Provider, Reply, Request
 from trimtab.providers.auth import Key
 from trimtab.providers.copilot import DEFAULT_MODEL
 from trimtab.providers.endpoints import PREFIX, ProviderChoice, connect, from_environment
@@ -77,6 +77,11 @@ class WithHeaders:
     def stream(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
         headers = {**self._headers, **request.headers}
         return self.provider.stream(msgspec.structs.replace(request, headers=headers))
+
+    async def list_models(self) -> list[str] | None:
+        if isinstance(self.provider, ListsModels):
+            return await self.provider.list_models()
+        return None
 
     async def aclose(self) -> None:
         await self.provider.aclose()

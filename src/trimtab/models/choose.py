@@ -135,6 +135,12 @@ class ModelChooser:
             return None
         return self._choose_named(name, self.registry, is_offline(options, self._env))
 
+    def is_declared(self, model: str) -> bool:
+        """Tell whether a person described a model in `providers.json`."""
+        registry = self.registry
+        found = registry.find(model) if registry is not None else None
+        return found is not None and found[2] is not None
+
     async def choose_fallbacks(self, options: SessionOptions) -> list[Chosen]:
         """The models to go on with when the first cannot answer: only those the person named."""
         names = options.fallback

@@ -89,14 +89,22 @@ class Copilot:
             model=DEFAULT_MODEL,
         )
 
-    async def _connect(self, model: str) -> Service:
-        choice = await self.choice()
+    async def list_models(self) -> list[str] | None:
+        """The names of this account's models; None if the service does not list them."""
+        return list(await self._discover(await self.choice())) or None
+
+    async def _discover(self, choice: ProviderChoice) -> dict[str, ModelInfo]:
         if self._models is None:
             found = await discover(choice, self._http, cache=self._cache)
             self._models = {info.id: info for info in found.models or ()}
-        info = self._models.get(model)
-        if info is None and self._models and model not in SERVICE_CHOOSES:
-            raise unknown_model("GitHub", model, did_you_mean(model, self._models))
+        return self._models
+
+    async def _connect(self, model: str) -> Service:
+        choice = await self.choice()
+        models = await self._discover(choice)
+        info = models.get(model)
+        if info is None and models and model not in SERVICE_CHOOSES:
+            raise unknown_model("GitHub", model, did_you_mean(model, models))
         if info is not None:
             choice = msgspec.structs.replace(
                 choice, wire=_wire(info), efforts=info.efforts, window=info.window

@@ -62,6 +62,13 @@ class Service:
         finally:
             breaker.leave(ticket, ok, pause)
 
+    async def list_models(self) -> list[str] | None:
+        """The names the service lists; None if it lists none."""
+        from trimtab.providers.listing import discover
+
+        found = await discover(self.choice, self._http)
+        return [model.id for model in found.models or ()] or None
+
     async def _admit(self) -> AsyncGenerator[Waiting, None]:
         """Wait while the service is in trouble, but not for ever."""
         import asyncio
@@ -80,11 +87,9 @@ class Service:
 
     async def _explain(self, error: ModelError, model: str) -> ModelError:
         """Which models there are, where the one asked for is not among them."""
-        from trimtab.providers.listing import discover
         from trimtab.providers.names import did_you_mean
 
-        found = await discover(self.choice, self._http)
-        names = [one.id for one in found.models or ()]
+        names = await self.list_models()
         if not names or model in names:
             return error
         return unknown_model(self._origin, model, did_you_mean(model, names), error.status)

@@ -33,7 +33,7 @@ from trimtab.contracts.options import (
     PermissionOptions,
     SessionOptions,
 )
-from trimtab.contracts.provider import Price, Provider
+from trimtab.contracts.provider import ListsModels, Price, Provider
 from trimtab.contracts.run import Mode, Run
 from trimtab.contracts.tool import Tool, ToolResult
 from trimtab.customize.announce import describe_loaded
@@ -170,6 +170,29 @@ class Controls:
         described = chosen.price, chosen.prompt_limit
         self._use_model(chosen.model, described, effort=effort, provider=chosen.provider)
         return chosen.model
+
+    async def check_model(self, model: str) -> bool:
+        """Return whether a service has a model; False if it does not list its models.
+
+        Raises `UsageError` if it lists them and this one is not among them.
+        """
+        from trimtab.providers.names import did_you_mean, same_model
+
+        if self._models.is_declared(model):
+            return True
+        chosen = self._models.find(model, self.options)
+        provider = chosen.provider if chosen else self._run.agent.model.provider
+        try:
+            listed = await provider.list_models() if isinstance(provider, ListsModels) else None
+        finally:
+            if chosen is not None:
+                await chosen.aclose()
+        if listed is not None and not any(same_model(model, name) for name in listed):
+            raise UsageError(
+                f"There is no model {model!r}; {did_you_mean(model, listed)} Or start with "
+                f"--model {model} to use it unchecked."
+            )
+        return listed is not None
 
     async def aclose(self) -> None:
         """End the MCP servers, and close the services that were switched to."""

@@ -67,6 +67,8 @@ class LiveSession:
         self._timer: asyncio.TimerHandle | None = None
         self._started = time.time()
         self._closed = False
+        self.client_commands: Callable[[], Collection[str]] = tuple
+        """Gives the names of commands that clients of the session answer."""
 
     @property
     def id(self) -> str:
@@ -171,10 +173,17 @@ class LiveSession:
         return done
 
     async def run_command(self, text: str) -> str | None:
-        """What a slash command says; None if the text is none."""
+        """Do what a slash command says and return its answer; None if the text is a prompt."""
         from trimtab.runtime.commands import answer_command
 
         return await answer_command(self, self._run, text)
+
+    def check_command(self, text: str) -> None:
+        """Raise `UsageError` if the text is a command that nobody knows."""
+        if text.startswith("/"):
+            from trimtab.runtime.commands import find_command
+
+            find_command(self, text)
 
     def model_metrics(self) -> JsonObject:
         """What was spent, by model."""

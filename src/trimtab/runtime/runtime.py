@@ -24,6 +24,7 @@ from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.provider import Provider
 from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.secrets import find_secrets
+from trimtab.contracts.text import count
 from trimtab.contracts.tool import ToolResult
 from trimtab.customize.customizations import Customizations
 from trimtab.hooks.setup import set_up_hooks
@@ -135,7 +136,11 @@ class Runtime:
             if note.is_told:
                 session.emit(SessionWarning(warning_type="log_incomplete", message=note.sentence))
         if held := len(session.projections.queue.prompts):
-            message = f"{held} prompts queued before the last end were kept and not sent."
+            prompts = count(held, "prompt")
+            message = (
+                f"{prompts} of this session never sent: list them with the command /queue, send "
+                "them with /queue send, or drop them with /queue drop."
+            )
             session.emit(SessionWarning(warning_type="prompts_held", message=message))
         setup = SessionSetup(
             session=session,

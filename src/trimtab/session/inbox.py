@@ -1,5 +1,7 @@
 """Prompts waiting for the loop: queued ones in order, steering ones between model calls."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from trimtab.contracts.events.own import PromptQueued, PromptWithdrawn
@@ -14,8 +16,9 @@ class Inbox:
     """The queue of a session.
 
     A prompt is in the log before it is acknowledged and leaves the queue only with the
-    `user.message` that carries it, so neither an abort nor a crash loses typed text. Prompts found
-    in the log of an earlier process are `held`: they wait until somebody asks for them.
+    `user.message` that carries it, or with the event that it was withdrawn, so neither an abort
+    nor a crash loses typed text. A held prompt waits until somebody asks for it: that is how
+    prompts begin that were found in the log of an earlier process.
     """
 
     def __init__(self, session: Session) -> None:
@@ -23,12 +26,20 @@ class Inbox:
         self._taken: set[str] = set()
         self._headers: dict[str, dict[str, str]] = {}
         """Headers may be secrets: they are kept here and never in the log."""
-        self.held = tuple(prompt.message_id for prompt in session.projections.queue.prompts)
-        self._taken.update(self.held)
+        self._held = {prompt.message_id for prompt in session.projections.queue.prompts}
 
     @property
     def pending(self) -> list[PromptQueued]:
-        """What waits, in order, held prompts left out."""
+        """The prompts that will be answered, in order."""
+        return [prompt for prompt in self._waiting if prompt.message_id not in self._held]
+
+    @property
+    def held(self) -> list[PromptQueued]:
+        """The prompts that wait until somebody asks for them, in order."""
+        return [prompt for prompt in self._waiting if prompt.message_id in self._held]
+
+    @property
+    def _waiting(self) -> list[PromptQueued]:
         queued = self._session.projections.queue.prompts
         return [prompt for prompt in queued if prompt.message_id not in self._taken]
 
@@ -63,20 +74,31 @@ class Inbox:
         """Undo a take: the prompt was not admitted."""
         self._taken.discard(prompt.id)
 
-    def release_held(self) -> int:
-        """Let the prompts of an earlier process be answered; returns how many."""
-        count = len(self.held)
-        self._taken.difference_update(self.held)
-        self.held = ()
-        return count
+    def consume(self, prompt: Prompt) -> None:
+        """Remove a taken prompt that needs no answer of the model, such as a slash command."""
+        queued = self._session.projections.queue.prompts
+        if any(waiting.message_id == prompt.id for waiting in queued):
+            self._withdraw(prompt.id, "consumed")
+
+    def hold(self) -> int:
+        """Let every waiting prompt wait until somebody asks for it; return how many there are."""
+        self._held.update(prompt.message_id for prompt in self.pending)
+        return len(self.held)
+
+    def release(self, message_ids: Iterable[str]) -> None:
+        """Let held prompts be answered."""
+        self._held.difference_update(message_ids)
 
     def withdraw(self, message_id: str, reason: str | None = None) -> bool:
-        """Take a waiting prompt back; False if it does not wait any more."""
-        if all(prompt.message_id != message_id for prompt in self.pending):
+        """Take a waiting prompt back; return False if it does not wait any more."""
+        if all(prompt.message_id != message_id for prompt in self._waiting):
             return False
+        self._withdraw(message_id, reason)
+        return True
+
+    def _withdraw(self, message_id: str, reason: str | None) -> None:
         self._session.emit(PromptWithdrawn(message_id=message_id, reason=reason))
         self._session.emit(PendingMessagesModified())
-        return True
 
     def _take(self, waiting: list[PromptQueued]) -> Prompt | None:
         if not waiting:

@@ -90,7 +90,7 @@ async def test_queued_prompts_survive_the_process_and_wait_to_be_asked_for(tmp_p
     assert watch.of("session.warning")[0].warning_type == "prompts_held"
     await live.ask("third")
     assert [m.content for m in watch.of("user.message")] == ["third"]
-    assert live.inbox.release_held() == 1
+    live.inbox.release(prompt.message_id for prompt in live.inbox.held)
     assert [p.text for p in live.inbox.pending] == ["second"]
     await live.close()
 

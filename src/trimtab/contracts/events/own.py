@@ -46,7 +46,10 @@ class PromptQueued(EventData, type="trimtab.prompt_queued"):
 
 
 class PromptWithdrawn(EventData, type="trimtab.prompt_withdrawn"):
-    """A queued prompt was taken back unanswered."""
+    """A queued prompt left the queue unanswered.
+
+    `reason` is why it was taken back, or `consumed` if the program answered it, not the model.
+    """
 
     message_id: str
     reason: str | None = None

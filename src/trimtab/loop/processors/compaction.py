@@ -137,7 +137,7 @@ class Compaction(Processor):
             self._job = None
         outcome = job.finish(must=must)
         if outcome.success:
-            self._kept = outcome.tokens_kept
+            self._kept = outcome.tokens_after
         return outcome
 
     async def _is_hopeless(self, run: Run) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import msgspec
 
 from trimtab.contracts.customization import Skill
-from trimtab.contracts.events.session import SessionInfo
 from trimtab.contracts.events.system import SkillInvoked
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.processor import PendingCall, Processor
@@ -30,10 +29,6 @@ class Skills(Processor):
         name, _, arguments = prompt.text[1:].partition(" ")
         skill = self._find(name.strip())
         if skill is None:
-            return prompt
-        if not skill.user_invocable:
-            message = f"The skill {skill.name} is for the model only; the prompt is sent as it is."
-            run.session.emit(SessionInfo(info_type="skill", message=message))
             return prompt
         body = fill_arguments(self._read(skill), arguments.strip())
         self._record(run, skill, body, "user-invoked")

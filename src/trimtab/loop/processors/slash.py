@@ -2,21 +2,32 @@
 
 from collections.abc import Awaitable, Callable
 
+from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.session import SessionInfo
 from trimtab.contracts.processor import Processor
 from trimtab.contracts.run import Prompt, Run
 
+MARKS = ("/", "!")
+
 
 class SlashCommands(Processor):
-    """`answer` is called with prompts that begin with a slash; it returns None for other texts."""
+    """Gives prompts that begin like a command to `answer`.
+
+    `answer` returns None for text that is not a command, and raises a `TrimtabError` for a command
+    that is unknown or cannot be done: the model never sees a mistyped command.
+    """
 
     def __init__(self, answer: Callable[[str], Awaitable[str | None]]) -> None:
         self._answer = answer
 
     async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt | None:
-        if prompt.source != "user" or not prompt.text.startswith("/"):
+        if prompt.source != "user" or not prompt.text.startswith(MARKS):
             return prompt
-        answer = await self._answer(prompt.text)
+        try:
+            answer = await self._answer(prompt.text)
+        except TrimtabError:
+            run.inbox.consume(prompt)  # it would fail again
+            raise
         if answer is None:
             return prompt
         run.session.emit(SessionInfo(info_type="command", message=answer))

@@ -42,6 +42,9 @@ class EmbeddedProvider:
         with open(os.path.join(os.path.dirname(__file__), "prompt.md"), encoding="utf-8") as file:
             self._instructions = file.read().strip()
 
+    async def list_models(self) -> list[str]:
+        return [self.name]
+
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
         if request.answer_schema is not None:
             raise ModelError(
