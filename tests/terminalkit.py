@@ -67,14 +67,14 @@ class Terminal:
 
 
 async def start(
-    cli: Cli, *args: str, program: str = TRIMTAB
+    cli: Cli, *args: str, pair: tuple[int, int] | None = None
 ) -> tuple[asyncio.subprocess.Process, Terminal]:
     """Start the program as the leader of a terminal's session."""
-    master, slave = pty.openpty()
+    master, slave = pair or pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     cli.env["TERM"] = "xterm-256color"
     process = await asyncio.create_subprocess_exec(
-        program,
+        TRIMTAB,
         *args,
         cwd=cli.cwd,
         env=cli.env,

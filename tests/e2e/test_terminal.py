@@ -29,6 +29,7 @@ async def test_a_permission_is_asked_for_and_given(cli: Cli) -> None:
     async with serving(script) as server:
         process, terminal = await start(cli.use(server), "-i", "make it")
         await terminal.shows(r"Run this command\?[\s\S]*\$ touch made[\s\S]*allow shell\(touch\)")
+        await terminal.shows(r"\? $")
         terminal.type("y\n")
         await terminal.shows(r"Made it\.")
         terminal.type("\x04")
@@ -85,9 +86,9 @@ async def test_a_question_shows_its_rule_and_an_answer_for_the_session_spares_th
     ]
     async with serving(script) as server:
         process, terminal = await start(cli.use(server), "-i", "make them")
-        await terminal.shows(r"covers every `touch` command, whatever its arguments")
+        await terminal.shows(r"covers every `touch` command, whatever its arguments[\s\S]*\? $")
         terminal.type("s\n")
-        await terminal.shows(r"Write \S*new\.txt\?")
+        await terminal.shows(r"Write \S*new\.txt\?[\s\S]*\? $")
         terminal.type("rather call it old.txt\n")
         await terminal.shows(r"> $")
         terminal.type("\x04")
@@ -120,12 +121,12 @@ async def test_a_call_is_shown_once_it_may_run_and_only_that_one(cli: Cli) -> No
     script = [{"tools": [bash("mkdir first"), bash("mkdir second")]}, {"text": "Made it."}]
     async with serving(script) as server:
         process, terminal = await start(cli.use(server), "-i", "make it")
-        await terminal.shows(r"\$ mkdir first[\s\S]*\n\? ")
+        await terminal.shows(r"\$ mkdir first[\s\S]*\n\? $")
         assert "● bash" not in terminal.seen
         assert "mkdir second" not in terminal.seen
         terminal.type("y\n")
         await terminal.shows(r"● bash mkdir first")
-        await terminal.shows(r"\$ mkdir second[\s\S]*\n\? ")
+        await terminal.shows(r"\$ mkdir second[\s\S]*\n\? $")
         assert "● bash mkdir second" not in terminal.seen
         terminal.type("y\n")
         await terminal.shows(r"● bash mkdir second[\s\S]*Made it\.")
@@ -145,9 +146,9 @@ QUESTION = {
 async def test_the_agent_asks_a_person_who_can_answer_and_wants_to(cli: Cli) -> None:
     async with serving([{"tools": [QUESTION]}, {"text": "Green it is."}]) as server:
         process, terminal = await start(cli.use(server), "-i", "paint it")
-        await terminal.shows(r"Which\?\s+1  red\s+2  green\s+\? ")
+        await terminal.shows(r"Which\?\s+1  red\s+2  green\s+\? $")
         terminal.type("blue\n")
-        await terminal.shows(r"blue[\s\S]*Which\?[\s\S]*\? ")
+        await terminal.shows(r"blue[\s\S]*Which\?[\s\S]*\? $")
         terminal.type("2\n")
         await terminal.shows(r"Green it is\.")
         terminal.type("\x04")

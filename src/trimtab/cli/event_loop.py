@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from trimtab.cli.collector import waking
-from trimtab.cli.streams import say
+from trimtab.cli.streams import is_debugging, say
 
 T = TypeVar("T")
 
@@ -25,8 +25,6 @@ def run_async(work: Coroutine[None, None, T]) -> T:
 
 def report_lost_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Say that a task or callback failed and nobody was waiting for it."""
-    from trimtab.cli.main import is_debugging
-
     if is_debugging():
         loop.default_exception_handler(context)
         return

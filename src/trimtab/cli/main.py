@@ -1,12 +1,17 @@
 """The entry point behind the fast path: subcommands, and runs of the agent."""
 
-import os
 import sys
 from importlib import import_module
 from types import ModuleType
 
 from trimtab.cli.collector import wake
-from trimtab.cli.streams import flush_streams, prepare_streams, report_lost_output, say
+from trimtab.cli.streams import (
+    flush_streams,
+    is_debugging,
+    prepare_streams,
+    report_lost_output,
+    say,
+)
 from trimtab.contracts.errors import TrimtabError, UsageError
 
 COMMANDS = {
@@ -71,10 +76,6 @@ def run(argv: list[str]) -> int:
         message = f"Internal error ({type(error).__name__}: {error}); set TRIMTAB_DEBUG=1 for more."
         code = 1
     return report(argv, message, code)
-
-
-def is_debugging() -> bool:
-    return "TRIMTAB_DEBUG" in os.environ
 
 
 def dispatch(argv: list[str]) -> int:

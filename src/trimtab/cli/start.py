@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,7 +20,9 @@ from trimtab.transports.headless.output import Output, take_stdout
 from trimtab.transports.headless.result import Clock
 from trimtab.transports.headless.run import Face, Headless
 
-OnEvent = Callable[[Event, bytes], None]
+if TYPE_CHECKING:
+    from trimtab.transports.headless.text import TextOutput
+
 Finisher = Callable[[LiveSession, JsonObject], None]
 
 
@@ -37,22 +40,18 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
         env["COPILOT_HOME"] = os.path.abspath(values["config_dir"])
     options = build_options(values)
     runtime = Runtime(env=env, provider=provider)
-    asks = wants_dialog(values)
-    answer, notes = Output(1 if asks else take_stdout()), Output(2)
-    face = build_face(values, answer, notes)
     log = LogFile(values.get("log_dir") or runtime.home.logs, values.get("log_level", "default"))
-    show = face.on_event
-    if asks:
-        from trimtab.transports.headless.delayed_starts import DelayedStarts
+    if wants_dialog(values):
+        from trimtab.cli.talk import talk
 
-        show = DelayedStarts(show).on_event
+        return run_async(talk(runtime, options, values, log))
+    answer, notes = Output(take_stdout()), Output(2)
+    face = build_face(values, answer, notes)
 
     def on_event(event: Event, line: bytes) -> None:
-        show(event, line)
+        face.on_event(event, line)
         log.on_event(event, line)
 
-    if asks:
-        return run_async(talk(runtime, options, values, on_event))
     headless = Headless(
         face=face,
         outputs=(answer, notes),
@@ -85,31 +84,6 @@ def wants_dialog(values: Values) -> bool:
     if "interactive" in values and not os.isatty(0):
         raise UsageError("--interactive needs a terminal; give the prompt with -p instead.")
     return "interactive" in values or ("prompt" not in values and is_at_terminal(values))
-
-
-async def talk(runtime: Runtime, options: SessionOptions, values: Values, on_event: OnEvent) -> int:
-    """A conversation in the terminal."""
-    from trimtab.transports.headless.dialog import Dialog
-
-    prepare = attach_all(values, options.cwd)
-    dialog = Dialog(Output(2), values.get("interactive"), prepare)
-    client = Client(on_event=on_event, attended=True)
-    if "no_ask_user" not in values:
-        client = Client(
-            on_event=on_event,
-            attended=True,
-            ask=dialog.ask,
-            ask_trust=dialog.ask_trust,
-            ask_person=dialog.ask_person,
-        )
-
-    async def open_dialog() -> LiveSession:
-        live = await open_session(runtime, options, values, client)
-        if client.ask_person is not None:
-            live.controls.set_tools((), ("ask_user",))
-        return live
-
-    return await dialog.run(open_dialog)
 
 
 async def open_session(
@@ -166,6 +140,11 @@ def build_face(values: Values, answer: Output, notes: Output) -> Face:
         from trimtab.transports.headless.jsonl import JsonLines
 
         return JsonLines(answer, notes)
+    return build_text(values, answer, notes)
+
+
+def build_text(values: Values, answer: Output, notes: Output) -> "TextOutput":
+    """The face of a run for people."""
     from trimtab.transports.headless.text import Style, TextOutput
 
     terminal = os.isatty(2)

@@ -78,3 +78,8 @@ def discard(stream: TextIO) -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1 if stream is sys.stdout else 2)
     os.close(null)
+
+
+def is_debugging() -> bool:
+    """Return True if tracebacks are to be shown."""
+    return "TRIMTAB_DEBUG" in os.environ

@@ -40,6 +40,13 @@ class FileChange(msgspec.Struct, frozen=True, kw_only=True):
     created: bool = False
 
 
+class ShellEnd(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The end of a command. `duration_ms` is how long the tool waited for it."""
+
+    exit_code: int
+    duration_ms: int
+
+
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a call came to.
 
@@ -56,6 +63,8 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     telemetry: dict[str, Any] = {}
     sandboxed: bool | None = None
     """Whether a command of it ran in the sandbox; None where there is none."""
+    shell: ShellEnd | None = None
+    """How the command of a shell tool ended, if it has."""
 
 
 class ToolContext(Protocol):

@@ -7,8 +7,6 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.question import (
     AutoModeSwitchCompleted,
     AutoModeSwitchRequested,
-    ExitPlanModeCompleted,
-    ExitPlanModeRequested,
     UserInputCompleted,
     UserInputRequested,
 )
@@ -16,6 +14,7 @@ from trimtab.contracts.events.session import SessionError
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.questions import PlanReady, PlanVerdict, Question, Response
 from trimtab.host.ports import ClientError
+from trimtab.runtime.plan_approval import present_plan
 
 if TYPE_CHECKING:
     from trimtab.host.hosted import HostedSession
@@ -58,50 +57,31 @@ async def ask_person(hosted: "HostedSession", question: Question) -> Response | 
 
 
 async def ask_approval(hosted: "HostedSession", plan: PlanReady) -> PlanVerdict:
-    """What a client says to a plan; approval changes the mode."""
-    request_id = new_id()
-    content = hosted.live.folder.read_plan() or plan.summary
-    params: JsonObject = {
-        "summary": plan.summary,
-        "planContent": content,
-        "actions": list(plan.actions),
-        "recommendedAction": plan.recommended,
-    }
-    hosted.live.emit(
-        ExitPlanModeRequested(
-            request_id=request_id,
-            summary=plan.summary,
-            plan_content=content,
-            actions=list(plan.actions),
-            recommended_action=plan.recommended,
+    """What a client says to a plan."""
+
+    async def decide(request_id: str, content: str) -> PlanVerdict:
+        params: JsonObject = {
+            "summary": plan.summary,
+            "planContent": content,
+            "actions": list(plan.actions),
+            "recommendedAction": plan.recommended,
+        }
+        reply: Any = None
+        try:
+            reply = await hosted.first(
+                request_id,
+                lambda: hosted.ask_one("request_exit_plan_mode", "exitPlanMode.request", params),
+            )
+        except ClientError as error:
+            reply = {"approved": False, "feedback": error.message}
+        said = reply if isinstance(reply, dict) else {}
+        return PlanVerdict(
+            approved=said.get("approved") is True,
+            action=said.get("selectedAction") or plan.recommended,
+            feedback=said.get("feedback"),
         )
-    )
-    reply: Any = None
-    try:
-        reply = await hosted.first(
-            request_id,
-            lambda: hosted.ask_one("request_exit_plan_mode", "exitPlanMode.request", params),
-        )
-    except ClientError as error:
-        reply = {"approved": False, "feedback": error.message}
-    said = reply if isinstance(reply, dict) else {}
-    verdict = PlanVerdict(
-        approved=said.get("approved") is True,
-        action=said.get("selectedAction") or plan.recommended,
-        feedback=said.get("feedback"),
-    )
-    hosted.live.emit(
-        ExitPlanModeCompleted(
-            request_id=request_id,
-            approved=verdict.approved,
-            selected_action=verdict.action if verdict.approved else None,
-            feedback=verdict.feedback,
-        )
-    )
-    if verdict.approved:
-        autopilot = str(verdict.action).startswith("autopilot")
-        hosted.live.controls.set_mode("autopilot" if autopilot else "interactive")
-    return verdict
+
+    return await present_plan(hosted.live, plan, decide)
 
 
 async def ask_mode_switch(hosted: "HostedSession", error: ModelError) -> bool:

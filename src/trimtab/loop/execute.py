@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
+import msgspec
+
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
 from trimtab.contracts.events.user import UserMessage
@@ -134,6 +136,7 @@ def record(run: Run, call: ToolCall, result: ToolResult, code: str | None = None
             error=None if success else {"message": message, "code": code or result.kind},
             tool_telemetry=result.telemetry or None,
             sandboxed=result.sandboxed,
+            shell_execution=msgspec.to_builtins(result.shell),
             file_edits=edits or None,
             model_text=None if success or message == result.text else result.text,
         )

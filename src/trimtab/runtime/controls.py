@@ -188,9 +188,10 @@ class Controls:
             if chosen is not None:
                 await chosen.aclose()
         if listed is not None and not any(same_model(model, name) for name in listed):
+            advice = did_you_mean(model, listed)
             raise UsageError(
-                f"There is no model {model!r}; {did_you_mean(model, listed)} Or start with "
-                f"--model {model} to use it unchecked."
+                f"There is no model {model!r}; {advice}{'' if advice.endswith('?') else '.'} Start "
+                f"with --model {model} to use it unchecked."
             )
         return listed is not None
 

@@ -1,9 +1,10 @@
 """What the shell tools tell a model about a command, in the words it knows."""
 
 import re
+import time
 from collections.abc import Sequence
 
-from trimtab.contracts.tool import ToolContext, ToolResult
+from trimtab.contracts.tool import ShellEnd, ToolContext, ToolResult
 from trimtab.contracts.workspace import CommandState, ShellError, ShellInfo, UnknownShell
 from trimtab.tools.files import fail
 from trimtab.tools.output import kilobytes, too_large
@@ -38,6 +39,14 @@ def render(state: CommandState, waited: float, ended: str) -> str:
         more = GOES_ON if text else SILENT
         notes.append(f"<{name} is still running after {waited:g} seconds. {more}>")
     return "\n".join([text, *notes] if text else notes)
+
+
+def shell_end(state: CommandState, started: float) -> ShellEnd | None:
+    """How a command ended that was waited for since a moment; None if it goes on."""
+    if state.exit_code is None:
+        return None
+    waited = int((time.monotonic() - started) * 1000)
+    return ShellEnd(exit_code=state.exit_code, duration_ms=waited)
 
 
 def output_text(state: CommandState) -> str:

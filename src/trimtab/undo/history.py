@@ -340,4 +340,7 @@ def _nothing_to_undo(wish: Wish, recorded: Sequence[Recorded]) -> str:
             f"killed, so it may be your own; name what to take back with --file: "
             f"{', '.join(unsure[:5])}{' …' if len(unsure) > 5 else ''}."
         )
-    return "The session has no changes that could be undone; name another session."
+    return (
+        "The session has no changes that could be undone; `trimtab undo SESSION` undoes those of "
+        "another."
+    )

@@ -1,13 +1,14 @@
 """The `bash` tool: runs a shell command and tells what came of it."""
 
 import codecs
+import time
 from collections.abc import Callable, Sequence
 
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.contracts.workspace import Command, ShellError
 from trimtab.tools.description import describe
-from trimtab.tools.shells import refuse_shell, render, seconds
+from trimtab.tools.shells import refuse_shell, render, seconds, shell_end
 
 INITIAL_WAIT = 30
 STREAMED = 64 * 1024
@@ -51,6 +52,7 @@ class Bash:
             env=ctx.command_env,
         )
         wait = seconds(args.get("initial_wait", INITIAL_WAIT))
+        started = time.monotonic()
         try:
             state = await ctx.workspace.shells.execute(
                 command, wait=wait, limit=ctx.output_limit, listener=stream_to(ctx.progress)
@@ -60,7 +62,8 @@ class Bash:
         if command.background:
             place = "detached background" if detached else "background"
             return ToolResult(text=f"<command started in {place} with shellId: {state.shell_id}>")
-        return ToolResult(text=render(state, wait, f"<exited with exit code {state.exit_code}>"))
+        text = render(state, wait, f"<exited with exit code {state.exit_code}>")
+        return ToolResult(text=text, shell=shell_end(state, started))
 
 
 def stream_to(progress: Callable[[str], None]) -> Callable[[bytes], None]:

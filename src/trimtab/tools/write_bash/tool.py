@@ -1,13 +1,14 @@
 """The `write_bash` tool: sends text and keys to a background command."""
 
 import re
+import time
 from collections.abc import Sequence
 
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.contracts.workspace import ShellError
 from trimtab.tools.description import describe
-from trimtab.tools.shells import refuse_shell, render, seconds
+from trimtab.tools.shells import refuse_shell, render, seconds, shell_end
 
 DELAY = 10
 KEY = (
@@ -38,13 +39,14 @@ class WriteBash:
 
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
         name, wait = args["shellId"], seconds(args.get("delay", DELAY))
+        started = time.monotonic()
         try:
             await ctx.workspace.shells.write(name, parse_keys(args["input"]))
             state = await ctx.workspace.shells.read(name, wait=wait, limit=ctx.output_limit)
         except ShellError as error:
             return refuse_shell(error, "write to", ctx)
         ended = f"<command with id: {name} exited with exit code {state.exit_code}>"
-        return ToolResult(text=render(state, wait, ended))
+        return ToolResult(text=render(state, wait, ended), shell=shell_end(state, started))
 
 
 def parse_keys(text: str) -> list[str | bytes]:

@@ -13,6 +13,8 @@ from trimtab.contracts.events.tool import (
 )
 
 OnEvent = Callable[[Event, bytes], None]
+QUESTIONS = ("ask_user", "exit_plan_mode")
+"""Tools that are seen by the question they ask."""
 MOMENT = 0.1
 """What is not asked about by then, in seconds, runs already."""
 
@@ -29,6 +31,8 @@ class DelayedStarts:
     def on_event(self, event: Event, line: bytes) -> None:
         agent = event.agent_id
         match event.data:
+            case ToolExecutionStart(tool_name=name) if name in QUESTIONS:
+                return
             case ToolExecutionStart(tool_call_id=call):
                 self._held[agent, call] = event, line
                 self._wait((agent, call))

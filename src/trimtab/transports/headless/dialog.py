@@ -1,158 +1,307 @@
 """A plain conversation in a terminal: lines in, answers out, nothing is ever redrawn."""
 
 import asyncio
-import os
+import re
 import signal
+from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from trimtab.contracts.errors import TrimtabError
-from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.envelope import Event, JsonObject
+from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import TrustAnswer, TrustQuestion
 from trimtab.contracts.run import Prompt
+from trimtab.contracts.text import count, neutralise
 from trimtab.runtime.live import LiveSession
+from trimtab.transports.headless.keyboard import Keyboard
 from trimtab.transports.headless.output import Output
 from trimtab.transports.headless.questions import (
+    describe_plan,
     describe_question,
     describe_request,
     describe_trust,
+    plan_choices,
 )
+from trimtab.transports.headless.text import TextOutput
 
 if TYPE_CHECKING:
-    from trimtab.contracts.questions import Question, Response
+    from trimtab.contracts.questions import PlanReady, PlanVerdict, Question, Response
 
 LONGEST_NUMBER = 4
-
+SHORTEST_REMARK = 3
+"""Fewer characters than this are a mistyped answer, and not words for the agent."""
+CLOSING = 4.0
+"""Seconds a session has to end."""
+PROMPT, QUESTION = "> ", "? "
+HINT = "Enter sends, Ctrl-C stops the agent, /help lists commands, Ctrl-D leaves."
 _ANSWERS = {
     "y": "approve-once",
     "yes": "approve-once",
     "s": "approve-for-session",
     "a": "approve-for-location",
 }
-_LEAVE = ("/exit", "/quit")
-HINT = "Type a prompt and Enter; Ctrl-C stops the agent; /exit or Ctrl-D leaves.\n"
+_LIKE_AN_ANSWER = re.compile(r"(?:y|yes|n|no|s|a|o|once|\d{1,3})", re.IGNORECASE)
+_SHOWN = 70
 
 
-class Lines:
-    """Lines typed at a terminal, read without blocking the loop."""
+class Opening(msgspec.Struct, frozen=True):
+    """How sessions begin: the one the flags ask for, and a new one with the same choices."""
 
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        self._buffer = b""
-        self._queue: asyncio.Queue[str | None] = asyncio.Queue()
+    wanted: Callable[[], Awaitable[LiveSession]]
+    new: Callable[[], Awaitable[LiveSession]]
 
-    def start(self) -> None:
-        asyncio.get_running_loop().add_reader(self._fd, self._on_readable)
 
-    def close(self) -> None:
-        asyncio.get_running_loop().remove_reader(self._fd)
-
-    async def next(self) -> str | None:
-        """The next line, or None at the end of input."""
-        return await self._queue.get()
-
-    def _on_readable(self) -> None:
-        try:
-            data = os.read(self._fd, 4096)
-        except OSError:
-            data = b""
-        *whole, self._buffer = (self._buffer + data).split(b"\n")
-        for line in whole:
-            self._queue.put_nowait(line.decode("utf-8", "replace"))
-        if not data:
-            self._queue.put_nowait(None)
+RunCommand = Callable[[str, LiveSession], Awaitable[int]]
+"""Runs a command of the person's own in the terminal; returns its exit code."""
 
 
 class Dialog:
     """Prompts from a terminal, one after another, in one session.
 
-    `prepare` makes a prompt of the words; it may raise a `TrimtabError`.
+    `prepare` makes a prompt of the words; it may raise a `TrimtabError`. What is typed while the
+    agent works is put into the session's queue. It never answers a question.
     """
 
     def __init__(
-        self, notes: Output, first: str | None, prepare: Callable[[str], Prompt | str]
+        self,
+        face: TextOutput,
+        screen: Output,
+        prepare: Callable[[str], Prompt | str],
+        run_command: RunCommand,
     ) -> None:
-        self._notes = notes
-        self._first = first
+        self._face = face
+        self._screen = screen
         self._prepare = prepare
-        self._lines = Lines(0)
+        self._run_command = run_command
+        self._keyboard = Keyboard(0, screen, tidy=face.tidy)
+        self._keyboard.on_ahead = self._take_ahead
+        face.before_output = self._keyboard.give_way
         self._live: LiveSession | None = None
+        self._later: deque[str] = deque()
+        """Lines typed ahead that are for this dialog, and all that follow one."""
+        self._aside: deque[str] = deque()
+        """Lines typed ahead that look like an answer: sent only when the person says so."""
+        self._queued: set[str] = set()
         self._turn = asyncio.Lock()
+        self._at_command = False
+        self._code = 0
 
-    async def run(self, open_session: Callable[[], Awaitable[LiveSession]]) -> int:
-        """Talk until the person leaves; returns the exit code."""
-        self._lines.start()
+    async def run(self, opening: Opening, first: str | None) -> int:
+        """Talk until the person leaves; return the exit code."""
         main = asyncio.current_task()
         assert main is not None
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt, main)
+        self._keyboard.start()
+        self._watch_signals(main)
         try:
-            self._live = await open_session()
-            self._notes.write(HINT.encode())
-            await self._talk(self._live)
+            self._live = await opening.wanted()
+            self._say(HINT)
+            await self._talk(opening, first)
         except asyncio.CancelledError:
-            self._notes.write(b"\n")
+            self._say("")
         finally:
-            self._lines.close()
-            if self._live is not None:
-                await self._live.close()
-        return 0
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSING):
+                    if self._live is not None:
+                        await self._live.close()
+            self._keyboard.stop()
+        return self._code
 
-    async def _talk(self, live: LiveSession) -> None:
-        prompt = self._first
-        while True:
-            if prompt is None:
-                self._notes.write(b"> ")
-                prompt = await self._lines.next()
-            if prompt is None or prompt.strip() in _LEAVE:
+    def on_event(self, event: Event) -> None:
+        """Show which prompt is answered now, where the person typed it a while ago."""
+        if isinstance(event.data, UserMessage) and event.data.message_id in self._queued:
+            self._queued.discard(str(event.data.message_id))
+            self._say(f"{PROMPT}{neutralise(event.data.content)}")
+
+    def _watch_signals(self, main: "asyncio.Task[object]") -> None:
+        loop = asyncio.get_running_loop()
+
+        def leave(number: signal.Signals) -> None:
+            self._code = 128 + number
+            main.cancel()
+
+        def interrupt() -> None:
+            if self._at_command:
+                return  # the command was interrupted
+            if self._live is not None and self._live.busy:
+                self._live.stop()
+            elif self._keyboard.line:
+                self._keyboard.clear()
+            else:
+                main.cancel()
+
+        loop.add_signal_handler(signal.SIGINT, interrupt)
+        loop.add_signal_handler(signal.SIGTSTP, self._suspend)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, leave, number)
+
+    def _suspend(self) -> None:
+        """Stop the process as Ctrl-Z does, with the terminal as it was before; then go on."""
+        self._keyboard.give_way()
+        self._keyboard.stop()
+        signal.raise_signal(signal.SIGSTOP)
+        self._keyboard.start()
+
+    async def _talk(self, opening: Opening, first: str | None) -> None:
+        text = first
+        while text is not None or (text := await self._next()) is not None:
+            words = text.strip()
+            if words in ("/exit", "/quit"):
                 return
-            if prompt.strip():
-                await self._send(live, prompt)
-            prompt = None
+            if words in ("/clear", "/new"):
+                await self._clear(opening)
+            elif re.match(r"!\S", words):
+                await self._run_own(words[1:])
+            elif words:
+                await self._send(text)
+            text = None
 
-    async def _send(self, live: LiveSession, text: str) -> None:
+    async def _next(self) -> str | None:
+        if self._later:
+            self._say(f"{PROMPT}{neutralise(self._later[0])}")
+            return self._later.popleft()
+        if self._aside and not self._keyboard.line:
+            self._keyboard.line = self._aside.popleft()
+        return await self._keyboard.read(PROMPT)
+
+    async def _send(self, text: str) -> None:
+        live = self._live
+        assert live is not None
         try:
+            live.check_command(text)
             prompt = self._prepare(text)
         except TrimtabError as error:
-            self._notes.write(f"{error.message}\n".encode())
+            self._say(error.message)
             return
-        await live.ask(prompt)
+        stop = await live.ask(prompt)
+        if stop.reason == "aborted":
+            self._say("Stopped.")
+        if live.inbox.pending and (held := live.inbox.hold()):
+            self._say(f"{count(held, 'prompt')} not sent: see /queue, /queue send, /queue drop.")
 
-    def _interrupt(self, main: "asyncio.Task[object]") -> None:
-        if self._live is not None and self._live.busy:
-            self._live.stop()
+    def _take_ahead(self, text: str | None) -> None:
+        """Keep a line that was typed while nobody read one."""
+        words = "/exit" if text is None else text.strip()
+        live = self._live
+        if not words:
+            return
+        local = words.startswith("!") or words in ("/exit", "/quit", "/clear", "/new")
+        if _LIKE_AN_ANSWER.fullmatch(words):
+            self._aside.append(words)
+        elif local or self._later or live is None or not live.busy:
+            self._later.append(text or words)
         else:
-            main.cancel()
+            self._queue(live, text or words)
+
+    def _queue(self, live: LiveSession, text: str) -> None:
+        try:
+            live.check_command(text)
+            prompt = self._prepare(text)
+        except TrimtabError as error:
+            self._say(error.message)
+            return
+        self._queued.add(live.send(prompt))
+        words = neutralise(" ".join(text.split()))
+        shown = words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"
+        self._say(f"  queued: {shown}")
+
+    async def _clear(self, opening: Opening) -> None:
+        old = self._live
+        assert old is not None
+        try:
+            self._live = await opening.new()
+        except TrimtabError as error:
+            self._say(error.message)
+            return
+        await old.close()
+        self._say(f"This is a new session. The old one is kept: trimtab --resume={old.id}")
+
+    async def _run_own(self, command: str) -> None:
+        assert self._live is not None
+        self._keyboard.stop()
+        self._at_command = True
+        try:
+            code = await self._run_command(command, self._live)
+        except OSError as error:
+            self._say(f"The command cannot be run: {error.strerror or error}.")
+            return
+        finally:
+            self._at_command = False
+            self._keyboard.start()
+        if code:
+            self._say(f"exit code {code}")
 
     async def ask(self, request_id: str, request: JsonObject) -> Answer:
         """Put a permission question to the person."""
-        said = await self._put(describe_request(request))
-        kind = _ANSWERS.get(said.lower())
-        if kind == "approve-once" or (kind and request.get("suggestedRules")):
-            return Answer(kind=kind)
-        return Answer(kind="reject", feedback=said if said.lower() not in ("n", "no", "") else None)
+        question, known = describe_request(request), "yn"
+        if request.get("suggestedRules"):
+            known = "ysan"
+        while True:
+            said = await self._put(question)
+            word = (said or "n").lower()
+            if word in _ANSWERS and word[0] in known:
+                return Answer(kind=_ANSWERS[word])
+            if word in ("n", "no"):
+                return Answer(kind="reject")
+            if len(word) >= SHORTEST_REMARK:
+                return Answer(kind="reject", feedback=said)
+            question = f"Type {', '.join(known)}, or what to do instead.\n"
 
     async def ask_trust(self, question: TrustQuestion) -> TrustAnswer:
         """Ask whether the session's folder may configure the agent."""
-        said = (await self._put(describe_trust(question))).lower()
+        said = (await self._put(describe_trust(question)) or "n").lower()
         if said in ("y", "yes"):
             return "always"
         return "once" if said in ("o", "once") else "no"
 
     async def ask_person(self, question: "Question") -> "Response | None":
-        """Put a question of the agent's to the person; an empty line is no answer."""
+        """Put a question of the agent's to the person; Ctrl-D is no answer."""
         from trimtab.contracts.questions import Response
 
-        while said := await self._put(describe_question(question)):
-            number = int(said) - 1 if said.isdecimal() and len(said) < LONGEST_NUMBER else -1
-            if 0 <= number < len(question.choices):
+        while (said := await self._put(describe_question(question))) is not None:
+            if (number := _read_number(said, len(question.choices))) is not None:
                 return Response(text=question.choices[number], freeform=False)
             if question.allow_freeform or not question.choices:
                 return Response(text=said, freeform=said not in question.choices)
         return None
 
-    async def _put(self, question: str) -> str:
-        """One question at a time: the next line is the answer to what is shown."""
+    async def ask_approval(self, plan: "PlanReady") -> "PlanVerdict":
+        """Show a finished plan: the person accepts it, refuses it or says what to change."""
+        from trimtab.contracts.questions import PlanVerdict
+        from trimtab.runtime.plan_approval import present_plan
+
+        async def decide(_: str, content: str) -> PlanVerdict:
+            choices = plan_choices(plan)
+            said = await self._put(describe_plan(plan, content))
+            if said is None:
+                return PlanVerdict(approved=False)
+            if (number := _read_number(said, len(choices))) is None:
+                return PlanVerdict(approved=False, feedback=said)
+            action = choices[number]
+            return PlanVerdict(approved=action is not None, action=action)
+
+        assert self._live is not None
+        return await present_plan(self._live, plan, decide)
+
+    async def _put(self, question: str) -> str | None:
+        """Ask one question at a time; return what is typed after it is shown, without blanks."""
         async with self._turn:
-            self._notes.write(f"\n{question}".encode("utf-8", "replace"))
-            return (await self._lines.next() or "").strip()
+            said = await self._keyboard.answer(f"\n{question}", QUESTION)
+            return None if said is None else said.strip()
+
+    def _say(self, text: str) -> None:
+        self._keyboard.give_way()
+        progress = self._face.tidy()
+        self._screen.write(f"{text}\n".encode("utf-8", "replace"))
+        self._face.show_progress(progress)
+
+
+def _read_number(text: str, most: int) -> int | None:
+    """The index of the choice with a number; None if the text is no such number."""
+    if not text.isdecimal() or len(text) > LONGEST_NUMBER:
+        return None
+    return int(text) - 1 if 1 <= int(text) <= most else None

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.questions import TrustQuestion
-from trimtab.contracts.text import neutralise
+from trimtab.contracts.text import count, neutralise
 
 if TYPE_CHECKING:
-    from trimtab.contracts.questions import Question
+    from trimtab.contracts.questions import PlanReady, Question
 
 LONGEST = 4000
 LISTED = 20
@@ -25,7 +25,7 @@ def describe_request(request: JsonObject) -> str:
         lines.append(f"  a  yes, and allow {named} always in this place")
         lines.append(f"     that covers {_show(request.get('suggestedRulesCover', ''))}")
     lines.append("  n  no; or type what to do instead")
-    return "\n".join(lines) + "\n? "
+    return "\n".join(lines) + "\n"
 
 
 def _describe_access(request: JsonObject) -> list[str]:
@@ -50,7 +50,30 @@ def _describe_access(request: JsonObject) -> list[str]:
 def describe_question(question: "Question") -> str:
     """A question of the agent's, with its choices by number."""
     choices = [f"  {n}  {_show(choice)}" for n, choice in enumerate(question.choices, 1)]
-    return "\n".join([_show(question.text), *choices]) + "\n? "
+    return "\n".join([_show(question.text), *choices]) + "\n"
+
+
+_ACTIONS = {
+    "interactive": "accept it and carry it out; ask before changes",
+    "autopilot": "accept it and carry it out without asking, until it is done (autopilot)",
+    "exit_only": "accept it and stop here",
+}
+LONGEST_PLAN = 40_000
+
+
+def plan_choices(plan: "PlanReady") -> list[str | None]:
+    """The actions a person can choose for a plan, in order; None: stay in plan mode."""
+    return [*(action for action in _ACTIONS if action in plan.actions), None]
+
+
+def describe_plan(plan: "PlanReady", content: str) -> str:
+    """A finished plan, and the ways to go on with it by number."""
+    lines = ["The plan:", "", *_indent(content, longest=LONGEST_PLAN), ""]
+    for number, action in enumerate(plan_choices(plan), 1):
+        text = _ACTIONS[action] if action else "stay in plan mode"
+        mark = " (recommended)" if action and action == plan.recommended else ""
+        lines.append(f"  {number}  {text}{mark}")
+    return "\n".join([*lines, "     or type what to change", ""])
 
 
 def describe_trust(question: TrustQuestion) -> str:
@@ -61,7 +84,7 @@ def describe_trust(question: TrustQuestion) -> str:
     items = [f"  {item.kind:<10} {_show(item.path)}" for item in question.items[:LISTED]]
     if len(question.items) > LISTED:
         items.append(f"  … and {len(question.items) - LISTED} more")
-    answers = "  y  yes, and remember it\n  o  yes, for now\n  n  no, go on without it\n? "
+    answers = "  y  yes, and remember it\n  o  yes, for now\n  n  no, go on without it\n"
     return "\n".join([head, *items, "", answers])
 
 
@@ -74,8 +97,8 @@ def _arguments(request: JsonObject) -> list[str]:
     return _indent(msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode())
 
 
-def _indent(text: Any, mark: str = "") -> list[str]:
-    lines = _show(text).split("\n")
+def _indent(text: Any, mark: str = "", longest: int = LONGEST) -> list[str]:
+    lines = _show(text, longest).split("\n")
     if lines == [""]:
         return []
     return [
@@ -83,8 +106,8 @@ def _indent(text: Any, mark: str = "") -> list[str]:
     ]
 
 
-def _show(text: Any) -> str:
+def _show(text: Any, longest: int = LONGEST) -> str:
     shown = neutralise(str(text or ""), "approval")
-    if len(shown) <= LONGEST:
+    if len(shown) <= longest:
         return shown
-    return f"{shown[:LONGEST]}\n… {len(shown) - LONGEST} more characters"
+    return f"{shown[:longest]}\n… {count(len(shown) - longest, 'more character')}"

@@ -1,5 +1,6 @@
 """The answer as text for a person: answer on stdout, what the agent does on stderr."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -12,11 +13,15 @@ from trimtab.contracts.events.assistant import (
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.model import ModelCallStart
 from trimtab.contracts.events.own import LeftOut
-from trimtab.contracts.events.session import SessionError, SessionInfo, SessionWarning
+from trimtab.contracts.events.session import SessionError, SessionIdle, SessionInfo, SessionWarning
 from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
-from trimtab.contracts.text import neutralise
+from trimtab.contracts.text import count, neutralise
 from trimtab.transports.headless.output import Output
 
+LONGEST = 1000
+"""Characters of a sentence for a person: its end says what to do."""
+LAST_LINES = 5
+"""Lines shown of what a failing command printed."""
 _SHOWN_ARGUMENT = ("command", "path", "pattern", "url", "query", "summary", "shellId")
 
 
@@ -43,8 +48,12 @@ class TextOutput:
         self._style = style
         self._streamed: set[str] = set()
         self._at_line_start = True
-        self._progress_shown = False
-        self._told_error = False
+        self._progress = ""
+        self._told: set[str] = set()
+        self._calls: dict[str, str] = {}
+        self._last_call = ""
+        self.before_output: Callable[[], None] = lambda: None
+        """Called before anything is written, for whoever else writes to the same screen."""
 
     def on_event(self, event: Event, line: bytes) -> None:
         if event.agent_id is not None:
@@ -57,41 +66,76 @@ class TextOutput:
                 if message_id not in self._streamed:
                     self._say(text)
                 self._end_line()
+            case SessionIdle():
+                self._clear_progress()
             case ModelCallStart():
-                self._show_progress("thinking")
+                self.before_output()
+                self.show_progress("thinking")
             case data:
                 self._show_note(data)
 
     def _show_note(self, data: object) -> None:
         style = self._style
         match data:
-            case ToolExecutionStart() as start:
-                self._note(style.dim(f"● {describe_call(start)}"))
-                self._show_progress("working")
-            case ToolExecutionComplete(success=False, error=error):
-                self._note(style.red(f"  ✗ {_first_line((error or {}).get('message'))}"))
+            case ToolExecutionStart(tool_call_id=call) as start:
+                self._calls[call], self._last_call = describe_call(start), call
+                self._note(style.dim(f"● {self._calls[call]}"))
+                self.show_progress("working")
+            case ToolExecutionComplete() as complete:
+                self._show_failure(complete)
             case AssistantTurnRetry(reason=reason):
                 self._note(style.dim(f"… {_first_line(reason)}"))
             case SessionInfo(info_type="command", message=message):
                 self._say(message + "\n")
-            case SessionWarning(message=message) | SessionInfo(message=message):
-                self._note(style.dim(f"! {_first_line(message)}"))
-            case LeftOut(message=message):
-                self._note(style.dim(f"! {_first_line(message, 1000)}"))
+            case (
+                SessionWarning(message=message)
+                | SessionInfo(message=message)
+                | LeftOut(message=message)
+            ):
+                self._note(style.dim(f"! {_first_line(message, LONGEST)}"))
+                if not style.silent:
+                    self._told.add(message)
             case SessionError(message=message):
-                self._told_error = True
-                self._note(style.red(f"Error: {_first_line(message, 1000)}"), always=True)
+                self._told.add(message)
+                self._note(style.red(f"Error: {_first_line(message, LONGEST)}"), always=True)
+
+    def _show_failure(self, complete: ToolExecutionComplete) -> None:
+        """Say that a call failed: why, or with which exit code, after which time and output."""
+        call = complete.tool_call_id
+        what = self._calls.pop(call, "")
+        lines = describe_failure(complete)
+        if not lines:
+            return
+        named = "" if call == self._last_call or not what else f"{what}: "
+        self._note(self._style.red(f"  ✗ {named}{lines[0]}"))
+        for line in lines[1:]:
+            self._note(self._style.dim(f"    {line}"))
 
     def on_result(self, result: JsonObject) -> None:
         self._end_line()
         self._clear_progress()
         message = (result.get("error") or {}).get("message")
-        if message and not (self._told_error and result["stopReason"] == "error"):
+        if message and message not in self._told:
             self._note(self._style.red(f"{message}"), always=True)
         self._note(self._style.dim(describe_result(result)))
 
+    def tidy(self) -> str:
+        """End what stands in the last row, so that somebody else can write; return the progress."""
+        self._end_line()
+        shown = self._progress
+        self._clear_progress()
+        return shown
+
+    def show_progress(self, what: str) -> None:
+        """Say what the agent is at, until something else is written."""
+        if what and self._style.progress and not self._style.silent:
+            self._clear_progress()
+            self._notes.write(self._style.dim(f"  {what} …").encode())
+            self._progress = what
+
     def _say(self, text: str) -> None:
         if text:
+            self.before_output()
             self._clear_progress()
             shown = neutralise(text)
             self._answer.write(shown.encode("utf-8", "replace"))
@@ -104,20 +148,14 @@ class TextOutput:
 
     def _note(self, text: str, *, always: bool = False) -> None:
         if always or not self._style.silent:
-            self._end_line()
-            self._clear_progress()
+            self.before_output()
+            self.tidy()
             self._notes.write(text.encode("utf-8", "replace") + b"\n")
 
-    def _show_progress(self, what: str) -> None:
-        if self._style.progress and not self._style.silent:
-            self._clear_progress()
-            self._notes.write(self._style.dim(f"  {what} …").encode())
-            self._progress_shown = True
-
     def _clear_progress(self) -> None:
-        if self._progress_shown:
+        if self._progress:
             self._notes.write(b"\r\x1b[2K")
-            self._progress_shown = False
+            self._progress = ""
 
 
 def describe_call(start: ToolExecutionStart) -> str:
@@ -129,20 +167,31 @@ def describe_call(start: ToolExecutionStart) -> str:
     return f"{neutralise(start.tool_name)} {_first_line(shown)}".rstrip()
 
 
+def describe_failure(complete: ToolExecutionComplete) -> list[str]:
+    """The reason a call failed, or the exit code of its command and the last it printed."""
+    if not complete.success:
+        return [_first_line((complete.error or {}).get("message"), LONGEST)]
+    ended = complete.shell_execution or {}
+    if not ended.get("exitCode"):
+        return []
+    output = str((complete.result or {}).get("content") or "").rpartition("\n")[0]
+    lines = [_first_line(line) for line in output.split("\n") if line.strip()]
+    seconds = ended.get("durationMs", 0) / 1000
+    return [f"exit code {ended['exitCode']} after {seconds:.1f} s", *lines[-LAST_LINES:]]
+
+
 def describe_result(result: JsonObject) -> str:
     """The statistics line."""
     usage = result["usage"]
     tokens = usage["tokens"]
     seconds = usage["sessionDurationMs"] / 1000
-    parts = [f"{seconds:.1f} s", f"{usage['modelCalls']} model calls"]
+    parts = [f"{seconds:.1f} s", count(usage["modelCalls"], "model call")]
     if tokens["input"] is not None:
-        parts.append(f"{tokens['input']:,} tokens in, {tokens['output'] or 0:,} out")
+        parts.append(f"{count(tokens['input'], 'token')} in, {tokens['output'] or 0:,} out")
     changes = usage["codeChanges"]
     if changes["filesModified"]:
-        parts.append(
-            f"{len(changes['filesModified'])} files, "
-            f"+{changes['linesAdded']} -{changes['linesRemoved']} lines"
-        )
+        files = count(len(changes["filesModified"]), "file")
+        parts.append(f"{files}, +{changes['linesAdded']} -{changes['linesRemoved']} lines")
     if result["permissionDenials"]:
         parts.append(f"{result['permissionDenials']} denied")
     if result["sessionId"]:

@@ -1,0 +1,72 @@
+"""From flags to a conversation in the terminal."""
+
+import asyncio
+import os
+
+import msgspec
+
+from trimtab.cli.inputs import attach_all
+from trimtab.cli.parse import Values
+from trimtab.cli.start import build_text, open_session
+from trimtab.contracts.events.envelope import Event
+from trimtab.contracts.options import Client, SessionOptions
+from trimtab.runtime.live import LiveSession
+from trimtab.runtime.runtime import Runtime
+from trimtab.transports.headless.delayed_starts import DelayedStarts
+from trimtab.transports.headless.dialog import Dialog, Opening
+from trimtab.transports.headless.logfile import LogFile
+from trimtab.transports.headless.output import Output
+
+_EXISTING = ("resume", "continue", "session_id")
+"""Flags that name a session that exists."""
+
+
+async def talk(runtime: Runtime, options: SessionOptions, values: Values, log: LogFile) -> int:
+    """Run a conversation; return the exit code."""
+    answer, notes = Output(1), Output(2)
+    # What is typed must be seen wherever notes and answers are redirected to.
+    screen = next((one for one in (notes, answer) if os.isatty(one.fd)), Output(0))
+    face = build_text(values, answer, notes)
+    starts = DelayedStarts(face.on_event)
+    dialog = Dialog(face, screen, attach_all(values, options.cwd), run_own_command)
+
+    def on_event(event: Event, line: bytes) -> None:
+        dialog.on_event(event)
+        starts.on_event(event, line)
+        log.on_event(event, line)
+
+    client = Client(on_event=on_event, attended=True)
+    if "no_ask_user" not in values:
+        client = Client(
+            on_event=on_event,
+            attended=True,
+            ask=dialog.ask,
+            ask_trust=dialog.ask_trust,
+            ask_person=dialog.ask_person,
+            ask_approval=dialog.ask_approval,
+        )
+
+    async def open_wanted() -> LiveSession:
+        return equip(await open_session(runtime, options, values, client), client)
+
+    async def open_new() -> LiveSession:
+        fresh = msgspec.structs.replace(options, session_id=None, name=None)
+        left = {name: value for name, value in values.items() if name not in _EXISTING}
+        return equip(await open_session(runtime, fresh, left, client), client)
+
+    return await dialog.run(Opening(open_wanted, open_new), values.get("interactive"))
+
+
+def equip(live: LiveSession, client: Client) -> LiveSession:
+    """Give a session the tools that need a person."""
+    if client.ask_person is not None:
+        live.controls.set_tools((), ("ask_user", "exit_plan_mode"))
+    return live
+
+
+async def run_own_command(command: str, live: LiveSession) -> int:
+    """Run a command for the person: in the terminal, with their rights, unseen by the model."""
+    process = await asyncio.create_subprocess_exec(
+        os.environ.get("SHELL") or "/bin/sh", "-c", command, cwd=live.controls.options.cwd
+    )
+    return await process.wait()

@@ -1,0 +1,42 @@
+"""A finished plan is put to whoever decides about it; approval changes the mode."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from trimtab.contracts.events.question import ExitPlanModeCompleted, ExitPlanModeRequested
+from trimtab.contracts.ids import new_id
+
+if TYPE_CHECKING:
+    from trimtab.contracts.questions import PlanReady, PlanVerdict
+    from trimtab.runtime.live import LiveSession
+
+Decide = Callable[[str, str], Awaitable["PlanVerdict"]]
+"""Given the id of the request and the whole plan, says what becomes of it."""
+
+
+async def present_plan(live: "LiveSession", plan: "PlanReady", decide: Decide) -> "PlanVerdict":
+    """Have a plan decided about, and leave plan mode if it is approved."""
+    request_id = new_id()
+    content = live.folder.read_plan() or plan.summary
+    live.emit(
+        ExitPlanModeRequested(
+            request_id=request_id,
+            summary=plan.summary,
+            plan_content=content,
+            actions=list(plan.actions),
+            recommended_action=plan.recommended,
+        )
+    )
+    verdict = await decide(request_id, content)
+    live.emit(
+        ExitPlanModeCompleted(
+            request_id=request_id,
+            approved=verdict.approved,
+            selected_action=verdict.action if verdict.approved else None,
+            feedback=verdict.feedback,
+        )
+    )
+    if verdict.approved:
+        autopilot = str(verdict.action).startswith("autopilot")
+        live.controls.set_mode("autopilot" if autopilot else "interactive")
+    return verdict
