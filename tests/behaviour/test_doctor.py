@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clikit import Cli
+from clikit import Cli, serving
 from trimtab.workspace.sandbox.detection import detect
 
 
@@ -24,13 +24,43 @@ async def findings(cli: Cli, subject: str, **options: Any) -> list[dict[str, str
 
 
 async def test_every_line_has_a_state_and_bad_ones_say_what_to_do(cli: Cli) -> None:
-    ran = await cli.run("doctor")
-    assert ran.code == 0
+    async with serving([]) as server:
+        ran = await cli.use(server).run("doctor")
+    assert ran.code == 0, ran.text
     for subject in ("python", "search", "git", "home", "disk", "models", "sandbox", "trust"):
         assert f" {subject} " in ran.text
     lines = json.loads((await cli.run("doctor", "--json")).out)["findings"]
     assert {one["state"] for one in lines} <= {"ok", "warn", "fail"}
     assert all(one["advice"] for one in lines if one["state"] != "ok")
+
+
+async def test_models_are_ok_only_if_something_can_answer(cli: Cli) -> None:
+    """Models were called ok as soon as an address was known, whoever answered there."""
+    (nothing,) = await findings(cli, "models")
+    assert nothing["state"] == "fail"
+    assert nothing["message"] == "nothing can answer"
+    assert "OPENAI_API_KEY" in nothing["advice"]
+    looked_for = {"TRIMTAB_LOCAL_SERVERS": "mine=http://127.0.0.1:1/v1"}
+    (unanswered,) = await findings(cli, "models", env=looked_for)
+    assert unanswered["state"] == "fail"
+    cli.env |= {"COPILOT_PROVIDER_BASE_URL": "http://127.0.0.1:1/v1", "COPILOT_MODEL": "mine"}
+    (dead,) = await findings(cli, "models")
+    assert dead["state"] == "fail"
+    assert "nothing listens there" in dead["advice"]
+    ran = await cli.run("doctor", "--json", "--offline")
+    (unseen,) = [one for one in json.loads(ran.out)["findings"] if one["subject"] == "models"]
+    assert unseen["state"] == "warn"
+    async with serving({"replies": [], "models": ["scripted"]}) as server:
+        (good,) = await findings(cli.use(server), "models")
+        (wrong,) = await findings(cli, "models", env={"COPILOT_MODEL": "skripted"})
+        assert server.usage.requests == 0, "listing models costs nothing"
+    assert good["state"] == "ok"
+    assert good["message"].startswith("scripted at http://127.0.0.1:")
+    assert wrong["state"] == "fail"
+    assert wrong["advice"] == "did you mean scripted?"
+    async with serving({"replies": [], "models": []}) as server:
+        (unlisted,) = await findings(cli.use(server), "models")
+    assert unlisted["state"] == "warn"
 
 
 async def test_the_sandbox_is_named_with_the_reason_for_a_lesser_one(cli: Cli) -> None:

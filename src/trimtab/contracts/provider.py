@@ -144,7 +144,10 @@ class ListsModels(Protocol):
     """A provider that can say which models its service has."""
 
     async def list_models(self) -> list[str] | None:
-        """Return the names of the models; None if the service does not say."""
+        """Return the names of the models; None if the service does not list them.
+
+        Raises `ModelError` if the service cannot be reached or refuses to answer.
+        """
         ...
 
 

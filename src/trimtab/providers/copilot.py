@@ -12,7 +12,7 @@ from trimtab.providers.auth import Key
 from trimtab.providers.endpoints import ProviderChoice
 from trimtab.providers.errors import from_response, unknown_model
 from trimtab.providers.http import HttpClient
-from trimtab.providers.listing import ModelInfo, discover
+from trimtab.providers.listing import ModelInfo, discover, list_names
 from trimtab.providers.names import SERVICE_CHOOSES, did_you_mean
 from trimtab.providers.service import Service
 from trimtab.version import __version__
@@ -91,20 +91,16 @@ class Copilot:
 
     async def list_models(self) -> list[str] | None:
         """The names of this account's models; None if the service does not list them."""
-        return list(await self._discover(await self.choice())) or None
-
-    async def _discover(self, choice: ProviderChoice) -> dict[str, ModelInfo]:
-        if self._models is None:
-            found = await discover(choice, self._http, cache=self._cache)
-            self._models = {info.id: info for info in found.models or ()}
-        return self._models
+        return await list_names(await self.choice(), self._http)
 
     async def _connect(self, model: str) -> Service:
         choice = await self.choice()
-        models = await self._discover(choice)
-        info = models.get(model)
-        if info is None and models and model not in SERVICE_CHOOSES:
-            raise unknown_model("GitHub", model, did_you_mean(model, models))
+        if self._models is None:
+            found = await discover(choice, self._http, cache=self._cache)
+            self._models = {info.id: info for info in found.models or ()}
+        info = self._models.get(model)
+        if info is None and self._models and model not in SERVICE_CHOOSES:
+            raise unknown_model("GitHub", model, did_you_mean(model, self._models))
         if info is not None:
             choice = msgspec.structs.replace(
                 choice, wire=_wire(info), efforts=info.efforts, window=info.window

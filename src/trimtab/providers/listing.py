@@ -72,6 +72,28 @@ async def discover(
     return Discovered(models=[read_model(model) for model in raw], cached=cached)
 
 
+async def list_names(choice: "ProviderChoice", http: "HttpClient") -> list[str] | None:
+    """The names of a service's models; None if it answers and does not list them.
+
+    Raises `ModelError` if it cannot be reached or refuses to answer.
+    """
+    import asyncio
+
+    try:
+        async with asyncio.timeout(_FETCH_SECONDS):
+            models = await fetch(choice, http, await choice.key.reveal())
+    except TimeoutError:
+        raise ModelError(
+            f"{choice.base_url} did not answer within {_FETCH_SECONDS:g} seconds; try again later.",
+            category="transport",
+        ) from None
+    except ModelError as error:
+        if error.category in ("not_found", "invalid"):
+            return None
+        raise
+    return [model["id"] for model in models] or None
+
+
 async def fetch(choice: "ProviderChoice", http: "HttpClient", key: str) -> list[Raw]:
     """What a service answers to `GET /models`. Raises `ModelError`."""
     from trimtab.providers.addresses import join_url

@@ -64,10 +64,9 @@ class Service:
 
     async def list_models(self) -> list[str] | None:
         """The names the service lists; None if it lists none."""
-        from trimtab.providers.listing import discover
+        from trimtab.providers.listing import list_names
 
-        found = await discover(self.choice, self._http)
-        return [model.id for model in found.models or ()] or None
+        return await list_names(self.choice, self._http)
 
     async def _admit(self) -> AsyncGenerator[Waiting, None]:
         """Wait while the service is in trouble, but not for ever."""
@@ -89,7 +88,10 @@ class Service:
         """Which models there are, where the one asked for is not among them."""
         from trimtab.providers.names import did_you_mean
 
-        names = await self.list_models()
+        try:
+            names = await self.list_models()
+        except ModelError:
+            return error
         if not names or model in names:
             return error
         return unknown_model(self._origin, model, did_you_mean(model, names), error.status)

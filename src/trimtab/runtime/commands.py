@@ -234,7 +234,7 @@ async def change_model(asked: Asked) -> str:
         return f"The model is {asked.run.agent.model.name}."
     checked = await asked.live.controls.check_model(asked.rest)
     await asked.live.controls.switch_model(asked.rest)
-    remark = "" if checked else " Its service does not list its models, so the name is unchecked."
+    remark = "" if checked else " Its service did not list its models, so the name is unchecked."
     return f"The model is {asked.run.agent.model.name}.{remark}"
 
 

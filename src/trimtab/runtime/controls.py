@@ -12,7 +12,7 @@ from trimtab.agents.setup import SessionSetup
 from trimtab.agents.system_prompt import PromptCase, SystemPrompt, build_prompt
 from trimtab.agents.toolset import ToolConditions, choose_tools
 from trimtab.contracts.assignment import Assignment
-from trimtab.contracts.errors import UsageError
+from trimtab.contracts.errors import ModelError, UsageError
 from trimtab.contracts.events.context import SessionLimitsChanged
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import (
@@ -182,8 +182,12 @@ class Controls:
             return True
         chosen = self._models.find(model, self.options)
         provider = chosen.provider if chosen else self._run.agent.model.provider
+        listed = None
         try:
-            listed = await provider.list_models() if isinstance(provider, ListsModels) else None
+            if isinstance(provider, ListsModels):
+                listed = await provider.list_models()
+        except ModelError:
+            pass  # the next call will say what is wrong with the service
         finally:
             if chosen is not None:
                 await chosen.aclose()

@@ -1,4 +1,7 @@
-"""Looks over an installation: what works, what does not, and what to do. Contacts nothing."""
+"""Looks over an installation: what works, what does not, and what to do.
+
+Contacts the model service that a session would use, and nothing else.
+"""
 
 import os
 import sys
@@ -8,9 +11,10 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from trimtab.config.paths import POLICY, Home, find_home
-from trimtab.contracts.errors import TrimtabError
+from trimtab.contracts.errors import ModelError, TrimtabError
 
 if TYPE_CHECKING:
+    from trimtab.models.choose import Chosen
     from trimtab.policy.folder_trust import FolderTrust
 
 NAMED = 5
@@ -40,7 +44,7 @@ def fail(subject: str, message: str, advice: str) -> Finding:
     return Finding(subject=subject, state="fail", message=message, advice=advice)
 
 
-async def examine(env: Mapping[str, str], cwd: str) -> list[Finding]:
+async def examine(env: Mapping[str, str], cwd: str, *, offline: bool = False) -> list[Finding]:
     """Everything there is to say about this machine, this home and this folder."""
     findings = [*look_at_program(), look_at_search(env), look_at_git(env)]
     try:
@@ -51,7 +55,7 @@ async def examine(env: Mapping[str, str], cwd: str) -> list[Finding]:
             fail("home", error.message, "Correct that and run trimtab doctor again."),
         ]
     findings += [look_at_home(home), look_at_space(home)]
-    findings += [look_at_services(env, home), look_at_embedded(env)]
+    findings += [await look_at_models(env, home, cwd, offline), look_at_embedded(env)]
     findings += [*look_at_sandbox(env, cwd), *look_at_settings(home)]
     return findings + await look_at_folder(env, home, cwd)
 
@@ -105,17 +109,47 @@ def look_at_space(home: Home) -> Finding:
     return warn("disk", message, "Free some space, or remove sessions (trimtab sessions delete).")
 
 
-def look_at_services(env: Mapping[str, str], home: Home) -> Finding:
-    from trimtab.models.sources import Sources
+async def look_at_models(env: Mapping[str, str], home: Home, cwd: str, offline: bool) -> Finding:
+    """Tell whether the model that a session here would use can answer."""
+    from trimtab.config.settings import Settings
+    from trimtab.contracts.options import SessionOptions
+    from trimtab.models.choose import ModelChooser
+    from trimtab.runtime.options import apply_settings
 
+    options = SessionOptions(cwd=cwd, offline=offline)
     try:
-        found = [one.address for one in Sources(env, home, offline=False).destinations()]
+        chosen = await ModelChooser(env, home).choose(apply_settings(options, Settings(home)))
     except TrimtabError as error:
-        return fail("models", error.message, "Correct that.")
-    if found:
-        return ok("models", f"{', '.join(found)} (not contacted)")
-    advice = "Set COPILOT_PROVIDER_BASE_URL, a key or a GitHub token; see trimtab help."
-    return warn("models", "no service is configured", advice)
+        return fail("models", "nothing can answer", error.message)
+    try:
+        return await ask_service(chosen, offline=offline)
+    finally:
+        await chosen.aclose()
+
+
+async def ask_service(chosen: "Chosen", *, offline: bool) -> Finding:
+    """Ask the service of a model what it has, which costs nothing."""
+    from trimtab.contracts.provider import ListsModels
+    from trimtab.providers.names import did_you_mean, same_model
+
+    provider, model = chosen.provider, chosen.model
+    choice = getattr(provider, "choice", None)
+    address = str(getattr(choice, "base_url", "") or f"the service {provider.name}")
+    if offline:
+        advice = "Run trimtab doctor without --offline to see whether it answers."
+        return warn("models", f"{model} at {address}, which was not contacted", advice)
+    try:
+        names = await provider.list_models() if isinstance(provider, ListsModels) else None
+    except ModelError as error:
+        return fail("models", f"{model} at {address} cannot answer", error.message)
+    if names is None:
+        advice = f"Try it: trimtab -p hello --model {model}"
+        message = f"{address} answers, but does not list its models, so {model} is not checked"
+        return warn("models", message, advice)
+    wanted = getattr(choice, "wire_model", None) or model
+    if not any(same_model(wanted, name) for name in names):
+        return fail("models", f"{address} has no model {model!r}", did_you_mean(wanted, names))
+    return ok("models", f"{model} at {address}, which answers")
 
 
 def look_at_embedded(env: Mapping[str, str]) -> Finding:
@@ -123,8 +157,7 @@ def look_at_embedded(env: Mapping[str, str]) -> Finding:
 
     if is_usable(env):
         return ok("embedded", f"{find_weights(env)}")
-    advice = "Needed only without any service: run trimtab models pull."
-    return warn("embedded", "the embedded model is not installed", advice)
+    return ok("embedded", "not installed; `trimtab models pull local` fetches it (1.1 GB)")
 
 
 def look_at_sandbox(env: Mapping[str, str], cwd: str) -> Iterator[Finding]:
