@@ -12,7 +12,7 @@ import pytest
 
 from clikit import TRIMTAB, Cli
 from terminalkit import TRACES, start
-from trimtab.cli.main import COMMANDS
+from trimtab.cli.command_table import COMMANDS
 
 WRONG: dict[str, list[list[str]]] = {
     "agents": [["add", "nowhere"], ["remove", "x"], ["enable", "x"], ["-C", "nowhere"], ["--bad"]],

@@ -4,8 +4,8 @@ import re
 import shlex
 from typing import Any
 
+from trimtab.cli.command_table import is_word
 from trimtab.cli.flags import FLAGS, Flag
-from trimtab.cli.main import is_word
 from trimtab.contracts.errors import UsageError
 
 Values = dict[str, Any]

@@ -8,20 +8,21 @@ import msgspec
 
 from trimtab.cli.event_loop import run_async
 from trimtab.cli.inputs import attach_all, build_options, read_prompt
+from trimtab.cli.opening import build_face, open_session
 from trimtab.cli.parse import Values, parse
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import Event, JsonObject
-from trimtab.contracts.options import Client, SessionOptions
+from trimtab.contracts.options import Client
 from trimtab.contracts.provider import Provider
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.runtime import Runtime
 from trimtab.transports.headless.logfile import LogFile
 from trimtab.transports.headless.output import Output, take_stdout
 from trimtab.transports.headless.result import Clock
-from trimtab.transports.headless.run import Face, Headless
+from trimtab.transports.headless.run import Headless
 
 if TYPE_CHECKING:
-    from trimtab.transports.headless.text import TextOutput
+    pass
 
 Finisher = Callable[[LiveSession, JsonObject], None]
 
@@ -31,7 +32,7 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
     clock = Clock()
     values = parse(argv)
     if "help" in values or "version" in values:
-        from trimtab.cli.main import run_command
+        from trimtab.cli.command_table import run_command
 
         return run_command("help" if "help" in values else "version", [])
     take_words(values)
@@ -84,73 +85,6 @@ def wants_dialog(values: Values) -> bool:
     if "interactive" in values and not os.isatty(0):
         raise UsageError("--interactive needs a terminal; give the prompt with -p instead.")
     return "interactive" in values or ("prompt" not in values and is_at_terminal(values))
-
-
-async def open_session(
-    runtime: Runtime, options: SessionOptions, values: Values, client: Client
-) -> LiveSession:
-    """The session the flags ask for: a new one, or one that exists."""
-    wanted = find_session(runtime, options, values)
-    if "worktree" in values or (wanted is not None and "cwd" not in values):
-        options = isolate(options, values)
-    if wanted is None:
-        return await runtime.create(options, client)
-    return await runtime.resume(wanted, options, client)
-
-
-def isolate(options: SessionOptions, values: Values) -> SessionOptions:
-    """A worktree, if one is asked for or the session to be resumed has one."""
-    from trimtab.contracts.options import Isolation
-
-    name = values.get("worktree")
-    wanted = Isolation(
-        new="worktree" in values,
-        name=None if name is True else name,
-        changes=values.get("worktree_changes", "leave"),
-    )
-    return msgspec.structs.replace(options, isolation=wanted)
-
-
-def find_session(runtime: Runtime, options: SessionOptions, values: Values) -> str | None:
-    """The id of the session to resume, or None for a new one."""
-    store = runtime.store
-    if "resume" in values and values["resume"] is not True:
-        return store.find(values["resume"], cwd=options.cwd)
-    if "resume" in values:
-        sessions = store.list()
-        if len(sessions) != 1:
-            raise UsageError(
-                f"--resume without an id needs exactly one session, and there are {len(sessions)}; "
-                "name one (trimtab sessions list) or use --continue."
-            )
-        return sessions[0].id
-    if values.get("continue"):
-        latest = store.latest(options.cwd)
-        if latest is None:
-            raise UsageError("There is no session to continue; start one without --continue.")
-        return latest
-    if options.session_id and store.exists(options.session_id):
-        return options.session_id
-    return None
-
-
-def build_face(values: Values, answer: Output, notes: Output) -> Face:
-    """How the run is shown."""
-    if values.get("output_format") == "json":
-        from trimtab.transports.headless.jsonl import JsonLines
-
-        return JsonLines(answer, notes)
-    return build_text(values, answer, notes)
-
-
-def build_text(values: Values, answer: Output, notes: Output) -> "TextOutput":
-    """The face of a run for people."""
-    from trimtab.transports.headless.text import Style, TextOutput
-
-    terminal = os.isatty(2)
-    colour = terminal and "no_color" not in values and not os.environ.get("NO_COLOR")
-    style = Style(silent="silent" in values, colour=colour, progress=terminal)
-    return TextOutput(answer, notes, style)
 
 
 def build_finishers(values: Values, runtime: Runtime) -> list[Finisher]:

@@ -6,8 +6,8 @@ import os
 import msgspec
 
 from trimtab.cli.inputs import attach_all
+from trimtab.cli.opening import build_text, open_session
 from trimtab.cli.parse import Values
-from trimtab.cli.start import build_text, open_session
 from trimtab.contracts.events.envelope import Event
 from trimtab.contracts.options import Client, SessionOptions
 from trimtab.runtime.live import LiveSession

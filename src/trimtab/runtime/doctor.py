@@ -111,14 +111,16 @@ def look_at_space(home: Home) -> Finding:
 
 async def look_at_models(env: Mapping[str, str], home: Home, cwd: str, offline: bool) -> Finding:
     """Tell whether the model that a session here would use can answer."""
-    from trimtab.config.settings import Settings
+    from trimtab.checkout.checkout import find_checkout
     from trimtab.contracts.options import SessionOptions
+    from trimtab.customize.customizations import Customizations
     from trimtab.models.choose import ModelChooser
-    from trimtab.runtime.options import apply_settings
+    from trimtab.runtime.options import resolve
 
-    options = SessionOptions(cwd=cwd, offline=offline)
+    given = SessionOptions(cwd=cwd, offline=offline)
+    custom = Customizations(home, env, find_checkout(cwd), given)
     try:
-        chosen = await ModelChooser(env, home).choose(apply_settings(options, Settings(home)))
+        chosen = await ModelChooser(env, home).choose(resolve(given, env, custom).options)
     except TrimtabError as error:
         return fail("models", "nothing can answer", error.message)
     try:

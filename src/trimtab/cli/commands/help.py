@@ -2,8 +2,8 @@
 
 import textwrap
 
+from trimtab.cli.command_table import COMMANDS, load_command, run_command
 from trimtab.cli.flags import FLAGS, Flag
-from trimtab.cli.main import COMMANDS, load_command, run_command
 from trimtab.contracts.errors import UsageError
 
 HELP = "show this help, or that of a command"
