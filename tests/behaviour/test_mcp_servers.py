@@ -385,7 +385,7 @@ async def test_ten_servers_that_hang_hold_up_no_prompt(cli: Cli) -> None:
     moments = {line["type"]: line["timestamp"] for line in reversed(outcome.lines)}
     began = datetime.fromisoformat(moments["session.mcp_server_status_changed"])
     left = datetime.fromisoformat(moments["assistant.turn_start"])
-    assert (left - began).total_seconds() < 3
+    assert (left - began).total_seconds() < 4
     (warning,) = outcome.of("session.warning")
     assert warning["warningType"] == "mcp_servers_pending"
     assert all(name in warning["message"] for name in hanging)

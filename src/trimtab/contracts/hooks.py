@@ -82,7 +82,7 @@ class UnreadableGuard(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def does(self) -> str:
-        """What it does, for a person."""
+        """Its effect, for a person."""
         return f"denies everything, because it cannot be read ({self.problem})"
 
     @property

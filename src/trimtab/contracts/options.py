@@ -116,7 +116,7 @@ class LimitOptions(msgspec.Struct, frozen=True, kw_only=True):
     retry_delay: float | None = None
     max_retry_delay: float | None = None
     max_repeats: int | None = None
-    """How often one call may have one result; None: 25 where nobody watches and in autopilot."""
+    """The limit for one call with one result; None: 25 where nobody watches and in autopilot."""
 
     @property
     def continues(self) -> int:
@@ -175,7 +175,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     on_event: Subscriber | None = None
     ask: Ask | None = None
     attended: bool = False
-    """Whether a person follows what the agent does, and can stop it."""
+    """True if a person follows what the agent does, and can stop it."""
     judges: bool = False
     """Whether everything no rule decides is put to `ask`, reads in the workspace included."""
     hooks: "HookPort | None" = None

@@ -69,7 +69,7 @@ class Conversation(Protocol):
         ...
 
     compactions: int
-    """How often the old part became a summary; the first message is one if it did."""
+    """The number of times that the old part became a summary, which is the first message then."""
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):

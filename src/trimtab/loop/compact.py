@@ -33,10 +33,8 @@ SHORT = 600
 """Characters kept of a message when only the machine is left to shorten it."""
 RECENT = 12
 """How many of the last messages are kept so."""
-TARGET = 0.4
-"""The share of the window that a compaction aims at, so that the next one is a long way off."""
 FULL = 0.9
-"""The share it must stay under where the system prompt and the tools alone are past the target."""
+"""The share of the window to stay under where the system prompt and the tools alone fill most."""
 CARRIED = 0.6
 """The part of what remains that goes to the person's words, the plan, the todos and the files."""
 CHARACTERS_PER_TOKEN = 4
@@ -99,22 +97,30 @@ class SummaryWriters:
         return self._failed.get((writer.provider.name, writer.model), 0.0) > self._clock()
 
 
+class Window(msgspec.Struct, frozen=True):
+    """The tokens that a prompt may have, and the share of them that a compaction aims at."""
+
+    limit: int
+    target: float
+
+
 class Space(msgspec.Struct, frozen=True, kw_only=True):
-    """How many characters the parts may have that stand for a conversation after a compaction."""
+    """The characters that may stand for a conversation after a compaction."""
 
     total: int
     per_token: float
     """Characters that a token has in this conversation."""
 
     @classmethod
-    def find(cls, limit: int, before: Measured, characters: int) -> "Space":
-        """Return what the target leaves; at least a fifth of the window, if there is so much."""
+    def find(cls, limit: int, target: float, before: Measured, characters: int) -> "Space":
+        """Return what a target, a share of the window, leaves beside the system prompt and the
+        tools; at least a fifth of the window, if there is so much."""
         per_token = float(CHARACTERS_PER_TOKEN)
         if before.conversation > 0 and characters > 0:
             per_token = min(8.0, max(1.0, characters / before.conversation))
         fixed = before.system + before.tools
         least = max(0.05 * limit, min(0.2 * limit, FULL * limit - fixed))
-        return cls(total=int(max(TARGET * limit - fixed, least) * per_token), per_token=per_token)
+        return cls(total=int(max(target * limit - fixed, least) * per_token), per_token=per_token)
 
     @property
     def carried(self) -> int:
@@ -145,9 +151,10 @@ class Job:
         writers: SummaryWriters,
         *,
         trigger: str,
-        limit: int,
+        window: "Window",
         instructions: str = "",
     ) -> None:
+        limit = window.limit
         self._run = run
         self._keeper = keeper
         self._writers = writers
@@ -157,7 +164,8 @@ class Job:
         self._id = new_id()
         self._messages = tuple(run.session.conversation.messages)
         self._before = measure(run)
-        self._space = Space.find(limit, self._before, run.session.conversation.characters)
+        characters = run.session.conversation.characters
+        self._space = Space.find(limit, window.target, self._before, characters)
         self._is_second = run.session.conversation.compactions > 0
         self._error: str | None = None
         self._summary = ""
@@ -217,7 +225,7 @@ class Job:
         return self._record(success=True, error=error, summary=self._trim())
 
     def _trim(self) -> str:
-        """What stands for the conversation if no model writes a summary of it."""
+        """Return the text that stands for the conversation if no model summarises it."""
         messages, left = self._messages, self._space.total - len(self._carried)
         parts = [self._carried]
         if self._is_second and messages:

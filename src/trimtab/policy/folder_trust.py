@@ -37,7 +37,7 @@ class FolderTrust(msgspec.Struct, frozen=True, kw_only=True):
     home: Home
     ask: AskTrust | None = None
     remembers: bool = True
-    """Whether what is accepted is remembered; not for a look at what a session would do."""
+    """False for a look at what a session would do: nothing that is accepted is remembered."""
 
     def allows(self, kind: str) -> bool:
         return self.trusted or kind in self.switched

@@ -1,4 +1,4 @@
-"""What a run in a folder would be allowed, found as a run finds it, without a session."""
+"""Gathers what decides about the calls of a run, as a run does, without opening a session."""
 
 import shutil
 import tempfile
@@ -21,7 +21,7 @@ from trimtab.workspace.local import LocalWorkspace
 
 
 class PermissionPreview(msgspec.Struct, frozen=True):
-    """Who would judge the calls of a run, and what the run would warn about before the first."""
+    """The judge of the calls of a run, and the warnings that would come before the first call."""
 
     permissions: Permissions
     warnings: tuple[str, ...] = ()

@@ -33,7 +33,7 @@ _FACTS = {
     "same-id": "Two different events carry the same id.",
     "empty": "The log is empty: it holds no event.",
     "no-start": "The first event is not session.start, so the beginning may be missing.",
-    "no-data": "An event has no data, so it is passed over.",
+    "no-data": "An event has no data and is skipped.",
     "future": "The log is in a newer version of the format than this program reads.",
 }
 _DEEDS = {
@@ -70,7 +70,7 @@ class Finding(msgspec.Struct):
 
     @property
     def is_told(self) -> bool:
-        """Whether whoever resumes the session must hear of it, although nothing was changed."""
+        """True if whoever resumes the session must hear of it, although nothing was changed."""
         return self.kind in _TOLD
 
     @property

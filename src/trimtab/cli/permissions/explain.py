@@ -72,7 +72,7 @@ def explain_request(request: Any) -> dict[str, Any]:
 
 
 def explain_flags(command: str, shell: str, flags: Sequence[str]) -> dict[str, Any]:
-    """What a command would do, and the decision in a run with these flags."""
+    """Describe what a command would do, and decide about it as a run with these flags does."""
     options = build_options(parse(list(flags)))
     preview = asyncio.run(preview_permissions(os.environ, options))
     decision = _judge(command, shell, preview.permissions)

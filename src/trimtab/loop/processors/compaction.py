@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 FORCED = 2
 """How often one prompt may be saved from a request that was too large."""
-WORTHWHILE = 0.1
-"""The share of the window that a compaction must be able to free to be worth its price."""
+WORTHWHILE = 0.125
+"""The part of the threshold that a compaction must be able to free to be worth its price."""
+TARGET = 0.5
+"""The part of the threshold that a compaction aims at, so that the next one is a long way off."""
 
 
 class Compaction(Processor):
@@ -119,14 +121,15 @@ class Compaction(Processor):
         return self._apply(job, must=True)
 
     def _start(self, run: Run, trigger: str, instructions: str = "") -> "Job":
-        from trimtab.loop.compact import Job
+        from trimtab.loop.compact import Job, Window
 
+        threshold = (self._thresholds or Thresholds()).background
         self._job = Job(
             run,
             self._make_keeper(),
             self.writers,
             trigger=trigger,
-            limit=self._window(run),
+            window=Window(self._window(run), TARGET * threshold),
             instructions=instructions,
         )
         return self._job
@@ -141,20 +144,21 @@ class Compaction(Processor):
         return outcome
 
     async def _is_hopeless(self, run: Run) -> bool:
-        """Whether the model that would write the summary has failed to."""
+        """Return whether the model that would write the summary has failed to."""
         from trimtab.loop.compact import find_writer
 
         return self.writers.has_failed(await find_writer(run, self._make_keeper()))
 
     def _frees_enough(self, run: Run) -> bool:
-        """Whether what was said since the last compaction is worth another one."""
+        """Return whether what was said since the last compaction is worth another one."""
         if self._is_too_large(run):
             return True
         said = run.measured.conversation - self._kept if run.measured else 0
-        return said >= WORTHWHILE * self._window(run)
+        threshold = (self._thresholds or Thresholds()).background
+        return said >= WORTHWHILE * threshold * self._window(run)
 
     def _is_too_large(self, run: Run) -> bool:
-        """Whether a service would refuse the request for its bytes; images go first."""
+        """Return whether a service would refuse the request for its bytes; images go first."""
         return run.session.conversation.size > run.agent.model.byte_limit and not count_images(run)
 
     def _window(self, run: Run) -> int:

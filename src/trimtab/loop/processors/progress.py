@@ -11,7 +11,7 @@ from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.tool import ToolResult
 
 DEFAULT = 25
-"""How often one call may have one result where nobody watches."""
+"""The number of times that one call may have one result where nobody watches."""
 STALE = 5
 """So many continuations without anything new are enough."""
 WAITING = 5.0
