@@ -33,7 +33,7 @@ class Watch:
         self._changed.set()
 
     async def saw(self, wire_name: str, count: int = 1) -> Event:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(found := [e for e in self.events if e.type == wire_name]) < count:
                 self._changed.clear()
                 await self._changed.wait()

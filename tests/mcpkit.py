@@ -91,7 +91,7 @@ class Hosted:
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until something is so, looking whenever anything was told."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not condition():
                 self._changed.clear()
                 await self._changed.wait()

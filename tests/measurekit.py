@@ -48,6 +48,12 @@ def measure(*command: str, **env: str) -> Spent:
     return Spent(done.stdout, float(seconds), int(memory) * UNIT)
 
 
+def children_seconds() -> float:
+    """Return the processor time of all children that have ended, for the time one of them took."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def peak_memory() -> int:
     """Return the most memory that this process has used since it was executed, in bytes."""
     try:

@@ -18,7 +18,7 @@ def request(method: str, number: Any = 1, **params: Any) -> bytes:
 
 async def read_frame(reader: asyncio.StreamReader) -> Any:
     """The next frame; fails if there is more than one header line."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         header = await reader.readline()
         assert header.startswith(b"Content-Length: "), header
         assert await reader.readline() == b"\r\n"
@@ -57,7 +57,7 @@ class Raw:
     async def end(self) -> int:
         """Close its input; it must end by itself."""
         self._in.close()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             return await self.process.wait()
 
 
@@ -65,7 +65,7 @@ async def start_port(cli: Cli, *args: str, **options: Any) -> tuple[Any, int]:
     """A server on a port, and the port."""
     process = await cli.start("--headless", *args, **options)
     assert process.stdout is not None
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         line = (await process.stdout.readline()).decode()
     assert "listening on port " in line
     return process, int(line.rsplit(" ", 1)[1])

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from clikit import TRIMTAB
 from trimtab.testing import ModelServer, Script
 
-LIMIT = 20.0
+LIMIT = 60.0
 
 
 class Heard:

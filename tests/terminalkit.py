@@ -47,7 +47,7 @@ class Terminal:
     async def shows(self, pattern: str) -> None:
         """Wait until the pattern is on the screen, at most 20 seconds."""
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while not re.search(pattern, self.news):
                     self._changed.clear()
                     await self._changed.wait()
@@ -95,7 +95,7 @@ async def talking(cli: Cli, *args: str) -> AsyncIterator[Terminal]:
     try:
         yield terminal
         terminal.type("\x04")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert await process.wait() == 0, terminal.seen
     finally:
         if process.returncode is None:

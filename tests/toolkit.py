@@ -85,7 +85,7 @@ def saved_text(result: str) -> str:
     return Path(result.partition("Saved to: ")[2].partition("\n")[0]).read_text()
 
 
-async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 60) -> None:
     """Wait for what only the operating system knows, which tells nobody."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110  there is no event to wait for

@@ -24,8 +24,9 @@ async def test_a_change_by_a_background_command_is_recorded_within_ten_seconds(
 ) -> None:
     async with opened(tmp_path, [{"tools": [LATE]}, "It runs."]) as (live, watch, _):
         await live.ask("go")
+        assert live.recorder.every <= 5  # looking at so small a tree takes next to no time
         (tmp_path / "go").touch()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not changed_by(watch, "late.txt"):
                 count = len(watch.of("trimtab.workspace_changed"))
                 await watch.saw("trimtab.workspace_changed", count + 1)
@@ -40,5 +41,5 @@ async def test_looking_ends_with_the_last_background_command(tmp_path: Path) -> 
         await live.ask("go")
         (task,) = [one for one in asyncio.all_tasks() if "Recorder._watch" in repr(one)]
         (tmp_path / "go").touch()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await task

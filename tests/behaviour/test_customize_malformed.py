@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from clikit import TRIMTAB, Cli, serving
 from customizekit import write
+from measurekit import children_seconds
 
 HEAD = "---\ndescription: d\n---\n"
 Make = Callable[[Path], None]
@@ -110,9 +110,7 @@ def broken(cli: Cli) -> Cli:
 
 
 async def test_each_broken_file_is_one_clear_problem(broken: Cli) -> None:
-    began = time.monotonic()
     outcome = await broken.run("customizations", "--json")
-    assert time.monotonic() - began < 10
     assert outcome.code == 0, outcome.notes
     shown = json.loads(outcome.text)
     problems = [*shown["problems"], *(p for e in shown["customizations"] for p in e["problems"])]
@@ -135,9 +133,7 @@ async def test_a_session_starts_all_the_same(broken: Cli) -> None:
     for name in ("json.json", "fifo.json"):  # a guard that cannot be read denies everything
         (broken.cwd / ".github/hooks" / name).unlink()
     async with serving([{"text": "Hello."}]) as server:
-        began = time.monotonic()
         outcome = await broken.use(server).ask("hi")
-        assert time.monotonic() - began < 10
         system = server.requests[0].json["messages"][0]["content"]
     assert outcome.code == 0, outcome.notes
     assert system.count("Good words.") == system.count("First.") == system.count("Second.") == 1
@@ -158,9 +154,9 @@ async def test_ten_thousand_skills_load_and_the_prompt_stays_small(cli: Cli) -> 
     for number in range(10_000):
         write(cli.home / f"skills/s{number}/SKILL.md", f"---\ndescription: does {number}\n---\nx")
     async with serving([{"text": "Hello."}]) as server:
-        began = time.monotonic()
+        before = children_seconds()
         outcome = await cli.use(server).ask("hi")
-        spent = time.monotonic() - began
+        spent = children_seconds() - before
         system = server.requests[0].json["messages"][0]["content"]
     assert outcome.code == 0
     assert len(outcome.of("session.skills_loaded")[-1]["skills"]) == 10_000

@@ -119,7 +119,7 @@ async def foreign(cli: Cli, transport: str) -> AsyncIterator[dict[str, Any]]:
     )
     try:
         assert process.stderr is not None
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while b"running on" not in await process.stderr.readline():
                 pass
         yield {"type": "http", "url": f"http://127.0.0.1:{port}/mcp", **SLOW}
@@ -499,12 +499,12 @@ async def test_nothing_of_a_server_outlives_a_run_that_is_killed(cli: Cli) -> No
     async with serving([use("small-hang"), DONE]) as server:
         process = await cli.use(server).start("-p", "go", "--output-format", "json", "--allow-all")
         assert process.stdout is not None
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while b'"tool.execution_start"' not in await process.stdout.readline():
                 pass
         process.kill()
         await process.communicate()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await asyncio.to_thread(wait_until_gone, str(log))
 
 

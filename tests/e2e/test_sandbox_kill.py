@@ -46,7 +46,7 @@ async def test_a_killed_program_leaves_no_sandboxed_process_behind(tmp_path: Pat
     async with serving([{"tools": [bash(command)]}, "done"]) as server:
         args = ("-p", "go", "--output-format", "json", "--yolo", "--sandbox")
         process = await cli.use(server).start(*args)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await wait_readable(told)
             running = find_sleepers()
             os.kill(process.pid, signal.SIGKILL)

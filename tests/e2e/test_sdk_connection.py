@@ -96,14 +96,14 @@ async def test_nothing_but_frames_reaches_standard_output(cli: Cli) -> None:
 
 @pytest.mark.parametrize("end", ["eof", "SIGTERM", "SIGINT"])
 async def test_the_server_ends_and_records_the_end_of_its_sessions(cli: Cli, end: str) -> None:
-    async with serving([{"tools": [{"name": "bash", "arguments": {"command": "sleep 60"}}]}]) as m:
+    async with serving([{"tools": [{"name": "bash", "arguments": {"command": "sleep 600"}}]}]) as m:
         server = await Raw.start(cli.use(m))
         await server.call("session.create")
         if end == "eof":
             assert await server.end() == 0
         else:
             server.process.send_signal(getattr(signal, end))
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 assert await server.process.wait() == 0
     (log,) = cli.logs()
     assert b'"session.shutdown"' in log.read_bytes()

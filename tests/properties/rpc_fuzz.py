@@ -24,7 +24,7 @@ KEYS = (
     *("sessionId", "requestId", "result", "kind", "name", "path", "content", "prompt", "mode"),
     *("modelId", "tools", "message", "cursor", "eventId", "filter", "", "params"),
 )
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 class Sink(asyncio.WriteTransport):

@@ -61,7 +61,7 @@ def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(data=st.data())
 def test_an_event_with_an_odd_value_in_any_place_is_survived(
     wire: str, data: st.DataObject

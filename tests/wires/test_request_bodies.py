@@ -292,9 +292,9 @@ def test_a_long_conversation_is_not_encoded_again() -> None:
     cache = EncodedMessages(encode)
     cache.pieces(messages)
     messages.append(UserMessage.of("new"))
-    started = time.perf_counter()
+    started = time.process_time()
     pieces = cache.pieces(messages)
-    assert time.perf_counter() - started < 0.05
+    assert time.process_time() - started < 0.05
     assert encoded == 6001
     assert len(pieces) < 300
     assert sum(map(len, pieces)) == 6001 * 300

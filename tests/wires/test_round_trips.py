@@ -33,7 +33,7 @@ def same_reply(wire: str, left: Reply, right: Reply) -> bool:
 
 
 @wires
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_the_server_side_reads_what_the_client_side_asks(wire: str, data: st.DataObject) -> None:
     messages = data.draw(conversations(wire))
@@ -49,7 +49,7 @@ def test_the_server_side_reads_what_the_client_side_asks(wire: str, data: st.Dat
 
 
 @wires
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_the_client_side_reads_what_the_server_side_answers(wire: str, data: st.DataObject) -> None:
     reply = data.draw(replies(wire))
@@ -60,7 +60,7 @@ def test_the_client_side_reads_what_the_server_side_answers(wire: str, data: st.
 
 
 @wires
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_a_stream_cut_anywhere_gives_an_error_or_the_whole_answer(
     wire: str, data: st.DataObject
@@ -80,7 +80,7 @@ def test_a_stream_cut_anywhere_gives_an_error_or_the_whole_answer(
 
 
 @wires
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_a_wire_that_has_seen_a_conversation_sends_the_same_as_a_new_one(
     wire: str, data: st.DataObject

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.contracts.events.assistant import AssistantMessage, AssistantMessageDelta
@@ -50,7 +50,6 @@ def all_texts(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
-@settings(deadline=None)
 @given(secret=values, before=texts, after=texts, key=texts)
 def test_a_known_secret_is_in_no_text_of_an_event_and_keys_stay(
     secret: str, before: str, after: str, key: str
@@ -68,7 +67,6 @@ def test_a_known_secret_is_in_no_text_of_an_event_and_keys_stay(
         assert not any(hidden in text for text in found if hidden not in MASK)
 
 
-@settings(deadline=None)
 @given(secret=shaped, before=texts, after=texts)
 def test_what_looks_like_a_secret_is_hidden_from_others_and_not_from_the_model(
     secret: str, before: str, after: str
@@ -79,7 +77,6 @@ def test_what_looks_like_a_secret_is_hidden_from_others_and_not_from_the_model(
     assert secret not in shown.data["content"]
 
 
-@settings(deadline=None)
 @given(st.recursive(texts | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(texts, inner)))  # fmt: skip
 def test_an_event_without_secrets_is_the_same_object(data: Any) -> None:
     event = event_of({"content": data})
@@ -87,7 +84,6 @@ def test_an_event_without_secrets_is_the_same_object(data: Any) -> None:
     assert masked[1].data == event.data
 
 
-@settings(deadline=None)
 @given(secret=values | shaped, before=texts, after=texts, data=st.data())
 def test_a_streamed_secret_is_hidden_however_it_is_cut(
     secret: str, before: str, after: str, data: st.DataObject

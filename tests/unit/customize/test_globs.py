@@ -63,10 +63,10 @@ def test_a_line_of_patterns_means_what_people_mean(
     ],
 )
 def test_a_pattern_made_to_be_slow_is_not(glob: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     matches("a" * 250, [glob])
     matches("/".join(["a"] * 60), [glob])
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 @given(st.text(alphabet="ab*?[]{}!,/.^\\", max_size=20), st.text(alphabet="ab/.", max_size=12))

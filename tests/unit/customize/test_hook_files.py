@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.config.paths import Home
@@ -189,7 +189,6 @@ json_values = st.recursive(
 )  # fmt: skip
 
 
-@settings(deadline=None)
 @given(value=json_values)
 def test_whatever_stands_in_a_file_is_an_entry_or_a_problem(
     tmp_path_factory: pytest.TempPathFactory, value: Any

@@ -56,7 +56,7 @@ def test_merging_keeps_the_first_places_and_loses_no_file(found: list[Instructio
         assert each.paths == tuple(dict.fromkeys(path for other in same for path in other.paths))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.dictionaries(st.sampled_from(STEPS), st.sampled_from(["x", "y", "z", "w"]), max_size=12),
     st.booleans(),

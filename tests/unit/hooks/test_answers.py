@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.contracts.events.envelope import JsonObject
@@ -33,7 +33,6 @@ def decide(output: JsonObject | None) -> str:
     return str((output or {}).get("permissionDecision", "nothing"))
 
 
-@settings(deadline=None)
 @given(st.text(max_size=60) | json_values.map(json.dumps))
 def test_whatever_a_guard_prints_is_understood_or_a_failure(text: str) -> None:
     try:
@@ -46,7 +45,6 @@ def test_whatever_a_guard_prints_is_understood_or_a_failure(text: str) -> None:
         assert "allow" in text or "approve" in text
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.sampled_from([{}, *({"permissionDecision": one} for one in DECISIONS)]), max_size=4)
 )
@@ -57,7 +55,6 @@ def test_the_strictest_decision_wins_in_every_order(outputs: list[JsonObject]) -
     assert results == {next((one for one in DECISIONS if one in said), "nothing")}
 
 
-@settings(deadline=None)
 @given(code=st.integers(-64, 255), output=st.binary(max_size=40), errors=st.binary(max_size=40))
 def test_only_a_good_end_can_allow(code: int, output: bytes, errors: bytes) -> None:
     ended = Ended(exit_code=code, output=output, errors=errors)

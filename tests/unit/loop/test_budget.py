@@ -142,7 +142,7 @@ steps = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(steps, max_size=8),
     steps,

@@ -81,7 +81,7 @@ async def test_a_result_over_half_of_the_prompt_loses_its_middle(tmp_path: Path,
     assert len(head) + int(left_out) + len(tail.partition("]\n")[2]) == len(text)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     parts=st.lists(st.tuples(st.text(min_size=1, max_size=8), st.integers(1, 400)), max_size=6),
     limit=st.integers(120, 900),

@@ -175,7 +175,7 @@ async def test_an_answer_to_something_else_is_a_failure_at_once(
 
     async with serving_http() as peer:
         peer.refuse = mislead
-        async with asyncio.timeout(5), hosting(tmp_path, at(peer)) as hosted:
+        async with asyncio.timeout(60), hosting(tmp_path, at(peer)) as hosted:
             assert hosted.error() == "it answered without a result"
 
 

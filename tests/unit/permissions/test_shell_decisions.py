@@ -288,9 +288,9 @@ def test_a_line_too_long_to_be_read_is_asked_about_if_something_is_denied() -> N
     "command", ["$(" * 500, "(" * 5000, "{ " * 3000, "a" * 200_000, "`" * 999, "${x:-" * 400]
 )
 def test_hostile_nesting_ends_soon_and_without_an_error(command: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert decide_shell(command, POLICY).verdict == "ask"
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_other_shells_are_read_only_where_they_agree_with_bash() -> None:
@@ -320,10 +320,10 @@ def test_reading_a_command_takes_well_under_five_milliseconds() -> None:
     commands = [*read_scripts("harmless"), *read_scripts("ruled"), *read_cases("uncertain")]
     analyse(commands[0], POLICY.cwd)
     analyse.cache_clear()
-    started = time.perf_counter()
+    started = time.process_time()
     for command in commands:
         analyse(command, POLICY.cwd, POLICY.home)
-    assert (time.perf_counter() - started) / len(commands) < 0.005
+    assert (time.process_time() - started) / len(commands) < 0.005
 
 
 def test_a_policy_without_rules_reads_nothing_into_them() -> None:

@@ -159,7 +159,7 @@ async def test_silence_before_and_inside_an_answer_is_noticed() -> None:
             with pytest.raises(ModelError, match=f"nothing for {limit} seconds") as caught:
                 await post(client, server.url)
             assert (caught.value.category, caught.value.code) == ("transport", "stalled")
-            await asyncio.wait_for(server.gone.wait(), 5)
+            await asyncio.wait_for(server.gone.wait(), 60)
 
 
 async def test_an_answer_that_keeps_coming_is_not_a_stall() -> None:
@@ -218,7 +218,7 @@ async def test_an_answer_before_the_body_was_read_ends_the_sending() -> None:
 
     client = HttpClient({})
     async with listening(converse) as server:
-        status, _ = await asyncio.wait_for(post(client, server.url, [b"x" * 1000] * 50_000), 20)
+        status, _ = await asyncio.wait_for(post(client, server.url, [b"x" * 1000] * 50_000), 60)
         assert status == 413
         server.gone.set()
         await client.aclose()
@@ -235,11 +235,11 @@ async def test_cancelling_closes_the_connection() -> None:
     client = HttpClient({})
     async with listening(converse) as server:
         task = asyncio.create_task(post(client, server.url))
-        await asyncio.wait_for(started.wait(), 5)
+        await asyncio.wait_for(started.wait(), 60)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.wait_for(server.gone.wait(), 5)
+        await asyncio.wait_for(server.gone.wait(), 60)
 
 
 async def test_an_unfinished_answer_is_closed_not_kept() -> None:
@@ -253,7 +253,7 @@ async def test_an_unfinished_answer_is_closed_not_kept() -> None:
     async with listening(converse) as server:
         response = await client.request("POST", server.url, {}, BODY)
         response.close()
-        await asyncio.wait_for(server.gone.wait(), 5)
+        await asyncio.wait_for(server.gone.wait(), 60)
 
 
 async def test_nobody_listening_is_said_with_what_to_do() -> None:
@@ -358,7 +358,7 @@ async def test_https_goes_through_a_tunnel_and_trusts_extra_certificates(
         ]
         assert secure.heads[0].startswith("POST /v1 HTTP/1.1\r\nHost: model.example\r\n")
         await client.aclose()
-        await asyncio.wait_for(proxy.idle(), 5)
+        await asyncio.wait_for(proxy.idle(), 60)
 
 
 async def test_a_certificate_nobody_vouches_for_is_refused(certificate: Path) -> None:

@@ -132,9 +132,9 @@ async def test_a_stream_that_breaks_gives_its_deltas_and_then_an_error(
         provider = service(server.url, **variables)
         stream = provider.stream(REQUEST)
         if how != "reset":
-            assert not isinstance(await asyncio.wait_for(anext(stream), 10), Reply)
+            assert not isinstance(await asyncio.wait_for(anext(stream), 60), Reply)
         with pytest.raises(ModelError) as caught:
-            await asyncio.wait_for(anext_reply(stream), 10)
+            await asyncio.wait_for(anext_reply(stream), 60)
         assert caught.value.category == "transport"
         await provider.aclose()
 
@@ -160,7 +160,7 @@ async def serve_raw(answer: bytes, request: Request = REQUEST) -> tuple[list[Del
     async with listening(converse) as server:
         provider = service(server.url)
         try:
-            return await asyncio.wait_for(ask(provider, request), 10)
+            return await asyncio.wait_for(ask(provider, request), 60)
         finally:
             await provider.aclose()
 

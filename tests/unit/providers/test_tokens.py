@@ -203,7 +203,7 @@ async def test_a_service_that_does_not_count_is_counted_for_in_a_thread() -> Non
     assert meter.measure(conversation, (), None).conversation == guessed, "it did not wait"
     task = meter._exact._task
     assert task is not None
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await task
     exact = counter_for("gpt-4.1").of(conversation._messages[0])
     assert meter.measure(conversation, (), None).conversation == exact
@@ -214,7 +214,7 @@ def test_measuring_costs_next_to_nothing_however_long_the_conversation_is() -> N
     meter = ContextMeter("m")
     conversation = talk(*[UserMessage.of("x" * 1000)] * 20_000)
     meter.measure(conversation, SPECS, None)
-    started = time.perf_counter()
+    started = time.process_time()
     for _ in range(200):
         meter.measure(conversation, SPECS, 5_000_000)
-    assert (time.perf_counter() - started) / 200 < 0.0002
+    assert (time.process_time() - started) / 200 < 0.0002

@@ -88,9 +88,7 @@ def spans() -> st.SearchStrategy[list[tuple[int, int, bytes]]]:
     return st.lists(cut, min_size=1, max_size=4)
 
 
-@settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(spans())
 def test_several_damages_leave_every_record_between_them(
     folder: Path, cuts: list[tuple[int, int, bytes]]

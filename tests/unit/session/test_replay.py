@@ -43,7 +43,7 @@ def answers(projections: Projections) -> list[dict[str, Any]]:
     return [vars(projection) for projection in projections.all()]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(
     scripts,
     st.lists(st.sampled_from(["go", "do it", "again"]), min_size=1, max_size=3),

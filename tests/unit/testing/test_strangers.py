@@ -10,7 +10,7 @@ from trimtab.testing import ModelServer, Script
 async def get(server: ModelServer, headers: str) -> str:
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     writer.write(f"GET /v1/models HTTP/1.1\r\n{headers}Connection: close\r\n\r\n".encode())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         answer = await reader.read()
     writer.close()
     return answer.decode().split("\r\n")[0]

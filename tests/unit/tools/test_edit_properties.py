@@ -9,13 +9,13 @@ from trimtab.tools.splice import Splice, plan_edit
 TOKEN = b"<<TOKEN>>"
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=2000)
 @given(st.integers(min_value=0, max_value=10**9))
 def test_no_byte_outside_the_hunk_differs_in_any_encoding_and_newline_style(seed: int) -> None:
     check(make_case(seed))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(
     st.binary(max_size=200),
     st.binary(max_size=200),

@@ -12,9 +12,7 @@ from properties.undo_cases import Case, check
 from trimtab.undo.history import Plan, Wish
 from trimtab.undo.recorder import Reason
 
-SETTINGS = settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
-)
+SETTINGS = settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], database=None)
 
 
 @SETTINGS

@@ -117,7 +117,7 @@ class Client:
         reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
         writer.write(text.replace("\n", "\r\n").encode())
         try:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 return (await reader.read()).decode()
         finally:
             writer.close()

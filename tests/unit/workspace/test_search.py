@@ -41,10 +41,9 @@ async def test_output_of_a_program_is_bounded(bench: Bench) -> None:
 
 
 async def test_a_program_that_takes_too_long_is_killed(bench: Bench) -> None:
-    start = asyncio.get_running_loop().time()
-    code, _ = await bench.workspace.run(["sleep", "50"], seconds=0.05)
+    async with asyncio.timeout(20):
+        code, _ = await bench.workspace.run(["sleep", "50"], seconds=0.05)
     assert code == -1
-    assert asyncio.get_running_loop().time() - start < 1
 
 
 async def test_a_program_is_killed_when_its_caller_is_cancelled(bench: Bench) -> None:
@@ -52,7 +51,7 @@ async def test_a_program_is_killed_when_its_caller_is_cancelled(bench: Bench) ->
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(20):
             await task
 
 

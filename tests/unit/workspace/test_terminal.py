@@ -44,7 +44,7 @@ async def test_without_terminals_the_command_runs_on_pipes_and_that_is_said(
     shell = Shell("1", command, str(tmp_path / "out"), lambda _: ended.set(), refuse)
     shell.start(str(tmp_path), {"PATH": os.environ["PATH"]})
     await shell.write([b"hello", "enter"])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await ended.wait()
     state = shell.state(10_000)
     assert state.output == b"got hello\npipe\n"
