@@ -108,7 +108,11 @@ async def test_a_terminal_tool_ends_the_turn_unless_it_fails(sdk: Sdk) -> None:
 
 
 async def test_two_questions_at_once_get_their_own_answers(sdk: Sdk) -> None:
-    script = [{"text": '{"answer": 1}', "delay": 0.3}, {"text": '{"answer": 2}'}]
+    # The client may write its two requests in either order.
+    script = [
+        {"when": {"last": "one\\?"}, "text": '{"answer": 1}', "delay": 0.3, "repeat": "forever"},
+        {"when": {"last": "two\\?"}, "text": '{"answer": 2}', "repeat": "forever"},
+    ]
     async with talking(sdk, script) as talk:
         first, second = await asyncio.gather(
             talk.session.send_and_wait_typed("one?", Answer),
