@@ -49,7 +49,7 @@ async def test_each_hook_is_run_and_what_follows_is_said(cli: Cli) -> None:
 async def test_hooks_of_an_untrusted_folder_do_not_run_here_either(cli: Cli) -> None:
     write_hooks(cli, {"preToolUse": [{"bash": "touch $HOME/ran"}]})
     outcome = await cli.run("hooks", "test", "preToolUse")
-    assert "1 hooks of this folder did not run" in outcome.text
+    assert "1 hook of this folder did not run" in outcome.text
     assert not (cli.home.parent / "ran").exists()
     await ask(cli, "test", "preToolUse", "--trust-folder")
     assert (cli.home.parent / "ran").exists()

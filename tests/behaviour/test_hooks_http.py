@@ -59,7 +59,7 @@ FAILURES = [
     ("an error", 500, b"", "status 500"),
     ("a redirection", 302, b"", "status 302"),
     ("nonsense", 200, b"<html>", "not JSON"),
-    ("silence", 0, b"", "2 seconds"),
+    ("silence", 0, b"", "2 s"),
 ]
 
 

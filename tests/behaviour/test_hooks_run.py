@@ -40,7 +40,7 @@ async def test_a_hook_denies_a_call_and_the_model_reads_why(cli: Cli) -> None:
 BROKEN = [
     ("crashes", {"bash": "exit 7"}, "code 7"),
     ("says no by its exit code", {"bash": "echo because >&2; exit 2"}, "because"),
-    ("hangs", {"bash": "sleep 60", "timeoutSec": 0.2}, "0.2 seconds"),
+    ("hangs", {"bash": "sleep 60", "timeoutSec": 0.2}, "0.2 s"),
     ("prints nonsense", {"bash": "echo nonsense"}, "not JSON"),
     ("prints a list", {"bash": "echo []"}, "no JSON object"),
     ("says something unheard of", saying({"permissionDecision": "maybe"}), "maybe"),

@@ -51,7 +51,7 @@ async def test_the_work_is_on_a_branch_of_its_own_and_the_checkout_is_untouched(
     (used,) = outcome.of("trimtab.worktree")
     assert used["path"] == str(worktree(cli, "fix"))
     said = [data["message"] for data in outcome.of("session.info")]
-    assert any("1 uncommitted changes" in message for message in said)
+    assert any("without 1 uncommitted change of" in message for message in said)
     assert any("The work is on branch trimtab/fix: 1 file changed" in message for message in said)
 
 
@@ -169,7 +169,7 @@ async def test_uncommitted_changes_can_be_copied_and_stay_uncommitted_on_both_si
     assert (worktree(cli, "fix") / "new.txt").read_text() == "new\n"
     assert git(worktree(cli, "fix"), "status", "--short") == " M a.txt\n?? new.txt\n"
     said = [data["message"] for data in outcome.of("session.info")]
-    assert any("2 uncommitted changes were copied" in message for message in said)
+    assert any("a copy of 2 uncommitted changes" in message for message in said)
 
 
 @pytest.mark.proves("VSC-26")

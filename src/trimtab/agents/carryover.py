@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from trimtab.config.files import make_private_dir, replace_file
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.ids import timestamp
+from trimtab.contracts.text import count
 from trimtab.loop.compact import Checkpoint, clip
 from trimtab.loop.side_calls import Writer
 from trimtab.session.folder import SessionFolder
@@ -120,7 +121,7 @@ def fit(words: list[str], budget: int) -> str:
     kept += reversed(tail)
     lines = [f"{number + 1}. {text}" for number, text in kept]
     if missing := len(words) - len(kept):
-        lines.insert(1, f"[{missing} messages in between are in the session's log]")
+        lines.insert(1, f"[see the session's log for {count(missing, 'message')} in between]")
     return "\n".join(lines)
 
 

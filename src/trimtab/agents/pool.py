@@ -14,6 +14,7 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.run import Mode, Run
+from trimtab.contracts.text import count
 from trimtab.contracts.tool import Tool
 from trimtab.customize.subagent_settings import PoolSettings, read_settings
 from trimtab.loop.ledger import Ledger
@@ -71,8 +72,8 @@ class SubagentPool:
         settings = self.settings
         if len(self.agents) > settings.max_concurrency:
             raise UsageError(
-                f"{settings.max_concurrency} agents are at work already; wait for their answers, "
-                "or do this part yourself."
+                f"No more than {count(settings.max_concurrency, 'agent')} may work at once; wait "
+                "for an answer, or do this part yourself."
             )
         custom = self.setup.customizations
         agents = custom.callable_agents if custom else {}

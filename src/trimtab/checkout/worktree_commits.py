@@ -7,6 +7,7 @@ from trimtab.contracts.events.changes import Checkpoint, WorktreeUsed
 from trimtab.contracts.events.session import SessionInfo, SessionWarning
 from trimtab.contracts.processor import Processor
 from trimtab.contracts.run import Prompt, Run
+from trimtab.contracts.text import count
 from trimtab.session.session import Session
 from trimtab.session.turns import count_turns
 from trimtab.workspace.git import Git, GitError
@@ -84,10 +85,11 @@ def announce_worktree(session: Session, worktree: Worktree) -> None:
     )
     if worktree.uncommitted:
         message = (
-            f"{worktree.uncommitted} uncommitted changes of {worktree.repository} are not in the "
-            "worktree; commit them first if they are needed."
+            f"The worktree is without {count(worktree.uncommitted, 'uncommitted change')} of "
+            f"{worktree.repository}; commit first what is needed."
         )
         session.emit(SessionInfo(info_type="worktree", message=message))
     if worktree.copied:
-        message = f"{worktree.copied} uncommitted changes were copied to the worktree."
+        changes = count(worktree.copied, "uncommitted change")
+        message = f"The worktree has a copy of {changes}."
         session.emit(SessionInfo(info_type="worktree", message=message))

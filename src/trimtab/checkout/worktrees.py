@@ -8,6 +8,7 @@ from contextlib import suppress
 import msgspec
 
 from trimtab.contracts.errors import UsageError
+from trimtab.contracts.text import count
 from trimtab.workspace.git import Git, GitError
 
 MARKER = "trimtab.json"
@@ -144,7 +145,7 @@ def reasons_to_keep(worktree: Worktree) -> Iterator[str]:
     """What would be lost if it were removed."""
     git = Git(worktree.path)
     if changed := git.run("status", "--porcelain").splitlines():
-        yield f"it has {len(changed)} uncommitted changes; commit or discard them"
+        yield f"it has {count(len(changed), 'uncommitted change')}; commit or discard what is there"
     tip = git.run("rev-parse", "HEAD")
     holders = git.run("for-each-ref", "--format=%(refname)", f"--contains={tip}").splitlines()
     own = (f"refs/heads/{worktree.branch}", "refs/trimtab/")
@@ -193,7 +194,7 @@ def describe_result(worktree: Worktree) -> str:
     git = Git(worktree.path)
     stat = git.attempt("diff", "--shortstat", worktree.commit) or "nothing changed"
     untracked = (git.attempt("ls-files", "--others", "--exclude-standard") or "").splitlines()
-    more = f", {len(untracked)} new files not committed" if untracked else ""
+    more = f", {count(len(untracked), 'new file')} not committed" if untracked else ""
     return (
         f"The work is on branch {worktree.branch}: {stat.strip()}{more}; "
         f"see git diff {worktree.commit[:12]}...{worktree.branch}"

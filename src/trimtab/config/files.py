@@ -206,7 +206,7 @@ def _turn(lock: str) -> Iterator[None]:
             except BlockingIOError:
                 if time.monotonic() > give_up:
                     raise ConfigurationError(
-                        f"Another process has held {lock} for {_LOCK_PATIENCE:.0f} seconds: "
+                        f"Another process has held {lock} for {_LOCK_PATIENCE:.0f} s: "
                         "end it and try again."
                     ) from None
                 time.sleep(0.002)

@@ -10,6 +10,7 @@ from trimtab.contracts.events.setup import (
     SessionMcpServersLoaded,
     SessionSkillsLoaded,
 )
+from trimtab.contracts.text import count
 from trimtab.customize.customizations import Customizations
 from trimtab.customize.describe import describe_agent, describe_skill
 
@@ -53,6 +54,6 @@ def _warn(custom: Customizations, problems: Iterable[Problem]) -> SessionWarning
     if not new:
         return None
     custom.warned.update(new)
-    more = f" (and {len(new) - 1} more problems)" if len(new) > 1 else ""
+    more = f" (and {count(len(new) - 1, 'more problem')})" if len(new) > 1 else ""
     message = f"{new[0]}{more}; see `trimtab customizations`."
     return SessionWarning(warning_type="customization", message=message)

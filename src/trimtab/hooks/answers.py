@@ -7,6 +7,7 @@ import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.hooks import GUARDS, Ended, HookEntry, HookFailed
+from trimtab.contracts.text import count
 from trimtab.hooks.claude import read_output
 
 BLOCKED = 2
@@ -32,7 +33,7 @@ _JOINED = ("additionalContext", "systemMessage")
 def read_end(entry: HookEntry, ended: Ended) -> JsonObject | None:
     """What a program said by the way it ended. Raises `HookFailed`."""
     if ended.timed_out:
-        raise HookFailed(f"it did not end within {entry.seconds:g} seconds")
+        raise HookFailed(f"it did not end within {entry.seconds:g} s")
     if ended.exit_code is None:
         raise HookFailed("it wrote more than a hook may")
     if ended.exit_code == 0:
@@ -124,7 +125,7 @@ def shorten(context: str) -> str:
     if len(data) <= LONGEST_CONTEXT:
         return context
     kept = data[:LONGEST_CONTEXT].decode("utf-8", "ignore")
-    return f"{kept}\n[cut: the hook gave {len(data)} bytes]"
+    return f"{kept}\n[cut: the hook gave {count(len(data), 'byte')}]"
 
 
 def deny(event: str, reason: str) -> JsonObject:

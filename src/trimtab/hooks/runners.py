@@ -101,7 +101,7 @@ async def _post(entry: HookEntry, given: JsonObject, around: HookEnvironment) ->
             headers = {"content-type": "application/json", **headers}
             status, answer = await around.post(entry.url, headers, body)
     except TimeoutError:
-        raise HookFailed(f"it did not answer within {entry.seconds:g} seconds") from None
+        raise HookFailed(f"it did not answer within {entry.seconds:g} s") from None
     except TrimtabError as error:
         raise HookFailed(error.message) from None
     if not 200 <= status < 300:

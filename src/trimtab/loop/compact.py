@@ -22,6 +22,7 @@ from trimtab.contracts.messages import (
 )
 from trimtab.contracts.provider import Reply, Request, Usage
 from trimtab.contracts.run import Measured, Run
+from trimtab.contracts.text import count
 from trimtab.loop.side_calls import Errand, Writer, ask_beside
 
 CANCELLED = "It was cancelled before the summary was written."
@@ -402,7 +403,7 @@ def clip(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     half = limit // 2
-    return f"{text[:half]}\n[{len(text) - limit} characters left out]\n{text[-half:]}"
+    return f"{text[:half]}\n[{count(len(text) - limit, 'character')} left out]\n{text[-half:]}"
 
 
 def _text(message: Message) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from trimtab.contracts.provider import CREDIT_USD, Price, Usage
+from trimtab.contracts.text import count
 
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +112,7 @@ class Ledger:
         spent, limit = self.spending(), self.allowance
         parts = []
         if limit.tokens is not None:
-            parts.append(f"{spent.tokens:,} of {limit.tokens:,} tokens")
+            parts.append(f"{spent.tokens:,} of {count(limit.tokens, 'token')}")
         if limit.usd is not None:
             parts.append(f"${spent.usd:.4f} of ${limit.usd:.4f}")
         return " and ".join(parts)
@@ -121,7 +122,7 @@ class Ledger:
         tokens, usd = self._committed()
         limit, parts = self.allowance, []
         if limit.tokens is not None:
-            parts.append(f"{max(0, limit.tokens - tokens):,} tokens")
+            parts.append(f"{count(max(0, limit.tokens - tokens), 'token')}")
         if limit.usd is not None:
             rest = max(0.0, limit.usd - usd)
             left = rest / CREDIT_USD

@@ -14,6 +14,7 @@ from trimtab.contracts.events.setup import (
 )
 from trimtab.contracts.mcp import Origin, ServerAccess, config_source
 from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.text import count
 from trimtab.mcp.listing import ListedTool
 from trimtab.mcp.names import ToolNames
 from trimtab.mcp.server import PATIENCE, Happened, Server
@@ -144,10 +145,10 @@ class McpHost:
         if name in self._told:
             self._emit(McpToolsListChanged(server_name=name))
         self._told.add(name)
-        count = len(server.listing.tools)
-        self._emit(SessionMcpServerToolsLoaded(server_name=name, tool_count=count))
+        number = len(server.listing.tools)
+        self._emit(SessionMcpServerToolsLoaded(server_name=name, tool_count=number))
         if problems := server.listing.problems:
-            more = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
+            more = f" (and {count(len(problems) - 1, 'more problem')})" if len(problems) > 1 else ""
             found = f"Of the MCP server {name} {problems[-1]}{more}; see `trimtab mcp test {name}`."
             self._warn_once(found, "tools")
         self._tell_number()

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from trimtab.contracts.customization import McpServer
-from trimtab.contracts.text import neutralise
+from trimtab.contracts.text import count, neutralise
 from trimtab.mcp.client import Client
 from trimtab.mcp.messages import ServerProblem
 
@@ -77,7 +77,7 @@ def read_tools(entries: Iterable[Any], server: McpServer) -> Listing:
                 else:
                     tools[name] = tool
     if wanted > MOST_TOOLS:
-        problems.append(f"only the first {MOST_TOOLS} of {wanted:,} tools are used")
+        problems.append(f"only the first {MOST_TOOLS} of {count(wanted, 'tool')} are used")
     return Listing(tuple(tools.values()), tuple(problems))
 
 

@@ -10,7 +10,7 @@ import msgspec
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.images import image_type
 from trimtab.contracts.messages import Image
-from trimtab.contracts.text import neutralise
+from trimtab.contracts.text import count, neutralise
 from trimtab.contracts.tool import ToolResult
 
 LARGEST_IMAGE = 5 * 1024 * 1024
@@ -65,7 +65,7 @@ def clean(text: str, filters: str) -> str:
 
 
 def _describe_nothing(images: list[Image]) -> str:
-    return f"{len(images)} images." if images else "The tool gave no output."
+    return f"{count(len(images), 'image')}." if images else "The tool gave no output."
 
 
 def _read_text(block: dict[str, Any]) -> str:

@@ -157,7 +157,7 @@ class Server:
 
     def _fail(self, error: Exception) -> None:
         if isinstance(error, TimeoutError):
-            reason = f"it did not answer within {self._seconds:g} seconds; check it, or its timeout"
+            reason = f"it did not answer within {self._seconds:g} s; check it, or its timeout"
         elif isinstance(error, RemoteError):
             reason = f"it refused to work with us ({error})"
         elif isinstance(error, ServerProblem):

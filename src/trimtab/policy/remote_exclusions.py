@@ -49,7 +49,7 @@ class RemoteExclusions(Processor):
                     addresses = await asyncio.to_thread(find_addresses, self._folders)
                     found = await self._fetch(addresses)
             except (TrimtabError, TimeoutError) as error:
-                why = str(error) or f"no answer within {SECONDS:g} seconds"
+                why = str(error) or f"no answer within {SECONDS:g} s"
                 _warn(run, f"GitHub did not say what content is excluded: {why}")
                 return
             self._permissions.forbid(tuple(self._read(run, found)))

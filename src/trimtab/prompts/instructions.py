@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from trimtab.contracts.text import count
+
 LONGEST_LIST = 16_000
 """Characters of the list of skills; what does not fit is counted, not listed."""
 WINDOW_SHARE = 16
@@ -43,10 +45,10 @@ def list_skills(skills: Sequence[tuple[str, str]], window: int = 0) -> str:
     for line in lines:
         room -= len(line) + 1
         if room < 0:
-            left = len(lines) - len(shown)
+            left = count(len(lines) - len(shown), "more skill")
             shown.append(
-                f"- {left} more are not listed: call the skill tool with a few words of the task, "
-                "and it names those that have them"
+                f"- {left} not listed: call the skill tool with a few words of the task, and it "
+                "names those that have them"
             )
             break
         shown.append(line)

@@ -57,7 +57,7 @@ async def _run(command: str, source: str) -> str:
             output, _ = await process.communicate()
     except TimeoutError:
         raise AuthenticationError(
-            f"The command in {source} gave no key within {_COMMAND_SECONDS:g} seconds; run it "
+            f"The command in {source} gave no key within {_COMMAND_SECONDS:g} s; run it "
             "yourself to see why."
         ) from None
     finally:

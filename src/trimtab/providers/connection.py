@@ -236,7 +236,7 @@ class Connection(asyncio.Protocol):
         self._timer = None
         self._fail(
             ModelError(
-                f"The model service sent nothing for {self._silent_limit:g} seconds; try again, or "
+                f"The model service sent nothing for {self._silent_limit:g} s; try again, or "
                 "check that the service is up.",
                 category="transport",
                 code="stalled",

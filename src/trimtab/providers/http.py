@@ -193,7 +193,7 @@ class HttpClient:
             connection.abort()
             if isinstance(error, TimeoutError):
                 raise ModelError(
-                    f"No connection to {hop.origin} within {self._timeouts.connect:g} seconds; "
+                    f"No connection to {hop.origin} within {self._timeouts.connect:g} s; "
                     "check the network and the address, then try again.",
                     category="transport",
                 ) from None

@@ -66,7 +66,7 @@ async def discover(
                 raw = await fetch(choice, http, key)
                 _keep(path, raw)
     except TimeoutError:
-        return Discovered(problem=f"no answer within {_FETCH_SECONDS:g} seconds")
+        return Discovered(problem=f"no answer within {_FETCH_SECONDS:g} s")
     except ModelError as error:
         return Discovered(problem=error.message)
     return Discovered(models=[read_model(model) for model in raw], cached=cached)
@@ -84,7 +84,7 @@ async def list_names(choice: "ProviderChoice", http: "HttpClient") -> list[str] 
             models = await fetch(choice, http, await choice.key.reveal())
     except TimeoutError:
         raise ModelError(
-            f"{choice.base_url} did not answer within {_FETCH_SECONDS:g} seconds; try again later.",
+            f"{choice.base_url} did not answer within {_FETCH_SECONDS:g} s; try again later.",
             category="transport",
         ) from None
     except ModelError as error:

@@ -74,7 +74,7 @@ class PageFetcher:
             async with asyncio.timeout(self._seconds):
                 return await self._follow(http, url)
         except TimeoutError:
-            raise FetchProblem(f"{url} did not answer in {self._seconds:g} seconds.") from None
+            raise FetchProblem(f"{url} did not answer in {self._seconds:g} s.") from None
         except ModelError as error:
             raise FetchProblem(error.message) from error
         finally:

@@ -12,6 +12,7 @@ import msgspec
 
 from trimtab.config.paths import POLICY, Home, find_home
 from trimtab.contracts.errors import ModelError, TrimtabError
+from trimtab.contracts.text import count
 
 if TYPE_CHECKING:
     from trimtab.models.choose import Chosen
@@ -225,7 +226,7 @@ async def look_at_folder(env: Mapping[str, str], home: Home, cwd: str) -> list[F
         state = "trusted" if listed.trust.trusted else "not trusted, and has nothing to load"
         findings.append(ok("trust", f"{listed.trust.root} is {state}"))
     else:
-        message = f"{listed.trust.root} is not trusted; {items} things of it are not loaded"
+        message = f"{listed.trust.root} is not trusted; {count(items, 'item')} of it left out"
         findings.append(warn("trust", message, "Start with --trust-folder to use them."))
     sources = find_rule_sources(home, listed.trust)
     findings.append(ok("rules", ", ".join(sources) or "no files; flags and answers only"))
@@ -247,8 +248,8 @@ def look_at_exclusions(home: Home, trust: "FolderTrust", policy: str = POLICY) -
         if (mine := read_exclusion(home)) is not None:
             given[home.settings] = mine
         for file, one in given.items():
-            count = len({rule.argument for rule in to_rules(one, file, (trust.root,))})
-            yield ok("excluded", f"{count} patterns for paths here, by {file}")
+            patterns = len({rule.argument for rule in to_rules(one, file, (trust.root,))})
+            yield ok("excluded", f"{count(patterns, 'pattern')} for paths here, by {file}")
     except TrimtabError as error:
         yield fail("excluded", error.message, "Correct that.")
 

@@ -16,6 +16,7 @@ from trimtab.config.files import (
 )
 from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.ids import new_id, timestamp
+from trimtab.contracts.text import count
 from trimtab.session.folder import SessionFolder
 from trimtab.session.lease import NAME as LOCK
 from trimtab.session.metadata import render
@@ -93,7 +94,8 @@ def _lines_until(source: SessionFolder, cut: Cut, new_session: str) -> Iterator[
             f"{source.id} --events`."
         )
     if cut.turn is not None and prompts < cut.turn:
-        raise UsageError(f"Session {source.id} has only {prompts} turns: choose a smaller number.")
+        turns = count(prompts, "turn")
+        raise UsageError(f"Session {source.id} has only {turns}: choose a smaller number.")
 
 
 def _renamed(line: bytes, session_id: str) -> bytes:

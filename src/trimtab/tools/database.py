@@ -110,7 +110,7 @@ class Database:
     def _explain(self, error: BaseException) -> str:
         text = str(error)
         if "interrupted" in text:
-            return f"It took longer than {self._seconds:g} seconds: ask for less at once."
+            return f"It took longer than {self._seconds:g} s: ask for less at once."
         if "not authorized" in text or "prohibited" in text:
             return f"{text.rstrip('.')}. {REFUSED}"
         if isinstance(error, MemoryError):

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from trimtab.contracts.text import count
+
 CONTEXT = 3
 COMPARED = 2000
 LONGEST = 20_000
@@ -80,11 +82,11 @@ def shorten(line: str, at: int) -> str:
         return line
     start = min(max(1, at - LONGEST // 2), len(line) - LONGEST + 1)
     before, after = start - 1, len(line) - start - LONGEST + 1
-    left = f"<{before} characters>" if before else ""
-    right = f"<{after} characters>" if after else ""
+    left = f"<{count(before, 'character')}>" if before else ""
+    right = f"<{count(after, 'character')}>" if after else ""
     return line[0] + left + line[start : start + LONGEST - 1] + right
 
 
-def span(first: int, count: int) -> str:
+def span(first: int, lines: int) -> str:
     """A hunk's range; one without lines names the line before it."""
-    return f"{first if count else max(first - 1, 0)},{count}"
+    return f"{first if lines else max(first - 1, 0)},{lines}"

@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any
 
 from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.text import count
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.contracts.workspace import FoundLines
 from trimtab.tools.files import fail
@@ -136,7 +137,7 @@ def present(lines: list[bytes], found: FoundLines, args: Args) -> str:
     limit = limit if limit > 0 else len(lines)
     text = b"\n".join(islice(lines, limit)).decode("utf-8", "replace") or "No matches found."
     if len(lines) > limit:
-        text += f"\n<{len(lines) - limit} more lines; raise head_limit to see them>"
+        text += f"\n<{count(len(lines) - limit, 'more line')}; raise head_limit to see more>"
     if found.stopped:
         text += f"\n<these are not all results: {found.stopped}; search a smaller part>"
     if found.error:

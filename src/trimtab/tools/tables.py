@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from trimtab.contracts.text import count
 from trimtab.tools.database import ROWS, Outcome
 
 SCHEMA = frozenset(("CREATE", "DROP", "ALTER"))
@@ -61,8 +62,8 @@ def draw_cell(value: object) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, bytes):
-        return f"<{len(value)} bytes>"
+        return f"<{count(len(value), 'byte')}>"
     text = str(value)
     if len(text) > CELL:
-        text = f"{text[:CELL]}… ({len(text)} characters)"
+        text = f"{text[:CELL]}… ({count(len(text), 'character')})"
     return text.replace("|", "\\|").replace("\r", "\\r").replace("\n", "\\n")

@@ -12,6 +12,7 @@ from trimtab.contracts.events.codec import decode
 from trimtab.contracts.events.own import PromptWithdrawn
 from trimtab.contracts.events.session import SessionSnapshotRewind
 from trimtab.contracts.events.user import UserMessage
+from trimtab.contracts.text import count
 from trimtab.session.cut import cut
 from trimtab.session.folder import SessionFolder
 from trimtab.session.record import Record as LogRecord
@@ -56,7 +57,7 @@ def list_points(log: str) -> list[Point]:
 def find_point(log: str, turn: int) -> Point:
     points = list_points(log)
     if not 1 <= turn <= len(points):
-        raise UsageError(f"The session has {len(points)} turns; choose one of them.")
+        raise UsageError(f"The session has {count(len(points), 'turn')}; choose one of them.")
     return points[turn - 1]
 
 

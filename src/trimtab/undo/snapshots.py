@@ -10,6 +10,7 @@ from contextlib import suppress
 import msgspec
 
 from trimtab.contracts.changes import ABSENT, Change, FileState
+from trimtab.contracts.text import count
 from trimtab.undo.blobs import BlobStore, unkept_state
 from trimtab.undo.git_objects import GitObjects
 from trimtab.undo.git_state import Repositories
@@ -290,7 +291,7 @@ class Snapshot:
         reasons = []
         missing = len(self._pending) + len(self._unkept)
         if missing:
-            reasons.append(f"{missing} files are too large or too many to be kept")
+            reasons.append(f"too large or too many to be kept: {count(missing, 'file')}")
         try:
             self._store.flush()
         except OSError as error:

@@ -77,7 +77,7 @@ async def search(
         lines.finish()
     stopped = ""
     if ended.timed_out:
-        stopped = f"the search was stopped after {seconds:g} seconds"
+        stopped = f"the search was stopped after {seconds:g} s"
     elif lines.full:
         stopped = "there were too many results"
     # The sandbox fails with the code that ripgrep has for "nothing found", but not in silence.

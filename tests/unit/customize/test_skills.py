@@ -155,7 +155,7 @@ def test_ten_thousand_skills_are_found_and_what_a_prompt_says_of_them_is_bounded
     listed = list_skills([(one.name, one.description) for one in found.active])
     assert len(listed) < LONGEST_LIST + 200
     *shown, rest = listed.split("\n")
-    assert f"- {10_000 - len(shown)} more are not listed: call the skill tool" in rest
+    assert f"- {10_000 - len(shown):,} more skills not listed: call the skill tool" in rest
 
 
 @pytest.mark.parametrize("window", [2_000, 9_000, 30_000, 1_000_000])

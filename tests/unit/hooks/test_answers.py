@@ -116,7 +116,7 @@ def test_progress_lines_come_before_the_answer() -> None:
 def test_long_context_is_cut_and_says_so() -> None:
     said = check("postToolUse", {"additionalContext": "é" * LONGEST_CONTEXT})["additionalContext"]
     assert len(said.encode()) < LONGEST_CONTEXT + 100
-    assert said.endswith(f"[cut: the hook gave {2 * LONGEST_CONTEXT} bytes]")
+    assert said.endswith(f"[cut: the hook gave {2 * LONGEST_CONTEXT:,} bytes]")
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ async def test_a_result_over_half_of_the_prompt_loses_its_middle(tmp_path: Path,
     assert f"The whole is in {saved};" in shown
     head, _, rest = shown.partition("\n[")
     left_out, _, tail = rest.partition(" characters left out")
-    assert len(head) + int(left_out) + len(tail.partition("]\n")[2]) == len(text)
+    assert len(head) + int(left_out.replace(",", "")) + len(tail.partition("]\n")[2]) == len(text)
 
 
 @settings(max_examples=60)

@@ -154,8 +154,8 @@ async def test_noise_does_not_keep_a_server_from_working(tmp_path: Path, mode: s
         ("exits", "its program ended, saying: no key was given: ******"),
         ("huge", "it sent a line of more than 16 MB"),
         ("closed", "its program ended"),
-        ("wrong-ids", "it did not answer within 0.5 seconds"),
-        ("silent", "it did not answer within 0.5 seconds"),
+        ("wrong-ids", "it did not answer within 0.5 s"),
+        ("silent", "it did not answer within 0.5 s"),
     ],
 )
 async def test_a_server_that_does_not_speak_is_a_failed_one(

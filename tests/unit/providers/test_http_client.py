@@ -156,7 +156,7 @@ async def test_silence_before_and_inside_an_answer_is_noticed() -> None:
     async with listening(converse) as server:
         for limit in ("0.1", "0.05"):
             server.gone.clear()
-            with pytest.raises(ModelError, match=f"nothing for {limit} seconds") as caught:
+            with pytest.raises(ModelError, match=f"nothing for {limit} s") as caught:
                 await post(client, server.url)
             assert (caught.value.category, caught.value.code) == ("transport", "stalled")
             await asyncio.wait_for(server.gone.wait(), 60)

@@ -121,9 +121,7 @@ async def test_a_server_that_says_nothing_is_given_up() -> None:
         await reader.read()
 
     async with listening(silent) as server:
-        with pytest.raises(
-            FetchProblem, match=r"did not answer in 0\.2 seconds|no answer|No answer"
-        ):
+        with pytest.raises(FetchProblem, match=r"did not answer in 0\.2 s|no answer|No answer"):
             await PageFetcher({}, accepts=anywhere, seconds=0.2).fetch(server.url)
 
 

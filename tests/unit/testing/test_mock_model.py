@@ -51,7 +51,7 @@ def test_it_says_where_it_listens_and_counts_when_it_ends(
         process.send_signal(number)
         _, errors = process.communicate(timeout=10)
     assert process.returncode == 0
-    assert errors.startswith("1 requests, 1 answers, 0 errors, ")
+    assert errors.startswith("1 request, 1 answer, 0 errors, ")
     assert errors.count("\n") == 1
 
 

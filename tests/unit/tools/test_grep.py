@@ -63,7 +63,7 @@ async def test_the_head_limit_says_what_it_cut(tree: Bench) -> None:
     text = await tree.text(
         "grep", pattern="a", output_mode="content", head_limit=1, path="data.txt"
     )
-    assert text == "data.txt:apple\n<2 more lines; raise head_limit to see them>"
+    assert text == "data.txt:apple\n<2 more lines; raise head_limit to see more>"
 
 
 async def test_nothing_found_is_said(tree: Bench) -> None:

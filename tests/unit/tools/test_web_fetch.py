@@ -48,11 +48,11 @@ async def test_html_becomes_markdown(bench: Bench) -> None:
 async def test_a_long_page_comes_in_parts(bench: Bench) -> None:
     page = Page(url=URL, status=200, data=b"0123456789" * 1000, kind="text/plain")
     first = (await fetch(bench, page)).text
-    assert first.endswith("<5000 more characters; go on with start_index 5000>")
+    assert first.endswith("<5,000 more characters; go on with start_index 5000>")
     rest = (await fetch(bench, page, start_index=9990, max_length=100)).text
     assert rest == "0123456789"
     assert (await fetch(bench, page, start_index=20000)).text == (
-        "<the page has only 10000 characters>"
+        "<the page has only 10,000 characters>"
     )
 
 

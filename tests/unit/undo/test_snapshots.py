@@ -93,7 +93,7 @@ def test_a_file_too_large_to_keep_is_counted_as_uncovered(project: Path, store: 
         file.truncate(LARGEST + 1)
     snapshot = taken(project, store)
     assert snapshot.coverage.uncovered == 1
-    assert "1 files" in snapshot.coverage.reason
+    assert "1 file" in snapshot.coverage.reason
 
 
 def test_a_home_directory_is_never_looked_at(project: Path, store: BlobStore) -> None:

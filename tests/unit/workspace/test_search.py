@@ -26,7 +26,7 @@ async def test_too_many_lines_stop_the_search_and_say_so(bench: Bench) -> None:
 async def test_a_search_without_time_gives_what_it_has(bench: Bench) -> None:
     bench.write("many", "match\n")
     found = await bench.workspace.search(["--regexp=match", "./"], seconds=0, limit=1000)
-    assert "stopped after 0 seconds" in found.stopped
+    assert "stopped after 0 s" in found.stopped
 
 
 async def test_a_program_gets_no_input_and_its_errors_are_kept_apart(bench: Bench) -> None:

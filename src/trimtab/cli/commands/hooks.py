@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from trimtab.cli.streams import print_json
 from trimtab.contracts.errors import UsageError
+from trimtab.contracts.text import count
 
 if TYPE_CHECKING:
     import argparse
@@ -84,7 +85,8 @@ async def _test(args: "argparse.Namespace") -> int:
     mine = [one for one in listed.entries if one.event == args.event]
     left = [why for one in mine if (why := listed.obstacle(one)) and why != SWITCHED_OFF]
     if left:
-        print(f"{len(left)} hooks of this folder did not run ({left[0]}); it needs --trust-folder.")
+        hooks = count(len(left), "hook")
+        print(f"{hooks} of this folder did not run ({left[0]}); use --trust-folder.")
     print(f"Together: {_compact(outcome)}" if said else f"No hook of {args.event} ran.")
     _print_problems(listed)
     return 0

@@ -5,6 +5,7 @@ import signal
 import sys
 
 from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.text import count
 from trimtab.testing import ModelServer, Script
 
 HELP = "run a model server that answers by a script, for tests and for trying things out"
@@ -47,7 +48,8 @@ async def _serve(server: ModelServer, *, once: bool) -> None:
             end.cancel()
     usage = server.usage
     print(
-        f"{usage.requests} requests, {usage.answers} answers, {usage.errors} errors, "
-        f"{usage.input_tokens} input tokens, {usage.output_tokens} output tokens",
+        f"{count(usage.requests, 'request')}, {count(usage.answers, 'answer')}, "
+        f"{count(usage.errors, 'error')}, {count(usage.input_tokens, 'input token')}, "
+        f"{count(usage.output_tokens, 'output token')}",
         file=sys.stderr,
     )

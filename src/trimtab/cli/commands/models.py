@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from trimtab.cli.streams import print_json
 from trimtab.contracts.errors import ModelError, UsageError
+from trimtab.contracts.text import count
 
 if TYPE_CHECKING:
     from trimtab.models.probe import Findings
@@ -107,7 +108,7 @@ def describe_offer(offer: "Offer") -> str:
 
 def describe_findings(found: "Findings") -> str:
     window = found.window
-    size = f"at least {window.accepted:,} tokens"
+    size = f"at least {count(window.accepted, 'token')}"
     if window.limit is not None:
         size = f"{'cut at' if window.cut else 'refused at'} {window.limit:,} tokens"
     rows = [

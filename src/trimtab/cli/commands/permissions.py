@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from trimtab.contracts.errors import UsageError
+from trimtab.contracts.text import count
 
 if TYPE_CHECKING:
     import argparse
@@ -129,7 +130,7 @@ def _suggest(args: "argparse.Namespace") -> int:
     elif not found:
         print("No question was answered with yes often enough to suggest a rule.")
     for one in () if args.json else found:
-        print(f"--allow-tool '{one.rule}'  # approved {one.approvals} times")
+        print(f"--allow-tool '{one.rule}'  # approved {count(one.approvals, 'time')}")
     return 0
 
 

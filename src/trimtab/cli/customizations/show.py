@@ -10,7 +10,7 @@ from trimtab.cli.customizations.arguments import Given
 from trimtab.cli.streams import print_json
 from trimtab.contracts.customization import Customization, Problem
 from trimtab.contracts.options import SessionOptions
-from trimtab.contracts.text import neutralise
+from trimtab.contracts.text import count, neutralise
 from trimtab.customize.overview import Overview, survey
 
 MODEL = "gpt-5"
@@ -132,7 +132,7 @@ def count_tokens(entry: Customization) -> int:
 def _line(entry: Customization) -> str:
     state = describe_state(entry)
     cost = count_tokens(entry)
-    tokens = f", {cost} tokens" if cost else ""
+    tokens = f", {count(cost, 'token')}" if cost else ""
     scope = f" for {entry.scope}" if entry.kind == "instruction" and entry.scope != "always" else ""
     about = f"  {entry.description}" if entry.description else ""
     used = "" if state == "used" else f" [{state}]"

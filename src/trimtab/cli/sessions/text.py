@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from trimtab.contracts.text import neutralise
+from trimtab.contracts.text import count, neutralise
 from trimtab.session.archive import (
     Entry,
     Record,
@@ -89,13 +89,14 @@ def report(report: Report | dict[str, str]) -> Iterator[str]:
     verdict = "intact" if report.is_intact else "DAMAGED"
     if not report.can_be_opened:
         verdict = "TOO NEW"
-    yield f"{report.id}  {verdict}, {report.events} events, {size(report.size)}"
+    yield f"{report.id}  {verdict}, {count(report.events, 'event')}, {size(report.size)}"
     for finding in (*report.damage, *report.notes):
         yield f"  at byte {finding.offset}: {finding.fact}"
     if report.open_calls:
-        yield f"  {len(report.open_calls)} tool calls without a result read as interrupted."
+        calls = count(len(report.open_calls), "tool call")
+        yield f"  Read as interrupted: {calls} without a result."
     if report.open_turns:
-        yield f"  {report.open_turns} turns have no end."
+        yield f"  Without an end: {count(report.open_turns, 'turn')}."
     for name in report.set_aside:
         yield f"  An earlier repair has left {name}."
     if not report.can_be_opened:
@@ -108,8 +109,8 @@ def one_line(text: str) -> str:
     return " ".join(neutralise(text).split())
 
 
-def size(count: int) -> str:
-    number = float(count)
+def size(octets: int) -> str:
+    number = float(octets)
     for unit in ("B", "kB", "MB"):
         if number < 1000:
             return f"{number:.0f} {unit}" if unit == "B" or number >= 10 else f"{number:.1f} {unit}"
@@ -153,4 +154,6 @@ def _folded(text: str) -> str:
     lines = text.split("\n")
     if len(lines) <= _RESULT_LINES:
         return text
-    return "\n".join((*lines[:_RESULT_LINES], f"... {len(lines) - _RESULT_LINES} more lines"))
+    return "\n".join(
+        (*lines[:_RESULT_LINES], f"... {count(len(lines) - _RESULT_LINES, 'more line')}")
+    )

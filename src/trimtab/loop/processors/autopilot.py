@@ -7,6 +7,7 @@ from trimtab.contracts.events.session import (
 )
 from trimtab.contracts.processor import PendingCall, Processor, Stop
 from trimtab.contracts.run import Prompt, Run
+from trimtab.contracts.text import count
 from trimtab.contracts.tool import ToolResult
 
 TOOL = "task_complete"
@@ -63,8 +64,9 @@ class Autopilot(Processor):
 
     def _end_at_cap(self, run: Run) -> Stop:
         message = (
-            f"Autopilot stopped after {self._continues} continuations without task_complete; "
-            "raise --max-autopilot-continues or resume the session with clearer instructions."
+            f"Autopilot stopped after {count(self._continues, 'continuation')} without "
+            "task_complete; raise --max-autopilot-continues or resume the session with clearer "
+            "instructions."
         )
         run.session.emit(SessionAutopilotStopped(reason="cap_reached"))
         run.session.emit(SessionInfo(info_type="autopilot_stopped", message=message))

@@ -4,6 +4,7 @@ from trimtab.contracts.events.session import SessionInfo, SessionWarning
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.run import Prompt, Run
+from trimtab.contracts.text import count
 from trimtab.loop.ledger import Estimate, Ledger, estimate_call
 
 ANSWER = 1024
@@ -60,7 +61,7 @@ class Budget(Processor):
             reason="budget",
             exit_code=5,
             message=f"Stopped at the budget: {spent} spent, and the next call needs about "
-            f"{farewell.tokens:,} tokens; raise the limit and resume the session to go on.",
+            f"{count(farewell.tokens, 'token')}; raise the limit and resume the session to go on.",
         )
         run.session.emit(SessionWarning(warning_type="budget", message=stop.message))
         if not run.total_turns or not self._ledger.fits(farewell):

@@ -2,6 +2,7 @@
 
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.run import Run
+from trimtab.contracts.text import count
 
 
 class TurnLimit(Processor):
@@ -21,5 +22,5 @@ class TurnLimit(Processor):
         return Stop(
             reason="turn_limit",
             exit_code=6,
-            message=f"Stopped after {self._max_turns} turns; raise --max-turns to go on.",
+            message=f"Stopped after {count(self._max_turns, 'turn')}; raise --max-turns to go on.",
         )

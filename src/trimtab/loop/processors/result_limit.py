@@ -8,6 +8,7 @@ import msgspec
 from trimtab.contracts.ids import new_output_name
 from trimtab.contracts.processor import PendingCall, Processor
 from trimtab.contracts.run import Run
+from trimtab.contracts.text import count
 from trimtab.contracts.tool import ToolResult
 
 MOST_TOKENS = 5
@@ -52,8 +53,8 @@ def cut(text: str, kept: int, where: str) -> str:
     """The beginning and the end of a text, with a remark between them."""
     half = kept // 2
     end = text[len(text) - half :]
-    left_out = len(text) - 2 * half
-    remark = f"[{left_out} characters left out: the result would fill half of the prompt. {where}]"
+    left_out = count(len(text) - 2 * half, "character")
+    remark = f"[{left_out} left out: the result would fill half of the prompt. {where}]"
     return f"{text[:half]}\n{remark}\n{end}"
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 
 from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.text import count
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.tools.description import describe
 from trimtab.tools.files import fail, system_failure
@@ -65,7 +66,7 @@ class SessionStoreSql:
             return system_failure("ClosedSession sessions cannot be read", error)
         text = describe_outcomes(outcomes)
         if missing:
-            text += f"\n\n<{missing} sessions are not searched yet: ask again to have them too>"
+            text += f"\n\n<not searched yet: {count(missing, 'session')}; ask again to search more>"
         return ToolResult(text=await limit_output(text, ctx))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.text import count
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.tools.description import describe
 from trimtab.tools.files import fail, missing, refuse_path, system_failure
@@ -74,7 +75,11 @@ def view_directory(name: str, path: str, ctx: ToolContext) -> ToolResult:
     if not listing.names:
         return ToolResult(text=f"Directory {name} is empty.")
     more = listing.total - len(listing.names)
-    rest = f"\n<{more} more entries are not shown; use glob to find files>" if more else ""
+    rest = (
+        f"\n<{count(more, 'more entry', 'more entries')} not shown; use glob to find files>"
+        if more
+        else ""
+    )
     return ToolResult(text="\n".join(listing.names) + rest)
 
 
@@ -94,8 +99,8 @@ def view_content(args: Args, path: str, data: bytes, ctx: ToolContext) -> ToolRe
     first, last = view_range[0], len(lines) if view_range[1] == -1 else view_range[1]
     if not 1 <= first <= min(last, len(lines)):
         return fail(
-            f"view_range {view_range} is invalid: {name} has {len(lines)} lines. Give [first, last]"
-            " with 1 <= first <= last, or -1 for last.",
+            f"view_range {view_range} is invalid: {name} has {count(len(lines), 'line')}. Give "
+            "[first, last] with 1 <= first <= last, or -1 for last.",
             "Invalid view_range",
         )
     chosen = lines[first - 1 : last]
@@ -116,7 +121,7 @@ async def view_part(args: Args, path: str, size: int, ctx: ToolContext) -> ToolR
     if is_binary(part.data) or part.data.startswith(tuple(bom for bom, _ in BOMS[1:])):
         return refuse_binary(name, size)
     if not part.data:
-        return fail(f"{name} has fewer than {first} lines.", "Invalid view_range")
+        return fail(f"{name} has fewer than {count(first, 'line')}.", "Invalid view_range")
     lines = first_view(part.data).shown().removesuffix("\n").split("\n")
     return ToolResult(text=cut(lines, first, limit))
 
@@ -133,7 +138,8 @@ def cut(lines: Sequence[str], first: int, limit: int) -> str:
         return text
     end = text.rfind("\n", 0, limit)
     if end < 0:
-        rest = f"line {first} is {len(lines[0])} characters long; use bash (cut -c) to see more"
+        length = count(len(lines[0]), "character")
+        rest = f"line {first} is {length} long; use bash (cut -c) to see more"
         return f"{text[:limit]}\n<cut here: {rest}>"
     shown = text.count("\n", 0, end) + 1
     return f"{text[:end]}\n<cut here: go on with view_range [{first + shown}, …]>"

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.text import count
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.contracts.web import Fetch, FetchProblem, Page
 from trimtab.tools.description import describe
@@ -69,7 +70,7 @@ class WebFetch:
             )
         if not is_text(page):
             size = len(page.data)
-            return fail(f"{url} is no text but {page.kind or 'binary'} ({size} bytes).")
+            return fail(f"{url} is no text but {page.kind or 'binary'} ({count(size, 'byte')}).")
         text = await asyncio.to_thread(render, page, args)
         return self._present(page, await limit_output(cut(text, page, args), ctx))
 
@@ -127,10 +128,10 @@ def cut(text: str, page: Page, args: Args) -> str:
     start = args.get("start_index", 0)
     end = start + min(args.get("max_length", LENGTH), LONGEST)
     if start >= len(text) > 0:
-        return f"<the page has only {len(text)} characters>"
+        return f"<the page has only {count(len(text), 'character')}>"
     shown = text[start:end] or "<the page has no text>"
     if end < len(text):
-        shown += f"\n\n<{len(text) - end} more characters; go on with start_index {end}>"
+        shown += f"\n\n<{count(len(text) - end, 'more character')}; go on with start_index {end}>"
     elif not page.complete:
         shown += "\n\n<the page is too large: the rest of it was not fetched>"
     return shown

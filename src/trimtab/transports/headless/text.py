@@ -191,7 +191,7 @@ def describe_result(result: JsonObject) -> str:
     changes = usage["codeChanges"]
     if changes["filesModified"]:
         files = count(len(changes["filesModified"]), "file")
-        parts.append(f"{files}, +{changes['linesAdded']} -{changes['linesRemoved']} lines")
+        parts.append(f"{files}, +{changes['linesAdded']} -{changes['linesRemoved']}")
     if result["permissionDenials"]:
         parts.append(f"{result['permissionDenials']} denied")
     if result["sessionId"]:
