@@ -1,11 +1,11 @@
 """Trimtab: the open agent runtime.
 
-from trimtab import Runtime, SessionOptions
+Inside a coroutine:
 
-runtime = Runtime()
-live = await runtime.create(SessionOptions(cwd="."))
-stop = await live.ask("What does this repository do?")
-await live.close()
+    live = await trimtab.Runtime().create(trimtab.SessionOptions(cwd="."))
+    stop = await live.ask("What does this repository do?")
+    print(live.answer)
+    await live.close()
 """
 
 TYPE_CHECKING = False  # type checkers take it for typing's, which would cost 10 ms to import

@@ -19,6 +19,7 @@ from trimtab.contracts.events.session import (
     SessionShutdown,
     SessionWarning,
 )
+from trimtab.contracts.messages import AssistantMessage
 from trimtab.contracts.processor import Stop
 from trimtab.contracts.run import Measured, Mode, Prompt, Run
 from trimtab.contracts.tool import ToolResult
@@ -97,6 +98,12 @@ class LiveSession:
     def context(self) -> tuple[Measured | None, int]:
         """How full the window was before the last call, and how many tokens a prompt may have."""
         return self._run.measured, self._run.agent.model.prompt_limit or DEFAULT
+
+    @property
+    def answer(self) -> str:
+        """The text of the model's last message; empty if it has not said anything."""
+        messages = reversed(self.projections.conversation.messages)
+        return next((one.text for one in messages if isinstance(one, AssistantMessage)), "")
 
     @property
     def busy(self) -> bool:
