@@ -7,7 +7,7 @@ import pty
 import re
 import struct
 import termios
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from clikit import TRIMTAB, Cli
@@ -67,14 +67,14 @@ class Terminal:
 
 
 async def start(
-    cli: Cli, *args: str, pair: tuple[int, int] | None = None
+    cli: Cli, *args: str, pair: tuple[int, int] | None = None, program: Sequence[str] = ()
 ) -> tuple[asyncio.subprocess.Process, Terminal]:
-    """Start the program as the leader of a terminal's session."""
+    """Start the program as the leader of a terminal's session, through another one if need be."""
     master, slave = pair or pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     cli.env["TERM"] = "xterm-256color"
     process = await asyncio.create_subprocess_exec(
-        TRIMTAB,
+        *(program or (TRIMTAB,)),
         *args,
         cwd=cli.cwd,
         env=cli.env,

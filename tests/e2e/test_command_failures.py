@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from clikit import TRIMTAB, Cli
-from terminalkit import TRACES, start
+from clikit import TRIMTAB, Cli, serving
+from e2e.test_failures import FAILURES
+from terminalkit import TRACES, Terminal, start
 from trimtab.cli.command_table import COMMANDS
 
 WRONG: dict[str, list[list[str]]] = {
@@ -301,3 +303,62 @@ async def test_broken_settings_do_not_keep_a_conversation_from_starting(
         ended = await process.wait()
     check(terminal.seen, ended, "broken settings")
     assert ended in (2, 7), terminal.seen
+
+
+AT_THE_START = {
+    name
+    for name, failure in FAILURES.items()
+    if failure.code in (2, 7) and not name.isdigit() and not failure.wrap
+}
+"""What keeps a conversation from starting; all else happens in it."""
+
+
+@pytest.mark.parametrize("name", [name for name in FAILURES if " prompt" not in name])
+async def test_a_failure_in_a_conversation_is_told_and_the_conversation_goes_on(
+    cli: Cli, name: str
+) -> None:
+    failure = FAILURES[name]
+    async with serving(failure.replies) as server:
+        cli.use(server)
+        cli.env |= failure.env
+        for variable in failure.unset:
+            del cli.env[variable]
+        through = (*failure.wrap, TRIMTAB) if failure.wrap else ()
+        process, terminal = await start(cli, "-i", "go", *failure.args, program=through)
+        async with asyncio.timeout(50):
+            if name in AT_THE_START:
+                code = await process.wait()
+                await terminal.shows(r"\n$")
+                assert code == failure.code, terminal.seen
+            else:
+                await talk_to_the_end(process, terminal)
+                assert process.returncode in (0, failure.code), terminal.seen
+                answer = re.compile(r"(?:● |Done|  (?!✗))")
+                said = plain(terminal.seen).partition("leaves.\n")[2].split("\n")
+                told = [line for line in said if line.endswith(".") and not answer.match(line)]
+                assert told or not failure.code, f"nothing was said: {terminal.seen}"
+    check(plain(terminal.seen), process.returncode or 0, name)
+
+
+def plain(seen: str) -> str:
+    """What stands on the screen in the end: without escape sequences and what was cleared."""
+    kept = re.sub(r"[^\n]*\r\x1b\[2K", "", seen)
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r", "", kept)
+
+
+async def talk_to_the_end(process: asyncio.subprocess.Process, terminal: Terminal) -> None:
+    """Refuse what is asked, and leave at the next prompt, if the program has not ended."""
+    ended = asyncio.create_task(process.wait())
+    while not ended.done():
+        asked = asyncio.create_task(terminal.shows(r"(?:\n|\x1b\[2K)(?:> |\? )$"))
+        await asyncio.wait((ended, asked), return_when=asyncio.FIRST_COMPLETED)
+        if asked.done():
+            await asked
+            answer = "n\n" if terminal.news.endswith("? ") else "\x04"
+            terminal.forget()
+            terminal.type(answer)
+            if answer == "\x04":
+                break
+        else:
+            asked.cancel()
+    await ended

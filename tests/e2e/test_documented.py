@@ -41,7 +41,8 @@ def test_the_program_can_be_installed_as_it_says(command: str, tmp_path: Path) -
     installed = subprocess.run(
         [program, *args], cwd=ROOT, env=env, capture_output=True, text=True, check=False
     )
-    if program != sys.executable and re.search("(?i)network|connect|resolve", installed.stderr):
+    fetched = program != sys.executable
+    if fetched and installed.returncode and re.search("(?i)network|connect", installed.stderr):
         pytest.skip(f"{program} cannot fetch packages here")
     assert installed.returncode == 0, installed.stderr
     ran = subprocess.run(

@@ -180,6 +180,8 @@ class Dialog:
         stop = await live.ask(prompt)
         if stop.reason == "aborted":
             self._say("Stopped.")
+        elif stop.exit_code and not self._face.has_told(stop.message):
+            self._say(stop.message)
         if live.inbox.pending and (held := live.inbox.hold()):
             self._say(f"{count(held, 'prompt')} not sent: see /queue, /queue send, /queue drop.")
 

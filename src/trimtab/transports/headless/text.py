@@ -115,9 +115,13 @@ class TextOutput:
         self._end_line()
         self._clear_progress()
         message = (result.get("error") or {}).get("message")
-        if message and message not in self._told:
+        if message and not self.has_told(message):
             self._note(self._style.red(f"{message}"), always=True)
         self._note(self._style.dim(describe_result(result)))
+
+    def has_told(self, message: str) -> bool:
+        """Tell whether an event brought a sentence to the screen before."""
+        return message in self._told
 
     def tidy(self) -> str:
         """End what stands in the last row, so that somebody else can write; return the progress."""
