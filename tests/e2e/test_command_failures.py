@@ -121,9 +121,16 @@ def folders_for_files(folder: Path) -> dict[str, str]:
     return {"COPILOT_HOME": str(home)}
 
 
+def unreadable_home(folder: Path) -> dict[str, str]:
+    home = folder / "unreadable"
+    home.mkdir(mode=0)
+    return {"COPILOT_HOME": str(home)}
+
+
 HOMES: dict[str, Callable[[Path], dict[str, str]]] = {
     "a home that is a file": lambda _: {"COPILOT_HOME": "/etc/hostname"},
     "a home that cannot be made": lambda _: {"COPILOT_HOME": "/proc/nowhere"},
+    "a home that cannot be read": unreadable_home,
     "files that are no JSON": lambda folder: broken_home(folder, b"{ this is \xff no JSON"),
     "files of the wrong kind": lambda folder: broken_home(folder, b"[1, 2, 3]"),
     "folders where files should be": folders_for_files,

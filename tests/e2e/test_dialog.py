@@ -286,6 +286,9 @@ async def test_control_z_stops_the_program_and_the_line_is_there_when_it_goes_on
         await terminal.shows("half a ")
         process.send_signal(signal.SIGTSTP)
         await terminal.shows(r"\x1b\[\?2004l")
+        stopped = os.WSTOPPED | os.WNOWAIT
+        async with asyncio.timeout(10):
+            await asyncio.to_thread(os.waitid, os.P_PID, process.pid, stopped)
         terminal.forget()
         process.send_signal(signal.SIGCONT)
         await terminal.shows(r"> half a $")
