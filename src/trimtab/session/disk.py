@@ -5,7 +5,7 @@ import os
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from trimtab.config.files import cannot, sync_dir
 from trimtab.contracts.errors import StorageError, TrimtabError
@@ -19,6 +19,9 @@ SyncData = Callable[[int], None]
 """Brings the bytes of an open file to the disk, as `os.fdatasync` does."""
 
 sync_data: SyncData = getattr(os, "fdatasync", os.fsync)
+Request = Literal["soon", "now", "end"]
+MOMENT = 0.02
+"""Seconds that a sync nobody waits for is put off, for more to share it."""
 _CANNOT_SYNC = frozenset((errno.EINVAL, errno.ENOTSUP))
 
 
@@ -42,7 +45,8 @@ class DiskSync:
         self._folders: tuple[str, ...] = ()
         self._failure: TrimtabError | None = None
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
-        self._requests: queue.SimpleQueue[bool] | None = None
+        self._asked = False
+        self._requests: queue.SimpleQueue[Request] | None = None
         self._thread: threading.Thread | None = None
 
     def folders_too(self, *folders: str) -> None:
@@ -50,9 +54,10 @@ class DiskSync:
         self._folders = folders
 
     def request(self) -> None:
-        """Start a sync of everything appended so far and return at once."""
-        if self._done < self._size() or self._folders:
-            self._wake_thread()
+        """Have everything appended so far synced in a moment and return at once."""
+        if not self._asked and (self._done < self._size() or self._folders):
+            self._asked = True
+            self._wake_thread("soon")
 
     async def wait(self) -> None:
         """Return when everything appended so far would survive a power cut."""
@@ -66,13 +71,13 @@ class DiskSync:
         waiter = get_running_loop().create_future()
         self._waiting.append((size, waiter))
         # Always, whatever has been synced by now: the thread may have looked before we waited.
-        self._wake_thread()
+        self._wake_thread("now")
         await waiter
 
     def finish(self) -> None:
         """Sync the rest and end the thread; raises if anything ever failed to reach the disk."""
         if self._thread and self._requests:
-            self._requests.put(False)
+            self._requests.put("end")
             self._thread.join()
             self._thread = None
         self._sync()
@@ -80,7 +85,7 @@ class DiskSync:
         if self._failure:
             raise self._failure
 
-    def _wake_thread(self) -> None:
+    def _wake_thread(self, request: Request) -> None:
         if self._requests is None:
             import queue
             import threading
@@ -90,12 +95,24 @@ class DiskSync:
                 target=self._work, args=(self._requests,), name="log-sync", daemon=True
             )
             self._thread.start()
-        self._requests.put(True)
+        self._requests.put(request)
 
-    def _work(self, requests: "queue.SimpleQueue[bool]") -> None:
-        while requests.get():
+    def _work(self, requests: "queue.SimpleQueue[Request]") -> None:
+        while (request := requests.get()) != "end":
+            if request == "soon" and self._gather(requests) == "end":
+                return
+            self._asked = False  # before the sync, which sees only what is there when it begins
             self._sync()
             self._report()
+
+    def _gather(self, requests: "queue.SimpleQueue[Request]") -> Request:
+        """Let more come: to wake this thread for every event would cost the loop more than it."""
+        from queue import Empty
+
+        try:
+            return requests.get(timeout=MOMENT)
+        except Empty:
+            return "soon"
 
     def _sync(self) -> None:
         size = self._size()
