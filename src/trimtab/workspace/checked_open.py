@@ -2,55 +2,40 @@
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-OPENAT2, NO_LINKS = 437, 0b110
-"""RESOLVE_NO_MAGICLINKS and RESOLVE_NO_SYMLINKS."""
 FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def open_exact(path: str, flags: int) -> int:
-    """Open an absolute path without links; `ELOOP` if there is one now. Raises `OSError`."""
-    try:
-        return open_at_once(path, flags)
-    except OSError as error:
-        if error.errno not in (errno.ENOSYS, errno.EPERM):  # an old kernel; a filter of calls
-            raise
-    return open_step_by_step(path, flags)
+    """Open an absolute path without links; `ELOOP` if there is one now. Raises `OSError`.
 
-
-def open_at_once(path: str, flags: int) -> int:
-    import ctypes
-    import struct
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    how = struct.pack("=QQQ", flags | os.O_CLOEXEC, 0, NO_LINKS)
-    try:
-        call = libc.syscall
-    except AttributeError:
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), path) from None
-    if "\0" in path or os.uname().sysname != "Linux":
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), path)
-    fd: int = call(OPENAT2, -100, os.fsencode(path), how, len(how))
-    if fd < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number), path)
-    return fd
-
-
-def open_step_by_step(path: str, flags: int) -> int:
-    """The same by a descriptor for each folder on the way."""
+    A descriptor for each folder on the way: `openat2` would do it in one call, but Python has none
+    and `ctypes` takes longer to load than a hundred files to read.
+    """
     *folders, last = [part for part in path.split(os.sep) if part] or ["."]
-    at = os.open(os.sep, FOLDER)
+    at, name = os.open(os.sep, FOLDER), ""
     try:
         for name in folders:
             inner = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=at)
             os.close(at)
             at = inner
-        return os.open(last, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+        name = last
+        return os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+    except OSError as error:
+        number = errno.ELOOP if is_link(name, at) else error.errno or errno.EIO
+        raise OSError(number, os.strerror(number), path) from None
     finally:
         os.close(at)
+
+
+def is_link(name: str, folder: int) -> bool:
+    try:
+        return stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode)
+    except OSError:
+        return False
 
 
 @contextmanager
