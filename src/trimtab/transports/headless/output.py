@@ -31,6 +31,7 @@ class Output:
         self.on_closed: Callable[[], None] = lambda: None
         self._buffer = bytearray()
         self._waiting = False
+        self._scheduled = False
         self._poll = select.poll()
         self._poll.register(fd, select.POLLOUT)
         self._progress = asyncio.Event()
@@ -41,10 +42,18 @@ class Output:
         return self._fd
 
     def write(self, data: bytes) -> None:
-        if not self.closed:
-            self._buffer += data
-            if not self._waiting:
-                self._pump()
+        """Take data to write; what comes before the loop's next turn is written together."""
+        if self.closed:
+            return
+        self._buffer += data
+        if self._waiting or self._scheduled:
+            return
+        try:
+            asyncio.get_running_loop().call_soon(self._pump)
+        except RuntimeError:  # no loop runs, before the start and after the end
+            self._pump()
+        else:
+            self._scheduled = True
 
     async def drain(self, seconds: float) -> bool:
         """Wait until all is written, as long as the reader takes something at least this often."""
@@ -67,6 +76,7 @@ class Output:
             self._write_some()
 
     def _pump(self) -> None:
+        self._scheduled = False
         while self._buffer and not self.closed:
             if not self._poll.poll(0):
                 self._wait()
