@@ -1,6 +1,5 @@
 """Sees the bytes of a file as text without losing where each character came from."""
 
-import re
 from collections.abc import Iterator
 
 BOMS = (
@@ -19,7 +18,6 @@ KANA = range(0x3041, 0x30FF)
 SNIFFED = 65536
 CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\f\r\x1b")
 """Bytes that no text has."""
-BEYOND_ASCII = re.compile("[\x80-\ud7ff\ue000-\U0010ffff]")
 
 
 class TextView:
@@ -127,7 +125,7 @@ def legacy_views(data: bytes) -> Iterator[TextView]:
     """Readings of bytes that are not UTF-8: legacy text, or UTF-8 with something else in it."""
     raw = data.decode("utf-8", "surrogateescape")
     # Where nothing is UTF-8, nothing may become it.
-    encoding = "utf-8" if BEYOND_ASCII.search(raw) else "ascii"
+    encoding = "utf-8" if has_more_than_ascii(raw) else "ascii"
     damaged = TextView(raw, encoding, "surrogateescape")
     plain = TextView(data.decode("latin-1"), "latin-1")
     japanese, western = decode_strictly(data, "cp932"), decode_strictly(data, "cp1252")
@@ -141,6 +139,15 @@ def legacy_views(data: bytes) -> Iterator[TextView]:
     else:
         order = (damaged, plain, western, japanese)
     return (view for view in order if view)
+
+
+def has_more_than_ascii(raw: str) -> bool:
+    """Whether something besides ASCII was read; bytes that could not be read do not count."""
+    try:
+        raw.encode("ascii", "surrogateescape")
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def is_mostly_utf8(data: bytes) -> bool:
