@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from trimtab.contracts.permission import Decision, Policy, Rule
 from trimtab.contracts.tool import Access
-from trimtab.permissions.decide_shell import decide_shell
 from trimtab.permissions.paths import (
     is_attached_image,
     is_in_home,
@@ -38,6 +37,9 @@ def _decide(access: Access, policy: Policy) -> Decision:
         case "write":
             return _decide_write(access, policy)
         case "shell":
+            # Imported here: it takes many modules to read a command, and most calls have none.
+            from trimtab.permissions.decide_shell import decide_shell
+
             return decide_shell(access.target, policy, access.interpreter)
         case "url":
             return _decide_url(access.target, policy)

@@ -3,14 +3,17 @@
 import os
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.permission import Rule
 from trimtab.contracts.tool import Access
 from trimtab.permissions.exclusions import escape, is_excluded, to_ignored
 from trimtab.permissions.paths import fold, resolve
-from trimtab.permissions.shell.analysis import Found
 from trimtab.permissions.urls import matches_url, parse_pattern
+
+if TYPE_CHECKING:
+    from trimtab.permissions.shell.analysis import Found
 
 _RULE = re.compile(r"([A-Za-z0-9_@][\w@./:-]*)(?:\((.*)\))?", re.DOTALL)
 _ALIASES = {
@@ -68,7 +71,7 @@ def name_rule(rule: Rule) -> str:
     return f"The rule {rule}"
 
 
-def matches_command(rule: Rule, found: Found, *, denies: bool = False) -> bool:
+def matches_command(rule: Rule, found: "Found", *, denies: bool = False) -> bool:
     """Whether a shell rule covers a command. A deny rule also covers it by its base name, and may
     name arguments."""
     if _kind(rule, denies=denies) != "shell":
@@ -84,7 +87,7 @@ def matches_command(rule: Rule, found: Found, *, denies: bool = False) -> bool:
     return denies and _begins_with(found, stem.split())
 
 
-def _begins_with(found: Found, words: list[str]) -> bool:
+def _begins_with(found: "Found", words: list[str]) -> bool:
     if len(words) < 2 or not found.words:
         return False
     given = [os.path.basename(found.words[0]), *found.words[1:]]
