@@ -3,7 +3,7 @@
 import os
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import pairwise
 
 from trimtab.contracts.images import HEAD, image_type
@@ -96,10 +96,9 @@ def refuse_special(path: str) -> str | None:
     return None
 
 
-def is_attached_image(path: str, images: Iterable[str]) -> bool:
+def is_attached_image(path: str, images: Collection[str]) -> bool:
     """Whether a path leads to one of these files, themselves no links, and it is an image."""
-    real = resolve(path)
-    if real not in images:
+    if not images or (real := resolve(path)) not in images:
         return False
     try:
         with open(real, "rb") as file:

@@ -10,7 +10,6 @@ from trimtab.contracts.permission import Rule
 from trimtab.contracts.tool import Access
 from trimtab.permissions.exclusions import escape, is_excluded, to_ignored
 from trimtab.permissions.paths import fold, resolve
-from trimtab.permissions.urls import matches_url, parse_pattern
 
 if TYPE_CHECKING:
     from trimtab.permissions.shell.analysis import Found
@@ -59,9 +58,15 @@ def _find_problem(kind: str, argument: str) -> str | None:
         return f"a command takes no pattern; write shell({argument.partition('*')[0].strip()}:*)"
     if kind in ("write", "read") and re.search(r"[*?]", argument):
         return "a path takes no pattern; name one file, or write the kind alone"
-    if kind == "url" and parse_pattern(argument) is None:
+    if kind == "url" and not _is_address(argument):
         return "that is no address; write url(example.com) or url(https://*.example.com)"
     return None
+
+
+def _is_address(text: str) -> bool:
+    from trimtab.permissions.urls import parse_pattern
+
+    return parse_pattern(text) is not None
 
 
 def name_rule(rule: Rule) -> str:
@@ -156,6 +161,8 @@ def _has_tail(path: list[str], parts: list[str], *, inside: bool) -> bool:
 def matches_address(rule: Rule, url: str, *, denies: bool = False) -> bool:
     if _kind(rule, denies=denies) != "url":
         return False
+    from trimtab.permissions.urls import matches_url
+
     return rule.argument is None or matches_url(rule.argument, url, denies=denies)
 
 

@@ -1,6 +1,7 @@
 """Where a request goes: URLs, loopback, and the proxy the environment names."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -33,6 +34,7 @@ class Url(msgspec.Struct, frozen=True):
         return is_loopback(self.host)
 
 
+@lru_cache(maxsize=64)
 def parse_url(text: str, what: str = "model service") -> Url:
     """Read an absolute address; raises `ModelError` naming `what` it was for."""
     scheme, separator, rest = text.strip().partition("://")

@@ -9,6 +9,7 @@ from trimtab.contracts.messages import AssistantMessage, Reasoning
 from trimtab.contracts.provider import Delta, ReasoningDelta, Reply, TextDelta, Usage
 from trimtab.providers.errors import from_stream
 from trimtab.providers.wires.parts import (
+    REASONING_FIELDS,
     CallBuilder,
     broken,
     build_calls,
@@ -17,8 +18,6 @@ from trimtab.providers.wires.parts import (
     new_call_id,
     refused,
 )
-
-REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 
 _CALL_EXTRAS = ("extra_content", "provider_specific_fields", "thought_signature", "signature")
 

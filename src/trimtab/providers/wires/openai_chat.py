@@ -1,7 +1,7 @@
 """The client side of OpenAI's Chat Completions format, as it is spoken by most services."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trimtab.contracts.messages import (
     AssistantMessage,
@@ -13,9 +13,11 @@ from trimtab.contracts.messages import (
     ToolMessage,
 )
 from trimtab.contracts.provider import Reply, Request, ToolSpec
-from trimtab.providers.wires.chat_reader import REASONING_FIELDS, ChatReader, read_reply
 from trimtab.providers.wires.encoding import EncodedMessages, encode
-from trimtab.providers.wires.parts import arguments_text, data_url
+from trimtab.providers.wires.parts import REASONING_FIELDS, arguments_text, data_url
+
+if TYPE_CHECKING:
+    from trimtab.providers.wires.chat_reader import ChatReader
 
 
 class OpenAIChat:
@@ -49,10 +51,15 @@ class OpenAIChat:
             b"}",
         ]
 
-    def reader(self) -> ChatReader:
+    def reader(self) -> "ChatReader":
+        # Imported here and below: nothing is read before a request has been sent.
+        from trimtab.providers.wires.chat_reader import ChatReader
+
         return ChatReader()
 
     def reply(self, body: bytes) -> Reply:
+        from trimtab.providers.wires.chat_reader import read_reply
+
         return read_reply(body)
 
     def _options(self, request: Request) -> dict[str, Any]:

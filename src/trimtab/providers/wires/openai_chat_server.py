@@ -15,9 +15,8 @@ from trimtab.contracts.messages import (
     UserMessage,
 )
 from trimtab.contracts.provider import Reply, ServedRequest, ToolSpec, Usage
-from trimtab.providers.wires.chat_reader import REASONING_FIELDS
 from trimtab.providers.wires.encoding import encode
-from trimtab.providers.wires.parts import cut, image_from_url, read_body
+from trimtab.providers.wires.parts import REASONING_FIELDS, cut, image_from_url, read_body
 
 
 class OpenAIChatServer:

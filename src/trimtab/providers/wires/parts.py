@@ -17,6 +17,9 @@ from trimtab.providers.wires.encoding import encode, without_surrogates
 
 T = TypeVar("T")
 
+REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
+"""Names that services of the Chat Completions format have for what a model thought."""
+
 _ANY = msgspec.json.Decoder()
 
 
