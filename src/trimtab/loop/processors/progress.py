@@ -8,6 +8,7 @@ from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from trimtab.contracts.processor import PendingCall, Processor, Stop
 from trimtab.contracts.run import Prompt, Run
+from trimtab.contracts.text import count
 from trimtab.contracts.tool import ToolResult
 
 DEFAULT = 25
@@ -115,10 +116,11 @@ class Progress(Processor):
         return self._scores[happened]
 
     def _stop(self, run: Run, call: ToolCall, result: ToolMessage) -> Stop:
+        repeats = count(self._times[fingerprint(call, result)], "time")
         message = (
-            f"Stopped: {call.name} was called {self._times[fingerprint(call, result)]} times with "
-            "the same arguments and the same result, and nothing else changed; resume the session "
-            "with clearer instructions, or raise --max-repeats."
+            f"Stopped: {call.name} was called {repeats} with the same arguments and the same "
+            "result, and nothing else changed; resume the session with clearer instructions, or "
+            "raise --max-repeats."
         )
         run.session.emit(SessionWarning(warning_type="no_progress", message=message))
         return Stop(reason="no_progress", exit_code=3, message=message)
