@@ -298,3 +298,21 @@ async def test_control_z_stops_the_program_and_the_line_is_there_when_it_goes_on
         terminal.type("\x04")
         async with asyncio.timeout(10):
             assert await process.wait() == 0
+
+
+async def test_a_second_signal_ends_the_program_at_once_and_the_terminal_is_given_back(
+    cli: Cli,
+) -> None:
+    write_hooks(cli, {"sessionEnd": [{"bash": "touch $HOME/ending; sleep 30", "timeoutSec": 40}]})
+    cli.env["COPILOT_ALLOW_ALL"] = "true"
+    async with serving([{"text": "Done."}]) as server:
+        process, terminal = await start(cli.use(server), "-i", "go")
+        await terminal.shows(r"Done\.")
+        process.terminate()
+        process.terminate()
+        async with asyncio.timeout(10):
+            code = await process.wait()
+        await terminal.shows(r"\x1b\[\?2004l")
+    assert code == 143
+    assert "Traceback" not in terminal.seen
+    assert "Internal error" not in terminal.seen

@@ -36,7 +36,7 @@ def run(argv: list[str]) -> int:
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         message, code = f"{error.strerror or error}{where}; fix that and run again.", 1
-    except Exception as error:  # a bug must still end with one sentence and one result
+    except BaseException as error:  # a bug must still end with one sentence and one result
         if is_debugging():
             raise
         message = f"Internal error ({type(error).__name__}: {error}); set TRIMTAB_DEBUG=1 for more."

@@ -1,7 +1,6 @@
 """Arguments to values, by the table of flags."""
 
 import re
-import shlex
 from typing import Any
 
 from trimtab.cli.command_table import is_word
@@ -72,6 +71,8 @@ def _store_words(values: Values, word: str) -> None:
     """Keep the prompt that is given without a flag; a single word is most likely a mistake."""
     for name, flag in (("prompt", "-p "), ("interactive", "-i "), ("words", "")):
         if name in values:
+            import shlex
+
             whole = shlex.quote(f"{values[name]} {word}")
             raise UsageError(
                 f"Unexpected argument {word!r}; put the whole prompt in quotes: {flag}{whole}"

@@ -41,7 +41,7 @@ class FileChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShellEnd(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The end of a command. `duration_ms` is how long the tool waited for it."""
+    """The exit code of a command, and how long the tool waited for it."""
 
     exit_code: int
     duration_ms: int
@@ -64,7 +64,7 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     sandboxed: bool | None = None
     """Whether a command of it ran in the sandbox; None where there is none."""
     shell: ShellEnd | None = None
-    """How the command of a shell tool ended, if it has."""
+    """The end of the command that a shell tool waited for; None while it runs."""
 
 
 class ToolContext(Protocol):

@@ -57,7 +57,7 @@ async def ask_person(hosted: "HostedSession", question: Question) -> Response | 
 
 
 async def ask_approval(hosted: "HostedSession", plan: PlanReady) -> PlanVerdict:
-    """What a client says to a plan."""
+    """Ask a client what becomes of a plan."""
 
     async def decide(request_id: str, content: str) -> PlanVerdict:
         params: JsonObject = {

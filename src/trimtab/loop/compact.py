@@ -339,10 +339,10 @@ class Job:
 
 
 def measure(run: Run) -> Measured:
-    """How large the context is now.
+    """Return the size of the context now.
 
-    The figures of the last call do not count its answer, and a session that was just resumed has
-    none: so at least the length of the texts is taken.
+    The figures of the last call leave out its answer, and a resumed session has no last call, so
+    the conversation counts with at least the length of its texts.
     """
     conversation = run.session.conversation
     texts = sum(map(_weigh, conversation.messages))

@@ -84,7 +84,7 @@ def find_command(live: "LiveSession", text: str) -> tuple[SlashCommand, str] | N
 def is_skill(live: "LiveSession", name: str) -> bool:
     """Tell whether a person can call a skill or prompt file by this name.
 
-    Raises `UsageError` that says why for one that is there and cannot be called.
+    Raises `UsageError` for a skill that exists but is disabled or reserved for the model.
     """
     custom = live.controls.setup.customizations
     skill = custom.skills.skills.get(name) if custom is not None else None

@@ -133,9 +133,12 @@ async def look_at_models(env: Mapping[str, str], home: Home, cwd: str, offline: 
 async def ask_service(chosen: "Chosen", *, offline: bool) -> Finding:
     """Ask the service of a model what it has, which costs nothing."""
     from trimtab.contracts.provider import ListsModels
+    from trimtab.models.choose import LOCAL
     from trimtab.providers.names import did_you_mean, same_model
 
     provider, model = chosen.provider, chosen.model
+    if provider.name == LOCAL:
+        return ok("models", "the embedded model")
     choice = getattr(provider, "choice", None)
     address = str(getattr(choice, "base_url", "") or f"the service {provider.name}")
     if offline:

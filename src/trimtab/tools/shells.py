@@ -42,7 +42,7 @@ def render(state: CommandState, waited: float, ended: str) -> str:
 
 
 def shell_end(state: CommandState, started: float) -> ShellEnd | None:
-    """How a command ended that was waited for since a moment; None if it goes on."""
+    """Return the end of a command that was started or read at a moment; None while it runs."""
     if state.exit_code is None:
         return None
     waited = int((time.monotonic() - started) * 1000)

@@ -14,7 +14,7 @@ from trimtab.contracts.events.tool import (
 
 OnEvent = Callable[[Event, bytes], None]
 QUESTIONS = ("ask_user", "exit_plan_mode")
-"""Tools that are seen by the question they ask."""
+"""Tools whose question is shown instead of a line for the call."""
 MOMENT = 0.1
 """What is not asked about by then, in seconds, runs already."""
 

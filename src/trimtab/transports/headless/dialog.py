@@ -1,11 +1,11 @@
 """A plain conversation in a terminal: lines in, answers out, nothing is ever redrawn."""
 
 import asyncio
+import os
 import re
 import signal
 from collections import deque
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -50,14 +50,14 @@ _SHOWN = 70
 
 
 class Opening(msgspec.Struct, frozen=True):
-    """How sessions begin: the one the flags ask for, and a new one with the same choices."""
+    """Opens sessions: the session that the flags ask for, and a new one with the same options."""
 
     wanted: Callable[[], Awaitable[LiveSession]]
     new: Callable[[], Awaitable[LiveSession]]
 
 
 RunCommand = Callable[[str, LiveSession], Awaitable[int]]
-"""Runs a command of the person's own in the terminal; returns its exit code."""
+"""Runs a command for the person in the terminal; returns its exit code."""
 
 
 class Dialog:
@@ -89,6 +89,7 @@ class Dialog:
         self._queued: set[str] = set()
         self._turn = asyncio.Lock()
         self._at_command = False
+        self._leaving = False
         self._code = 0
 
     async def run(self, opening: Opening, first: str | None) -> int:
@@ -104,12 +105,19 @@ class Dialog:
         except asyncio.CancelledError:
             self._say("")
         finally:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(CLOSING):
-                    if self._live is not None:
-                        await self._live.close()
-            self._keyboard.stop()
+            await self._close()
         return self._code
+
+    async def _close(self) -> None:
+        self._leaving = True
+        try:
+            async with asyncio.timeout(CLOSING):
+                if self._live is not None:
+                    await self._live.close()
+        except TimeoutError:
+            pass  # what is left is killed with this process
+        finally:
+            self._keyboard.stop()
 
     def on_event(self, event: Event) -> None:
         """Show which prompt is answered now, where the person typed it a while ago."""
@@ -121,13 +129,19 @@ class Dialog:
         loop = asyncio.get_running_loop()
 
         def leave(number: signal.Signals) -> None:
+            if self._leaving:
+                self._keyboard.stop()
+                os._exit(128 + number)
+            self._leaving = True
             self._code = 128 + number
             main.cancel()
 
         def interrupt() -> None:
             if self._at_command:
                 return  # the command was interrupted
-            if self._live is not None and self._live.busy:
+            if self._leaving:
+                leave(signal.SIGINT)
+            elif self._live is not None and self._live.busy:
                 self._live.stop()
             elif self._keyboard.line:
                 self._keyboard.clear()
@@ -186,7 +200,7 @@ class Dialog:
             self._say(f"{count(held, 'prompt')} not sent: see /queue, /queue send, /queue drop.")
 
     def _take_ahead(self, text: str | None) -> None:
-        """Keep a line that was typed while nobody read one."""
+        """Keep a line that was typed while the dialog was not reading."""
         words = "/exit" if text is None else text.strip()
         live = self._live
         if not words:
@@ -261,7 +275,7 @@ class Dialog:
         return "once" if said in ("o", "once") else "no"
 
     async def ask_person(self, question: "Question") -> "Response | None":
-        """Put a question of the agent's to the person; Ctrl-D is no answer."""
+        """Put a question of the agent to the person; return None for Ctrl-D."""
         from trimtab.contracts.questions import Response
 
         while (said := await self._put(describe_question(question))) is not None:
@@ -303,7 +317,7 @@ class Dialog:
 
 
 def _read_number(text: str, most: int) -> int | None:
-    """The index of the choice with a number; None if the text is no such number."""
+    """Return the index of the choice with this number; None if there is no such choice."""
     if not text.isdecimal() or len(text) > LONGEST_NUMBER:
         return None
     return int(text) - 1 if 1 <= int(text) <= most else None

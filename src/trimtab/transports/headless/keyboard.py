@@ -1,4 +1,4 @@
-"""What a person types at a terminal: lines of any length, a pasted text as one of them."""
+"""Reads lines of any length from a terminal; pasted text is one line."""
 
 import asyncio
 import codecs
@@ -23,28 +23,28 @@ PASTE_GAP = 0.15
 PASTED = 16
 """Characters that arrive together only when they were pasted."""
 QUIET = 0.5
-"""Seconds without input after which a person has seen what was printed."""
+"""Seconds without input after which a person is taken to have seen what was printed."""
 LONG_QUIET = 1.5
 """The same for a person who was in the middle of a line."""
 
 
 class Keyboard:
-    """Reads lines without blocking the loop, and shows what is typed while it is asked for.
+    """Reads lines without blocking the event loop, and echoes them while a line is awaited.
 
-    The terminal is taken out of its line mode, which cuts lines at 4,095 characters, and asked to
-    mark pasted text. Where it does not, lines that arrive together count as pasted together. What
-    is typed while nobody reads is not shown: a whole line goes to `on_ahead` (None at the end of
-    input), the beginning of one is the beginning of the next line that is read.
+    The terminal leaves its line mode, which cuts lines at 4,095 characters, and is asked to mark
+    pasted text. In terminals that do not, lines that arrive together count as pasted together.
+    Text typed while no line is awaited is not echoed: a whole line goes to `on_ahead` (None at the
+    end of input), and an unfinished one begins the next line that is read.
     """
 
     def __init__(self, fd: int, screen: Output, *, tidy: Callable[[], object]) -> None:
-        """`tidy` ends whatever stands in the last row of the screen."""
+        """`tidy` ends the last row of the screen, so that a new one can be written."""
         self._fd = fd
         self._screen = screen
         self._tidy = tidy
         self.on_ahead: Callable[[str | None], None] = lambda _: None
         self.line = ""
-        """What was typed since the last Enter."""
+        """The text typed since the last Enter."""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._rest = ""
         self._burst = 0
@@ -98,7 +98,7 @@ class Keyboard:
         """Show a question and return a line that was begun after it could be read.
 
         The mark appears once nothing has been typed for a moment. A line that was begun before
-        that is put aside, and given back afterwards. An empty line is no answer.
+        that is put aside, and given back afterwards. Empty lines are ignored.
         """
         self.collect()
         self._tidy()
@@ -129,7 +129,7 @@ class Keyboard:
 
     def clear(self) -> None:
         """Forget what was typed since the last Enter, and show the mark again."""
-        self.line = ""
+        self.line, self._pasting = "", False
         if self._shown:
             self._write("^C\n")
             self.show()
