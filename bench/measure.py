@@ -14,6 +14,7 @@ from trimtab.testing import ModelServer, Script
 
 ROOT = Path(__file__).parents[1]
 WORK = ROOT / ".bench"
+WITNESS = Path(__file__).with_name("witness.py")
 
 
 class TimedServer(ModelServer):
@@ -31,12 +32,11 @@ class TimedServer(ModelServer):
 class Spent:
     """What a child process took."""
 
-    def __init__(self, started: float, arrivals: list[float], ended: float, rss_kb: int) -> None:
+    def __init__(self, started: float, arrivals: list[float], ended: float) -> None:
         self.to_first = (arrivals[0] - started) * 1000 if arrivals else 0.0
         self.wall = (ended - started) * 1000
         self.arrivals = arrivals
         self.exit_after_last = (ended - arrivals[-1]) * 1000 if arrivals else 0.0
-        self.rss_mb = rss_kb / 1024
 
     def per_turn(self) -> float:
         turns = len(self.arrivals) - 1
@@ -108,9 +108,16 @@ async def spawn(argv: list[str | Path], server: TimedServer | None = None, **env
     finished = time.monotonic()
     asyncio.get_running_loop().remove_reader(pidfd)
     os.close(pidfd)
-    _, status, usage = os.wait4(pid, 0)
+    _, status = os.waitpid(pid, 0)
     if status:
         raise RuntimeError(f"{argv} failed: {Path(home, 'stderr').read_text()}")
     arrivals = list(server.arrivals) if server is not None else []
     shutil.rmtree(home, ignore_errors=True)
-    return Spent(started, arrivals, finished, usage.ru_maxrss)
+    return Spent(started, arrivals, finished)
+
+
+async def peak_mb(argv: list[str | Path], server: TimedServer) -> float:
+    """The most memory a child has, in MB; in a run of its own, through a small process."""
+    with tempfile.NamedTemporaryFile("r", prefix="trimtab-bench-") as figures:
+        await spawn([sys.executable, "-I", "-S", WITNESS, figures.name, *argv], server)
+        return int(figures.read().split()[1]) / 1024

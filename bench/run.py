@@ -13,7 +13,8 @@ from typing import Any
 from connect import bare_ms, connect_ms
 from discovery import measure_discovery
 from hands import measure_hands
-from measure import Spent, TimedServer, install, installed_mb, spawn, turns
+from measure import Spent, TimedServer, install, installed_mb, peak_mb, spawn, turns
+from peers import measure_codex
 from sandbox import measure_sandbox
 from snapshots import LIMIT, SIZES, snapshot_ms
 from streaming import WIRES, measure_counting, measure_wire
@@ -56,10 +57,8 @@ class Bench:
         self.notes = self.project / "notes.txt"
         self.notes.write_text("".join(f"line {n}\n" for n in range(40)))
 
-    async def pair(
-        self, count: int, call: dict[str, Any], rounds: int
-    ) -> tuple[list[Spent], list[Spent]]:
-        """Runs of `count` turns: ours and the floor's, in turn."""
+    def commands(self, call: dict[str, Any]) -> tuple[list[str | Path], list[str | Path]]:
+        """Ours and the floor's."""
         prompt = ["-p", "Work until you are done.", "--output-format", "json", "--allow-all"]
         prompt += ["--max-repeats", "0"]  # the scripted model asks for the same thing each turn
         ours: list[str | Path] = [self.trimtab, "-C", self.project, *prompt]
@@ -73,9 +72,23 @@ class Bench:
             kind,
             self.notes,
         ]
+        return ours, floor
+
+    async def memory(self, count: int, call: dict[str, Any]) -> tuple[float, float]:
+        """The peak of both in runs of `count` turns, in MB."""
+        peaks = []
+        for argv in self.commands(call):
+            self.server.load(turns(count, call))
+            peaks.append(await peak_mb(argv, self.server))
+        return peaks[0], peaks[1]
+
+    async def pair(
+        self, count: int, call: dict[str, Any], rounds: int
+    ) -> tuple[list[Spent], list[Spent]]:
+        """Runs of `count` turns: ours and the floor's, in turn."""
         runs: tuple[list[Spent], list[Spent]] = ([], [])
         for _ in range(rounds):
-            for argv, spent in zip((ours, floor), runs, strict=True):
+            for argv, spent in zip(self.commands(call), runs, strict=True):
                 self.server.load(turns(count, call))
                 spent.append(await spawn(argv, self.server))
         return runs
@@ -106,12 +119,8 @@ async def measure_turns(bench: Bench, report: Report, *, long: bool) -> None:
             report.row(f"a turn with one {kind}, {count:,} turns, ms", figures[count], base, limit)
             if call is SHELL:
                 ceiling = {30: 60, 300: 80}.get(count)
-                report.row(
-                    f"  peak memory, {count:,} turns, MB",
-                    least(ours, "rss_mb"),
-                    least(floor, "rss_mb"),
-                    ceiling,
-                )
+                peak, base = await bench.memory(count, call)
+                report.row(f"  peak memory, {count:,} turns, MB", peak, base, ceiling)
         if long:
             report.row(
                 f"{kind}: the 3,000-turn figure over the 30-turn",
@@ -168,6 +177,7 @@ async def main() -> None:
     report = Report()
     bench = Bench(venv, server)
     await measure_start(bench, report)
+    await measure_codex(bench.trimtab, bench.project, server, report.row)
     ours, floor = connect_ms(bench.trimtab), bare_ms(bench.python)
     report.row("spawn to connect reply, ms", ours, floor, limit=150)
     await measure_turns(bench, report, long="--quick" not in sys.argv)

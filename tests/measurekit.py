@@ -10,17 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-WITNESS = """
-import os, resource, subprocess, sys
-code = subprocess.call(sys.argv[2:])
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-with open(sys.argv[1], "w") as file:
-    print(used.ru_utime + used.ru_stime, used.ru_maxrss, file=file)
-sys.exit(code)
-"""
-"""Starts the command from a small process. The kernel counts the memory that a process had before
-it executed a program towards that program, so a command started by a test worker would be charged
-for the worker."""
+WITNESS = str(Path(__file__).parents[1] / "bench" / "witness.py")
 UNIT = 1 if sys.platform == "darwin" else 1024
 
 
@@ -36,7 +26,7 @@ def measure(*command: str, **env: str) -> Spent:
     """Run a command that must succeed, with some variables more."""
     with tempfile.TemporaryDirectory() as folder:
         figures = os.path.join(folder, "figures")
-        witness = [sys.executable, "-I", "-S", "-c", WITNESS, figures]
+        witness = [sys.executable, "-I", "-S", WITNESS, figures]
         done = subprocess.run(
             [*witness, *command],
             env={**os.environ, **env},
