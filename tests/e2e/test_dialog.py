@@ -83,6 +83,30 @@ async def test_a_sentence_typed_ahead_is_the_next_prompt_and_no_rejection(cli: C
         assert "rejected" not in str(server.requests[-1].json)
 
 
+async def test_control_c_at_a_question_stops_the_agent_and_nothing_runs(cli: Cli) -> None:
+    async with serving(TOUCH) as server, talking(cli.use(server), "-i", "make it") as terminal:
+        await terminal.shows(r"Run this command\?[\s\S]*" + MARK)
+        terminal.type("ye\x03")
+        await terminal.shows(r"Stopped\.\s+> $")
+        assert not (cli.cwd / "made").exists()
+        terminal.type("go on\n")
+        await terminal.shows(r"Made it\.\s+> $")
+        assert not (cli.cwd / "made").exists()
+
+
+@pytest.mark.parametrize("typed", ["x", "s"])
+async def test_a_mistyped_answer_is_asked_for_again(cli: Cli, typed: str) -> None:
+    """`s` is not offered for a command that no rule can cover."""
+    script = [{"tools": [bash("rm -rf build $TARGET")]}, {"text": "Over."}]
+    async with serving(script) as server, talking(cli.use(server), "-i", "clean") as terminal:
+        await terminal.shows(r"Run this command\?[\s\S]*" + MARK)
+        assert "  s  yes" not in terminal.seen
+        terminal.type(f"{typed}\n")
+        await terminal.shows(r"Type y, n, or what to do instead\.[\s\S]*" + MARK)
+        terminal.type("n\n")
+        await terminal.shows(r"rejected this tool call[\s\S]*> $")
+
+
 async def test_what_was_typed_before_the_start_does_not_trust_a_folder(cli: Cli) -> None:
     write_hooks(cli, {"sessionStart": [{"bash": "touch $HOME/ran"}]})
     async with serving([{"text": "Done."}]) as server:
