@@ -1,7 +1,7 @@
 """A new session that begins with a part of another one."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -120,8 +120,6 @@ def _metadata(source: SessionFolder, session_id: str, name: str | None) -> dict[
 
 
 def _copy_files(source: SessionFolder, draft: SessionFolder) -> None:
-    import shutil
-
     log = os.path.basename(source.events)
     with os.scandir(source.path) as found:
         entries = list(found)
@@ -131,29 +129,36 @@ def _copy_files(source: SessionFolder, draft: SessionFolder) -> None:
             continue
         if entry.is_dir(follow_symlinks=False):
             # What never changes needs no copy, only a second name.
-            copy = _link_or_copy if entry.name in ("blobs", "git-objects") else _copy_private
-            # Another process may be writing one this moment, under a name that will be gone.
-            unfinished = shutil.ignore_patterns("*.tmp")
-            shutil.copytree(
-                entry.path, target, symlinks=True, copy_function=copy, ignore=unfinished
-            )
-            for folder, _, _ in os.walk(target):
-                os.chmod(folder, 0o700)
+            copy = _link_or_copy if entry.name in ("blobs", "git-objects") else _copy_file
+            _copy_tree(entry.path, target, copy)
         elif entry.is_file(follow_symlinks=False):
-            _copy_private(entry.path, target)
+            _copy_file(entry.path, target)
     if os.path.isfile(source.database):
         _copy_database(source.database, draft.database)
 
 
-def _copy_private(source: str, target: str) -> None:
-    """Copy a file or link; nobody but the owner may do anything with a copied file."""
+def _copy_tree(source: str, target: str, copy: Callable[[str, str], None]) -> None:
+    """Copy a folder for the owner alone, whatever the umask; links are copied as links."""
+    make_private_dir(target)
+    with os.scandir(source) as found:
+        entries = list(found)
+    for entry in entries:
+        path = os.path.join(target, entry.name)
+        if entry.is_symlink():
+            os.symlink(os.readlink(entry.path), path)
+        elif entry.is_dir():
+            _copy_tree(entry.path, path, copy)
+        # Another process may be writing one this moment, under a name that will be gone.
+        elif entry.is_file() and not entry.name.endswith(".tmp"):
+            copy(entry.path, path)
+
+
+def _copy_file(source: str, target: str) -> None:
+    """Copy a file for the owner alone."""
     import shutil
 
-    if os.path.islink(source):
-        shutil.copy2(source, target, follow_symlinks=False)
-        return
-    fd = open_private(target, os.O_WRONLY | os.O_EXCL)
-    with open(source, "rb") as old, open(fd, "wb") as new:
+    private = os.O_WRONLY | os.O_EXCL
+    with open(source, "rb") as old, open(open_private(target, private), "wb") as new:
         shutil.copyfileobj(old, new)
         new.flush()
         times = os.fstat(old.fileno())
@@ -165,7 +170,7 @@ def _link_or_copy(source: str, target: str) -> None:
     try:
         os.link(source, target)
     except OSError:
-        _copy_private(source, target)
+        _copy_file(source, target)
 
 
 def _copy_database(source: str, target: str) -> None:
@@ -175,14 +180,13 @@ def _copy_database(source: str, target: str) -> None:
     from contextlib import closing
     from urllib.parse import quote
 
+    os.close(open_private(target, os.O_WRONLY))  # SQLite would let others read it
     try:
         old = sqlite3.connect(f"file:{quote(source)}?mode=ro", uri=True, timeout=1)
-        os.close(open_private(target, os.O_WRONLY))  # SQLite would let others read it
         with closing(old), closing(sqlite3.connect(target)) as new:
             old.backup(new)
     except sqlite3.Error:
         shutil.copyfile(source, target)
-    os.chmod(target, 0o600)
 
 
 def _discard(path: str) -> None:
