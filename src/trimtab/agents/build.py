@@ -50,8 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from trimtab.checkout.worktree_commits import WorktreeCommits
-    from trimtab.contracts.assignment import Assignment
-    from trimtab.contracts.tool import ToolResult
+    from trimtab.contracts.tool import Assignment, ToolResult
     from trimtab.loop.compact import Carryover
     from trimtab.loop.processors.limits import TurnLimit
     from trimtab.loop.processors.title import Titles

@@ -7,10 +7,9 @@ import msgspec
 
 from trimtab.agents.agent import SessionAgent, agent_of
 from trimtab.agents.setup import SessionSetup
-from trimtab.contracts.assignment import Assignment
 from trimtab.contracts.options import LargeOutput
 from trimtab.contracts.run import Run, SessionPort
-from trimtab.contracts.tool import ToolResult
+from trimtab.contracts.tool import Assignment, ToolResult
 from trimtab.permissions.processor import Permissions
 from trimtab.providers.windows import DEFAULT
 from trimtab.undo.recorded_workspace import RecordedWorkspace

@@ -333,7 +333,7 @@ class LiveSession:
     def _record_error(self, error: TrimtabError) -> None:
         details: JsonObject = {}
         if isinstance(error, ModelError):
-            if error.told:
+            if error.reported:
                 return
             details = {"status_code": error.status, "error_code": error.code}
         self._session.emit(

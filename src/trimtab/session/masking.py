@@ -54,7 +54,7 @@ class EventMask:
         if (before := self._held.pop(key, None)) is not None:
             text = getattr(before, field) + text
         text = self._masker.mask_known(text)
-        cut = self._masker.find_tail(text)
+        cut = self._masker.find_cut_secret(text)
         if cut < len(text):
             self._held[key] = msgspec.structs.replace(data, **{field: text[cut:]})
             if not cut:
@@ -72,7 +72,7 @@ class EventMask:
 
     def cover(self, event: Event, line: bytes) -> tuple[Event, Event, bytes]:
         """The event as the model sees it, as others see it, and the line of the latter."""
-        if not self._masker.suspects(line):
+        if not self._masker.may_contain_secret(line):
             return event, event, line
         plain: Any = msgspec.to_builtins(event)
         masked = self._masker.mask(plain["data"])

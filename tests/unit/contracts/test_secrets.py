@@ -1,4 +1,4 @@
-"""Hiding secrets: always the texts, never the structure, in any pieces."""
+"""Masking secrets: all strings, never the structure, however a stream is cut."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def event_of(data: Any) -> Event:
 
 
 def shape_of(value: Any) -> Any:
-    """Everything about some data but its texts."""
+    """Return the structure of some data without its strings."""
     if isinstance(value, dict):
         return {key: shape_of(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -59,10 +59,10 @@ def test_a_known_secret_is_in_no_text_of_an_event_and_keys_stay(
     data = {secret: inner, "id": secret, "arguments": encode(event_of({"a": secret})).decode()}
     event = event_of(data)
     seen, shown, line = mask.cover(event, encode(event))
-    for one in (seen, shown, decode(line)):
-        assert shape_of(one.data) == shape_of(data)
-        assert one.data["id"] == secret
-        found = all_texts({name: value for name, value in one.data.items() if name != "id"})
+    for event in (seen, shown, decode(line)):
+        assert shape_of(event.data) == shape_of(data)
+        assert event.data["id"] == secret
+        found = all_texts({name: value for name, value in event.data.items() if name != "id"})
         hidden = secret.strip()
         assert not any(hidden in text for text in found if hidden not in MASK)
 
