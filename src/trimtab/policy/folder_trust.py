@@ -61,7 +61,7 @@ class FolderTrust(msgspec.Struct, frozen=True, kw_only=True):
         """
         if not entries or self.for_now or not self.trusted:
             return [True] * len(entries)
-        trust = Trust.of(self.home)
+        trust = Trust(self.home)
         known = [trust.accepts(self.root, kind, item.path, digest) for item, digest in entries]
         changed = [item for (item, _), same in zip(entries, known, strict=True) if not same]
         if changed:
@@ -83,7 +83,7 @@ class FolderTrust(msgspec.Struct, frozen=True, kw_only=True):
     def remember(self, kind: str) -> None:
         """From now on what a trusted folder gets of a kind is new, also where it had none of it."""
         if self.trusted and not self.for_now and self.remembers:
-            trust = Trust.of(self.home)
+            trust = Trust(self.home)
             if not trust.has_seen(self.root, kind):
                 with suppress(OSError, ConfigurationError):  # what cannot be kept is asked again
                     trust.accept(self.root, kind, ())
@@ -112,7 +112,7 @@ async def judge_folder(
     )
     if trusted:
         return verdict
-    trust = Trust.of(home)
+    trust = Trust(home)
     if trust.is_trusted(root):
         verdict = msgspec.structs.replace(verdict, trusted=True)
         for kind in BOUND - {item.kind for item in items}:
