@@ -7,8 +7,8 @@ from trimtab.contracts.events.changes import Checkpoint, WorktreeUsed
 from trimtab.contracts.events.session import SessionInfo, SessionWarning
 from trimtab.contracts.processor import Processor
 from trimtab.contracts.run import Prompt, Run
+from trimtab.session.records import count_turns
 from trimtab.session.session import Session
-from trimtab.session.turns import count_turns
 from trimtab.workspace.git import Git, GitError
 
 SUBJECT = 72

@@ -1,6 +1,7 @@
 """Reads and atomically replaces small files: a reader sees the old bytes or the new ones."""
 
 import errno
+import fcntl
 import os
 import stat
 import time
@@ -190,7 +191,6 @@ def _mode_of(path: str) -> int:
 @contextmanager
 def _locked(lock: str) -> Iterator[None]:
     """Hold a lock file; the operating system releases it if the holder dies."""
-    import fcntl
 
     try:
         fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -132,7 +132,7 @@ class Runtime:
         for finding in log.findings:
             session.emit(SessionWarning(warning_type="log_repaired", message=finding.sentence))
         for note in log.notes:
-            if note.is_told:
+            if note.is_reported:
                 session.emit(SessionWarning(warning_type="log_incomplete", message=note.sentence))
         if held := len(session.projections.queue.prompts):
             prompts = count(held, "prompt")

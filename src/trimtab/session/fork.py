@@ -1,8 +1,11 @@
-"""A new session that begins with a part of another one."""
+"""Forks a session: creates a new one from the beginning of another."""
 
 import os
+import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -19,15 +22,15 @@ from trimtab.contracts.ids import new_id, timestamp
 from trimtab.session.folder import SessionFolder
 from trimtab.session.lease import NAME as LOCK
 from trimtab.session.metadata import render
+from trimtab.session.records import begins_turn
 from trimtab.session.repair import sound_records
 from trimtab.session.store import SessionStore
-from trimtab.session.turns import begins_turn
 
 _WRITE_BLOCK = 1 << 20
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """Where a fork ends: after the event with this id, or after this many prompts; else nowhere."""
+    """The end of a fork: after this event, or after this many prompts; by default everything."""
 
     event: str | None = None
     turn: int | None = None
@@ -97,7 +100,7 @@ def _lines_until(source: SessionFolder, cut: Cut, new_session: str) -> Iterator[
 
 
 def _renamed(line: bytes, session_id: str) -> bytes:
-    """The first event names its session; all others are copied as they are."""
+    """Return a `session.start` line with the id of the new session."""
     try:
         event = msgspec.json.decode(line)
         event["data"]["sessionId"] = session_id
@@ -118,8 +121,6 @@ def _metadata(source: SessionFolder, session_id: str, name: str | None) -> dict[
 
 
 def _copy_files(source: SessionFolder, draft: SessionFolder) -> None:
-    import shutil
-
     log = os.path.basename(source.events)
     with os.scandir(source.path) as found:
         entries = list(found)
@@ -128,9 +129,9 @@ def _copy_files(source: SessionFolder, draft: SessionFolder) -> None:
         if entry.name.startswith((log, "workspace.yaml", LOCK, "session.db")):
             continue
         if entry.is_dir(follow_symlinks=False):
-            # What never changes needs no copy, only a second name.
+            # Files that never change can be linked instead of copied.
             copy = _link_or_copy if entry.name in ("blobs", "git-objects") else _copy_private
-            # Another process may be writing one this moment, under a name that will be gone.
+            # Another process may be writing such a file now, and rename it at any moment.
             unfinished = shutil.ignore_patterns("*.tmp")
             shutil.copytree(
                 entry.path, target, symlinks=True, copy_function=copy, ignore=unfinished
@@ -144,9 +145,7 @@ def _copy_files(source: SessionFolder, draft: SessionFolder) -> None:
 
 
 def _copy_private(source: str, target: str) -> None:
-    """Copy a file or link; nobody but the owner may do anything with a copied file."""
-    import shutil
-
+    """Copy a file or link; a copied file is accessible to the owner alone."""
     if os.path.islink(source):
         shutil.copy2(source, target, follow_symlinks=False)
         return
@@ -168,14 +167,11 @@ def _link_or_copy(source: str, target: str) -> None:
 
 def _copy_database(source: str, target: str) -> None:
     """Copy a database that another process may be writing to."""
-    import shutil
-    import sqlite3
-    from contextlib import closing
-    from urllib.parse import quote
+    import sqlite3  # heavy, and few sessions have a database
 
     try:
         old = sqlite3.connect(f"file:{quote(source)}?mode=ro", uri=True, timeout=1)
-        os.close(open_private(target, os.O_WRONLY))  # SQLite would let others read it
+        os.close(open_private(target, os.O_WRONLY))  # SQLite would create it readable for others
         with closing(old), closing(sqlite3.connect(target)) as new:
             old.backup(new)
     except sqlite3.Error:
@@ -184,6 +180,4 @@ def _copy_database(source: str, target: str) -> None:
 
 
 def _discard(path: str) -> None:
-    import shutil
-
     shutil.rmtree(path, ignore_errors=True)

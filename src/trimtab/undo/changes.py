@@ -8,7 +8,7 @@ from trimtab.contracts.changes import Change
 from trimtab.contracts.events.changes import WorkspaceChanged
 from trimtab.contracts.events.codec import decode
 from trimtab.session.record import Record
-from trimtab.session.turns import begins_turn
+from trimtab.session.records import begins_turn
 from trimtab.undo.blobs import BlobStore
 
 INLINE = 200

@@ -10,8 +10,7 @@ import msgspec
 from trimtab.config.files import make_private_dir, replace_file, write_new_file
 from trimtab.contracts.changes import Change, FileState
 from trimtab.session.folder import SessionFolder
-from trimtab.session.records import read_records
-from trimtab.session.turns import begins_turn
+from trimtab.session.records import begins_turn, read_records
 from trimtab.undo.blobs import BlobStore
 from trimtab.undo.changes import read_changes
 from trimtab.undo.merge import count_lines

@@ -12,12 +12,10 @@ from trimtab.contracts.events.codec import decode
 from trimtab.contracts.events.own import PromptWithdrawn
 from trimtab.contracts.events.session import SessionSnapshotRewind
 from trimtab.contracts.events.user import UserMessage
-from trimtab.session.cut import cut
 from trimtab.session.folder import SessionFolder
 from trimtab.session.record import Record as LogRecord
-from trimtab.session.records import read_records
+from trimtab.session.records import begins_turn, read_records
 from trimtab.session.session import Session
-from trimtab.session.turns import begins_turn
 from trimtab.undo.blobs import BlobStore
 from trimtab.undo.file_index import changes_by_turn, count_change
 from trimtab.undo.history import (
@@ -120,7 +118,7 @@ def rewind(
         kept = [one for one in history.recorded() if one.turn >= point.turn]
         if mode == "conversation":
             done = [(one.said, one.changes) for one in kept]
-        removed = cut(session, point.event_id)
+        removed = session.truncate(point.event_id)
         session.emit(SessionSnapshotRewind(up_to_event_id=point.event_id, events_removed=removed))
         if point.message_id:
             session.emit(PromptWithdrawn(message_id=point.message_id, reason="rewind"))
