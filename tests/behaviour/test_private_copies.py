@@ -8,13 +8,13 @@ import pytest
 from clikit import Cli, bash, serving
 from trimtab.undo.blobs import PACKED
 from trimtab.workspace.capture import IN_MEMORY
-from trimtab.workspace.shell import LONGEST_ARGUMENT
+from trimtab.workspace.shell import MAX_ARGUMENT
 
 SECRET = "the-words-nobody-else-may-read"
 COMMANDS = (
     "echo changed > .env; rm large.txt; ln -sf .env link",
     f"head -c {2 * IN_MEMORY} /dev/zero | tr '\\0' x",
-    f"echo changed again > .env # {'x' * LONGEST_ARGUMENT}",
+    f"echo changed again > .env # {'x' * MAX_ARGUMENT}",
 )
 
 

@@ -1,4 +1,4 @@
-"""Opens a path exactly as it was judged: through no link that was put there since."""
+"""Opens a path without following symlinks, so that it is the file that was checked."""
 
 import errno
 import os
@@ -11,11 +11,11 @@ FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def open_exact(path: str, flags: int) -> int:
-    """Open an absolute path without links; `ELOOP` if there is one now. Raises `OSError`."""
+    """Open an absolute path; a symlink in it raises `ELOOP`. Raises `OSError`."""
     try:
         return open_at_once(path, flags)
     except OSError as error:
-        if error.errno not in (errno.ENOSYS, errno.EPERM):  # an old kernel; a filter of calls
+        if error.errno not in (errno.ENOSYS, errno.EPERM):  # an old kernel, or a seccomp filter
             raise
     return open_step_by_step(path, flags)
 
@@ -40,7 +40,7 @@ def open_at_once(path: str, flags: int) -> int:
 
 
 def open_step_by_step(path: str, flags: int) -> int:
-    """The same by a descriptor for each folder on the way."""
+    """Do the same by opening each folder on the way."""
     *folders, last = [part for part in path.split(os.sep) if part] or ["."]
     at = os.open(os.sep, FOLDER)
     try:
@@ -54,10 +54,10 @@ def open_step_by_step(path: str, flags: int) -> int:
 
 
 @contextmanager
-def held(path: str) -> Iterator[str]:
-    """A name for a file that leads through its folder's descriptor; the folder is made if missing.
+def anchored(path: str) -> Iterator[str]:
+    """Yield a path to the file through a descriptor of its folder, which is created if missing.
 
-    Whatever is moved meanwhile, what is done with that name is done in that folder.
+    Operations on that path stay in that folder, even if folders are moved meanwhile.
     """
     folder, name = os.path.split(path)
     fd = open_folder(folder)
