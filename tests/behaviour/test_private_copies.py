@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clikit import Cli, bash, serving
-from trimtab.undo.blobs import PACKED
+from trimtab.undo.blobs import PACK_BELOW
 from trimtab.workspace.capture import IN_MEMORY
 from trimtab.workspace.shell import MAX_ARGUMENT
 
@@ -28,7 +28,7 @@ def modes(folder: Path) -> dict[str, int]:
 
 
 async def work(cli: Cli, umask: int) -> None:
-    for name, count in ((".env", 1), ("large.txt", 2 * PACKED // len(SECRET))):
+    for name, count in ((".env", 1), ("large.txt", 2 * PACK_BELOW // len(SECRET))):
         (cli.cwd / name).write_text(f"{SECRET}\n" * count)
         (cli.cwd / name).chmod(0o644)
     replies = [*({"tools": [bash(command)]} for command in COMMANDS), {"text": "Done."}]

@@ -53,7 +53,7 @@ class Change(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         return cls(path=path, before=before, after=after)
 
     @property
-    def place(self) -> str:
+    def os_path(self) -> str:
         """The path as the operating system expects it."""
         if not self.raw:
             return self.path
