@@ -366,7 +366,7 @@ def build_policy(setup: SessionSetup, options: SessionOptions) -> Policy:
     chosen = options.permissions
     roots = [options.cwd, *chosen.add_dirs, setup.folder.path]
     if chosen.temp_dir:
-        roots.append(temp_folder())
+        roots.append(temp_folder(setup.workspace.child_env))
     homes = (setup.home.config, setup.home.state) if setup.home else ()
     return Policy(
         cwd=options.cwd,
