@@ -83,9 +83,9 @@ def find_command_env(
     """Read-only calls run git with hooks and pagers disabled."""
     if call_id not in permissions.harmless:
         return {}
-    from trimtab.policy.git_programs import cautious_variables
+    from trimtab.policy.git_programs import safe_git_variables
 
-    return cautious_variables(setup.workspace.child_env)
+    return safe_git_variables(setup.workspace.child_env)
 
 
 def pin(permissions: Permissions, setup: SessionSetup, call_id: str) -> LocalWorkspace:
