@@ -128,7 +128,7 @@ def build_session_store(home: "Home") -> Tool:
     from trimtab.tools.session_store_sql.tool import SessionStoreSql
 
     async def prepare() -> tuple[str, int]:
-        from trimtab.session.session_search import prepare_index
+        from trimtab.session.past_sessions import prepare_index
 
         return await prepare_index(home)
 

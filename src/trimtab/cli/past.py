@@ -12,9 +12,9 @@ from trimtab.undo.closed_session import (
     Mode,
     Plan,
     Rewound,
-    Wish,
+    UndoRequest,
     find_session,
-    open_past,
+    open_closed_session,
 )
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def run(action: str, argv: list[str]) -> int:
     args = build_parser(action).parse_args(argv)
     try:
         session_id = find_session(os.environ, args.session, os.getcwd())
-        with open_past(os.environ, session_id) as past:
+        with open_closed_session(os.environ, session_id) as past:
             return rewind(past, args) if action == "rewind" else take_back(past, action, args)
     except TrimtabError as error:
         if not args.json:
@@ -40,10 +40,10 @@ def run(action: str, argv: list[str]) -> int:
 
 def take_back(past: ClosedSession, action: str, args: "argparse.Namespace") -> int:
     files = tuple(_absolute(path) for path in args.file or ())
-    wish = Wish(turn=args.turn, files=files, hunk=args.hunk)
+    request = UndoRequest(turn=args.turn, files=files, hunk=args.hunk)
     if args.hunk is not None and len(files) != 1:
         raise UsageError("--hunk needs one file; name it with --file.")
-    plan = past.history.plan_redo(wish) if action == "redo" else past.history.plan_undo(wish)
+    plan = past.history.plan_redo(request) if action == "redo" else past.history.plan_undo(request)
     if not args.preview:
         plan = past.history.apply(plan)
         past.write_index()
@@ -60,7 +60,7 @@ def rewind(past: ClosedSession, args: "argparse.Namespace") -> int:
     if args.preview:
         if mode == "conversation":
             raise UsageError("--conversation changes no files, so there is nothing to preview.")
-        return show(past, past.history.plan_undo(Wish(turn=args.turn, since=True)), args)
+        return show(past, past.history.plan_undo(UndoRequest(turn=args.turn, since=True)), args)
     rewound = past.rewind(args.turn, mode)
     past.write_index()
     return show_rewound(past, rewound, args)

@@ -1,8 +1,11 @@
-"""A new session that begins with a part of another one."""
+"""Forks a session: creates a new one from the beginning of another."""
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -20,15 +23,15 @@ from trimtab.contracts.text import count
 from trimtab.session.folder import SessionFolder
 from trimtab.session.lease import NAME as LOCK
 from trimtab.session.metadata import render
+from trimtab.session.records import begins_turn
 from trimtab.session.repair import sound_records
 from trimtab.session.store import SessionStore
-from trimtab.session.turns import begins_turn
 
 _WRITE_BLOCK = 1 << 20
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """Where a fork ends: after the event with this id, or after this many prompts; else nowhere."""
+    """The end of a fork: after this event, or after this many prompts; by default everything."""
 
     event: str | None = None
     turn: int | None = None
@@ -99,7 +102,7 @@ def _lines_until(source: SessionFolder, cut: Cut, new_session: str) -> Iterator[
 
 
 def _renamed(line: bytes, session_id: str) -> bytes:
-    """The first event names its session; all others are copied as they are."""
+    """Return a `session.start` line with the id of the new session."""
     try:
         event = msgspec.json.decode(line)
         event["data"]["sessionId"] = session_id
@@ -155,8 +158,6 @@ def _copy_tree(source: str, target: str, copy: Callable[[str, str], None]) -> No
 
 def _copy_file(source: str, target: str) -> None:
     """Copy a file for the owner alone."""
-    import shutil
-
     private = os.O_WRONLY | os.O_EXCL
     with open(source, "rb") as old, open(open_private(target, private), "wb") as new:
         shutil.copyfileobj(old, new)
@@ -175,10 +176,7 @@ def _link_or_copy(source: str, target: str) -> None:
 
 def _copy_database(source: str, target: str) -> None:
     """Copy a database that another process may be writing to."""
-    import shutil
-    import sqlite3
-    from contextlib import closing
-    from urllib.parse import quote
+    import sqlite3  # heavy, and few sessions have a database
 
     os.close(open_private(target, os.O_WRONLY))  # SQLite would let others read it
     try:
@@ -190,6 +188,4 @@ def _copy_database(source: str, target: str) -> None:
 
 
 def _discard(path: str) -> None:
-    import shutil
-
     shutil.rmtree(path, ignore_errors=True)

@@ -165,7 +165,7 @@ _classes: dict[str, type[EventData]] = {}
 
 
 def class_of(wire_name: str) -> type[EventData] | None:
-    """The struct of an event type, or None for a type that is not ours."""
+    """Return the struct of an event type, or None if the type is unknown."""
     cls = _classes.get(wire_name)
     if cls is None and (family := _family_of.get(wire_name)):
         module = import_module(f"{__name__}.{family}")

@@ -140,7 +140,7 @@ def judge(live: LiveSession, stop: Stop) -> Stop:
     A model that says itself that the task is complete is believed, and plan mode is there to deny.
     """
     complete = stop.reason == "task_complete" or live.mode == "plan"
-    if complete or stop.exit_code not in (0, 3) or not live.projections.approvals.unmet:
+    if complete or stop.exit_code not in (0, 3) or not live.projections.approvals.unresolved:
         return stop
     message = stop.message or describe_denial(live)
     return msgspec.structs.replace(stop, exit_code=4, message=message)
