@@ -18,7 +18,6 @@ from trimtab.contracts.workspace import (
 from trimtab.workspace import files
 from trimtab.workspace.environment import child_environment
 from trimtab.workspace.processes import LocalShells
-from trimtab.workspace.programs import Program
 from trimtab.workspace.search import LineFilter, find_ripgrep, search
 
 if TYPE_CHECKING:
@@ -174,6 +173,8 @@ class LocalWorkspace:
     async def run(
         self, argv: Sequence[str], *, seconds: float, limit: int = 1_000_000
     ) -> tuple[int, bytes]:
+        from trimtab.workspace.programs import Program
+
         output = bytearray()
 
         def take(chunk: bytes) -> bool:

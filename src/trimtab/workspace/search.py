@@ -3,10 +3,13 @@
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.workspace import FoundLines
-from trimtab.workspace.programs import Confined, Program
+
+if TYPE_CHECKING:
+    from trimtab.workspace.programs import Confined
 
 MISSING = (
     "The search program ripgrep (rg) was found neither next to Python nor on PATH; "
@@ -65,9 +68,11 @@ async def search(
     env: Mapping[str, str],
     seconds: float,
     lines: LineFilter,
-    confinement: Confined | None = None,
+    confinement: "Confined | None" = None,
 ) -> FoundLines:
     """Run ripgrep and return the lines it printed, with the reason if they are incomplete."""
+    from trimtab.workspace.programs import Program
+
     try:
         ended = await Program(lines, confinement).run(argv, cwd=cwd, env=env, seconds=seconds)
     except OSError as problem:

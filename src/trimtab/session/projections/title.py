@@ -26,10 +26,14 @@ class Title:
 
 def title_of(prompt: str) -> str:
     """Return the first line with text, shortened at a word."""
-
-    without_blocks = re.sub(r"<(\w[\w-]*)[^>]*>.*?</\1>", " ", prompt, flags=re.DOTALL)
-    words = re.sub(r"<[^>]*>", " ", without_blocks).split("\n")
-    line = next((" ".join(line.split()) for line in words if line.strip()), "")
+    lines = (_without_tags(prompt) if "<" in prompt else prompt).split("\n")
+    line = next((" ".join(line.split()) for line in lines if line.strip()), "")
     if len(line) <= LENGTH:
         return line
     return line[: LENGTH - 1].rsplit(" ", 1)[0] + "…"
+
+
+def _without_tags(prompt: str) -> str:
+
+    without_blocks = re.sub(r"<(\w[\w-]*)[^>]*>.*?</\1>", " ", prompt, flags=re.DOTALL)
+    return re.sub(r"<[^>]*>", " ", without_blocks)
