@@ -150,6 +150,9 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "trimtab.retry_wait",
         "trimtab.images_removed",
         "trimtab.left_out",
+        "trimtab.connection_refused",
+        "trimtab.suspended",
+        "trimtab.events_dropped",
     ),
     "changes": (
         "trimtab.workspace_changed",
