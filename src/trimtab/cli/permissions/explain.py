@@ -88,10 +88,12 @@ def explain_command(request: CommandRequest) -> dict[str, Any]:
     """What a command would do, and the decision under each set of rules."""
     cwd = request.cwd or os.getcwd()
     home = request.home or os.path.expanduser("~")
-    analysis = read_script(request.command, _policy(cwd, home, RuleSet()), request.shell)
+    analysis = read_script(
+        request.command, _permissions(cwd, home, RuleSet()).policy, request.shell
+    )
     decisions, reasons = {}, {}
     for name, rules in request.rule_sets.items():
-        permissions = Permissions(_policy(cwd, home, rules))
+        permissions = _permissions(cwd, home, rules)
         decision = _judge(request.command, request.shell, permissions)
         decisions[name], reasons[name] = decision.verdict, decision.reason
     return {**analysis.describe(), "decisions": decisions, "reasons": reasons}
@@ -127,7 +129,7 @@ def _judge(command: str, shell: str, permissions: Permissions) -> Decision:
     return permissions.judge(access, SHELL_TOOL)
 
 
-def _policy(cwd: str, home: str, rules: RuleSet) -> Policy:
+def _permissions(cwd: str, home: str, rules: RuleSet) -> Permissions:
     chosen = PermissionOptions(
         allow=tuple(rules.allow),
         deny=tuple(rules.deny),
@@ -136,8 +138,10 @@ def _policy(cwd: str, home: str, rules: RuleSet) -> Policy:
         allow_all_urls=rules.allow_all,
         allow_destructive=rules.allow_destructive,
     )
-    policy = _gather(home, cwd, chosen).permissions.policy
-    return msgspec.structs.replace(policy, ask=(*policy.ask, *parse_rules(rules.ask)))
+    gathered = _gather(home, cwd, chosen).permissions
+    policy = gathered.policy
+    policy = msgspec.structs.replace(policy, ask=(*policy.ask, *parse_rules(rules.ask)))
+    return Permissions(policy, fence=gathered.fence)
 
 
 @lru_cache(256)
