@@ -1,4 +1,4 @@
-"""Writes the reference pages that are made from the code: flags, events, schema."""
+"""Writes what is made from the code: reference pages, the changelog and tools for machines."""
 
 import json
 from pathlib import Path
@@ -8,6 +8,7 @@ import msgspec
 from trimtab.cli.commands.help import EXIT_CODES, FLAG_GROUPS, is_shown, usage_of
 from trimtab.cli.flags import FLAGS
 from trimtab.contracts.events import FAMILIES, class_of
+from trimtab.tools.catalog import NAMES, load_tool
 from trimtab.transports.headless.schema import event_schema
 
 ROOT = Path(__file__).parents[1]
@@ -70,11 +71,18 @@ def changelog() -> str:
     return json.dumps(releases, indent=2, ensure_ascii=False) + "\n"
 
 
+def tool_specs() -> str:
+    """What a model is told about each built-in tool, for sessions to read at their start."""
+    specs = {name: load_tool(name).spec for name in NAMES}
+    return msgspec.json.format(msgspec.json.encode(specs), indent=1).decode() + "\n"
+
+
 PAGES = {
     "docs/reference/flags.md": flags,
     "docs/reference/events.md": events,
     "docs/reference/event-schema.json": schema,
     "src/trimtab/changelog.json": changelog,
+    "src/trimtab/tools/specs.json": tool_specs,
 }
 
 if __name__ == "__main__":

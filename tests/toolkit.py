@@ -10,8 +10,7 @@ from uuid import uuid4
 
 import msgspec
 
-from trimtab.contracts.assignment import Assignment
-from trimtab.contracts.tool import Access, Tool, ToolResult
+from trimtab.contracts.tool import Access, Assignment, Tool, ToolResult
 from trimtab.tools.arguments import read_arguments
 from trimtab.tools.catalog import builtin_tools
 from trimtab.workspace.local import LocalWorkspace

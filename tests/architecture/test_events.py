@@ -1,8 +1,10 @@
 """The event vocabulary is the published one."""
 
+from importlib import import_module
+
 import pytest
 
-from trimtab.contracts.events import FAMILIES, class_of
+from trimtab.contracts.events import FAMILIES, EventData, class_of
 
 NAMES = [name for names in FAMILIES.values() for name in names]
 
@@ -14,6 +16,19 @@ def test_every_listed_event_has_its_struct_in_the_module_that_lists_it() -> None
             assert cls is not None
             assert cls.wire_name == name
             assert cls.__module__ == f"trimtab.contracts.events.{family}"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_event_struct_of_a_module_is_listed(family: str) -> None:
+    module = import_module(f"trimtab.contracts.events.{family}")
+    defined = {
+        value.wire_name
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, EventData)
+        and value.__module__ == module.__name__
+    }
+    assert defined == set(FAMILIES[family])
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("trimtab.")])

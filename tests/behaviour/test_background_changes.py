@@ -24,7 +24,7 @@ async def test_a_change_by_a_background_command_is_recorded_within_ten_seconds(
 ) -> None:
     async with opened(tmp_path, [{"tools": [LATE]}, "It runs."]) as (live, watch, _):
         await live.ask("go")
-        assert live.recorder.every <= 5  # looking at so small a tree takes next to no time
+        assert live.recorder.scan_interval <= 5  # looking at so small a tree takes next to no time
         (tmp_path / "go").touch()
         async with asyncio.timeout(60):
             while not changed_by(watch, "late.txt"):
@@ -37,7 +37,7 @@ async def test_looking_ends_with_the_last_background_command(tmp_path: Path) -> 
     brief = bash("until [ -e go ]; do sleep 0.05; done; touch x")
     brief["arguments"] |= {"mode": "async", "shellId": "bg"}
     async with opened(tmp_path, [{"tools": [brief]}, "It runs."]) as (live, _, _):
-        live.recorder.every = 0.05
+        live.recorder.scan_interval = 0.05
         await live.ask("go")
         (task,) = [one for one in asyncio.all_tasks() if "Recorder._watch" in repr(one)]
         (tmp_path / "go").touch()

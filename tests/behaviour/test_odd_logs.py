@@ -77,7 +77,7 @@ def test_verify_says_what_is_missing_in_a_log(tmp_path: Path, name: str) -> None
 
 async def test_an_empty_log_begins_anew_when_it_is_resumed(cli: Cli) -> None:
     log = store_session(cli.home, []) / "events.jsonl"
-    assert "holds no event" in sessions(cli.home, "list").stdout
+    assert "contains no event" in sessions(cli.home, "list").stdout
     await resume(cli)
     first = json.loads(log.read_bytes().split(b"\n")[0])
     assert first["type"] == "session.start"

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from clikit import Cli, bash, serving
-from trimtab.undo.blobs import PACKED
+from trimtab.undo.blobs import PACK_BELOW
 from trimtab.workspace.capture import IN_MEMORY
-from trimtab.workspace.shell import LONGEST_ARGUMENT
+from trimtab.workspace.shell import MAX_ARGUMENT
 
 SECRET = "the-words-nobody-else-may-read"
 COMMANDS = (
     "echo changed > .env; rm large.txt; ln -sf .env link",
     f"head -c {2 * IN_MEMORY} /dev/zero | tr '\\0' x",
-    f"echo changed again > .env # {'x' * LONGEST_ARGUMENT}",
+    f"echo changed again > .env # {'x' * MAX_ARGUMENT}",
 )
 
 
@@ -28,7 +28,7 @@ def modes(folder: Path) -> dict[str, int]:
 
 
 async def work(cli: Cli, umask: int) -> None:
-    for name, count in ((".env", 1), ("large.txt", 2 * PACKED // len(SECRET))):
+    for name, count in ((".env", 1), ("large.txt", 2 * PACK_BELOW // len(SECRET))):
         (cli.cwd / name).write_text(f"{SECRET}\n" * count)
         (cli.cwd / name).chmod(0o644)
     replies = [*({"tools": [bash(command)]} for command in COMMANDS), {"text": "Done."}]

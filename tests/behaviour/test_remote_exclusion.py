@@ -100,5 +100,5 @@ async def test_a_failure_is_told(cli: Cli, status: int, body: bytes, told: bool)
         outcome = await run(cli, listener, [view("src/.env"), view("src/.env")])
         assert len(listener.heads) == 1
     warnings = [one["message"] for one in outcome.of("session.warning")]
-    assert any("what content is excluded" in one for one in warnings) == told
+    assert any("could not be fetched" in warning for warning in warnings) == told
     assert tool_errors(outcome) == []

@@ -41,10 +41,9 @@ class Door:
 
 
 @pytest.fixture
-def door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Door:
-    for name in ("work", "out", "temp"):
+def door(tmp_path: Path) -> Door:
+    for name in ("work", "out"):
         (tmp_path / name).mkdir()
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "temp"))
     return Door(tmp_path / "out")
 
 
@@ -57,7 +56,7 @@ async def run(door: Door, script: list[Any]) -> Played:
             cwd=work,
             ask=door.answer,
             sandbox=True,
-            permissions=PermissionOptions(),
+            permissions=PermissionOptions(temp_dir=False),
         )
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from clikit import Cli, bash, serving
 from netkit import OK, Listener, listening
+from trimtab.contracts.options import PermissionOptions
 from trimtab.contracts.permission import Answer
 from trimtab.testing.playing import play
 from trimtab.workspace.sandbox.detection import try_all
@@ -244,12 +245,11 @@ async def test_undo_takes_back_what_a_sandboxed_command_did(cli: Cli) -> None:
 
 
 async def test_only_a_persons_answer_lets_one_command_out_and_only_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    work, out, temp = (tmp_path / name for name in ("work", "out", "temp"))
-    for folder in (work, out, temp):
+    work, out = (tmp_path / name for name in ("work", "out"))
+    for folder in (work, out):
         folder.mkdir()
-    monkeypatch.setenv("TMPDIR", str(temp))
     asked: list[bool] = []
 
     async def answer(request_id: str, request: dict[str, object]) -> Answer:
@@ -257,7 +257,10 @@ async def test_only_a_persons_answer_lets_one_command_out_and_only_once(
         return Answer(kind="approve-for-session" if len(asked) == 1 else "reject")
 
     replies = [{"tools": [bash(f"echo x > {out}/{name}")]} for name in ("first", "second")]
-    played = await play([*replies, "done"], "go", cwd=str(work), ask=answer, sandbox=True)
+    rules = PermissionOptions(allow_all_tools=True, allow_all_paths=True, temp_dir=False)
+    played = await play(
+        [*replies, "done"], "go", cwd=str(work), ask=answer, sandbox=True, permissions=rules
+    )
     assert asked == [True, True]
     assert os.listdir(out) == ["first"]
     kinds = [data.result["kind"] for data in played.of("permission.completed")]

@@ -127,11 +127,11 @@ async def test_a_worktree_in_use_is_neither_shared_nor_removed(cli: Cli) -> None
 async def test_a_worktree_that_others_made_is_left_alone(cli: Cli) -> None:
     git(cli.cwd, "worktree", "add", "-q", str(worktree(cli, "theirs")))
     refused = await cli.run("worktrees", "remove", "theirs")
-    assert "no worktree made by trimtab" in refused.notes
+    assert "not a worktree created by trimtab" in refused.notes
     async with serving([{"text": "Done."}]) as server:
         taken = await cli.use(server).run("-p", "go", "--worktree=theirs")
     assert taken.code == 2
-    assert "not made by trimtab" in taken.notes
+    assert "not created by trimtab" in taken.notes
     assert json.loads((await cli.run("worktrees", "--json")).text) == {"worktrees": []}
 
 
@@ -140,7 +140,7 @@ async def test_a_name_cannot_lead_elsewhere(cli: Cli, name: str) -> None:
     async with serving([{"text": "Done."}]) as server:
         outcome = await cli.use(server).run("-p", "go", f"--worktree={name}")
     assert outcome.code == 2
-    assert "cannot name a worktree" in outcome.notes
+    assert "not a valid name for a worktree" in outcome.notes
 
 
 async def test_without_a_repository_there_is_no_worktree(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ async def test_without_a_repository_there_is_no_worktree(tmp_path: Path) -> None
     async with serving([{"text": "Done."}]) as server:
         outcome = await cli.use(server).run("-p", "go", "--worktree")
     assert outcome.code == 2
-    assert "no git repository" in outcome.notes
+    assert "not in a git repository" in outcome.notes
 
 
 async def test_parallel_writers_that_are_killed_stay_in_their_worktrees(tmp_path: Path) -> None:

@@ -11,12 +11,11 @@ from trimtab.providers.embedded.weights import find_weights
 
 @pytest.mark.foreign("embedded model")
 @pytest.mark.timeout(900)
-async def test_the_embedded_model_solves_the_bundled_example(cli: Cli) -> None:
+async def test_the_embedded_model_solves_the_bundled_example(cli: Cli, tmp_path: Path) -> None:
     weights = find_weights(os.environ)
     assert weights is not None
-    process = await cli.start(
-        "demo", "--keep", "--output-format", "json", env={"TRIMTAB_LOCAL_MODEL": weights}
-    )
+    env = {"TRIMTAB_LOCAL_MODEL": weights, "TMPDIR": str(tmp_path)}
+    process = await cli.start("demo", "--keep", "--output-format", "json", env=env)
     out, err = await process.communicate()
     assert process.returncode == 0, err.decode()[-2000:]
     notes = err.decode()

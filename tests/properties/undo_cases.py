@@ -16,7 +16,7 @@ from trimtab.contracts.ids import new_id
 from trimtab.session.folder import SessionFolder
 from trimtab.session.log import EventLog
 from trimtab.session.session import Projections, Session
-from trimtab.undo.history import FileHistory, Plan, Wish
+from trimtab.undo.history import FileHistory, Plan, UndoRequest
 from trimtab.undo.recorded_workspace import RecordedWorkspace
 from trimtab.undo.recorder import Reason, Recorder
 from trimtab.workspace.local import LocalWorkspace
@@ -289,14 +289,14 @@ async def check(seed: int) -> None:
         await case.play()
         before = look(case.root)
         history = case.agent.history
-        plan = history.apply(history.plan_undo(Wish(turn=1, since=True)))
+        plan = history.apply(history.plan_undo(UndoRequest(turn=1, since=True)))
         check_undone(case, first, before, plan)
         undone = look(case.root)
         if any(one.is_needed for one in plan.files):
-            again = history.apply(history.plan_redo(Wish()))
+            again = history.apply(history.plan_redo(UndoRequest()))
             assert not again.problems, again.problems
             assert without_folders(look(case.root)) == without_folders(before), "redo differs"
-            history.apply(history.plan_undo(Wish(turn=1, since=True)))
+            history.apply(history.plan_undo(UndoRequest(turn=1, since=True)))
             assert without_folders(look(case.root)) == without_folders(undone), (
                 "second undo differs"
             )

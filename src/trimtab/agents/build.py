@@ -50,8 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from trimtab.checkout.worktree_commits import WorktreeCommits
-    from trimtab.contracts.assignment import Assignment
-    from trimtab.contracts.tool import ToolResult
+    from trimtab.contracts.tool import Assignment, ToolResult
     from trimtab.loop.compact import Carryover
     from trimtab.loop.processors.limits import TurnLimit
     from trimtab.loop.processors.title import Titles
@@ -367,7 +366,7 @@ def build_policy(setup: SessionSetup, options: SessionOptions) -> Policy:
     chosen = options.permissions
     roots = [options.cwd, *chosen.add_dirs, setup.folder.path]
     if chosen.temp_dir:
-        roots.append(temp_folder())
+        roots.append(temp_folder(setup.workspace.child_env))
     homes = (setup.home.config, setup.home.state) if setup.home else ()
     return Policy(
         cwd=options.cwd,

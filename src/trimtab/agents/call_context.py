@@ -7,10 +7,9 @@ import msgspec
 
 from trimtab.agents.agent import SessionAgent, agent_of
 from trimtab.agents.setup import SessionSetup
-from trimtab.contracts.assignment import Assignment
 from trimtab.contracts.options import LargeOutput
 from trimtab.contracts.run import Run, SessionPort
-from trimtab.contracts.tool import ToolResult
+from trimtab.contracts.tool import Assignment, ToolResult
 from trimtab.permissions.processor import Permissions
 from trimtab.providers.windows import DEFAULT
 from trimtab.undo.recorded_workspace import RecordedWorkspace
@@ -84,9 +83,9 @@ def find_command_env(
     """Read-only calls run git with hooks and pagers disabled."""
     if call_id not in permissions.harmless:
         return {}
-    from trimtab.policy.git_programs import cautious_variables
+    from trimtab.policy.git_programs import safe_git_variables
 
-    return cautious_variables(setup.workspace.child_env)
+    return safe_git_variables(setup.workspace.child_env)
 
 
 def pin(permissions: Permissions, setup: SessionSetup, call_id: str) -> LocalWorkspace:

@@ -8,14 +8,13 @@ import msgspec
 from trimtab.agents.agent import agent_of
 from trimtab.agents.limits import check_limits
 from trimtab.agents.setup import SessionSetup
-from trimtab.contracts.assignment import Assignment
 from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.run import Mode, Run
 from trimtab.contracts.text import count
-from trimtab.contracts.tool import Tool
+from trimtab.contracts.tool import Assignment, Tool
 from trimtab.customize.subagent_settings import PoolSettings, read_settings
 from trimtab.loop.ledger import Ledger
 from trimtab.models.choose import Chosen, ModelChooser, RoleModels

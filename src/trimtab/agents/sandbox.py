@@ -120,7 +120,7 @@ def build_sandbox_policy(
         denied=(*resolve(settings.denied), *find_held(context, options)),
         own=(home.config, home.state) if home else (),
         session=(context.folder.files, os.path.join(context.folder.path, "plan.md")),
-        temp=temp_folder() if options.permissions.temp_dir else "",
+        temp=temp_folder(context.workspace.child_env) if options.permissions.temp_dir else "",
         network=settings.network == "on" and not settings.denied_hosts,
         hosts=find_hosts(options, settings),
     )

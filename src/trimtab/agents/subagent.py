@@ -12,7 +12,6 @@ from trimtab.agents.pool import SubagentPool
 from trimtab.agents.system_prompt import PromptCase, build_agent_prompt
 from trimtab.agents.toolset import is_named
 from trimtab.contracts.agent import ModelSettings
-from trimtab.contracts.assignment import Assignment
 from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.envelope import JsonObject
@@ -27,7 +26,7 @@ from trimtab.contracts.ids import new_id, timestamp
 from trimtab.contracts.messages import AssistantMessage
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.run import Prompt, Run
-from trimtab.contracts.tool import Tool, ToolResult
+from trimtab.contracts.tool import Assignment, Tool, ToolResult
 from trimtab.loop.drain import answer
 from trimtab.loop.ledger import Ledger
 from trimtab.loop.processors.compaction import Compaction

@@ -11,7 +11,7 @@ from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.run import Mode
 from trimtab.contracts.tool import Tool
 from trimtab.models.choose import is_offline
-from trimtab.tools.catalog import NAMES, builtin_tools
+from trimtab.tools.catalog import NAMES, BuiltinTool, builtin_tools, read_specs
 
 if TYPE_CHECKING:
     from trimtab.config.paths import Home
@@ -114,25 +114,31 @@ def family_tools(model: str) -> Mapping[str, str]:
 
 
 def build_web_fetch(env: Mapping[str, str]) -> Tool:
-    from trimtab.tools.web_fetch.tool import WebFetch
-
     async def fetch(url: str) -> "Page":
         from trimtab.providers.pages import PageFetcher
 
         return await PageFetcher(env).fetch(url)
 
-    return WebFetch(fetch)
+    def make() -> Tool:
+        from trimtab.tools.web_fetch.tool import WebFetch
+
+        return WebFetch(fetch)
+
+    return BuiltinTool(read_specs()["web_fetch"], make)
 
 
 def build_session_store(home: "Home") -> Tool:
-    from trimtab.tools.session_store_sql.tool import SessionStoreSql
-
     async def prepare() -> tuple[str, int]:
-        from trimtab.session.session_search import prepare_index
+        from trimtab.session.past_sessions import prepare_index
 
         return await prepare_index(home)
 
-    return SessionStoreSql(home.session_state, prepare)
+    def make() -> Tool:
+        from trimtab.tools.session_store_sql.tool import SessionStoreSql
+
+        return SessionStoreSql(home.session_state, prepare)
+
+    return BuiltinTool(read_specs()["session_store_sql"], make)
 
 
 def filter_tools(

@@ -1,16 +1,18 @@
-"""What a person attaches to a prompt: paths of flags, `@path` in the words, the clipboard."""
+"""Attaches files to a prompt: from flags, from `@path` in the text, from the clipboard."""
 
 import os
 import re
+from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trimtab.attachments.images import BMP, find_type, fit_image
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.run import Prompt
 
 CLIPBOARD = "clipboard"
-LARGEST_IMAGE = 256 * 1024 * 1024
-MOST_MENTIONS = 100
+MAX_IMAGE_SIZE = 256 * 1024 * 1024
+MAX_MENTIONS = 100
 _MENTION = re.compile(r'(?<![\w@/.])@(?:"([^"\n]+)"|((?:\\ |[^\s"\'`<>|])+))(?::(\d+)(?:-(\d+))?)?')
 _LINES = re.compile(r"(.+?):(\d+)(?:-(\d+)|:\d+)?")
 """A path, a line, and the last line or, as compilers write it, a column."""
@@ -19,32 +21,32 @@ Attachment = dict[str, Any]
 
 
 def attach(text: str, given: Sequence[str], cwd: str, more: Sequence[str] = ()) -> Prompt:
-    """A prompt with what its flags and its words name. A path that a flag names must exist.
+    """Return a prompt with the files that its flags and its text name. A flag's path must exist.
 
-    Words may also name what is in `more` folders, where the first does not have it.
+    A path in the text that is not in `cwd` is also looked up in `more` folders.
     """
     found: dict[str, Attachment] = {}
     for name in given:
         is_clipboard = name == CLIPBOARD and not os.path.exists(os.path.join(cwd, name))
-        one = _read_clipboard() if is_clipboard else _attach_named(name, cwd)
-        found.setdefault(_key(one), one)
+        attachment = _read_clipboard() if is_clipboard else _attach_named(name, cwd)
+        found.setdefault(_key(attachment), attachment)
     for path, lines in find_mentions(text, cwd, more):
-        one = _attach_path(path, lines)
-        found.setdefault(_key(one), one)
+        attachment = _attach_path(path, lines)
+        found.setdefault(_key(attachment), attachment)
     return Prompt(text=text, attachments=tuple(found.values()))
 
 
 def find_mentions(
     text: str, cwd: str, more: Sequence[str] = ()
 ) -> Iterator[tuple[str, tuple[int, int] | None]]:
-    """Paths that are there and that the words name with `@`, each with the lines meant."""
-    for match in list(_MENTION.finditer(text))[:MOST_MENTIONS]:
+    """Yield existing paths that the text mentions with `@`, each with its range of lines."""
+    for match in list(_MENTION.finditer(text))[:MAX_MENTIONS]:
         quoted, plain, first, last = match.groups()
         if quoted:
             candidates = [(quoted, _lines(first, last))]
         else:
             candidates = list(_readings(plain.replace("\\ ", " ")))
-        folders = [cwd, *(_resolve(one, cwd) for one in more)]
+        folders = [cwd, *(_resolve(folder, cwd) for folder in more)]
         paths = ((_resolve(n, folder), lines) for folder in folders for n, lines in candidates)
         for path, lines in paths:
             if os.path.isdir(path) or os.path.isfile(path):
@@ -53,7 +55,7 @@ def find_mentions(
 
 
 def _readings(word: str) -> Iterator[tuple[str, tuple[int, int] | None]]:
-    """What a word may mean: a path, one with lines, either before the end of a sentence."""
+    """Yield the possible meanings of a word: a path, with or without lines and punctuation."""
     while word:
         yield word, None
         if match := _LINES.fullmatch(word):
@@ -74,7 +76,7 @@ def _resolve(name: str, cwd: str) -> str:
 def _attach_named(name: str, cwd: str) -> Attachment:
     path = _resolve(name, cwd)
     if not os.path.isdir(path) and not os.path.isfile(path):
-        raise UsageError(f"--attachment {name} is no file or directory; name one that exists.")
+        raise UsageError(f"--attachment {name}: no such file or directory; name an existing one.")
     return _attach_path(path, None)
 
 
@@ -91,9 +93,7 @@ def _attach_path(path: str, lines: tuple[int, int] | None) -> Attachment:
 
 
 def read_image(attachment: Attachment) -> bytes | None:
-    """The image a client attached, as a file or in the attachment itself; None if it is none."""
-    from trimtab.attachments.images import find_type
-
+    """Return the image of a client's attachment, from a file or inline; None for anything else."""
     kind, path = attachment.get("type"), attachment.get("path")
     if kind == "file" and isinstance(path, str):
         return _read_image(path)
@@ -102,14 +102,13 @@ def read_image(attachment: Attachment) -> bytes | None:
 
 
 def show_image(attachment: Attachment, data: bytes) -> Attachment:
-    """A client's image in the form services accept."""
+    """Return a client's image in a form that model services accept."""
     named = attachment.get("displayName") or os.path.basename(attachment.get("path") or "")
     shown = _blob(data, str(named or "An attached image"))
     return {**attachment, **shown, "displayName": named or None}
 
 
 def _decode(attachment: Attachment) -> bytes | None:
-    from binascii import Error, a2b_base64
 
     encoded = attachment.get("data")
     try:
@@ -124,27 +123,23 @@ def _attach_image(path: str, name: str) -> Attachment | None:
 
 
 def _read_image(path: str) -> bytes | None:
-    """An image by its content, not its name; None for a file that cannot be read."""
-    from trimtab.attachments.images import BMP, find_type
+    """Read a file if its content is an image; None otherwise."""
 
     if not os.path.isfile(path):
-        return None  # reading a pipe would wait for a writer for ever
+        return None  # reading a pipe would wait for a writer forever
     try:
         with open(path, "rb") as file:
             head = file.read(64)
-            bitmap = head[:2] == b"BM" and os.fstat(file.fileno()).st_size <= LARGEST_IMAGE
+            bitmap = head[:2] == b"BM" and os.fstat(file.fileno()).st_size <= MAX_IMAGE_SIZE
             if find_type(head) is None and not bitmap:
                 return None
-            data = head + file.read(LARGEST_IMAGE)
+            data = head + file.read(MAX_IMAGE_SIZE)
     except OSError:
         return None
     return None if bitmap and find_type(data) != BMP else data
 
 
 def _blob(data: bytes, name: str) -> Attachment:
-    from binascii import b2a_base64
-
-    from trimtab.attachments.images import fit_image
 
     fitted, kind = fit_image(data, name)
     encoded = b2a_base64(fitted, newline=False).decode("ascii")
@@ -152,8 +147,7 @@ def _blob(data: bytes, name: str) -> Attachment:
 
 
 def _read_clipboard() -> Attachment:
-    from trimtab.attachments.clipboard import read_clipboard
-    from trimtab.attachments.images import find_type
+    from trimtab.attachments.clipboard import read_clipboard  # rarely used, imports shutil
 
     data = read_clipboard()
     if find_type(data) is not None:
@@ -171,6 +165,6 @@ def _read_clipboard() -> Attachment:
 
 
 def _key(attachment: Attachment) -> str:
-    """What an attachment is, whatever it was called."""
+    """Return a key that is the same for equal attachments."""
     path = attachment.get("path")
     return f"{path}:{attachment.get('lineRange')}" if path else str(attachment)

@@ -1,4 +1,4 @@
-"""Images of prompts: made so that services accept them, and kept as files of the session."""
+"""Converts the images of prompts for model services, and stores them in the session's folder."""
 
 import asyncio
 import os
@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from trimtab.config.files import replace_file
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.processor import Processor
@@ -14,10 +15,10 @@ from trimtab.permissions.processor import Permissions
 
 
 class AttachedImages(Processor):
-    """Whoever attached it, a file that is an image is shown to the model as one.
+    """Shows attached files that are images to the model as images.
 
-    Each image is a file in `folder`, named after its content. The model may look at that file and
-    at the one a person attached again. What must not be read is not attached.
+    Each image is stored in `folder`, named after its content. The model may read that file and
+    the person's file again. Files that a rule denies to read are not attached.
     """
 
     def __init__(self, folder: str, permissions: Permissions) -> None:
@@ -27,21 +28,21 @@ class AttachedImages(Processor):
     async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt:
         if not prompt.attachments:
             return prompt
-        settled = []
-        for one in prompt.attachments:
-            if self._refuse(run, one):
+        converted = []
+        for attachment in prompt.attachments:
+            if self._refuse(run, attachment):
                 continue
-            shown = await self._settle(run, one)
-            # What came back as it was is no image.
-            if shown is not one and prompt.source == "user":
-                for path in (one.get("path"), shown.get("path")):
+            shown = await self._convert(run, attachment)
+            # An attachment that is returned unchanged is not an image.
+            if shown is not attachment and prompt.source == "user":
+                for path in (attachment.get("path"), shown.get("path")):
                     if isinstance(path, str):
                         self._permissions.trust_image(path)
-            settled.append(shown)
-        return msgspec.structs.replace(prompt, attachments=tuple(settled))
+            converted.append(shown)
+        return msgspec.structs.replace(prompt, attachments=tuple(converted))
 
     def _refuse(self, run: Run, attachment: dict[str, Any]) -> bool:
-        """Whether a rule keeps an attachment from being read; says so."""
+        """Return True and warn if a rule denies reading an attachment."""
         for path in (attachment.get("path"), attachment.get("filePath")):
             why = self._permissions.find_objection(path) if isinstance(path, str) else ""
             if why:
@@ -50,7 +51,7 @@ class AttachedImages(Processor):
                 return True
         return False
 
-    async def _settle(self, run: Run, attachment: dict[str, Any]) -> dict[str, Any]:
+    async def _convert(self, run: Run, attachment: dict[str, Any]) -> dict[str, Any]:
         from trimtab.attachments.attach import read_image, show_image
 
         data = await asyncio.to_thread(read_image, attachment)
@@ -60,7 +61,9 @@ class AttachedImages(Processor):
             path = await asyncio.to_thread(self._store, data)
         except OSError as error:
             path = ""
-            reason = f"An image could not be stored ({error.strerror}); make room for it."
+            reason = (
+                f"An image could not be stored ({error.strerror}); free some space on the disk."
+            )
             run.session.emit(SessionWarning(warning_type="attachment", message=reason))
         try:
             shown = await asyncio.to_thread(show_image, attachment, data)
@@ -73,7 +76,6 @@ class AttachedImages(Processor):
         from hashlib import sha256
 
         from trimtab.attachments.images import find_type
-        from trimtab.config.files import replace_file
 
         kind = (find_type(data) or "").removeprefix("image/")
         name = f"{sha256(data).hexdigest()[:32]}.{kind}"
@@ -85,6 +87,6 @@ class AttachedImages(Processor):
 
 
 def name_file(attachment: dict[str, Any], path: str) -> dict[str, Any]:
-    """An image no service accepts, as a file the model may look at with other means."""
+    """Return an image that no service accepts as a file, for the model to open otherwise."""
     named = attachment.get("displayName") or os.path.basename(path)
     return {"type": "file", "path": attachment.get("path") or path, "displayName": named}

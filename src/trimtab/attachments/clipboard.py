@@ -1,6 +1,7 @@
-"""Reads the clipboard with the program the desktop has for it: an image, else text."""
+"""Reads an image or text from the clipboard, with the desktop's program for it."""
 
 import shutil
+import subprocess
 from collections.abc import Sequence
 
 import msgspec
@@ -9,11 +10,11 @@ from trimtab.contracts.errors import ConfigurationError, UsageError
 
 IMAGES = ("image/png", "image/jpeg", "image/webp", "image/gif", "image/bmp")
 SECONDS = 5.0
-LARGEST = 64 * 1024 * 1024
+MAX_SIZE = 64 * 1024 * 1024
 
 
 class Reader(msgspec.Struct, frozen=True):
-    """A program: how it lists the types there are, gives one of them, and gives text."""
+    """A clipboard program: its commands to list types, to read a type, and to read text."""
 
     types: tuple[str, ...]
     image: tuple[str, ...]
@@ -34,11 +35,11 @@ READERS = (
     Reader((), (), ("xsel", "--clipboard", "--output")),
     Reader((), (), ("pbpaste",)),
 )
-"""In the order they are tried; those without types give text only."""
+"""In the order they are tried; programs without types only read text."""
 
 
 def read_clipboard() -> bytes:
-    """What the clipboard holds: the bytes of an image, or text in UTF-8."""
+    """Return the contents of the clipboard: the bytes of an image, or text in UTF-8."""
     found = [reader for reader in READERS if shutil.which(reader.text[0])]
     if not found:
         programs = ", ".join(reader.text[0] for reader in READERS)
@@ -62,8 +63,7 @@ def _read(reader: Reader) -> bytes:
 
 
 def _run(command: Sequence[str]) -> bytes:
-    """What a program prints; nothing if it fails, as it does where there is no desktop."""
-    import subprocess
+    """Return the output of a program; empty if it fails, as it does without a desktop."""
 
     try:
         done = subprocess.run(
@@ -75,4 +75,4 @@ def _run(command: Sequence[str]) -> bytes:
         )
     except (OSError, subprocess.TimeoutExpired):
         return b""
-    return done.stdout[:LARGEST] if done.returncode == 0 else b""
+    return done.stdout[:MAX_SIZE] if done.returncode == 0 else b""

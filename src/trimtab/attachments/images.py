@@ -1,4 +1,4 @@
-"""Images people attach: known by their content, made small enough for model services."""
+"""Detects images by their content, and shrinks them for model services."""
 
 import io
 from typing import TYPE_CHECKING
@@ -12,23 +12,25 @@ if TYPE_CHECKING:
 
 BMP = "image/bmp"
 LONGEST_SIDE = 2000
-"""Pixels. Services scale down what is larger, so more would be paid for and not seen."""
-ADVICE = "make a smaller PNG or JPEG of it, or install trimtab[images] to have that done"
+"""In pixels. Services scale larger images down, but charge for them."""
+ADVICE = (
+    "convert it to a smaller PNG or JPEG, or install trimtab[images] to convert it automatically"
+)
 
 
 def find_type(data: bytes) -> str | None:
-    """The type of an image, whatever its file is called; None for anything else."""
-    # "BM" begins many texts: a bitmap also has its own size in bytes 2 to 5.
+    """Return the media type of an image; None for anything else."""
+    # Many texts begin with "BM": a bitmap also has its own size in bytes 2 to 5.
     if data[:2] == b"BM" and int.from_bytes(data[2:6], "little") == len(data):
         return BMP
     return image_type(data)
 
 
 def fit_image(data: bytes, name: str) -> tuple[bytes, str]:
-    """An image services accept, and its type: the one given, or a smaller copy."""
+    """Return an image that services accept and its type: the original or a smaller copy."""
     kind = find_type(data)
     if kind is None:
-        raise UsageError(f"{name} is no image; attach a PNG, JPEG, GIF, WebP or BMP file.")
+        raise UsageError(f"{name} is not an image; attach a PNG, JPEG, GIF, WebP or BMP file.")
     if kind != BMP and len(data) <= LARGEST:
         return data, kind
     try:
@@ -44,14 +46,14 @@ def fit_image(data: bytes, name: str) -> tuple[bytes, str]:
 
 
 def _shrink(image: "Image") -> tuple[bytes, str]:
-    """Fewer pixels, then fewer again, until the file is small enough."""
-    seen_through = image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info
-    side, kind = LONGEST_SIDE, "PNG" if seen_through else "JPEG"
-    plain = image.convert("RGBA" if seen_through else "RGB")
+    """Reduce the number of pixels until the file is small enough."""
+    is_transparent = image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info
+    side, kind = LONGEST_SIDE, "PNG" if is_transparent else "JPEG"
+    converted = image.convert("RGBA" if is_transparent else "RGB")
     while True:
-        plain.thumbnail((side, side))
-        written = io.BytesIO()
-        plain.save(written, kind)
-        if written.tell() <= LARGEST or side < 64:
-            return written.getvalue(), f"image/{kind.lower()}"
+        converted.thumbnail((side, side))
+        encoded = io.BytesIO()
+        converted.save(encoded, kind)
+        if encoded.tell() <= LARGEST or side < 64:
+            return encoded.getvalue(), f"image/{kind.lower()}"
         side //= 2

@@ -1,1 +1,1 @@
-"""The folder a session works in: its repository, its branch, its git worktree."""
+"""The folder a session works in: repository, branch, git worktree."""

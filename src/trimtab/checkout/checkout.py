@@ -1,8 +1,8 @@
-"""Where a session is: directory, repository, operating system; read without starting a program."""
+"""The checkout of a session: folders, repository, branch; read without running git."""
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -14,38 +14,38 @@ from trimtab.contracts.events.envelope import JsonObject
 if TYPE_CHECKING:
     from trimtab.checkout.worktrees import Worktree
 
-LISTED = 60
-LOOKED_AT = 5000
+MAX_LISTED = 60
+MAX_SCANNED = 5000
 """Entries of a directory that are counted."""
 
 
 class Folder(msgspec.Struct, frozen=True):
-    """A folder of the workspace, and the repository around it if there is one."""
+    """A folder of the workspace, and the repository that contains it, if any."""
 
     path: str
     git_root: str | None = None
 
 
 class Checkout(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is known about where a session works: folders, repository, worktree, trust."""
+    """The place a session works in: folders, repository, worktree, trust."""
 
     cwd: str
     git_root: str | None = None
     branch: str | None = None
     head: str | None = None
     folders: tuple[Folder, ...] = ()
-    """What belongs to the workspace, the working directory first."""
+    """The folders of the workspace, the working directory first."""
     worktree: "Worktree | None" = None
-    """The worktree the session has for itself, with what was left uncommitted elsewhere."""
+    """The session's own worktree, if it has one."""
     trusted: bool = False
 
     def widen(self, paths: Iterable[str]) -> "Checkout":
-        """The same with more folders."""
+        """Return the checkout with more folders."""
         more = (Folder(path, _find_repository(path)) for path in paths)
         return msgspec.structs.replace(self, folders=(*self.folders, *more))
 
     def context(self) -> JsonObject:
-        """As `session.start` carries it."""
+        """Return the context for `session.start`."""
         context: JsonObject = {"cwd": self.cwd}
         if self.git_root:
             context["gitRoot"] = self.git_root
@@ -57,12 +57,12 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_checkout(cwd: str, more: Iterable[str] = ()) -> Checkout:
-    """Find the repository around a directory. Never fails: what cannot be read is left out."""
+    """Find the repository that contains a directory. Never fails: unreadable parts are left out."""
     root = _find_repository(cwd)
     branch, head = _read_head(os.path.join(root, ".git")) if root else (None, None)
     folders = (Folder(cwd, root),)
-    around = Checkout(cwd=cwd, git_root=root, branch=branch, head=head, folders=folders)
-    return around.widen(more)
+    checkout = Checkout(cwd=cwd, git_root=root, branch=branch, head=head, folders=folders)
+    return checkout.widen(more)
 
 
 def _find_repository(folder: str) -> str | None:
@@ -96,31 +96,31 @@ def _read_line(path: str) -> str | None:
 
 
 def list_entries(folder: str) -> tuple[str, ...]:
-    """The first names in a directory, directories with a slash; says how many were left out.
+    """Return the first names in a directory, folders with a slash, and how many were left out.
 
-    Of a directory with very many entries not all are looked at: that would delay the start.
+    A directory with very many entries is not read completely: that would delay the start.
     """
     try:
         with os.scandir(folder) as entries:
-            some = islice(entries, LOOKED_AT + 1)
+            some = islice(entries, MAX_SCANNED + 1)
             names = [entry.name + ("/" if entry.is_dir() else "") for entry in some]
     except OSError:
         return ()
-    many = len(names) > LOOKED_AT
+    many = len(names) > MAX_SCANNED
     names.sort()
-    shown = names[:LISTED]
-    if len(names) > LISTED:
-        shown.append("… and very many more" if many else f"… and {len(names) - LISTED} more")
+    shown = names[:MAX_LISTED]
+    if len(names) > MAX_LISTED:
+        shown.append("… and very many more" if many else f"… and {len(names) - MAX_LISTED} more")
     return tuple(shown)
 
 
-def temp_folder() -> str:
-    """The directory for temporary files; `tempfile` would cost 5 ms of start-up to say the same."""
-    return os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - it is allowed, not written to
+def temp_folder(env: Mapping[str, str]) -> str:
+    """Return the directory for temporary files; importing `tempfile` would take 5 ms."""
+    return env.get("TMPDIR") or "/tmp"  # noqa: S108 - it is allowed, not written to
 
 
 def system_name() -> str:
-    """The operating system, in a word or two."""
+    """Return the name and version of the operating system."""
     uname = os.uname()
     kind = "macOS" if sys.platform == "darwin" else uname.sysname
     return f"{kind} {uname.release} ({uname.machine})"

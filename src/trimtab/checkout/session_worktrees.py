@@ -1,4 +1,4 @@
-"""The worktrees of sessions, for the command line: enter one, list them, remove one."""
+"""Creates, lists and removes the worktrees of sessions, for the command line."""
 
 from collections.abc import Mapping
 
@@ -16,17 +16,17 @@ __all__ = ["Worktree", "Worktrees", "reasons_to_keep"]
 
 
 class Worktrees:
-    """Those of the repository around a folder that were made for sessions."""
+    """The worktrees that were created for sessions, in the repository of a folder."""
 
     def __init__(self, env: Mapping[str, str], cwd: str) -> None:
         self._store = SessionStore(find_home(env))
         self._cwd = cwd
 
-    def enter(self, session: str, wanted: Isolation) -> Worktree:
-        """The worktree of a session, made if it is not there."""
-        worktree = worktrees.make_worktree(self._cwd, wanted.name or session[:8], session)
+    def enter(self, session: str, isolation: Isolation) -> Worktree:
+        """Return the worktree of a session; create it if it does not exist."""
+        worktree = worktrees.make_worktree(self._cwd, isolation.name or session[:8], session)
         if worktree.created:
-            return worktrees.copy_uncommitted(worktree) if wanted.changes == "copy" else worktree
+            return worktrees.copy_uncommitted(worktree) if isolation.changes == "copy" else worktree
         if (owner := self.owner(worktree)) is not None and worktree.session != session:
             raise UsageError(
                 f"{worktree.name} is in use by session {worktree.session} (process "
@@ -40,20 +40,20 @@ class Worktrees:
         return list_worktrees(self._cwd)
 
     def owner(self, worktree: Worktree) -> Owner | None:
-        """The process that works in it now."""
+        """Return the process that works in it now, if any."""
         return find_owner(self._store.folder(worktree.session).path)
 
     def remove(self, name: str) -> Worktree:
-        """Remove one that was made here. Raises `UsageError` if anything would be lost."""
-        found = next((one for one in self.list() if name in (one.name, one.path)), None)
+        """Remove a worktree of a session. Raises `UsageError` if anything would be lost."""
+        found = next((tree for tree in self.list() if name in (tree.name, tree.path)), None)
         if found is None:
             raise UsageError(
-                f"{name!r} is no worktree made by trimtab; see: trimtab worktrees list."
+                f"{name!r} is not a worktree created by trimtab; see: trimtab worktrees list."
             )
         if (owner := self.owner(found)) is not None:
             raise UsageError(
-                f"{found.name} stays: session {found.session} works in it (process {owner.pid}); "
-                "end it, then try again."
+                f"{found.name} was not removed: session {found.session} works in it (process "
+                f"{owner.pid}); end it, then try again."
             )
         worktrees.remove_worktree(found)
         return found

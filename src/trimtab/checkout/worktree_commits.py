@@ -1,4 +1,4 @@
-"""Sessions in a git worktree: checkpoints at the start and end of each turn, commits at its end."""
+"""Commits in a session's git worktree: checkpoints of each turn, and its changes at the end."""
 
 import asyncio
 
@@ -8,17 +8,17 @@ from trimtab.contracts.events.session import SessionInfo, SessionWarning
 from trimtab.contracts.processor import Processor
 from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.text import count
+from trimtab.session.records import count_turns
 from trimtab.session.session import Session
-from trimtab.session.turns import count_turns
 from trimtab.workspace.git import Git, GitError
 
 SUBJECT = 72
 
 
 class WorktreeCommits(Processor):
-    """Keeps the tree of a worktree on refs of ours: `refs/trimtab/<session>/<turn>-start`, `-end`.
+    """Commits the tree of a worktree to `refs/trimtab/<session>/<turn>-start` and `-end`.
 
-    A turn that was interrupted gets its end when the next one begins. Steering belongs to the turn
+    An interrupted turn gets its end when the next turn begins. Steering belongs to the turn that
     it steers.
     """
 
@@ -41,15 +41,15 @@ class WorktreeCommits(Processor):
         return prompt
 
     async def end(self) -> None:
-        """The turn is over: keep what it came to, and commit it if that is wanted."""
+        """End the turn: make its checkpoint, and commit its changes if configured."""
         if not self._open:
             return
         self._open = False
         await self._keep("end")
         if self._commits:
             await self._commit()
-        said = await asyncio.to_thread(describe_result, self._worktree)
-        self._session.emit(SessionInfo(info_type="worktree", message=said))
+        message = await asyncio.to_thread(describe_result, self._worktree)
+        self._session.emit(SessionInfo(info_type="worktree", message=message))
 
     async def _keep(self, at: str) -> None:
         ref = f"refs/trimtab/{self._session.id}/{self._turn}-{at}"
@@ -57,7 +57,7 @@ class WorktreeCommits(Processor):
         try:
             commit = await asyncio.to_thread(self._git.keep_tree, ref, message)
         except GitError as error:
-            self._warn(f"There is no checkpoint of this turn ({error}); undo works without it.")
+            self._warn(f"No checkpoint of this turn was made ({error}); undo works without it.")
             return
         self._session.emit(Checkpoint(ref=ref, commit=commit, turn=self._turn, at=at))
 
@@ -66,14 +66,16 @@ class WorktreeCommits(Processor):
         try:
             await asyncio.to_thread(self._git.commit_all, subject)
         except GitError as error:
-            self._warn(f"The changes of this turn are not committed ({error}); commit them.")
+            self._warn(
+                f"The changes of this turn were not committed ({error}); commit them yourself."
+            )
 
     def _warn(self, message: str) -> None:
         self._session.emit(SessionWarning(warning_type="worktree", message=message))
 
 
 def announce_worktree(session: Session, worktree: Worktree) -> None:
-    """Record that the session works in a worktree, and what of the checkout is not in it."""
+    """Record that the session works in a worktree, and which changes are not in it."""
     session.emit(
         WorktreeUsed(
             path=worktree.path,
@@ -85,8 +87,8 @@ def announce_worktree(session: Session, worktree: Worktree) -> None:
     )
     if worktree.uncommitted:
         message = (
-            f"The worktree is without {count(worktree.uncommitted, 'uncommitted change')} of "
-            f"{worktree.repository}; commit first what is needed."
+            f"{worktree.uncommitted} uncommitted changes of {worktree.repository} are not in the "
+            "worktree; commit them first if you need them there."
         )
         session.emit(SessionInfo(info_type="worktree", message=message))
     if worktree.copied:

@@ -1,4 +1,4 @@
-"""Git worktrees of ours: made, found again, and removed when nothing would be lost."""
+"""Creates and finds git worktrees for sessions, and removes them if nothing would be lost."""
 
 import os
 import shutil
@@ -12,14 +12,14 @@ from trimtab.contracts.text import count
 from trimtab.workspace.git import Git, GitError
 
 MARKER = "trimtab.json"
-"""Stands in the administrative folder of each worktree that we made."""
+"""A file in the administrative folder of each worktree that we created."""
 INCLUDE = ".worktreeinclude"
 COPIED_FILES = 2000
 COPIED_BYTES = 200 * 1024 * 1024
 
 
 class Worktree(msgspec.Struct, frozen=True, kw_only=True):
-    """A worktree made for a session. `commit` is where its branch began."""
+    """A worktree of a session. `commit` is the commit its branch began at."""
 
     name: str
     path: str
@@ -29,13 +29,13 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     created: bool = False
     uncommitted: int = 0
-    """How many changed paths of the person's checkout are not in it."""
+    """The number of uncommitted changes of the person's checkout that are not in it."""
     copied: int = 0
-    """How many of them were copied to it instead."""
+    """The number of uncommitted changes that were copied to it."""
 
 
 def make_worktree(cwd: str, name: str, session: str) -> Worktree:
-    """The worktree of this name, made from HEAD if it is not there. Raises `UsageError`."""
+    """Return the worktree of this name; create it from HEAD if needed. Raises `UsageError`."""
     repository = find_repository(cwd)
     git = Git(repository)
     check_name(git, name)
@@ -43,17 +43,19 @@ def make_worktree(cwd: str, name: str, session: str) -> Worktree:
     if os.path.lexists(path):
         found = read_marker(path)
         if found is None:
-            raise UsageError(f"{path} exists and was not made by trimtab; choose another name.")
+            raise UsageError(f"{path} exists and was not created by trimtab; choose another name.")
         return found
     commit = git.attempt("rev-parse", "--verify", "-q", "HEAD")
     if commit is None:
-        raise UsageError(f"{repository} has no commit yet, so no worktree can begin; commit first.")
+        raise UsageError(f"{repository} has no commit to start a worktree from; commit first.")
     branch = f"trimtab/{name}"
     changed = count_changed(git)
     try:
         git.run("worktree", "add", "-q", "-b", branch, path, commit)
     except GitError as error:
-        raise UsageError(f"The worktree cannot be made ({error}); choose another name.") from error
+        raise UsageError(
+            f"The worktree cannot be created ({error}); choose another name."
+        ) from error
     made = Worktree(
         name=name,
         path=path,
@@ -70,15 +72,15 @@ def make_worktree(cwd: str, name: str, session: str) -> Worktree:
 
 
 def copy_uncommitted(worktree: Worktree) -> Worktree:
-    """Have the person's uncommitted changes in a new worktree too, still uncommitted.
+    """Copy the person's uncommitted changes to a new worktree, still uncommitted.
 
-    The checkout itself is only read. Raises `UsageError`.
+    The person's checkout is only read. Raises `UsageError`.
     """
     if not worktree.uncommitted:
         return worktree
     ref = f"refs/trimtab/{worktree.session}/uncommitted"
     try:
-        kept = Git(worktree.repository).keep_tree(ref, "what was not committed at the start")
+        kept = Git(worktree.repository).keep_tree(ref, "uncommitted changes at the start")
         git = Git(worktree.path)
         git.run("read-tree", "--reset", "-u", kept)
         git.run("read-tree", "--reset", worktree.commit)
@@ -90,21 +92,23 @@ def copy_uncommitted(worktree: Worktree) -> Worktree:
             "leave --worktree-changes out."
         ) from error
     copied = count_changed(Git(worktree.repository), "--ignore-submodules=dirty")
-    left = worktree.uncommitted - copied  # what is changed in a submodule belongs to that one
+    left = worktree.uncommitted - copied  # changes in a submodule are not copied
     return msgspec.structs.replace(worktree, uncommitted=max(0, left), copied=copied)
 
 
 def count_changed(git: Git, *options: str) -> int:
-    """How many paths of a checkout are not as they were committed."""
+    """Return the number of uncommitted changes in a checkout."""
     return len((git.attempt("status", "--porcelain", *options) or "").splitlines())
 
 
 def find_repository(cwd: str) -> str:
-    """The main checkout of the repository around a folder; also from inside another worktree."""
+    """Return the main checkout of a folder's repository, also from inside another worktree."""
     git = Git(cwd)
     common = git.attempt("rev-parse", "--path-format=absolute", "--git-common-dir")
     if common is None:
-        raise UsageError(f"{cwd} is in no git repository; run git init, or leave --worktree out.")
+        raise UsageError(
+            f"{cwd} is not in a git repository; run git init, or leave --worktree out."
+        )
     if os.path.basename(common) != ".git":
         raise UsageError(f"{common} is a bare repository; work in a checkout of it.")
     return os.path.dirname(os.path.realpath(common))
@@ -113,7 +117,9 @@ def find_repository(cwd: str) -> str:
 def check_name(git: Git, name: str) -> None:
     valid = git.attempt("check-ref-format", "--branch", f"trimtab/{name}")
     if valid is None or "/" in name or name.startswith((".", "-")):
-        raise UsageError(f"{name!r} cannot name a worktree; use letters, digits, '-' and '_'.")
+        raise UsageError(
+            f"{name!r} is not a valid name for a worktree; use letters, digits, '-' and '_'."
+        )
 
 
 def write_marker(worktree: Worktree) -> None:
@@ -123,7 +129,7 @@ def write_marker(worktree: Worktree) -> None:
 
 
 def read_marker(path: str) -> Worktree | None:
-    """The worktree at a path, if it is one of ours."""
+    """Return the worktree at a path, if we created it."""
     folder = Git(path).attempt("rev-parse", "--absolute-git-dir") if os.path.isdir(path) else None
     if folder is None:
         return None
@@ -135,14 +141,14 @@ def read_marker(path: str) -> Worktree | None:
 
 
 def list_worktrees(cwd: str) -> list[Worktree]:
-    """Those of the repository around a folder that we made."""
+    """Return the worktrees that we created in a folder's repository."""
     listed = Git(find_repository(cwd)).run("worktree", "list", "--porcelain", "-z").split("\0")
     paths = [line.removeprefix("worktree ") for line in listed if line.startswith("worktree ")]
     return [found for path in paths if (found := read_marker(path)) is not None]
 
 
 def reasons_to_keep(worktree: Worktree) -> Iterator[str]:
-    """What would be lost if it were removed."""
+    """Yield what would be lost if it were removed."""
     git = Git(worktree.path)
     if changed := git.run("status", "--porcelain").splitlines():
         yield f"it has {count(len(changed), 'uncommitted change')}; commit or discard what is there"
@@ -156,23 +162,25 @@ def reasons_to_keep(worktree: Worktree) -> Iterator[str]:
 def remove_worktree(worktree: Worktree) -> None:
     """Remove the folder and its branch. Raises `UsageError` if that would lose anything."""
     for reason in reasons_to_keep(worktree):
-        raise UsageError(f"{worktree.name} stays: {reason}, then try again.")
+        raise UsageError(f"{worktree.name} was not removed: {reason}, then try again.")
     try:
-        # Files git ignores are lost with it: that is what `--force` is for, nothing else is left.
+        # `--force` only affects ignored files here; nothing else is left.
         discard(worktree)
     except GitError as error:
-        raise UsageError(f"{worktree.path} cannot be removed ({error}); look at it.") from error
+        raise UsageError(
+            f"{worktree.path} cannot be removed ({error}); remove it yourself."
+        ) from error
 
 
 def discard(worktree: Worktree) -> None:
-    """Remove the folder and its branch, whatever they hold. Raises `GitError`."""
+    """Remove the folder and its branch, whatever they contain. Raises `GitError`."""
     git = Git(worktree.repository)
     git.run("worktree", "remove", "--force", worktree.path)
     git.attempt("branch", "-D", worktree.branch)
 
 
 def copy_included(repository: str, path: str) -> None:
-    """Copy untracked files that `.worktreeinclude` names, such as `.env`, up to a bound."""
+    """Copy untracked files that `.worktreeinclude` names, such as `.env`, up to a limit."""
     include = os.path.join(repository, INCLUDE)
     if not os.path.isfile(include):
         return
@@ -190,7 +198,7 @@ def copy_included(repository: str, path: str) -> None:
 
 
 def describe_result(worktree: Worktree) -> str:
-    """What became of the work, in a sentence."""
+    """Return a sentence about the result of the work."""
     git = Git(worktree.path)
     stat = git.attempt("diff", "--shortstat", worktree.commit) or "nothing changed"
     untracked = (git.attempt("ls-files", "--others", "--exclude-standard") or "").splitlines()

@@ -1,1 +1,1 @@
-"""What a person set up: where files live, and how small files are replaced without losing one."""
+"""Settings, feature flags, trusted folders, the paths of a home folder, and safe file writes."""

@@ -1,5 +1,6 @@
-"""Changes one field of a JSON file that people edit: comments and layout around it stay."""
+"""Changes one field of a JSON file that people edit, and keeps its comments and layout."""
 
+import json
 import os
 from typing import Any
 
@@ -9,13 +10,13 @@ from trimtab.contracts.errors import ConfigurationError
 
 
 def change_field(path: str, key: str, value: Any) -> None:
-    """Set a top-level field, or remove it where `value` is None; the file is made if needed."""
+    """Set a top-level field, or remove it if `value` is None. Creates the file if needed."""
     make_private_dir(os.path.dirname(path))
     update_file(path, lambda before: _change(path, before or b"", key, value))
 
 
 def read_object(path: str) -> dict[str, Any]:
-    """The object in a file, empty if there is no file. Raises `ConfigurationError`."""
+    """Return the object in a file, empty if there is no file. Raises `ConfigurationError`."""
     try:
         return _read(path, read_regular(path))
     except FileNotFoundError:
@@ -32,7 +33,7 @@ def _read(path: str, data: bytes) -> dict[str, Any]:
             f"{path}:{error.line} is not valid JSON ({error}): correct it, then try again."
         ) from error
     if not isinstance(content, dict):
-        raise ConfigurationError(f"{path} holds no JSON object: correct it, then try again.")
+        raise ConfigurationError(f"{path} is not a JSON object: correct it, then try again.")
     return content
 
 
@@ -51,7 +52,7 @@ def _change(path: str, before: bytes, key: str, value: Any) -> bytes:
 
 
 def _append(text: str, field: str) -> str:
-    """With one more field at the end, after a comma where none is there yet."""
+    """Append a field, after a comma if there is none yet."""
     bare = blank_comments(text)
     at = bare.rindex("}")
     last = len(bare[:at].rstrip())
@@ -60,7 +61,7 @@ def _append(text: str, field: str) -> str:
 
 
 def _cut(text: str, span: tuple[int, int, int]) -> str:
-    """Without one field and the comma that parts it from the next, or from the one before."""
+    """Remove a field and the comma that separates it from the next, or else from the previous."""
     start, _, end = span
     bare = blank_comments(text)
     after = len(bare) - len(bare[end:].lstrip())
@@ -72,8 +73,7 @@ def _cut(text: str, span: tuple[int, int, int]) -> str:
 
 
 def _find(text: str, key: str) -> tuple[int, int, int] | None:
-    """Where a top-level field stands: its name, its value, the end of that."""
-    import json
+    """Return the indices of a top-level field: start of its name, start and end of its value."""
 
     plain, decoder = blank_out(text), json.JSONDecoder()
     at = plain.index("{") + 1

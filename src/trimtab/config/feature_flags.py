@@ -1,4 +1,4 @@
-"""Feature flags: what each is by default, and who may turn it on."""
+"""Feature flags: their defaults, and the files and variables that turn them on."""
 
 import os
 from collections.abc import Mapping
@@ -23,15 +23,15 @@ TIERS: Mapping[str, Tier] = {
     "CODE_SCANNING": "off",
     "REPORT_INTENT": "off",
 }
-"""`on`: for everybody. `experimental`: with --experimental or the setting. `staff`: GitHub's own
-people; here, whoever turns it on. `off`: nobody, unless it is named."""
+"""`on`: always. `experimental`: with --experimental or the setting. `staff`: for GitHub's staff;
+here only if named. `off`: only if named."""
 USED = frozenset(("CODE_SCANNING", "DISABLE_WEB_TOOLS", "REPORT_INTENT"))
-"""Flags something here depends on; the others are known and change nothing."""
+"""Flags with an effect here; the others are recognised, but change nothing."""
 VARIABLE = "COPILOT_CLI_ENABLED_FEATURE_FLAGS"
 
 
 class Flag(msgspec.Struct, frozen=True, kw_only=True):
-    """One flag as it is now, and what decided."""
+    """The state of a flag, and the tier, file or variable that decided it."""
 
     name: str
     tier: Tier
@@ -42,14 +42,14 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True):
 def resolve_flags(
     home: Home, env: Mapping[str, str], *, experimental: bool | None = None
 ) -> dict[str, Flag]:
-    """Tier defaults, then `config.json`, then the environment; the last that speaks decides.
+    """Return all flags: tier defaults, then `config.json`, then the environment; the last wins.
 
-    `experimental` turns the flags of that tier on or off; None leaves it to the setting.
+    `experimental` turns the flags of that tier on or off; None takes the setting.
     """
     files = [os.path.join(home.config, file) for file in ("config.json", "settings.json")]
     contents = {path: _load(path) for path in files}
     if experimental is None:
-        experimental = any(one.get("experimental") is True for one in contents.values())
+        experimental = any(content.get("experimental") is True for content in contents.values())
     flags = {name: _by_tier(name, tier, experimental) for name, tier in TIERS.items()}
 
     def decide(name: str, enabled: bool, by: str) -> None:
@@ -75,7 +75,7 @@ def _by_tier(name: str, tier: Tier, experimental: bool) -> Flag:
 
 
 def _load(path: str) -> dict[str, Any]:
-    """A file that cannot be read turns nothing on."""
+    """Return the object in a file; a file that cannot be read turns no flag on."""
     try:
         content: Any = read_jsonc(read_regular(path))
     except (OSError, JsonProblem):
@@ -84,7 +84,7 @@ def _load(path: str) -> dict[str, Any]:
 
 
 def _listed(content: Mapping[str, Any]) -> list[str]:
-    """`feature_flags.enabled` of a file."""
+    """Return the names in `feature_flags.enabled` of a file."""
     flags = content.get("feature_flags")
     enabled = flags.get("enabled") if isinstance(flags, dict) else None
     if not isinstance(enabled, list):

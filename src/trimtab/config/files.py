@@ -1,6 +1,7 @@
-"""Small files replaced whole: a reader sees the old bytes or the new ones, whoever is killed."""
+"""Reads and atomically replaces small files: a reader sees the old bytes or the new ones."""
 
 import errno
+import fcntl
 import os
 import stat
 import time
@@ -12,30 +13,30 @@ import msgspec
 
 from trimtab.contracts.errors import ConfigurationError, StorageError, TrimtabError
 
-_LOCK_PATIENCE = 10.0
+_LOCK_TIMEOUT = 10.0
 _NO_FLOCK = frozenset((errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOSYS, errno.EINVAL))
 
 
-def read_regular(path: str, most: int = 16 * 1024 * 1024) -> bytes:
-    """The first bytes of a file, if it is one. Raises `OSError`.
+def read_regular(path: str, limit: int = 16 * 1024 * 1024) -> bytes:
+    """Return the first bytes of a regular file. Raises `OSError` for anything else.
 
-    A FIFO in its place would wait for a writer for ever, a device could never end.
+    Opening a FIFO would wait for a writer forever, and a device may never end.
     """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", path)
+            raise OSError(errno.EINVAL, "not a regular file", path)
         chunks: list[bytes] = []
-        while most > 0 and (chunk := os.read(fd, most)):
+        while limit > 0 and (chunk := os.read(fd, limit)):
             chunks.append(chunk)
-            most -= len(chunk)
+            limit -= len(chunk)
         return b"".join(chunks)
     finally:
         os.close(fd)
 
 
 def make_private_dir(path: str) -> None:
-    """Create a folder and its missing parents for the owner alone; existing ones are left alone."""
+    """Create a folder and its missing parents, for the owner alone. Existing ones are kept."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path)
@@ -49,14 +50,14 @@ def make_private_dir(path: str) -> None:
         raise ConfigurationError(f"{path} is not a folder: move it away and try again.") from None
     except OSError as error:
         raise cannot("create the folder", path, error) from error
-    os.chmod(path, 0o700)  # the umask may have taken away even the owner's bits
+    os.chmod(path, 0o700)  # the umask may have removed even the owner's bits
 
 
 def open_private(path: str, flags: int) -> int:
-    """Open a file for the owner alone, whatever the umask is; create it if it is not there."""
+    """Open a file for the owner alone, whatever the umask; create it if it does not exist."""
     fd = os.open(path, flags | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        os.fchmod(fd, 0o600)  # the umask may have taken away even the owner's bits
+        os.fchmod(fd, 0o600)  # the umask may have removed even the owner's bits
     except OSError:
         os.close(fd)
         raise
@@ -64,7 +65,7 @@ def open_private(path: str, flags: int) -> int:
 
 
 def replace_file(path: str, data: bytes | Iterable[bytes], mode: int = 0o600) -> None:
-    """Put `data` in place of a file at once and for good. A symbolic link keeps pointing there."""
+    """Replace a file atomically and durably. For a symbolic link, its target is replaced."""
     target = os.path.realpath(path)
     folder, name = os.path.split(target)
     temporary = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
@@ -82,12 +83,13 @@ def replace_file(path: str, data: bytes | Iterable[bytes], mode: int = 0o600) ->
 
 
 def update_file(path: str, change: Callable[[bytes | None], bytes]) -> None:
-    """Read a file (None if there is none), change its bytes, replace it; updates never get lost.
+    """Read a file (None if there is none), change its bytes and replace it under a lock.
 
-    Processes take turns by a lock on `<file>.lock`, so `change` must be quick.
+    Processes take turns by a lock on `<file>.lock`, so that no update is lost; `change` must be
+    quick.
     """
     target = os.path.realpath(path)
-    with _turn(target + ".lock"):
+    with _locked(target + ".lock"):
         try:
             before = read_regular(target)
         except FileNotFoundError:
@@ -102,7 +104,7 @@ def update_file(path: str, change: Callable[[bytes | None], bytes]) -> None:
 def write_new_file(
     path: str, data: bytes | Iterable[bytes], mode: int = 0o600, *, durable: bool
 ) -> None:
-    """Create a file that must not exist yet; on failure nothing is left of it."""
+    """Create a file that must not exist yet. A failed write leaves no file behind."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         os.fchmod(fd, mode)
@@ -125,7 +127,7 @@ def write_all(fd: int, data: bytes) -> None:
 
 
 def sync_dir(path: str) -> None:
-    """Make the names in a folder survive a power cut, where the file system can."""
+    """Make the names in a folder survive a power cut, if the file system can."""
     fd = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -137,9 +139,9 @@ def sync_dir(path: str) -> None:
 
 
 def cannot(action: str, path: str, error: OSError) -> TrimtabError:
-    """Return the error that says what failed with a file, and what a person can do about it.
+    """Return an error that says what failed with a file, and what to do about it.
 
-    A path that is wrong is a matter of configuration; everything else, such as a full disk, is not.
+    A wrong path is a configuration error; everything else, such as a full disk, is not.
     """
     advice = _ADVICE.get(error.errno or 0, "check the path and try again")
     reason = error.strerror or str(error)
@@ -173,8 +175,8 @@ _ADVICE = {
     errno.EACCES: "give yourself access to it, or set COPILOT_HOME to a folder you own",
     errno.EPERM: "give yourself access to it, or set COPILOT_HOME to a folder you own",
     errno.EROFS: "the file system is read-only; set COPILOT_HOME to a folder you can write to",
-    errno.EISDIR: "a folder stands where a file belongs; move it away",
-    errno.ENOTDIR: "a file stands where a folder belongs; move it away",
+    errno.EISDIR: "a folder is in the place of a file; move it away",
+    errno.ENOTDIR: "a file is in the place of a folder; move it away",
     errno.EIO: "the disk reports an error; copy what you need to another disk and check this one",
 }
 
@@ -187,33 +189,32 @@ def _mode_of(path: str) -> int:
 
 
 @contextmanager
-def _turn(lock: str) -> Iterator[None]:
-    """Hold a lock file for a moment; the system releases it if the holder dies."""
-    import fcntl
+def _locked(lock: str) -> Iterator[None]:
+    """Hold a lock file; the operating system releases it if the holder dies."""
 
     try:
         fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise cannot("create the lock", lock, error) from error
     try:
-        with suppress(PermissionError):  # made by another user of the same folder
+        with suppress(PermissionError):  # created by another user of the same folder
             os.fchmod(fd, 0o600)
-        give_up = time.monotonic() + _LOCK_PATIENCE
+        deadline = time.monotonic() + _LOCK_TIMEOUT
         while True:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                if time.monotonic() > give_up:
+                if time.monotonic() > deadline:
                     raise ConfigurationError(
-                        f"Another process has held {lock} for {_LOCK_PATIENCE:.0f} s: "
+                        f"Another process has held {lock} for {_LOCK_TIMEOUT:.0f} seconds: "
                         "end it and try again."
                     ) from None
                 time.sleep(0.002)
             except OSError as error:
                 if error.errno not in _NO_FLOCK:
                     raise cannot("lock", lock, error) from error
-                fcntl.lockf(fd, fcntl.LOCK_EX)  # some network file systems have only this kind
+                fcntl.lockf(fd, fcntl.LOCK_EX)  # some network file systems only support this kind
                 break
         yield
     finally:
@@ -227,5 +228,5 @@ def format_json(value: Any) -> bytes:
     except UnicodeEncodeError as error:
         text = ascii(error.object[:200])
         raise ConfigurationError(
-            f"{text} is not valid UTF-8 and cannot be kept in a settings file; rename it."
+            f"{text} is not valid UTF-8 and cannot be stored in a settings file; rename it."
         ) from None

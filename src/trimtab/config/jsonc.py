@@ -1,4 +1,4 @@
-"""JSON as people write it: with comments and trailing commas, and errors that name the line."""
+"""Reads JSON with comments and trailing commas; its errors name the line."""
 
 import re
 from functools import lru_cache
@@ -8,7 +8,7 @@ import msgspec
 
 
 class JsonProblem(ValueError):
-    """What is wrong, and on which line."""
+    """Raised for invalid JSON, with the line of the mistake."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -16,7 +16,7 @@ class JsonProblem(ValueError):
 
 
 def read_jsonc(data: bytes) -> Any:
-    """The value in a file. Raises `JsonProblem`."""
+    """Return the value in a file. Raises `JsonProblem`."""
     data = data.removeprefix(b"\xef\xbb\xbf")
     try:
         return msgspec.json.decode(data)
@@ -36,12 +36,12 @@ def read_jsonc(data: bytes) -> Any:
 
 
 def blank_out(text: str) -> str:
-    """Comments and trailing commas turned into blanks, so that every place keeps its line."""
+    """Replace comments and trailing commas by blanks, so that every index and line stays."""
     return _comma().sub(_keep_string, blank_comments(text))
 
 
 def blank_comments(text: str) -> str:
-    """Only the comments turned into blanks."""
+    """Replace comments by blanks."""
     return _comment().sub(_keep_string, text)
 
 
@@ -63,9 +63,9 @@ def _comma() -> re.Pattern[str]:
 
 
 def _locate(message: str, data: bytes) -> JsonProblem:
-    place = re.search(r"\(byte (\d+)\)", message)
+    position = re.search(r"\(byte (\d+)\)", message)
     reason = re.sub(r"^JSON is malformed: | \(byte \d+\)$", "", message)
-    offset = int(place[1]) if place else len(data)
+    offset = int(position[1]) if position else len(data)
     return JsonProblem(reason, _line(data, offset))
 
 

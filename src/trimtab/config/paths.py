@@ -1,4 +1,4 @@
-"""Where configuration and state live: one view of the directories for every part."""
+"""The folders of configuration and state."""
 
 import os
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ from trimtab.contracts.errors import ConfigurationError
 
 DIRECTORY = ".copilot"
 POLICY = "/etc/github-copilot/policy.d"
-"""The folder of what an administrator laid down for everybody on this machine."""
+"""The folder of an administrator's policies for everybody on this machine."""
 
 
 class Home(msgspec.Struct, frozen=True):
-    """The two base folders. `config` is what a person edits, `state` what programs write."""
+    """The two base folders: people edit `config`, programs write `state`."""
 
     config: str
     state: str
@@ -40,7 +40,7 @@ class Home(msgspec.Struct, frozen=True):
 
 
 def find_home(env: Mapping[str, str]) -> Home:
-    """`COPILOT_HOME` decides for everything; else the XDG variables; else `~/.copilot`."""
+    """Return the folders of `COPILOT_HOME`, else of the XDG variables, else `~/.copilot`."""
     if chosen := env.get("COPILOT_HOME"):
         base = _checked(os.path.abspath(_expanded(chosen, env)), "COPILOT_HOME")
         return Home(config=base, state=base)
@@ -51,7 +51,7 @@ def find_home(env: Mapping[str, str]) -> Home:
 
 
 def _under(variable: str, env: Mapping[str, str]) -> str:
-    """`.copilot` below the folder a variable names. The XDG rules ignore a relative one."""
+    """Return `.copilot` below a variable's folder. The XDG rules ignore a relative path."""
     base = _expanded(env.get(variable, ""), env)
     if not os.path.isabs(base):
         base, variable = _home(env), "HOME"
@@ -75,7 +75,7 @@ def _home(env: Mapping[str, str]) -> str:
 
 def _checked(path: str, variable: str) -> str:
     if "\0" in path:
-        raise ConfigurationError(f"{variable} holds a NUL character: set it to a folder's path.")
+        raise ConfigurationError(f"{variable} contains a NUL character: set it to a folder's path.")
     if os.path.lexists(path) and not os.path.isdir(path):
         raise ConfigurationError(
             f"{path} (from {variable}) is not a folder: move it away or set COPILOT_HOME elsewhere."

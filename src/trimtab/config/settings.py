@@ -1,7 +1,7 @@
 """Settings of the person, the repository and this checkout, merged; later levels win.
 
-Read at most once per `Settings`, when the first setting is asked for. A file that cannot be parsed
-is replaced by its last good copy, and the problem names the line.
+Files are read at most once per `Settings`, when the first setting is requested. If a file cannot be
+parsed, its last good copy is used and the problem names the line.
 """
 
 import os
@@ -18,12 +18,12 @@ from trimtab.contracts.errors import TrimtabError
 Level = Literal["user", "repository", "local"]
 T = TypeVar("T")
 
-LARGEST = 1024 * 1024
+MAX_SIZE = 1024 * 1024
 _FOLDER = os.path.join(".github", "copilot")
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """One value as one file gives it. `overridden_by` is the level that wins over it, if any."""
+    """A value in a settings file. `overridden_by` is the level that overrides it, if any."""
 
     key: str
     value: Any
@@ -33,10 +33,10 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settings:
-    """What people set. `repository` is read only when it is given: the caller checks trust.
+    """Reads settings. `repository` is given only for a trusted folder: the caller checks trust.
 
     Objects are merged key by key; everything else is replaced by the later level. A repository
-    cannot set what would widen permissions or reach other places: such keys are reported.
+    cannot set keys that would widen permissions or affect other folders: those are reported.
     """
 
     def __init__(self, home: Home, repository: str | None = None) -> None:
@@ -53,7 +53,7 @@ class Settings:
 
     @property
     def values(self) -> dict[str, Any]:
-        """Everything that is set, merged."""
+        """All settings, merged."""
         merged: dict[str, Any] = {}
         for _, _, values in self._read():
             _merge(merged, values)
@@ -71,7 +71,9 @@ class Settings:
         levels = self._read()
         for index, (level, file, values) in enumerate(levels):
             for key, value in values.items():
-                winner = next((one for one, _, later in levels[index + 1 :] if key in later), None)
+                winner = next(
+                    (name for name, _, later in levels[index + 1 :] if key in later), None
+                )
                 if isinstance(value, dict):
                     winner = None  # merged, not replaced
                 entries.append(
@@ -80,7 +82,7 @@ class Settings:
         return entries
 
     def get(self, key: str, kind: type[T], default: T) -> T:
-        """The value of a dotted key; one of another type counts as absent, and is a problem."""
+        """Return the value of a dotted key. A value of another type is ignored and reported."""
         for level, file, values in reversed(self._read()):
             found, value = _find(values, key)
             if not found:
@@ -108,9 +110,9 @@ class Settings:
         return self._levels
 
     def load(self, file: str) -> dict[str, Any] | None:
-        """What a file says now, or if it cannot be read said last; None if there is nothing."""
+        """Return the settings in a file, or its last good copy; None if there is neither."""
         try:
-            data = read_regular(file, LARGEST + 1)
+            data = read_regular(file, MAX_SIZE + 1)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -128,7 +130,7 @@ class Settings:
         values = None
         try:
             with open(copy, "rb") as stream:
-                values = _parse(stream.read(LARGEST + 1))
+                values = _parse(stream.read(MAX_SIZE + 1))
             used = "its last good copy is used"
         except (OSError, JsonProblem):
             used = "it is left out"
@@ -143,11 +145,11 @@ class Settings:
         return os.path.join(self._home.state, "last-good", name)
 
     def _keep_copy(self, file: str, data: bytes) -> None:
-        """For the day somebody saves half a file. Not being able to keep one is no problem yet."""
+        """Keep a copy, in case somebody saves half a file. A failure is not a problem yet."""
         copy = self._copy_of(file)
         try:
             with open(copy, "rb") as stream:
-                if stream.read(LARGEST + 1) == data:
+                if stream.read(MAX_SIZE + 1) == data:
                     return
         except OSError:
             pass
@@ -158,7 +160,7 @@ class Settings:
             return
 
     def _check(self, level: Level, file: str, values: dict[str, Any]) -> dict[str, Any]:
-        """Without the settings a level may not have; what is not known is kept and reported."""
+        """Remove the settings a level may not have; report unknown settings, but keep them."""
         anywhere, user = _known()
         kept = {}
         for key, value in values.items():
@@ -171,12 +173,12 @@ class Settings:
                 continue
             known = {**anywhere, **user}
             if key not in known and not any(name.startswith(key + ".") for name in known):
-                self._note(Problem(message=f"the setting {key} is not known", file=file, note=True))
-            elif not _fits(known.get(key, "object"), value):
-                wanted = known.get(key, "object")
+                self._note(Problem(message=f"unknown setting {key}", file=file, note=True))
+            elif not _has_type(known.get(key, "object"), value):
+                expected = known.get(key, "object")
                 self._note(
                     Problem(
-                        message=f"{key} is ignored: it needs a value of type {wanted}", file=file
+                        message=f"{key} is ignored: it needs a value of type {expected}", file=file
                     )
                 )
                 del kept[key]
@@ -184,21 +186,21 @@ class Settings:
 
 
 def _parse(data: bytes) -> dict[str, Any]:
-    if len(data) > LARGEST:
-        raise JsonProblem(f"it is larger than {LARGEST // 1024} KB", 0)
+    if len(data) > MAX_SIZE:
+        raise JsonProblem(f"it is larger than {MAX_SIZE // 1024} KB", 0)
     if not data.strip():
         return {}
     values = read_jsonc(data)
     if not isinstance(values, dict):
-        raise JsonProblem("it is no JSON object", 1)
+        raise JsonProblem("it is not a JSON object", 1)
     return values
 
 
 def _merge(into: dict[str, Any], values: dict[str, Any]) -> None:
     for key, value in values.items():
-        mine = into.get(key)
-        if isinstance(mine, dict) and isinstance(value, dict):
-            merged = dict(mine)
+        existing = into.get(key)
+        if isinstance(existing, dict) and isinstance(value, dict):
+            merged = dict(existing)
             _merge(merged, value)
             into[key] = merged
         else:
@@ -206,7 +208,7 @@ def _merge(into: dict[str, Any], values: dict[str, Any]) -> None:
 
 
 def _find(values: dict[str, Any], key: str) -> tuple[bool, Any]:
-    """The value of a key, written flat (`a.b`) or nested; whether there is one."""
+    """Return whether there is a value for a key, flat (`a.b`) or nested, and the value."""
     if key in values:
         return True, values[key]
     first, _, rest = key.partition(".")
@@ -221,8 +223,8 @@ def _known() -> tuple[dict[str, str], dict[str, str]]:
     return groups["anywhere"], groups["user"]
 
 
-def _fits(wanted: str, value: Any) -> bool:
-    match wanted:
+def _has_type(expected: str, value: Any) -> bool:
+    match expected:
         case "boolean":
             return isinstance(value, bool)
         case "number":
@@ -230,7 +232,7 @@ def _fits(wanted: str, value: Any) -> bool:
         case "string":
             return isinstance(value, str)
         case "strings":
-            return isinstance(value, list) and all(isinstance(one, str) for one in value)
+            return isinstance(value, list) and all(isinstance(item, str) for item in value)
         case "object":
             return isinstance(value, dict)
         case _:

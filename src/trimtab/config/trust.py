@@ -1,8 +1,8 @@
-"""Which folders a person trusts, and which of their hooks and servers they trusted as they are.
+"""Stores the folders that a person trusts, and the hooks and servers trusted in them.
 
-Folders stand in `config.json` as Copilot CLI keeps them (`trusted_folders`). What was found in a
-trusted folder is remembered by its digest in `trusted-content.json`: what changes is asked about
-again. A file that cannot be read trusts nothing.
+Folders are listed in `config.json` as Copilot CLI does (`trusted_folders`). The contents of a
+trusted folder are remembered by their digests in `trusted-content.json`, so that people are asked
+again when they change. If a file cannot be read, nothing in it is trusted.
 """
 
 import os
@@ -47,26 +47,24 @@ LOADABLE = (
     ("extensions", ".github/extensions"),
     ("lsp", ".github/lsp.json"),
 )
-"""What a folder can have that needs trust, by kind."""
+"""Files and folders that need trust, by kind."""
 
 
 class Trust:
-    """What the person who owns `home` trusts. Reads its files when asked, and only then."""
+    """The trust decisions of the person who owns `home`. Each call reads the files anew."""
 
     def __init__(self, home: Home) -> None:
         self._folders = os.path.join(home.config, "config.json")
         self._content = os.path.join(home.config, "trusted-content.json")
         self._settings = home.settings
 
-    @classmethod
-    def of(cls, home: Home) -> "Trust":
-        return cls(home)
-
     def is_trusted(self, folder: str) -> bool:
-        """Whether a folder, one above it, or the repository it is a worktree of is trusted."""
-        trusted = {os.path.realpath(one) for one in self._listed()}
+        """Return True if a folder, a parent of it, or its worktree's main repository is trusted."""
+        trusted = {os.path.realpath(path) for path in self._listed()}
         return bool(trusted) and any(
-            place in trusted for one in _identities(folder) for place in _ancestors(one)
+            ancestor in trusted
+            for identity in (os.path.realpath(folder), trust_key(folder))
+            for ancestor in _ancestors(identity)
         )
 
     def trust(self, folder: str) -> None:
@@ -80,12 +78,12 @@ class Trust:
         self._update(self._folders, add)
 
     def accepts(self, folder: str, kind: str, name: str, digest: str) -> bool:
-        """Whether an entry is as it was trusted; a kind that was never looked at is."""
+        """Return True if an entry is as it was trusted, or if its kind was never reviewed."""
         known = self._known(folder, kind)
         return known is None or known.get(name) == digest or digest in known.values()
 
     def accept(self, folder: str, kind: str, entries: Iterable[tuple[str, str]]) -> None:
-        """Remember entries (name, digest) as they are now."""
+        """Trust entries (name, digest) as they are now."""
         key, found = trust_key(folder), dict(entries)
 
         def add(content: dict[str, Any]) -> None:
@@ -95,7 +93,7 @@ class Trust:
         self._update(self._content, add)
 
     def has_seen(self, folder: str, kind: str) -> bool:
-        """Whether entries of a kind were accepted in a folder before."""
+        """Return True if entries of a kind were accepted in a folder before."""
         return self._known(folder, kind) is not None
 
     def _known(self, folder: str, kind: str) -> dict[str, Any] | None:
@@ -108,7 +106,7 @@ class Trust:
         settings = _read(self._settings).get("trustedFolders")
         config = _read(self._folders)
         listed = [*_strings(config.get(FOLDERS)), *_strings(config.get("trustedFolders"))]
-        return [one for one in (*listed, *_strings(settings)) if os.path.isabs(one)]
+        return [path for path in (*listed, *_strings(settings)) if os.path.isabs(path)]
 
     def _update(self, path: str, change: Any) -> None:
         def rewrite(before: bytes | None) -> bytes:
@@ -118,7 +116,7 @@ class Trust:
                     read = read_jsonc(before)
                 except JsonProblem as error:
                     raise ConfigurationError(
-                        f"{path}:{error.line} is no JSON ({error}): correct it, or move it away."
+                        f"{path}:{error.line} is not valid JSON ({error}): fix it or move it away."
                     ) from error
                 content = read if isinstance(read, dict) else {}
             change(content)
@@ -129,9 +127,9 @@ class Trust:
 
 
 def find_loadable(root: str, cwd: str | None = None) -> tuple[Loadable, ...]:
-    """What a repository has that needs trust, at its root and down to the folder one works in.
+    """Find what needs trust in a repository, from its root down to the working directory.
 
-    Names only; nothing is read.
+    Looks for names only; reads no file.
     """
     found = []
     inner = os.path.relpath(cwd, root) if cwd else os.curdir
@@ -145,28 +143,24 @@ def find_loadable(root: str, cwd: str | None = None) -> tuple[Loadable, ...]:
 
 
 def find_root(folder: str) -> str:
-    """The repository around a folder, or the folder itself."""
-    place = os.path.abspath(folder)
-    for one in _ancestors(place):
-        if os.path.lexists(os.path.join(one, ".git")):
-            return one
-    return place
+    """Return the repository that contains a folder, or the folder itself."""
+    folder = os.path.abspath(folder)
+    for ancestor in _ancestors(folder):
+        if os.path.lexists(os.path.join(ancestor, ".git")):
+            return ancestor
+    return folder
 
 
 def trust_key(folder: str) -> str:
-    """By what a folder is known: its repository; a worktree goes by the one it belongs to."""
+    """Return the path that stands for a folder: its repository, for a worktree the main one."""
     root = find_root(os.path.realpath(folder))
     return _main_repository(root) or root
 
 
-def _identities(folder: str) -> tuple[str, ...]:
-    return os.path.realpath(folder), trust_key(folder)
-
-
 def _main_repository(root: str) -> str | None:
-    """Where a worktree belongs, if that repository says the same.
+    """Return the main repository of a worktree, if that repository lists the worktree.
 
-    Without the look back, any folder with a `.git` file could pass for a trusted repository's.
+    Without this check, any folder with a `.git` file could claim to belong to a trusted repository.
     """
     marker = os.path.join(root, ".git")
     target = _first_line(marker).removeprefix("gitdir:").strip()
@@ -214,7 +208,7 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _strings(value: Any) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def _object(content: dict[str, Any], key: str) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""The nouns all layers share: types and protocols, no I/O."""
+"""Types and protocols that every layer shares; no I/O."""

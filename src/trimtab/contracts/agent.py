@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
-from trimtab.contracts.assignment import Assignment
 from trimtab.contracts.messages import ToolCall
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.provider import Price, Provider, ToolSpec
-from trimtab.contracts.tool import Tool, ToolContext, ToolResult
+from trimtab.contracts.tool import Assignment, Tool, ToolContext, ToolResult
 
 if TYPE_CHECKING:
     from trimtab.contracts.run import Run
@@ -18,7 +17,7 @@ Mode = Literal["interactive", "plan", "autopilot"]
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The model an agent uses, and how it is called."""
+    """The model an agent uses, and the parameters of its calls."""
 
     provider: Provider
     name: str
@@ -30,7 +29,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     vision: bool = True
     """Send images to the model."""
     prompt_limit: int | None = None
-    """The largest prompt in tokens, if it is known."""
+    """The largest prompt in tokens, if known."""
     byte_limit: int = 20_000_000
     """The largest conversation in bytes; services refuse bodies of 20 to 50 MB."""
 
@@ -55,7 +54,7 @@ class CallBudget(Protocol):
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent is: its model, its tools and the processors of its loop.
+    """An agent's configuration: its model, its tools and the processors of its loop.
 
     Immutable: to change a running session, make another agent with `msgspec.structs.replace` and
     assign it to the run. `id` is empty for the main agent of a session.

@@ -1,4 +1,4 @@
-"""What a script would do, as an assessor tells it; programs that embed sessions may bring one."""
+"""Assessors: functions of an embedding program that tell what a script would do."""
 
 from collections.abc import Callable
 
@@ -6,14 +6,14 @@ import msgspec
 
 
 class AssessedCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """One command of a script, under the name that rules know it by."""
+    """One command of a script. `identifier` is the name that permission rules match."""
 
     identifier: str
     read_only: bool = False
 
 
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that an assessor says about a script."""
+    """An assessor's answer for one script."""
 
     commands: tuple[AssessedCommand, ...]
     possible_paths: tuple[str, ...] = ()
@@ -23,10 +23,10 @@ class Assessment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Assess = Callable[[str, str, str], Assessment]
-"""Given a script, the name of its interpreter, and the identifier under which the whole script
-goes where its commands are not told apart. Its answer must depend on nothing else."""
+"""Takes a script, the name of its interpreter, and the identifier that stands for the whole script
+if its commands cannot be told apart. The answer must depend on nothing else."""
 
 
 def one_command(_script: str, _interpreter: str, identifier: str) -> Assessment:
-    """The assessor for languages that nobody reads: one command, which may do anything."""
+    """Assess a script in a language without a parser: one command that may do anything."""
     return Assessment(commands=(AssessedCommand(identifier=identifier),))

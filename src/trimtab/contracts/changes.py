@@ -1,15 +1,16 @@
-"""Changes to files: what stood at a path before, and what stands there after."""
+"""Changes to files: the state of a path before and after."""
 
+from binascii import a2b_base64, b2a_base64
 from typing import Literal
 
 import msgspec
 
 
 class FileState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What stood at a path at one moment.
+    """The state of a path at one moment.
 
-    `digest` names the blob that holds a file's bytes or a link's target; a file without one was
-    not kept (too large, no room), so it can be told from others but not brought back.
+    `digest` names the blob that holds a file's bytes or a link's target. The content of a file
+    without a digest was not kept (too large, no room): it can be compared, but not restored.
     """
 
     kind: Literal["absent", "file", "symlink", "directory"] = "absent"
@@ -19,11 +20,11 @@ class FileState(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
     @property
     def is_kept(self) -> bool:
-        """Whether this state can be brought back."""
+        """True if this state can be restored."""
         return bool(self.digest) or self.kind in ("absent", "directory")
 
     def matches(self, other: "FileState") -> bool:
-        """Whether both are certainly the same, mode included."""
+        """Return True if both states are certainly the same, mode included."""
         return self == other and self.is_kept
 
 
@@ -31,7 +32,7 @@ ABSENT = FileState()
 
 
 class Change(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One path that became something else. `raw` is its name in base64 if that is not UTF-8."""
+    """A change of one path. `raw` is the path in base64 if its bytes are not UTF-8."""
 
     path: str
     before: FileState = ABSENT
@@ -40,24 +41,20 @@ class Change(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     @classmethod
     def at(cls, path: str, before: FileState, after: FileState) -> "Change":
-        """A change of the file of this name, whatever bytes the name has."""
+        """Create a change for a path that may contain any bytes."""
         if path.isascii():
             return cls(path=path, before=before, after=after)
         try:
             path.encode()
         except UnicodeEncodeError:
-            from base64 import b64encode
-
             name = path.encode("utf-8", "surrogateescape")
-            raw = b64encode(name).decode()
+            raw = b2a_base64(name, newline=False).decode()
             return cls(path=name.decode("utf-8", "replace"), before=before, after=after, raw=raw)
         return cls(path=path, before=before, after=after)
 
     @property
-    def place(self) -> str:
-        """The path as the operating system takes it."""
+    def os_path(self) -> str:
+        """The path as the operating system expects it."""
         if not self.raw:
             return self.path
-        from base64 import b64decode
-
-        return b64decode(self.raw).decode("utf-8", "surrogateescape")
+        return a2b_base64(self.raw).decode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""What people put on disk to shape an agent, as every part sees it."""
+"""Customizations as every package sees them: instructions, skills, agents, servers and problems."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -25,14 +25,14 @@ Source = Literal[
 
 
 Location = Literal["user", "repository", "working-directory", "directory"]
-"""Where an instruction was found; `directory` is one below the working directory."""
+"""The place an instruction was found in; `directory` is a folder below the working directory."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """Something about a file that a person should know. Lines count from 1; 0 is the whole file.
+    """Something a person should know about a file. Lines count from 1; 0 means the whole file.
 
-    A `note` says that something has no effect here; everything else loads. `field` is what it is
-    about, and `entry` whose field, in a file that has several entries.
+    A `note` says that something has no effect here; the rest of the file loads. `field` names the
+    field at fault, and `entry` the entry it belongs to in a file of several.
     """
 
     message: str
@@ -49,12 +49,12 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Customization(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry of the view over everything that affects a session.
+    """An entry in the list of everything that affects a session.
 
     `scope` says when it applies (`always`, a glob, `on demand`). `overridden_by` names the file or
-    place that wins and `why` the rule by which it does. `prompt` is what it adds to the prompt of
-    a session; its tokens are counted by whoever shows the entry. `fields` says of every field its
-    file has whether it is used, or why not.
+    place that takes precedence, and `why` gives the rule. `prompt` is the text it adds to the
+    system prompt; whoever shows the entry counts its tokens. `fields` maps each field of its file
+    to whether it is used, or why not.
     """
 
     name: str
@@ -74,10 +74,10 @@ class Customization(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Instruction(msgspec.Struct, frozen=True, kw_only=True):
-    """A text for the model from one file, or from several that say the same.
+    """A text for the model, from one file or from several with the same text.
 
-    `globs` limits it to files that match; without it, it always applies. `paths` names every file
-    it was found in, the first being where it was read.
+    `globs` limits it to matching files; without them it always applies. `paths` names every file
+    it was found in; it was read from the first.
     """
 
     text: str
@@ -94,7 +94,7 @@ class Instruction(msgspec.Struct, frozen=True, kw_only=True):
 class Skill(msgspec.Struct, frozen=True, kw_only=True):
     """A prompt a person calls as `/name` and a model by the `skill` tool; commands are skills too.
 
-    `origin` is where it was found, in Copilot's words. The body stays on disk until it is used.
+    `origin` is the place it was found in, as Copilot names it. The body is read from disk on use.
     """
 
     name: str
@@ -113,10 +113,10 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True):
-    """A custom agent: a prompt with the tools and models it wants.
+    """A custom agent: a prompt with its tools and models.
 
-    `name` is that of the file, `alias` the one in it. `tools` None stands for all of them. The
-    first of `models` that is available is used; with `model_policy` required no other.
+    `name` comes from the file's name, `alias` from its contents. `tools` None means all tools. The
+    first available model of `models` is used; if `model_policy` is required, no other may be.
     """
 
     name: str
@@ -138,14 +138,14 @@ class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True):
     user_invocable: bool = True
     include_instructions: bool = False
     read_only: bool = False
-    """Whether it is kept from changing anything, whatever its tools could."""
+    """True if it must not change anything, whatever its tools could do."""
     origin: str = "project"
     plugin: str = ""
     fields: tuple[str, ...] = ()
 
 
 class McpServer(msgspec.Struct, frozen=True, kw_only=True):
-    """How an MCP server is reached: a program to start (`local`), or an address."""
+    """The configuration of an MCP server: a program to start (`local`), or an address."""
 
     name: str
     type: Literal["local", "http", "sse"]
@@ -165,14 +165,14 @@ class McpServer(msgspec.Struct, frozen=True, kw_only=True):
     display_name: str = ""
     enabled: bool = True
     extra: Mapping[str, Any] = {}
-    """Fields that change nothing but how it is connected to."""
+    """Fields that only affect the connection."""
     digest: str = ""
-    """Of its entry as it was written, before variables were filled in."""
+    """Digest of the entry as written, before variables are expanded."""
     fields: tuple[str, ...] = ()
 
 
 class Shadowed(msgspec.Struct, frozen=True):
-    """Something that is not used because another takes its place, or by a rule without one."""
+    """A customization that is not used: another overrides it (`by`), or a rule excludes it."""
 
     name: str
     path: str
@@ -183,7 +183,7 @@ class Shadowed(msgspec.Struct, frozen=True):
 
 
 class FoundInstructions(msgspec.Struct, frozen=True):
-    """The instructions of a session in the order they are merged, and what is wrong with them."""
+    """The instructions of a session in the order of merging, and the problems of their files."""
 
     instructions: tuple[Instruction, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -191,12 +191,12 @@ class FoundInstructions(msgspec.Struct, frozen=True):
 
     @property
     def always(self) -> tuple[Instruction, ...]:
-        """Those that apply whatever is worked on."""
-        return tuple(one for one in self.instructions if not one.globs)
+        """The instructions that apply to every file."""
+        return tuple(text for text in self.instructions if not text.globs)
 
 
 class FoundSkills(msgspec.Struct, frozen=True):
-    """Skills by name, those they hide, and what is wrong with files."""
+    """Skills by name, the skills they override, and the problems of their files."""
 
     skills: dict[str, Skill] = {}
     shadowed: tuple[Shadowed, ...] = ()
@@ -208,14 +208,14 @@ class FoundSkills(msgspec.Struct, frozen=True):
 
 
 class FoundAgents(msgspec.Struct, frozen=True):
-    """Agents by the names of their files, those they hide, and what is wrong with files."""
+    """Agents by file name, the agents they override, and the problems of their files."""
 
     agents: dict[str, AgentDefinition] = {}
     shadowed: tuple[Shadowed, ...] = ()
     problems: tuple[Problem, ...] = ()
 
     def find(self, name: str) -> AgentDefinition | None:
-        """By the name of its file, or a name in it."""
+        """Find an agent by its file name, alias or display name."""
         if name in self.agents:
             return self.agents[name]
         wanted = name.lower()

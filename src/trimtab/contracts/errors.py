@@ -1,4 +1,4 @@
-"""The one error tree. Each class carries the exit code of a headless run that ends with it.
+"""Errors for people. Each class carries the exit code of a headless run that ends with it.
 
     TrimtabError                1
     ├── UsageError              2   the command line is wrong
@@ -18,7 +18,7 @@ A message is one sentence for a person and ends with what to do.
 
 
 class TrimtabError(Exception):
-    """Something a person must act on."""
+    """An error that a person must act on."""
 
     exit_code = 1
     error_type = "query"
@@ -75,14 +75,14 @@ class LimitReached(TrimtabError):
 class ModelError(TrimtabError):
     """A model call failed.
 
-    `category` decides what may be done about it: `retryable`, `overloaded`, `rate_limit`, `auth`,
-    `quota`, `invalid`, `not_found`, `too_large`, `transport` (no or a broken answer), `refused`,
-    `budget` (nothing is left to pay for the call).
+    `category` decides how the runtime reacts: `retryable`, `overloaded`, `rate_limit`, `auth`,
+    `quota`, `invalid`, `not_found`, `too_large`, `transport` (no answer, or a broken one),
+    `refused`, `budget` (nothing is left to pay for the call).
     """
 
     exit_code = 8
-    told = False
-    """Whether clients were given the event of this error already."""
+    reported = False
+    """True once clients have received an event about this error."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Translates glob patterns: `*`, `?`, `[abc]`, `{a,b}` and `**` across directories."""
+"""Translates glob patterns to regular expressions: `*`, `?`, `[abc]`, `{a,b}`, and `**`."""
 
 import re
 from itertools import pairwise
@@ -9,7 +9,7 @@ IN_BRACES = {",": "|", "}": ")"}
 
 
 def to_regex(pattern: str) -> str:
-    """The regular expression that matches the same paths."""
+    """Return the regular expression that matches the same paths. Raises `re.error`."""
     parts: list[str] = []
     at = open_braces = 0
     while at < len(pattern):
@@ -19,38 +19,38 @@ def to_regex(pattern: str) -> str:
         parts.append(piece)
     if open_braces:
         raise re.error("a brace is not closed")
-    return "".join(parts if "(?:" in parts else hasten(parts))
+    return "".join(parts if "(?:" in parts else without_backtracking(parts))
 
 
-def hasten(parts: list[str]) -> list[str]:
-    """The same without the choices that make matching take for ever.
+def without_backtracking(parts: list[str]) -> list[str]:
+    """Return the parts without the alternatives that make matching exponential.
 
-    What stands between two stars may be taken where it is first found: the second star makes up
-    for all that comes later, unless it crosses fewer directories than the first.
+    The text between two stars may match at its first occurrence: the second star absorbs whatever
+    follows, unless it crosses fewer directories than the first.
     """
-    found: list[str] = []
+    result: list[str] = []
     stars = [at for at, part in enumerate(parts) if part in (STAR, STARS)]
     following = dict(pairwise(stars))
     at = 0
     while at < len(parts):
         part, end = parts[at], following.get(at)
-        if part == FOLDERS and found[-1:] == [FOLDERS]:
+        if part == FOLDERS and result[-1:] == [FOLDERS]:
             at += 1
         elif end is None or FOLDERS in parts[at:end] or (part, parts[end]) == (STARS, STAR):
-            found.append(part)
+            result.append(part)
             at += 1
         else:
-            found.append(f"(?>{part}?{''.join(parts[at + 1 : end])})")
+            result.append(f"(?>{part}?{''.join(parts[at + 1 : end])})")
             at = end
-    return found
+    return result
 
 
 def translate(pattern: str, at: int, open_braces: int) -> tuple[str, int]:
-    """One element of a pattern, and where the next one starts."""
+    """Translate the element at an index; return it and the index of the next."""
     char = pattern[at]
     if pattern.startswith("**", at):
-        leads = pattern.startswith("/", at + 2) and (at == 0 or pattern[at - 1] in "/{,")
-        return (FOLDERS, at + 3) if leads else (STARS, at + 2)
+        is_prefix = pattern.startswith("/", at + 2) and (at == 0 or pattern[at - 1] in "/{,")
+        return (FOLDERS, at + 3) if is_prefix else (STARS, at + 2)
     if char == "[" and (end := pattern.find("]", at + 2)) > 0:
         inside = pattern[at + 1 : end].replace("\\", "\\\\")
         negated = inside[0] in "!^"

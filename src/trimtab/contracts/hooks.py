@@ -1,4 +1,4 @@
-"""Hooks: code of other people at fixed points of a session, and how it is reached."""
+"""Hooks: programs and clients that are called at fixed points of a session."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal, Protocol
@@ -26,17 +26,17 @@ EVENTS = (
     "preMcpToolCall",
 )
 GUARDS = frozenset(("preToolUse", "permissionRequest"))
-"""Hooks that say whether something may happen: one that fails has not said so."""
+"""Hooks that decide whether something may happen; if such a hook fails, the answer is no."""
 
 Origin = Literal["policy", "user", "repository", "plugin"]
 
 
 class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One hook of a file.
+    """A hook of a hook file.
 
-    `claude` says that its event was named in PascalCase: it is spoken to as Claude Code would.
-    `command` is for a shell, `argv` for no shell; `folder` is where it runs, if not in the
-    session's directory. `plugin` is the folder of the plugin it came with.
+    `claude` is true if its event was named in PascalCase: it gets its input as Claude Code would
+    send it. `command` runs in a shell, `argv` without one; `folder` is the directory it runs in,
+    if not the session's. `plugin` is the folder of the plugin it came with.
     """
 
     event: str
@@ -60,9 +60,9 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def does(self) -> str:
-        """What it runs, sends to or says, for a person."""
-        said = self.command or " ".join(self.argv) or self.powershell
-        return self.url or self.prompt or said
+        """The command, address or prompt, for a person."""
+        command = self.command or " ".join(self.argv) or self.powershell
+        return self.url or self.prompt or command
 
     @property
     def name(self) -> str:
@@ -70,7 +70,7 @@ class HookEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnreadableGuard(msgspec.Struct, frozen=True, kw_only=True):
-    """A guard that nobody can read. It denies, because nobody knows what it would have allowed."""
+    """A guard that cannot be parsed. It denies everything, since its own answer is unknown."""
 
     event: str
     origin: Origin
@@ -91,7 +91,7 @@ class UnreadableGuard(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reason(self) -> str:
-        """Why a call is denied, and what to do about it."""
+        """The reason for denying a call, and what to do about it."""
         where = f"{self.file}, line {self.line}" if self.line else self.file
         return (
             f"{where}: the guard cannot be read ({self.problem}), so nothing is allowed; correct "
@@ -100,10 +100,10 @@ class UnreadableGuard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FoundHooks(msgspec.Struct, frozen=True, kw_only=True):
-    """The hooks of some files in the order in which they run, and what was wrong there.
+    """The hooks of some files in the order in which they run, and the files' problems.
 
-    `unreadable` are guards that deny until somebody corrects them. `fields` has the names of an
-    entry's fields by its file and line.
+    `unreadable` are guards that deny until their file is corrected. `fields` maps the file and line
+    of an entry to the names of its fields.
     """
 
     entries: tuple[HookEntry, ...] = ()
@@ -118,24 +118,24 @@ class FoundHooks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HookFailed(Exception):
-    """A hook could not be run, or did not answer."""
+    """Raised when a hook cannot be run, or does not answer."""
 
 
 class HookPort(Protocol):
-    """A client that wants to be asked at fixed points."""
+    """A client that has hooks of its own."""
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody listens now."""
+        """True while a client listens."""
         ...
 
     async def call(self, hook: str, given: JsonObject) -> JsonObject | None:
-        """Run a hook; its output, if it has one. Raises `HookFailed`."""
+        """Run a hook and return its output, if any. Raises `HookFailed`."""
         ...
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
-    """A program to run once: its input, and how much time and output it gets."""
+    """A program to run once: its input, and its limits of time and output."""
 
     argv: tuple[str, ...]
     cwd: str
@@ -144,11 +144,11 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     limit: int
     on_line: Callable[[bytes], None] | None = None
-    """Called with every whole line as soon as it is written."""
+    """Called with each complete line as soon as it is written."""
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """How a program ended. `exit_code` is None when it was killed, by the clock or for flooding."""
+    """The end of a program. `exit_code` is None if it was killed: too slow, or too much output."""
 
     exit_code: int | None
     output: bytes = b""
@@ -160,4 +160,4 @@ RunProgram = Callable[[Program], Awaitable[Ended]]
 """Runs a program; nothing it started outlives it. Raises `OSError` if it cannot be started."""
 
 Post = Callable[[str, Mapping[str, str], bytes], Awaitable[tuple[int, bytes]]]
-"""Posts a body to an address; gives status and answer. Raises `TrimtabError` if there is none."""
+"""Posts a body to an address; returns status and answer. Raises `TrimtabError` if there is none."""

@@ -31,7 +31,7 @@ def _format(digits: str) -> str:
 
 
 def is_uuid(text: str) -> bool:
-    """Whether a text has the form of a UUID."""
+    """Return True if a text has the form of a UUID."""
     groups = text.split("-")
     return [len(group) for group in groups] == [8, 4, 4, 4, 12] and all(
         character in "0123456789abcdefABCDEF" for group in groups for character in group
@@ -39,7 +39,7 @@ def is_uuid(text: str) -> bool:
 
 
 def timestamp(seconds: float | None = None) -> str:
-    """A moment (now, if not given) as ISO 8601 in UTC with milliseconds."""
+    """Return a moment (now, if not given) as ISO 8601 in UTC with milliseconds."""
     global _second, _prefix
     at = time.time() if seconds is None else seconds
     second = int(at)
@@ -49,10 +49,10 @@ def timestamp(seconds: float | None = None) -> str:
 
 
 def new_output_name(kind: str, label: str) -> str:
-    """Return a file name for saved output that no other call has, now or after a resume.
+    """Return a file name for saved output, unique among all calls, also after a resume.
 
-    The label alone would not do: counters begin anew with each process, and models use the ids of
-    their calls more than once.
+    The label alone is not unique: counters restart with each process, and models reuse the ids of
+    their calls.
     """
     tidy = "".join(char if char.isalnum() and char.isascii() else "-" for char in label)[:40]
     return f"{kind}-{tidy}-{os.urandom(4).hex()}.txt"

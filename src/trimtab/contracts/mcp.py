@@ -1,4 +1,4 @@
-"""MCP servers: where a tool of theirs is from, and the ports by which they are reached."""
+"""MCP servers: the origin of their tools, and the ports through which they are reached."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
@@ -12,10 +12,10 @@ Transport = Literal["stdio", "http", "sse"]
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Which tool of which server a tool is, by the names they have there.
+    """The MCP server a tool comes from, and the tool's name on that server.
 
-    `read_only` is what the server claims, and `instructions` what it says about its tools: neither
-    is more than its word. `source` is where it was configured, in Copilot's words.
+    `read_only` and `instructions` are the server's own claims, which nobody has checked. `source`
+    is the place of its configuration, as Copilot names it.
     """
 
     server: str
@@ -28,7 +28,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What lists of tools may call it: for itself, or together with its server's others."""
+        """The names for it in lists of tools: of the tool alone, or of all tools of its server."""
         server, tool = self.server, self.tool
         return (
             *(f"{server}/{tool}", f"{server}/*", f"mcp__{server}__{tool}", f"mcp__{server}"),
@@ -40,19 +40,19 @@ _SOURCES = {"repository": "workspace", "plugin": "plugin"}
 
 
 def config_source(server: McpServer) -> str:
-    """Where a server was configured, in Copilot's words."""
+    """Return the place of a server's configuration, as Copilot names it."""
     return _SOURCES.get(server.source, "user")
 
 
 def origin_of(tool: Tool) -> Origin | None:
-    """Where a tool of an MCP server is from; None for all others."""
+    """Return the origin of an MCP server's tool, or None for other tools."""
     return getattr(tool, "origin", None)
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """A program to start that stays: what it writes goes to `on_output` as it comes.
+    """A long-running program to start. `on_output` is called with its output as it arrives.
 
-    `on_end` is called once, when it has ended by itself or closed its output.
+    `on_end` is called once, when it exits by itself or closes its output.
     """
 
     argv: tuple[str, ...]
@@ -63,52 +63,52 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerProgram(Protocol):
-    """A program that was started."""
+    """A running server program."""
 
     @property
     def errors(self) -> bytes:
-        """The end of what it wrote to its standard error."""
+        """The last bytes it wrote to standard error."""
         ...
 
     @property
     def unsent(self) -> int:
-        """Bytes it has not taken yet."""
+        """Bytes of input it has not read yet."""
         ...
 
     def write(self, data: bytes) -> None:
-        """Give it input, now or as soon as it reads."""
+        """Send input, now or as soon as the program reads."""
         ...
 
     async def stop(self) -> None:
-        """End it: its input ends, then it is told, then it and all it started are killed."""
+        """Stop it: close its input, then terminate it, then kill it and its descendants."""
         ...
 
 
 StartProgram = Callable[[Launch], ServerProgram]
-"""Starts a program that is killed, with all it started, should this process die. Raises `OSError`
-or `ValueError`."""
+"""Starts a program that is killed with its descendants if this process dies. Raises `OSError` or
+`ValueError`."""
 
 
 class HttpAnswer(Protocol):
-    """An answer whose head has arrived; it must be closed."""
+    """An HTTP response whose head has arrived; it must be closed."""
 
     @property
     def status(self) -> int: ...
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Names are in lower case."""
+        """Header fields by name in lower case."""
         ...
 
     async def receive(self) -> bytes:
-        """The next bytes of the body; empty when it is complete."""
+        """Return the next bytes of the body; empty at its end."""
         ...
 
     def close(self, *, expect_end: bool = False) -> None: ...
 
 
 class Http(Protocol):
-    """The one way out. Raises `ModelError` for what cannot or may not be reached."""
+    """The only egress. Raises `ModelError` for an address that cannot or may not be reached."""
 
     async def request(
         self, method: str, url: str, headers: Mapping[str, str], body: Sequence[bytes] = ()
@@ -122,9 +122,9 @@ class EventReader(Protocol):
 
 
 class ServerAccess(msgspec.Struct, frozen=True, kw_only=True):
-    """How servers are reached from a session: `env` is what their programs get besides their own.
+    """A session's means to reach servers. `env` are variables their programs get besides their own.
 
-    `cwd` is where the session works, which servers may ask for.
+    `cwd` is the session's working directory, which servers may ask for.
     """
 
     cwd: str

@@ -1,4 +1,4 @@
-"""What a model is shown: messages and their parts, independent of any wire."""
+"""The messages of a conversation and their parts, independent of any wire."""
 
 from typing import Any, Literal, TypeAlias
 
@@ -24,7 +24,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call the model asks for. `arguments` is the text the model wrote, not yet parsed.
 
     `kind` is `custom` for freeform tools whose input is plain text. `extra` keeps what the service
-    attached to the call and wants back (thought signatures).
+    attached to the call and expects back (thought signatures).
     """
 
     id: str
@@ -34,7 +34,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     extra: dict[str, Any] | None = None
 
     def readable_arguments(self) -> Any:
-        """The arguments as an object where the text is one, else the text."""
+        """Return the arguments as an object if the text is one, else the text."""
         if self.kind == "custom":
             return self.arguments
         try:
@@ -45,7 +45,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reasoning(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model thought, readable and opaque; services want the opaque part sent back.
+    """The model's reasoning, readable and opaque; services want the opaque part sent back.
 
     `field` names the wire field the text came in; `blocks` keeps Anthropic's thinking blocks and
     the Responses API's reasoning items as they came.
@@ -87,7 +87,7 @@ Message: TypeAlias = UserMessage | AssistantMessage | ToolMessage
 
 
 def replace_images(message: UserMessage, text: str) -> UserMessage:
-    """The same message with a text in place of each image."""
+    """Return the message with a text in place of each image."""
     if not any(isinstance(part, Image) for part in message.parts):
         return message
     parts = [part if isinstance(part, Text) else Text(text=text) for part in message.parts]
@@ -95,5 +95,5 @@ def replace_images(message: UserMessage, text: str) -> UserMessage:
 
 
 def role_of(message: Message) -> str:
-    """Who speaks: user, assistant or tool."""
+    """Return the speaker: user, assistant or tool."""
     return str(message.__struct_config__.tag)

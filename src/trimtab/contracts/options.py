@@ -1,4 +1,4 @@
-"""The choices a person or a program makes about a session."""
+"""The options of a session, as a person or a program sets them."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from trimtab.contracts.questions import AskApproval, AskPerson, AskTrust
 
 Transform = Callable[[Mapping[str, str]], Awaitable[Mapping[str, str]]]
-"""Given sections of the system message by name, gives their new texts."""
+"""Takes sections of the system message by name and returns their new texts."""
 
 
 Action = Literal["replace", "remove", "append", "prepend", "preserve", "transform"]
 
 
 class SectionChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What happens to one section. `transform` asks the caller for the new text."""
+    """A change of one section of the system message. `transform` asks the client for the text."""
 
     action: Action = "preserve"
     content: str = ""
@@ -45,8 +45,8 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
 
     background: float = 0.80
     exhausted: float = 0.95
-    fewest: int = 4
-    """Below so many messages there is nothing worth summarising."""
+    min_messages: int = 4
+    """Shorter conversations are not worth summarising."""
 
 
 class SandboxSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -63,7 +63,7 @@ class SandboxSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknow
 
 
 class PermissionOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What is allowed without asking."""
+    """The actions that are allowed without asking."""
 
     allow_all_tools: bool = False
     allow_all_paths: bool = False
@@ -76,16 +76,16 @@ class PermissionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LargeOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """When a result is too long for a model, and which folder gets it then."""
+    """The limit above which a tool result is saved to a file, and the folder for it."""
 
     limit: int | None = None
-    """In bytes; None: what COPILOT_LARGE_OUTPUT_THRESHOLD_BYTES says, else 20 KiB."""
+    """In bytes; None takes COPILOT_LARGE_OUTPUT_THRESHOLD_BYTES, or 20 KiB if that is not set."""
     enabled: bool = True
     folder: str | None = None
 
 
 def smallest_budget(usd: float | None, ai_credits: float | None) -> float | None:
-    """The lower of a limit in money and one in AI credits, in USD."""
+    """Return the lower of a limit in money and a limit in AI credits, in USD."""
     limits = [usd, None if ai_credits is None else ai_credits * CREDIT_USD]
     return min((limit for limit in limits if limit is not None), default=None)
 
@@ -94,7 +94,7 @@ DEFAULT_CONTINUES = 5
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a failed model call is made again, and after how many seconds."""
+    """The number of retries after a failed model call, and the delays in seconds."""
 
     retries: int = 5
     delay: float = 1.0
@@ -102,21 +102,22 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LimitOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a run must end. `deadline` is in seconds from the start of the session."""
+    """The limits at which a run ends. `deadline` is in seconds from the start of the session."""
 
     max_turns: int | None = None
     max_tokens: int | None = None
     max_usd: float | None = None
     in_credits: bool = False
-    """Whether the limit in money was given in AI credits."""
+    """True if the limit in money was given in AI credits."""
     deadline: float | None = None
     max_continues: int | None = None
-    """How often autopilot sends the model back to work."""
+    """The number of times autopilot sends the model back to work."""
     retries: int | None = None
     retry_delay: float | None = None
     max_retry_delay: float | None = None
     max_repeats: int | None = None
-    """The limit for one call with one result; None: 25 where nobody watches and in autopilot."""
+    """The limit for repeating a call with the same result. None means 25 if no person follows the
+    session, and in autopilot."""
 
     @property
     def continues(self) -> int:
@@ -124,52 +125,52 @@ class LimitOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def retry_policy(self) -> RetryPolicy:
-        usual = RetryPolicy()
+        default = RetryPolicy()
         return RetryPolicy(
-            retries=usual.retries if self.retries is None else self.retries,
-            delay=usual.delay if self.retry_delay is None else self.retry_delay,
-            max_delay=usual.max_delay if self.max_retry_delay is None else self.max_retry_delay,
+            retries=default.retries if self.retries is None else self.retries,
+            delay=default.delay if self.retry_delay is None else self.retry_delay,
+            max_delay=default.max_delay if self.max_retry_delay is None else self.max_retry_delay,
         )
 
 
 class Isolation(msgspec.Struct, frozen=True, kw_only=True):
-    """A git worktree for a session alone: a new one, or only the one it had before."""
+    """A git worktree for this session alone: a new one, or only the one it had before."""
 
     new: bool = True
     name: str | None = None
     changes: Literal["leave", "copy"] = "leave"
-    """What becomes of the person's uncommitted changes: they stay behind, or are there as well."""
+    """The person's uncommitted changes stay behind, or are copied into the worktree."""
 
 
 class CustomizationOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Which customizations a session loads besides those it finds. `discover` finds them."""
+    """Customizations to load besides those found on disk, which `discover` turns off."""
 
     discover: bool = True
     agent: str | None = None
-    """The custom agent whose prompt, tools and model the session has."""
+    """The custom agent whose prompt, tools and model the session uses."""
     agents: tuple[AgentDefinition, ...] = ()
+    """Agents of the client; they take precedence over agents on disk."""
     excluded_agents: tuple[str, ...] = ()
-    """Built-in agents that are not to be started."""
-    """Agents a client brings; they win over those on disk."""
+    """Built-in agents that must not be started."""
     skill_directories: tuple[str, ...] = ()
     disabled_skills: tuple[str, ...] = ()
     instruction_directories: tuple[str, ...] = ()
     organization_instructions: str = ""
     mcp_config: tuple[str, ...] = ()
-    """JSON, or `@` and the path of a file."""
+    """Each is JSON, or `@` and the path of a file."""
     servers: Mapping[str, Any] = {}
-    """MCP servers a client brings, by name; their values are taken as they are."""
+    """MCP servers of the client, by name; variables in them are not expanded."""
     plugin_dirs: tuple[str, ...] = ()
     """Folders of plugins to use in this session."""
     experimental: bool | None = None
-    """Whether experimental features are on; None: what the setting `experimental` says."""
+    """Turns experimental features on or off; None takes the setting `experimental`."""
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is on the other side of a session from its first event on.
+    """The client that opened a session, and follows it from its first event on.
 
-    `on_event` is given every event and its line; `ask` answers permission questions. Without
-    `ask` nobody can be asked, and what would be asked is denied.
+    `on_event` receives every event and its line; `ask` answers permission questions. Without
+    `ask`, everything that needs a permission question is denied.
     """
 
     on_event: Subscriber | None = None
@@ -177,18 +178,18 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     attended: bool = False
     """True if a person follows what the agent does, and can stop it."""
     judges: bool = False
-    """Whether everything no rule decides is put to `ask`, reads in the workspace included."""
+    """True if `ask` decides everything that no rule covers, including reads in the workspace."""
     hooks: "HookPort | None" = None
     ask_trust: "AskTrust | None" = None
     transform: Transform | None = None
     ask_person: "AskPerson | None" = None
     ask_approval: "AskApproval | None" = None
     ask_mode_switch: Callable[[ModelError], Awaitable[bool]] | None = None
-    """Asked when a model's rate limit holds on: True once another model was put in its place."""
+    """Called when a model's rate limit persists; True if another model has replaced it."""
 
 
 class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The choices for one session. Everything has a default that works."""
+    """The options of one session. Everything has a default that works."""
 
     cwd: str
     model: str | None = None
@@ -201,37 +202,37 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     available_tools: tuple[str, ...] | None = None
     excluded_tools: tuple[str, ...] = ()
     tool_filter: Callable[[str], bool] | None = None
-    """Says of every tool's name whether the session has it, for programs that embed one."""
+    """Returns True for the names of tools the session may have; for embedding programs."""
     assess: "Assess | None" = None
-    """Reads scripts besides our own grammar, for programs that embed one: see `Assess`."""
+    """An assessor that reads scripts besides our own grammar; for embedding programs."""
     main_excluded: tuple[str, ...] = ()
-    """Tools that only sub-agents have."""
+    """Tools that only sub-agents get."""
     instructions: Literal["load", "skip"] = "load"
     customize: CustomizationOptions = CustomizationOptions()
     system_message: SystemMessageOptions = SystemMessageOptions()
     offline: bool | None = None
-    """Whether only this machine may be contacted."""
+    """True if no other machine may be contacted."""
     fallback: tuple[str, ...] = ()
-    """Models to go on with, in order, when the chosen one cannot answer."""
+    """Models to switch to, in order, when the chosen model cannot answer."""
     provider: "Provider | None" = None
-    """The model service of this session, where it is not the runtime's choice."""
+    """The model service of this session; None leaves the choice to the runtime."""
     vision: bool = True
-    """Whether the model may be shown images."""
+    """False if the model must not be sent images."""
     secrets: tuple[str, ...] = ()
-    """Names of variables that no command gets, and whose values are shown nowhere."""
+    """Names of variables that are withheld from commands and whose values are masked."""
     secret_values: tuple[str, ...] = ()
-    """Keys that a client gave for its services; they are shown nowhere either."""
+    """Keys that a client gave for its services; they are masked too."""
     trust_folder: bool = False
-    """Whether this run may use the configuration of its folder, whatever it holds."""
+    """True if this run trusts its folder's configuration without asking."""
     sandbox: bool | None = None
-    """Whether commands run in a sandbox; None: what the setting says."""
+    """Runs commands in a sandbox, or not; None takes the setting."""
     sandbox_settings: SandboxSettings | None = None
     large_output: LargeOutput = LargeOutput()
     compaction: Thresholds | None = Thresholds()
-    """When old messages are summarised; None: only when it must be, or somebody asks."""
+    """The thresholds for summarising old messages; None: only when unavoidable, or on request."""
     isolation: Isolation | None = None
-    """The git worktree the session is to have for itself."""
+    """The git worktree the session gets for itself."""
     auto_commit: bool = True
-    """Whether the changes of each turn are committed there."""
+    """True if the changes of each turn are committed there."""
     permissions: PermissionOptions = PermissionOptions()
     limits: LimitOptions = LimitOptions()

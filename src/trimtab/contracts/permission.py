@@ -1,4 +1,4 @@
-"""May this happen? Rules, policies, decisions, and how somebody is asked."""
+"""Permissions: rules, policies, decisions, and questions about them."""
 
 from collections.abc import Awaitable, Callable
 from typing import Literal
@@ -12,10 +12,10 @@ Verdict = Literal["allow", "ask", "deny"]
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """`kind(argument)`: an argument of None covers everything of the kind.
+    """A rule written as `kind(argument)`; without an argument it covers everything of the kind.
 
-    `source` says where it was written: a flag, a file, an answer of this session. With a `root`
-    the argument is a pattern for paths below that folder: content that is excluded.
+    `source` names its origin: a flag, a file, an answer in this session. With a `root`, the
+    argument is a pattern for paths below that folder whose content is excluded.
     """
 
     kind: str
@@ -28,12 +28,12 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """What is allowed without asking. Deny beats everything, ask beats allow.
+    """The rules that decide about actions. Deny beats everything, ask beats allow.
 
-    `roots` are the directories in which paths are allowed: the working directory, those added, the
-    session's own folder and, unless disallowed, the temp directory. Nothing in `homes`, the
-    agent's own folders, is written by a tool, but for what it may keep in `session_folder`.
-    `allow_destructive` lifts the question before what cannot be undone.
+    `roots` are the directories in which paths are allowed: the working directory, added
+    directories, the session's own folder and, unless disallowed, the temp directory. Tools may
+    not write to `homes`, the agent's own folders, except in `session_folder`.
+    `allow_destructive` skips the question before actions that cannot be undone.
     """
 
     cwd: str
@@ -49,36 +49,35 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     ask: tuple[Rule, ...] = ()
     deny: tuple[Rule, ...] = ()
     late: tuple[Rule, ...] = ()
-    """Those of them that came after a sandbox was set up, which does not hold to them."""
+    """Rules added after the sandbox was set up, which does not enforce them."""
     readable: tuple[str, ...] = ()
-    """Folders outside of the roots that may be read: those of skills the model is offered."""
+    """Folders outside the roots that may be read: the folders of the model's skills."""
     images: tuple[str, ...] = ()
-    """Files that a person attached to a prompt, as they were then: read unasked while they are
-    images."""
+    """Paths of files that a person attached to a prompt: read without asking if they are images."""
     git_programs: str = ""
-    """The setting, if any, by which git would start programs in this repository."""
+    """The git setting, if any, by which git would start programs in this repository."""
     writable: tuple[str, ...] | None = None
-    """In a sandbox: the only places that may be written, whatever is allowed."""
+    """In a sandbox: the only paths that may be written, whatever the rules allow."""
     confined: bool = False
-    """Whether commands need no question because the sandbox holds them to those places."""
+    """True if commands need no question because the sandbox confines them to `writable`."""
     assess: Assess | None = None
-    """Who reads scripts besides our own grammar."""
+    """An assessor that reads scripts besides our own grammar."""
     client_judges: bool = False
-    """Whether a client is asked about everything that no rule decides, harmless or not."""
+    """True if a client is asked about everything that no rule decides, harmless or not."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to "may this happen?", with the reason as a sentence and the rule behind it."""
+    """Allow, ask or deny, with the reason as a sentence and the rule behind it."""
 
     verdict: Verdict
     reason: str
     rule: Rule | None = None
     harmless: bool = False
-    """Whether it is allowed only because it is known to change nothing."""
+    """True if it is allowed only because it is known to change nothing."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody said to a permission question, in the protocol's words.
+    """The answer to a permission question, in the protocol's terms.
 
     `kind` is approve-once, approve-for-session, approve-for-location, approve-permanently, reject,
     deny-by-hook or user-not-available; `feedback` are a person's words for the model. `approval`
@@ -92,4 +91,4 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Ask = Callable[[str, JsonObject], Awaitable[Answer]]
-"""Given the request id and the permission request as it stands in the event, gives the answer."""
+"""Takes the request id and the permission request as in the event; returns the answer."""

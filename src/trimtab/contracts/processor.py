@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a run ended. `exit_code` is that of a headless run which ends so.
+    """The reason a run ended, and the exit code of a headless run that ends for it.
 
     Reasons: end_turn, task_complete, blocked, rejected, aborted, error, turn_limit, deadline,
     budget, continuation_cap, no_progress, agent_stop_block_limit.
@@ -32,25 +32,25 @@ class PendingCall(msgspec.Struct, frozen=True, kw_only=True):
     tool: Tool
     args: dict[str, Any]
     hook_verdict: Literal["allow", "ask"] | None = None
-    """What a hook said about it: `allow` is worth as much as --allow-all for this one call."""
-    _known: list[Any] = []
-    """The arguments for which the accesses are known, and those."""
+    """A hook's verdict: `allow` works like --allow-all for this one call."""
+    _cached_access: list[Any] = []
+    """The arguments for which accesses were determined, and the accesses."""
 
     def touches(self, run: "Run") -> Sequence[Access]:
-        """What the call would touch; found out once, and again if its arguments are changed."""
-        if not self._known or self._known[0] is not self.args:
+        """Return what the call would touch; cached until its arguments change."""
+        if not self._cached_access or self._cached_access[0] is not self.args:
             ctx = run.tool_context(self.call.id)
-            self._known[:] = self.args, tuple(self.tool.access(self.args, ctx))
-        accesses: Sequence[Access] = self._known[1]
+            self._cached_access[:] = self.args, tuple(self.tool.access(self.args, ctx))
+        accesses: Sequence[Access] = self._cached_access[1]
         return accesses
 
 
 class CallSkipped(Exception):
-    """Raised by `on_request_error`: go on as if the model had said nothing."""
+    """Raised by `on_request_error` to continue as if the model had answered with nothing."""
 
 
 class Processor:
-    """Steps into the loop. Every stage does nothing unless overridden; order is the list's order.
+    """Base of all code that steps into the loop. A stage that is not overridden does nothing.
 
     A stage may emit events and may wait. An exception of a stage ends the run as an error.
     """

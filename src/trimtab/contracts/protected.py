@@ -1,4 +1,4 @@
-"""Names of files and folders by which something could be made to run later."""
+"""Names of files and folders that can cause code to run later."""
 
 NAMES = frozenset(
     (
@@ -11,7 +11,7 @@ NAMES = frozenset(
         *(".opencode", ".kiro", ".exrc", ".gdbinit", ".lldbinit"),
     )
 )
-"""Protected wherever they stand."""
+"""Protected in any folder."""
 
 TAILS = frozenset(
     (
@@ -23,4 +23,4 @@ TAILS = frozenset(
         *(("etc", "profile.d"), ("etc", "bash.bashrc"), ("etc", "environment")),
     )
 )
-"""A folder and a name in it that are protected together."""
+"""Protected only directly below this folder."""

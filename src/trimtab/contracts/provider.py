@@ -1,4 +1,4 @@
-"""How a model is reached: requests, deltas, replies, and the ports behind which services stand."""
+"""Model services: requests, deltas, replies, and the ports that providers implement."""
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
@@ -32,11 +32,11 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 CREDIT_USD = 0.01
-"""What one AI credit of GitHub costs."""
+"""The price of one AI credit of GitHub."""
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model costs, in USD per million tokens."""
+    """The price of a model, in USD per million tokens."""
 
     input: float
     output: float
@@ -44,7 +44,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
     cache_write: float | None = None
 
     def of(self, usage: Usage) -> float | None:
-        """What a call cost, or None if the service did not say how much it read and wrote."""
+        """Return the cost of a call, or None if the service did not report its tokens."""
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
         cached = usage.cache_read_tokens or 0
@@ -57,7 +57,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnswerSchema(msgspec.Struct, frozen=True, kw_only=True):
-    """A JSON Schema that an answer must keep to."""
+    """A JSON Schema that an answer must match."""
 
     schema: dict[str, Any]
     name: str = "response"
@@ -78,7 +78,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     cache_key: str | None = None
     answer_schema: AnswerSchema | None = None
-    """What the answer must look like, where it is to be JSON."""
+    """The schema of the answer, if it must be JSON."""
 
 
 class TextDelta(msgspec.Struct, frozen=True):
@@ -98,7 +98,7 @@ class ToolCallDelta(msgspec.Struct, frozen=True):
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """Nothing of an answer yet: the call is held back for about so long, for this reason."""
+    """The call is delayed for about so many seconds, for this reason."""
 
     seconds: float
     reason: str
@@ -141,7 +141,7 @@ class Provider(Protocol):
 
 @runtime_checkable
 class ListsModels(Protocol):
-    """A provider that can say which models its service has."""
+    """A provider that can list the models of its service."""
 
     async def list_models(self) -> list[str] | None:
         """Return the names of the models; None if the service does not list them.
@@ -175,7 +175,7 @@ class Wire(Protocol):
     path: str
 
     def body(self, request: Request) -> list[bytes]:
-        """The request body in pieces, ready to be written one after another."""
+        """Return the request body in pieces, to be written one after another."""
         ...
 
     def reader(self) -> WireReader: ...
@@ -186,7 +186,7 @@ class Wire(Protocol):
 
 
 class ServedRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request as the server side of a wire reads it."""
+    """A request as the server side of a wire decodes it."""
 
     model: str
     stream: bool
@@ -197,7 +197,7 @@ class ServedRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerWire(Protocol):
-    """The other direction of a wire: for the scripted model server and the bridge."""
+    """The server side of a wire, for the scripted model server and the bridge."""
 
     name: str
     path: str
@@ -205,13 +205,13 @@ class ServerWire(Protocol):
     def request(self, body: bytes) -> ServedRequest: ...
 
     def frames(self, reply: Reply, *, chunk: int = 16) -> Iterator[bytes]:
-        """The answer as server-sent events, text cut into pieces of `chunk` characters."""
+        """Yield the answer as server-sent events, text cut into pieces of `chunk` characters."""
         ...
 
     def body(self, reply: Reply) -> bytes:
-        """The answer as one JSON body."""
+        """Return the answer as one JSON body."""
         ...
 
     def error(self, status: int, message: str, code: str | None = None) -> bytes:
-        """An error body in this format."""
+        """Return an error body in this format."""
         ...

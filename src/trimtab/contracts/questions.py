@@ -7,7 +7,7 @@ import msgspec
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model wants to know."""
+    """A question of the model."""
 
     text: str
     choices: tuple[str, ...] = ()
@@ -16,14 +16,14 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
-    """What the person said; `freeform` is false when it is one of the choices."""
+    """The person's answer; `freeform` is false if it is one of the choices."""
 
     text: str
     freeform: bool = True
 
 
 AskPerson = Callable[[Question], Awaitable[Response | None]]
-"""Puts a question to a person; None when nobody can be asked."""
+"""Asks a person; returns None if nobody can be asked."""
 
 
 class PlanReady(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class PlanReady(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlanVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What was decided about a plan. `feedback` are the person's words."""
+    """The decision about a plan. `feedback` are the person's words."""
 
     approved: bool
     action: str | None = None
@@ -47,14 +47,14 @@ AskApproval = Callable[[PlanReady], Awaitable[PlanVerdict]]
 
 
 class Loadable(msgspec.Struct, frozen=True):
-    """Something in a folder that would be run, connected to or obeyed."""
+    """Configuration in a folder that would be run, connected to or obeyed."""
 
     kind: str
     path: str
 
 
 class TrustQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """May the configuration of `folder` be used? `changed` when it was trusted in another form."""
+    """Asks whether to trust a folder's configuration; `changed` since it was trusted."""
 
     folder: str
     items: tuple[Loadable, ...]

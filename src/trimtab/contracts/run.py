@@ -1,4 +1,4 @@
-"""The state of a run: prompts, the session as the loop sees it, and what it keeps between turns."""
+"""The state of a run, and the loop's ports to the session, the inbox and the meter."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -29,11 +29,11 @@ __all__ = [
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
-    """Something to answer. `display` is what a person sees if it differs from `text`.
+    """A prompt to answer. `display` is what a person sees if it differs from `text`.
 
     `source` is user, hook, autopilot, jit, skill or tool. `transformed` is the text the model is
     shown; it is filled in when the prompt is admitted. `billable` is false for prompts nobody
-    typed: services that count by prompt are told that the agent went on by itself.
+    typed, so that services that bill by prompt know the agent continued by itself.
     """
 
     text: str
@@ -46,11 +46,11 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     id: str = ""
     headers: dict[str, str] = {}
     answer_schema: AnswerSchema | None = None
-    """What the answer must look like, where it is to be JSON."""
+    """The schema of the answer, if it must be JSON."""
 
 
 class Conversation(Protocol):
-    """What the model sees, folded from the log."""
+    """The messages a model is shown, folded from the log."""
 
     @property
     def system(self) -> str: ...
@@ -60,20 +60,20 @@ class Conversation(Protocol):
 
     @property
     def characters(self) -> int:
-        """How long the messages are together; costs nothing to ask again."""
+        """The total length of the messages; kept up to date, so cheap to read."""
         ...
 
     @property
     def size(self) -> int:
-        """The same in bytes, images included."""
+        """The size of the messages in bytes, images included."""
         ...
 
     compactions: int
-    """The number of times that the old part became a summary, which is the first message then."""
+    """The number of compactions so far; after the first, the first message is a summary."""
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens of the next prompt, by what they are for."""
+    """The tokens of the next request, by part."""
 
     system: int
     tools: int
@@ -87,7 +87,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Meter(Protocol):
-    """Measures how full the context is, quickly and without waiting for anything."""
+    """Measures the size of the context, synchronously and fast."""
 
     def measure(
         self, conversation: Conversation, tools: tuple[ToolSpec, ...], counted: int | None
@@ -100,23 +100,23 @@ class Inbox(Protocol):
     """Prompts waiting for the loop."""
 
     def take(self) -> Prompt | None:
-        """The next prompt to answer, in order."""
+        """Remove and return the next prompt to answer, in order."""
         ...
 
     def take_immediate(self) -> Prompt | None:
-        """The next steering prompt, to be shown to the model before its next call."""
+        """Remove and return the next steering prompt, to show it before the next model call."""
         ...
 
     def put(self, prompt: Prompt, *, front: bool = False) -> str:
-        """Accept a prompt; returns its id."""
+        """Accept a prompt and return its id."""
         ...
 
     def give_back(self, prompt: Prompt) -> None:
-        """Undo a take: the prompt was not admitted."""
+        """Put back a taken prompt that was not admitted."""
         ...
 
     def consume(self, prompt: Prompt) -> None:
-        """Remove a taken prompt that needs no answer of the model."""
+        """Remove a taken prompt that needs no answer from the model."""
         ...
 
 
@@ -143,7 +143,7 @@ class SessionPort(Protocol):
 
 
 class SentPrompt(msgspec.Struct, frozen=True):
-    """A prompt as it was sent, and how many of its tokens the service may have cached."""
+    """A request as it was sent, and how many of its tokens the service may have cached."""
 
     model: str
     system: str
@@ -185,7 +185,7 @@ class Run(msgspec.Struct, kw_only=True):
     last_request: SentPrompt | None = None
     """The last prompt sent to a service that reports cached tokens."""
     notices: list[str] = msgspec.field(default_factory=list)
-    """Texts to put before the next prompt."""
+    """Texts to prepend to the next prompt."""
     warned: set[str] = msgspec.field(default_factory=set)
     """Warnings already given in this run."""
     tasks: "set[Task[None]]" = msgspec.field(default_factory=set)

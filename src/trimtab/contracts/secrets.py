@@ -1,8 +1,8 @@
-"""Secrets in events: which texts are secret, and how they are hidden in what is stored and shown.
+"""Finds and masks secrets in events before they are stored or shown.
 
-Two kinds. What a person named, and the keys of this program, nobody sees, the model included. What
-only looks like a secret is hidden from the log and from everybody who watches, but not from the
-model: it would otherwise write the mask into files.
+There are two kinds. Values of variables a person named, and this program's own keys, are masked for
+everybody, the model included. Text that only looks like a secret is masked in the log and for
+everybody who watches, but not for the model, which would otherwise write the mask into files.
 """
 
 import re
@@ -15,10 +15,10 @@ import msgspec
 MASK = "******"
 SHORTEST_NAMED = 4
 SHORTEST = 8
-"""Shorter values stand in too many ordinary words."""
+"""Shorter values occur in too many ordinary words."""
 
-_STARTS = rb"gh[pousr]_|github_pat_|glpat-|npm_|hf_|sk[-_]|A[KS]IA|AIza|xox|eyJ|PRIVATE KEY-"
-"""What a recognised secret has in it; a line without any of these is not looked at again."""
+_TOKEN_HINTS = rb"gh[pousr]_|github_pat_|glpat-|npm_|hf_|sk[-_]|A[KS]IA|AIza|xox|eyJ|PRIVATE KEY-"
+"""Cheap first test: a line without any of these contains no recognised token."""
 
 _TOKENS = (
     r"gh[pousr]_[A-Za-z0-9]{20,}",
@@ -42,12 +42,12 @@ _BEGINNINGS = (
     *(tuple("hf_"), ("s", "k", "[-_]"), ("A", "[KS]", "I", "A"), tuple("AIza")),
     *(("x", "o", "x", "[abprs]", "-"), tuple("eyJ")),
 )
-"""How tokens begin, sign by sign: a piece of a stream may end after any of them."""
+"""The first characters of tokens, one by one: a piece of a stream may end after any of them."""
 _LONGEST_TOKEN = 4096
 _LONGEST_KEY = 65536
 
-_NAMED_LIKE_SECRETS = ("TOKEN", "SECRET", "API_KEY", "APIKEY", "PASSWORD", "PASSWD", "PRIVATE_KEY")
-_NAMED_LIKE_PLACES = ("_FILE", "_PATH", "_DIR", "_URL", "_URI", "_NAME", "_ID")
+_SECRET_WORDS = ("TOKEN", "SECRET", "API_KEY", "APIKEY", "PASSWORD", "PASSWD", "PRIVATE_KEY")
+_LOCATION_SUFFIXES = ("_FILE", "_PATH", "_DIR", "_URL", "_URI", "_NAME", "_ID")
 
 _KEPT = frozenset(
     (
@@ -59,9 +59,9 @@ _KEPT = frozenset(
         *("sourceEventId", "toolCallId", "turnId", "upToEventId"),
     )
 )
-"""Fields that are structure, or must reach a model service byte for byte."""
+"""Fields that are structural, or that must reach a model service byte for byte."""
 _FREE = frozenset(("arguments", "toolArgs", "toolInput", "modifiedArgs"))
-"""Fields whose contents are somebody's own: names in them mean nothing."""
+"""Fields with free-form contents, in which the names of `_KEPT` have no meaning."""
 
 
 class Masked(msgspec.Struct, frozen=True):
@@ -72,30 +72,30 @@ class Masked(msgspec.Struct, frozen=True):
 
 
 class Masker:
-    """Hides secrets in events. Cheap for events that have none."""
+    """Masks secrets in events; cheap for events without any."""
 
     def __init__(self, named: Iterable[str] = (), likely: Iterable[str] = ()) -> None:
-        self._named = _usable(named, SHORTEST_NAMED)
-        self._all = _usable({*self._named, *_usable(likely, SHORTEST)}, 1)
-        self._marks = tuple(dict.fromkeys(_written(value) for value in self._all))
-        self._starts = re.compile(_STARTS).search
+        self._named = _longest_first(named, SHORTEST_NAMED)
+        self._all = _longest_first({*self._named, *_longest_first(likely, SHORTEST)}, 1)
+        self._byte_hints = tuple(dict.fromkeys(_json_prefix(value) for value in self._all))
+        self._has_token_hint = re.compile(_TOKEN_HINTS).search
 
     def add(self, values: Iterable[str]) -> None:
-        """Hide these values too, from now on."""
-        known = _usable(values, SHORTEST_NAMED)
-        self._named = _usable({*self._named, *known}, 1)
-        self._all = _usable({*self._all, *known}, 1)
-        self._marks = tuple(dict.fromkeys(_written(value) for value in self._all))
+        """Mask these values too, from now on."""
+        known = _longest_first(values, SHORTEST_NAMED)
+        self._named = _longest_first({*self._named, *known}, 1)
+        self._all = _longest_first({*self._all, *known}, 1)
+        self._byte_hints = tuple(dict.fromkeys(_json_prefix(value) for value in self._all))
 
-    def suspects(self, line: bytes) -> bool:
-        """Whether a line of JSON may hold a secret. Never wrong when it says no."""
-        for mark in self._marks:
-            if mark in line:
+    def may_contain_secret(self, line: bytes) -> bool:
+        """Return False only if a line of JSON certainly contains no secret."""
+        for hint in self._byte_hints:
+            if hint in line:
                 return True
-        return self._starts(line) is not None and _likeness().search(line) is not None
+        return self._has_token_hint(line) is not None and _line_pattern().search(line) is not None
 
     def mask(self, data: Any) -> Masked:
-        """Hide what is secret in the texts of some JSON data; keys and structure stay."""
+        """Mask the secrets in the strings of JSON data; keys and structure stay."""
         for_model = _walk(data, self.mask_named)
         return Masked(for_model, _walk(for_model, self.mask_text))
 
@@ -103,24 +103,24 @@ class Masker:
         return _replace(text, self._named)
 
     def mask_known(self, text: str) -> str:
-        """Without the secrets whose value is known; those are complete when they are found."""
+        """Mask the secrets whose value is known; a match of those is never partial."""
         return _replace(text, self._all)
 
     def mask_text(self, text: str) -> str:
-        """A text as it may be shown."""
-        return _shapes().sub(MASK, self.mask_known(text))
+        """Mask every secret in a text that is to be shown."""
+        return _secret_pattern().sub(MASK, self.mask_known(text))
 
-    def find_tail(self, text: str) -> int:
-        """Where a secret may begin that the next piece of a stream completes; else the length."""
+    def find_cut_secret(self, text: str) -> int:
+        """Return the index of a possible secret cut off by the end of the text; else its length."""
         start = len(text)
         for value in self._all:
-            place = text.find(value[0], max(0, len(text) - len(value) + 1))
-            while place >= 0:
-                if value.startswith(text[place:]):
-                    start = min(start, place)
+            index = text.find(value[0], max(0, len(text) - len(value) + 1))
+            while index >= 0:
+                if value.startswith(text[index:]):
+                    start = min(start, index)
                     break
-                place = text.find(value[0], place + 1)
-        if begun := _unfinished().search(text, max(0, len(text) - _LONGEST_TOKEN)):
+                index = text.find(value[0], index + 1)
+        if begun := _cut_pattern().search(text, max(0, len(text) - _LONGEST_TOKEN)):
             start = min(start, begun.start())
         key = text.rfind("-----BEGIN")
         if key >= 0 and "-----END" not in text[key:] and len(text) - key < _LONGEST_KEY:
@@ -134,8 +134,8 @@ def find_secrets(
     keys: Iterable[str] = (),
     values: Iterable[str] = (),
 ) -> Masker:
-    """What is secret: `values`, and in an environment the variables `named` by a person, `keys` of
-    ours, and those whose names say so."""
+    """Return a masker for `values` and for variables of an environment: those `named` by a person,
+    our own `keys`, and those whose names suggest a secret."""
     known = [env.get(name, "") for name in named]
     known += [value for value in values if len(value) >= SHORTEST]
     known += [value for name in keys if len(value := env.get(name, "")) >= SHORTEST]
@@ -143,21 +143,19 @@ def find_secrets(
 
 
 def looks_secret(name: str) -> bool:
-    """Whether a variable holds a secret, as far as its name tells."""
+    """Return True if a variable's name suggests that it holds a secret."""
     upper = name.upper()
-    return any(word in upper for word in _NAMED_LIKE_SECRETS) and not upper.endswith(
-        _NAMED_LIKE_PLACES
-    )
+    return any(word in upper for word in _SECRET_WORDS) and not upper.endswith(_LOCATION_SUFFIXES)
 
 
-def _usable(values: Iterable[str], shortest: int) -> tuple[str, ...]:
-    """Values long enough to be looked for, longest first: one may be part of another."""
+def _longest_first(values: Iterable[str], shortest: int) -> tuple[str, ...]:
+    """Return the values that are long enough, longest first: one may be part of another."""
     stripped = {value.strip() for value in values}
-    return tuple(sorted((one for one in stripped if len(one) >= shortest), key=len, reverse=True))
+    return tuple(sorted((v for v in stripped if len(v) >= shortest), key=len, reverse=True))
 
 
-def _written(value: str) -> bytes:
-    """The beginning of a value as it stands in JSON, up to what may be escaped in several ways."""
+def _json_prefix(value: str) -> bytes:
+    """Return a part of a value that every JSON encoder writes the same way."""
     plain = re.split(r'[^!#-\[\]-~ ]', value, maxsplit=1)[0]  # fmt: skip
     if len(plain) < SHORTEST_NAMED:
         plain = max(re.split(r'[^!#-\[\]-~ ]', value), key=len)  # fmt: skip
@@ -169,9 +167,9 @@ def _replace(text: str, values: Iterable[str]) -> str:
         if value in text:
             text = text.replace(value, MASK)
         elif not value.isalnum():
-            inner = msgspec.json.encode(value.encode("utf-8", "replace").decode()).decode()[1:-1]
-            if inner != value and inner in text:  # inside JSON inside a text
-                text = text.replace(inner, MASK)
+            nested = msgspec.json.encode(value.encode("utf-8", "replace").decode()).decode()[1:-1]
+            if nested != value and nested in text:  # JSON embedded in a text
+                text = text.replace(nested, MASK)
     return text
 
 
@@ -180,32 +178,34 @@ def _walk(value: Any, mask: Any, kept: frozenset[str] = _KEPT) -> Any:
         return mask(value)
     if isinstance(value, dict):
         return {
-            key: inner
-            if key in kept and isinstance(inner, str)
-            else _walk(inner, mask, frozenset() if key in _FREE else kept)
-            for key, inner in value.items()
+            key: nested
+            if key in kept and isinstance(nested, str)
+            else _walk(nested, mask, frozenset() if key in _FREE else kept)
+            for key, nested in value.items()
         }
     if isinstance(value, list):
-        return [_walk(inner, mask, kept) for inner in value]
+        return [_walk(nested, mask, kept) for nested in value]
     return value
 
 
 @lru_cache(1)
-def _shapes() -> re.Pattern[str]:
+def _secret_pattern() -> re.Pattern[str]:
     tokens = "|".join(_TOKENS)
     return re.compile(rf"(?<![A-Za-z0-9])(?:{tokens})|{_PRIVATE_KEY}")
 
 
 @lru_cache(1)
-def _likeness() -> re.Pattern[bytes]:
-    """As the shapes, for lines: what stands before a secret may be the end of an escape there."""
+def _line_pattern() -> re.Pattern[bytes]:
+    """Match tokens in encoded lines, where the character before one may be the end of an escape."""
     tokens = "|".join(token.replace("(?![A-Za-z0-9])", "") for token in _TOKENS)
     return re.compile(f"{tokens}|PRIVATE KEY-----".encode())
 
 
 @lru_cache(1)
-def _unfinished() -> re.Pattern[str]:
-    begun = "|".join(f"{''.join(signs)}[A-Za-z0-9_.-]*" for signs in _BEGINNINGS)
-    partly = "|".join("(?:".join(signs) + ")?" * (len(signs) - 1) for signs in _BEGINNINGS)
+def _cut_pattern() -> re.Pattern[str]:
+    begun = "|".join(f"{''.join(each)}[A-Za-z0-9_.-]*" for each in _BEGINNINGS)
+    partly = "|".join(
+        "(?:".join(characters) + ")?" * (len(characters) - 1) for characters in _BEGINNINGS
+    )
     key = r"-{1,5}(?:B(?:E(?:G(?:I)?)?)?)?"
     return re.compile(rf"(?:(?<![A-Za-z0-9])(?:{begun}|{partly})|{key})\Z")

@@ -1,4 +1,4 @@
-"""Text for people: counted nouns, and foreign text that cannot move the cursor or hide anything."""
+"""Text for people: counted nouns, and foreign text made safe for a terminal."""
 
 import re
 from functools import lru_cache
@@ -14,32 +14,34 @@ def count(number: int, noun: str, plural: str = "") -> str:
 
 
 def neutralise(text: str, context: Literal["transcript", "approval"] = "transcript") -> str:
-    """The text without terminal commands, and with everything else that is not seen made visible.
+    """Return the text without terminal commands and with invisible characters made visible.
 
     Newlines and tabs stay. In a transcript, escape sequences and zero-width characters are
-    dropped, and so are marks heaped on one character; control and direction characters and lone
-    surrogates are replaced by something a person can see. In an approval nothing is dropped: what
-    is not seen, or looks like a blank and is none, becomes its code, so that different texts never
-    look the same.
+    dropped, and so are excessive combining marks; control and direction characters and lone
+    surrogates are replaced by visible characters. In an approval nothing is dropped: characters
+    that are invisible, or look like a space without being one, become their code, so that
+    different texts never look the same.
     """
     if text.isprintable() and text.isascii():
         return text
     if context == "approval":
-        text = _hidden().sub(lambda match: "".join(map(_code, match[0])), text)
-        return _heap().sub(lambda match: match[1] + "".join(map(_code, match[2])), text)
-    commands, unseen = _patterns()
+        text = _invisible_in_approvals().sub(lambda match: "".join(map(_code, match[0])), text)
+        return _excessive_marks().sub(lambda match: match[1] + "".join(map(_code, match[2])), text)
+    commands, invisible = _patterns()
     text = commands.sub("", text.replace("\r\n", "\n"))
-    return _heap().sub(r"\1", unseen.sub(lambda match: "".join(map(_shown, match[0])), text))
+    return _excessive_marks().sub(
+        r"\1", invisible.sub(lambda match: "".join(map(_visible_form, match[0])), text)
+    )
 
 
 @lru_cache(1)
-def _heap() -> re.Pattern[str]:
-    """More marks than any language puts on one character: they would cover the lines around."""
+def _excessive_marks() -> re.Pattern[str]:
+    """Match more combining marks than any language needs: they would cover neighbouring lines."""
     return re.compile(f"([{_MARKS}]{{4}})([{_MARKS}]+)")
 
 
 @lru_cache(1)
-def _hidden() -> re.Pattern[str]:
+def _invisible_in_approvals() -> re.Pattern[str]:
     return re.compile(
         "[\0-\x08\x0b-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f"
         "\u2000-\u200f\u2028-\u202f\u205f-\u206f\u27e8\u27e9\u2800\u3000\u3164\ud800-\udfff"
@@ -56,12 +58,12 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
         r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)"  # strings
         r"|\x1b[ -/]*[0-~]"  # all others
     )
-    unseen = re.compile(
+    invisible = re.compile(
         "[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f"
         "\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff9-\uffff"
         "\U000e0000-\U000e01ef\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]+"
     )
-    return commands, unseen
+    return commands, invisible
 
 
 @lru_cache(256)
@@ -70,12 +72,12 @@ def _code(character: str) -> str:
 
 
 @lru_cache(256)
-def _shown(character: str) -> str:
+def _visible_form(character: str) -> str:
     code = ord(character)
     if character in _NAMED_CONTROLS:
         return _NAMED_CONTROLS[character]
     if code < 0x20:
-        return chr(0x2400 + code)  # the pictures of control characters
+        return chr(0x2400 + code)  # Unicode's pictures of control characters
     if 0x80 <= code <= 0x9F or 0xD800 <= code <= 0xDFFF:
         return "\ufffd"
     if code == 0xFFFD:

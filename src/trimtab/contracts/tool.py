@@ -1,11 +1,10 @@
-"""Tools: what they are called, what they would touch, what they give back."""
+"""Tools: their specification, the access they declare, the context they run in, their results."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import msgspec
 
-from trimtab.contracts.assignment import Assignment
 from trimtab.contracts.messages import Image
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.workspace import Workspace
@@ -16,7 +15,7 @@ AccessKind = Literal["none", "read", "write", "shell", "url", "memory", "mcp", "
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing a call would touch. Tools declare, they never check permission themselves.
+    """One thing a call would touch. Tools declare access; they never check permissions themselves.
 
     `target` is a path, command line, address, or tool name, by kind. `detail` carries what a
     permission question shows besides it (diff, newFileContents, server and tool name).
@@ -28,7 +27,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     mutates: bool = True
     detail: dict[str, Any] = {}
     interpreter: str = "bash"
-    """What reads the `target` of kind `shell`."""
+    """The interpreter of the `target` of kind `shell`."""
 
 
 class FileChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +47,7 @@ class ShellEnd(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call came to.
+    """The result of a tool call.
 
     `text` is for the model. `detail` is for a person (full output, diff); `summary` is a shorter
     message for the event of a failed call. `kind` `rejected` ends the turn.
@@ -62,13 +61,23 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[FileChange, ...] = ()
     telemetry: dict[str, Any] = {}
     sandboxed: bool | None = None
-    """Whether a command of it ran in the sandbox; None where there is none."""
+    """True if its command ran in the sandbox; None if there is no sandbox."""
     shell: ShellEnd | None = None
-    """The end of the command that a shell tool waited for; None while it runs."""
+    """The end of a shell tool's command, if it has ended."""
+
+
+class Assignment(msgspec.Struct, frozen=True, kw_only=True):
+    """A task for a sub-agent. The prompt is all the sub-agent knows about it."""
+
+    agent_type: str
+    prompt: str
+    description: str = ""
+    model: str | None = None
+    effort: str | None = None
 
 
 class ToolContext(Protocol):
-    """What a tool is given besides its arguments."""
+    """The context a tool runs in, besides its arguments."""
 
     @property
     def session_id(self) -> str: ...
@@ -96,7 +105,7 @@ class ToolContext(Protocol):
 
     @property
     def hard_limit(self) -> int:
-        """Bytes no result may exceed, even when asked for: half of what a prompt may have."""
+        """Bytes no result may exceed, even on request: half of the largest prompt."""
         ...
 
     @property
@@ -109,7 +118,7 @@ class ToolContext(Protocol):
         ...
 
     async def delegate(self, assignment: Assignment) -> "ToolResult":
-        """Have another agent do something, and give its answer."""
+        """Run a sub-agent on an assignment and return its answer."""
         ...
 
 
@@ -123,7 +132,7 @@ class Tool(Protocol):
     spec: ToolSpec
 
     def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
-        """What the call would touch. No effects; may read the disk."""
+        """Return what the call would touch. No effects; may read the disk."""
         ...
 
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult: ...

@@ -1,4 +1,4 @@
-"""Pages of the web, as a tool asks for them and the one egress fetches them."""
+"""Web pages, as tools request them and the only egress fetches them."""
 
 from collections.abc import Awaitable, Callable
 
@@ -6,21 +6,21 @@ import msgspec
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands at an address. `moved_to` is set, and `data` empty, when it leads elsewhere."""
+    """The page at an address. After a redirect `moved_to` is set and `data` empty."""
 
     url: str
     status: int
     data: bytes = b""
     kind: str = ""
-    """The media type in small letters, without parameters."""
+    """The media type in lower case, without parameters."""
     charset: str = ""
     complete: bool = True
-    """Whether `data` is all there is; a page that is too large is cut."""
+    """False if the page was too large and `data` is only its beginning."""
     moved_to: str = ""
 
 
 class FetchProblem(Exception):
-    """Why a page was not fetched; the message is for the model."""
+    """Raised when a page cannot be fetched; the message is for the model."""
 
 
 Fetch = Callable[[str], Awaitable[Page]]

@@ -1,4 +1,4 @@
-"""The place an agent works in, as tools see it: files, search, processes."""
+"""The workspace of an agent as tools see it: files, search, processes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
@@ -10,7 +10,7 @@ Stamp = tuple[int, int, int, int]
 
 
 class PathInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands at a path; of an `other` (device, FIFO, kernel file) `reason` says what it is."""
+    """The kind of a path; for `other` (device, FIFO, kernel file), `reason` says what it is."""
 
     kind: Literal["missing", "file", "directory", "other"]
     size: int = 0
@@ -25,21 +25,21 @@ class FileContent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
-    """Names in a directory, sorted; `total` counts also those left off."""
+    """Names in a directory, sorted; `total` also counts names beyond the limit."""
 
     names: tuple[str, ...]
     total: int
 
 
 class Lines(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines of a large file as bytes; `complete` is false when a limit cut them off."""
+    """Lines of a large file as bytes; `complete` is false if a limit cut them off."""
 
     data: bytes
     complete: bool
 
 
 class FoundLines(msgspec.Struct, frozen=True, kw_only=True):
-    """What a search printed. `stopped` says why it is only a part: time or size."""
+    """The output of a search. `stopped` says why it is incomplete: time or size."""
 
     lines: tuple[bytes, ...]
     error: str = ""
@@ -50,8 +50,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     """A shell command to start.
 
     `background` gives it a standard input that stays open; `terminal` a pseudo-terminal; `detached`
-    lets it outlive the session. `env` are variables it gets besides the usual ones. `confined` is
-    false for what a person let out of the sandbox, if there is one. `call_id` is the tool call it
+    lets it outlive the session. `env` are additional variables. `confined` is
+    false if a person allowed it to run outside the sandbox. `call_id` is the tool call it
     belongs to.
     """
 
@@ -67,11 +67,11 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommandState(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command has come to so far.
+    """The state of a command at one moment.
 
-    `output` is what was not read before, or only its beginning when there is more than was asked
-    for: then `saved_to` names the file that holds everything. `exit_code` is None while it runs;
-    `awaits` says what for if it seems to wait for somebody (`input`).
+    `output` is the output not read before, or only its beginning if it exceeds the limit: then
+    `saved_to` names the file that holds everything. `exit_code` is None while it runs; `awaits`
+    is `input` if it seems to wait for some.
     """
 
     shell_id: str
@@ -81,7 +81,7 @@ class CommandState(msgspec.Struct, frozen=True, kw_only=True):
     saved_to: str | None = None
     terminal: bool = False
     no_terminal: str = ""
-    """Why the command runs on pipes although a terminal was asked for."""
+    """The reason why a command runs on pipes although a terminal was requested."""
     awaits: str = ""
     flooded: bool = False
     lost: int = 0
@@ -102,11 +102,11 @@ class ShellInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShellError(Exception):
-    """A shell command cannot be started or reached; the message is for the model."""
+    """Raised when a shell command cannot be started or reached; the message is for the model."""
 
 
 class UnknownShell(ShellError):
-    """No command has this id."""
+    """Raised when no command has the given id."""
 
 
 class Shells(Protocol):
@@ -142,7 +142,7 @@ class Shells(Protocol):
 
 
 class Workspace(Protocol):
-    """Files and processes below one root, which is a value an agent carries, never process state.
+    """Files and processes below a root directory, which is never the process's own state.
 
     File methods raise `OSError`. Paths given to them are absolute, from `resolve`.
     """
@@ -153,11 +153,11 @@ class Workspace(Protocol):
     def shells(self) -> Shells: ...
 
     def resolve(self, path: str) -> str:
-        """An absolute path for what a model wrote, relative to the root. Symlinks are kept."""
+        """Return the absolute path for a path relative to the root. Symlinks are not resolved."""
         ...
 
     def inspect(self, path: str) -> PathInfo:
-        """What is there, symlinks followed. Never blocks, never raises."""
+        """Return what is at a path, following symlinks. Never blocks, never raises."""
         ...
 
     def list(self, path: str, limit: int) -> Listing: ...
@@ -171,34 +171,34 @@ class Workspace(Protocol):
         ...
 
     async def read_lines(self, path: str, first: int, last: int | None, limit: int) -> Lines:
-        """Lines `first` to `last` (from 1, both included) of a file too large to be read whole."""
+        """Read lines `first` to `last` (from 1, inclusive) of a file too large to be read whole."""
         ...
 
     async def write(
         self, path: str, data: bytes, *, new: bool = False, stamp: Stamp | None = None
     ) -> None:
-        """Replace or create a file, never leaving half of it; parent directories are made.
+        """Replace or create a file atomically; missing parent directories are created.
 
         Mode, owner, extended attributes and links of an existing file are kept. `new` raises
-        `FileExistsError` rather than replacing; `stamp` raises `StaleFile` when the file on disk is
-        no longer the one that was read.
+        `FileExistsError` rather than replacing; `stamp` raises `StaleFile` if the file has
+        changed since it was read.
         """
         ...
 
     async def remove(self, path: str) -> None:
-        """Delete a regular file. A link is refused: what it leads to is somebody else's."""
+        """Delete a regular file. A symlink is refused: its target may belong to somebody else."""
         ...
 
     async def move(self, path: str, target: str) -> None:
-        """Give a file another path, with all it has; raises `FileExistsError` if that is taken."""
+        """Move a file with all its attributes. Raises `FileExistsError` if the target exists."""
         ...
 
     def remember(self, path: str, data: bytes) -> None:
-        """Note what the model was last shown of a file, or has written to it."""
+        """Record the content the model was last shown of a file, or has written to it."""
         ...
 
     def changed(self, path: str, data: bytes) -> bool:
-        """Whether a file that was remembered now has other content."""
+        """Return True if a remembered file now has other content."""
         ...
 
     async def search(
@@ -209,13 +209,13 @@ class Workspace(Protocol):
         limit: int,
         keep: Callable[[bytes], bool] | None = None,
     ) -> FoundLines:
-        """Run ripgrep in the root; at most `limit` bytes of lines for which `keep` is true."""
+        """Run ripgrep in the root; return up to `limit` bytes of lines for which `keep` is true."""
         ...
 
     async def run(
         self, argv: Sequence[str], *, seconds: float, limit: int = 1_000_000
     ) -> tuple[int, bytes]:
-        """Run a helper program (git) and give its exit code and at most `limit` bytes of output."""
+        """Run a helper program (git); return its exit code and at most `limit` bytes of output."""
         ...
 
     async def aclose(self) -> None:
@@ -224,4 +224,4 @@ class Workspace(Protocol):
 
 
 class StaleFile(OSError):
-    """A file changed between being read and being written."""
+    """Raised when a file changed between being read and being written."""

@@ -72,7 +72,7 @@ class Customizations:
             return True
         from trimtab.config.trust import Trust
 
-        return Trust.of(self._home).is_trusted(self.around.cwd)
+        return Trust(self._home).is_trusted(self.around.cwd)
 
     @cached_property
     def places(self) -> Places:

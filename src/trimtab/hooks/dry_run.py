@@ -130,7 +130,7 @@ async def list_hooks(env: Mapping[str, str], cwd: str, *, trusted: bool) -> List
 
 def find_changed(found: FoundHooks, trust: FolderTrust) -> Iterator[str]:
     """Hooks of a trusted folder that a session would ask about."""
-    known = Trust.of(trust.home)
+    known = Trust(trust.home)
     for entry in found.entries:
         if entry.origin != "repository":
             continue

@@ -89,7 +89,7 @@ async def ask_mode_switch(hosted: "HostedSession", error: ModelError) -> bool:
     if not hosted.able("request_auto_mode_switch"):
         return False
     live, request_id = hosted.live, new_id()
-    error.told = True
+    error.reported = True
     live.emit(
         SessionError(
             error_type=error.error_type,

@@ -228,7 +228,7 @@ class PartFold:
             return ()
         edits = tuple(
             FileEdit(
-                path=change.place,
+                path=change.os_path,
                 before=change.before.digest,
                 after=change.after.digest,
                 created=change.before.kind == "absent",

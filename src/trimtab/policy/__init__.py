@@ -1,1 +1,1 @@
-"""Policy: folder trust, permission rules in files, content exclusions and the sandbox."""
+"""Policies of people and organizations: folder trust, rules in files, exclusions, approvals."""

@@ -1,30 +1,34 @@
-"""Content exclusion: files that no tool may read or change, by the machine's policy or the person.
+"""Content exclusion: rules that deny tools to read or change files, from policies and settings.
 
-Both write it as organizations do on GitHub, an object from repositories to patterns for paths:
-`{"*": ["**/.env"], "https://github.com/octo/app": ["/secrets/**"]}`. It becomes rules that deny.
+The format is that of organizations on GitHub, an object from repositories to patterns for paths:
+`{"*": ["**/.env"], "https://github.com/octo/app": ["/secrets/**"]}`.
 """
 
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from trimtab.config.files import read_regular
 from trimtab.config.jsonc import JsonProblem, read_jsonc
+from trimtab.config.trust import find_root
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.permission import Rule
+from trimtab.permissions.exclusions import compile_pattern
+from trimtab.workspace.sandbox.policy import find_git
 
 KEY = "contentExclusion"
 EVERYWHERE = "*"
-DEEPEST = 3
-MOST_FOLDERS = 2000
-"""How far repositories inside the workspace are looked for."""
+MAX_DEPTH = 3
+MAX_FOLDERS = 2000
+"""Limits of the search for repositories inside the workspace."""
 _REMOTE = re.compile(rb"^\s*url\s*=\s*(.+?)\s*$", re.MULTILINE)
 _ADDRESS = re.compile(r"(?:[a-z+]+://)?(?:[^@/]*@)?([^:/]+)(?::\d+(?=/))?[:/]+(.+?)(?:\.git)?/*")
 
 
 def read_policy(folder: str) -> dict[str, Any]:
-    """By file, what the machine's policy excludes. What cannot be read lets no session start."""
+    """Return the exclusions of the machine's policy, by file. Raises if a file cannot be read."""
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))
     except FileNotFoundError:
@@ -47,7 +51,7 @@ def _unreadable(path: str, why: str) -> ConfigurationError:
 
 
 def to_rules(given: Any, source: str, folders: Sequence[str]) -> tuple[Rule, ...]:
-    """The rules that a source's exclusions are in a workspace. Raises `ConfigurationError`."""
+    """Return the rules for a source's exclusions in a workspace. Raises `ConfigurationError`."""
     patterns = _check(given, source)
     rules: list[Rule] = []
     named = patterns.keys() - {EVERYWHERE}
@@ -56,7 +60,7 @@ def to_rules(given: Any, source: str, folders: Sequence[str]) -> tuple[Rule, ...
         if name == EVERYWHERE:
             roots = [*map(_find_root, folders), os.sep]
         else:
-            roots = [root for root, urls in repositories if _is_meant(name, urls)]
+            roots = [root for root, urls in repositories if _matches_repository(name, urls)]
         for root in dict.fromkeys(roots):
             for path in paths:
                 rules += [Rule(kind, path, source, root) for kind in ("read", "write")]
@@ -64,13 +68,12 @@ def to_rules(given: Any, source: str, folders: Sequence[str]) -> tuple[Rule, ...
 
 
 def find_addresses(folders: Sequence[str]) -> list[str]:
-    """The addresses of a workspace's repositories, as GitHub is asked about them."""
+    """Return the addresses of a workspace's repositories, to ask GitHub about them."""
     names = (name for _, urls in _find_repositories(folders) for name in sorted(urls))
     return [f"https://{name}" for name in dict.fromkeys(names) if "." in name.partition("/")[0]]
 
 
 def _check(given: Any, source: str) -> Mapping[str, Sequence[str]]:
-    from trimtab.permissions.exclusions import compile_pattern
 
     if not isinstance(given, dict) or not all(map(_is_list, given.values())):
         raise ConfigurationError(
@@ -89,17 +92,18 @@ def _check(given: Any, source: str) -> Mapping[str, Sequence[str]]:
 
 
 def _is_list(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) and one.strip("/") for one in value)
+    return isinstance(value, list) and all(
+        isinstance(item, str) and item.strip("/") for item in value
+    )
 
 
 def _find_root(folder: str) -> str:
-    from trimtab.config.trust import find_root
 
     return find_root(os.path.realpath(folder))
 
 
 def _find_repositories(folders: Iterable[str]) -> Iterator[tuple[str, set[str]]]:
-    """Repositories of a workspace, each with the names its remotes give it."""
+    """Yield the repositories of a workspace, each with the names of its remotes."""
     for folder in folders:
         root = _find_root(folder)
         yield root, _read_remotes(root)
@@ -108,24 +112,23 @@ def _find_repositories(folders: Iterable[str]) -> Iterator[tuple[str, set[str]]]
 
 
 def _find_nested(folder: str) -> Iterator[str]:
-    waiting, looked_at = [(folder, 0)], 0
-    while waiting and looked_at < MOST_FOLDERS:
-        place, depth = waiting.pop(0)
-        looked_at += 1
+    waiting, scanned = [(folder, 0)], 0
+    while waiting and scanned < MAX_FOLDERS:
+        current, depth = waiting.pop(0)
+        scanned += 1
         try:
-            with os.scandir(place) as entries:
-                inner = [one.path for one in entries if one.is_dir(follow_symlinks=False)]
+            with os.scandir(current) as entries:
+                inner = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
         except OSError:
             continue
         for path in inner:
             if os.path.lexists(os.path.join(path, ".git")):
                 yield path
-            if depth + 1 < DEEPEST and os.path.basename(path) != ".git":
+            if depth + 1 < MAX_DEPTH and os.path.basename(path) != ".git":
                 waiting.append((path, depth + 1))
 
 
 def _read_remotes(root: str) -> set[str]:
-    from trimtab.workspace.sandbox.policy import find_git
 
     git = find_git(root)
     try:
@@ -135,15 +138,14 @@ def _read_remotes(root: str) -> set[str]:
     return {_normalise(url.decode("utf-8", "replace").strip('"')) for url in _REMOTE.findall(data)}
 
 
-def _is_meant(name: str, urls: Iterable[str]) -> bool:
-    """Whether a repository is meant: by an address, a pattern of one, or how one ends."""
-    from fnmatch import fnmatchcase
+def _matches_repository(name: str, urls: Iterable[str]) -> bool:
+    """Return True if a name matches a repository's address, its end, or is a pattern for either."""
 
     wanted = _normalise(name)
-    return any(fnmatchcase(url, one) for url in urls for one in (wanted, f"*/{wanted}"))
+    return any(fnmatchcase(url, pattern) for url in urls for pattern in (wanted, f"*/{wanted}"))
 
 
 def _normalise(address: str) -> str:
-    """A repository's address without what may differ: scheme, user, port, ending, case."""
+    """Return a repository's address without scheme, user, port and `.git`, in lower case."""
     match = _ADDRESS.fullmatch(address.strip().lower())
     return f"{match[1]}/{match[2]}" if match else address.strip().lower()

@@ -1,4 +1,4 @@
-"""Whether the configuration of a session's folder may be used, and what was left out."""
+"""Decides whether a session may use its folder's configuration, and reports what is left out."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -12,21 +12,21 @@ from trimtab.contracts.events.own import LeftOut
 from trimtab.contracts.questions import AskTrust, Loadable, TrustQuestion
 from trimtab.contracts.run import SessionPort
 
-BOUND = frozenset(("hooks", "mcp", "tools"))
-"""Kinds of which each entry is trusted as it is, and none that comes later."""
+REVIEWED = frozenset(("hooks", "mcp", "tools"))
+"""Kinds whose entries are trusted one by one, as they are; later entries are not."""
 SWITCHES = {
     "hooks": "GITHUB_COPILOT_PROMPT_MODE_REPO_HOOKS",
     "mcp": "GITHUB_COPILOT_PROMPT_MODE_WORKSPACE_MCP",
     "extensions": "GITHUB_COPILOT_PROMPT_MODE_EXTENSIONS",
 }
-"""Variables that let one kind of thing load where nobody can be asked."""
+"""Variables that allow a kind to load if nobody can be asked."""
 
 
 class FolderTrust(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict about a folder: `root` is its repository, `items` what it would load.
+    """The decision about a folder: `root` is its repository, `items` what it would load.
 
-    `switched` names the kinds that load although it is not trusted; `for_now` says that this run
-    trusts it, whatever it holds.
+    `switched` names the kinds that load although it is not trusted; `for_now` is true if only this
+    run trusts it, whatever it contains.
     """
 
     root: str
@@ -37,17 +37,17 @@ class FolderTrust(msgspec.Struct, frozen=True, kw_only=True):
     home: Home
     ask: AskTrust | None = None
     remembers: bool = True
-    """False for a look at what a session would do: nothing that is accepted is remembered."""
+    """False for a dry run: nothing that is accepted is remembered."""
 
     def allows(self, kind: str) -> bool:
         return self.trusted or kind in self.switched
 
     def report(self, session: SessionPort) -> None:
-        """Say in an event what is not loaded, if there is anything."""
+        """Emit an event about what is not loaded, if anything."""
         left = [item for item in self.items if not self.allows(item.kind)]
         if left:
             message = (
-                f"{self.root} is not trusted, so nothing of it was loaded: {_join(left)}. "
+                f"{self.root} is not trusted, so this was not loaded: {_join(left)}. "
                 "Start with --trust-folder to use it."
             )
             _emit(session, self.root, "untrusted", left, message)
@@ -55,13 +55,14 @@ class FolderTrust(msgspec.Struct, frozen=True, kw_only=True):
     async def admit(
         self, session: SessionPort, kind: str, entries: Sequence[tuple[Loadable, str]]
     ) -> list[bool]:
-        """Which entries (with their digests) of an allowed kind are as they were trusted.
+        """Return True for each entry (with its digest) that may load.
 
-        What changed since is asked about; where nobody can be asked it is left out, with an event.
+        Entries that changed since they were trusted need an answer; if nobody can be asked, they
+        are left out, with an event.
         """
         if not entries or self.for_now or not self.trusted:
             return [True] * len(entries)
-        trust = Trust.of(self.home)
+        trust = Trust(self.home)
         known = [trust.accepts(self.root, kind, item.path, digest) for item, digest in entries]
         changed = [item for (item, _), same in zip(entries, known, strict=True) if not same]
         if changed:
@@ -69,7 +70,7 @@ class FolderTrust(msgspec.Struct, frozen=True, kw_only=True):
             answer = await self.ask(question) if self.ask else "no"
             if answer == "no":
                 message = (
-                    f"{self.root} was trusted before this was changed or added, so it was not "
+                    f"This was changed or added after {self.root} was trusted, so it was not "
                     f"loaded: {_join(changed)}. Start with --trust-folder to use it."
                 )
                 _emit(session, self.root, "changed", changed, message)
@@ -81,11 +82,13 @@ class FolderTrust(msgspec.Struct, frozen=True, kw_only=True):
         return [True] * len(entries)
 
     def remember(self, kind: str) -> None:
-        """From now on what a trusted folder gets of a kind is new, also where it had none of it."""
+        """Remember that a kind was reviewed, so that later entries count as new."""
         if self.trusted and not self.for_now and self.remembers:
-            trust = Trust.of(self.home)
+            trust = Trust(self.home)
             if not trust.has_seen(self.root, kind):
-                with suppress(OSError, ConfigurationError):  # what cannot be kept is asked again
+                with suppress(
+                    OSError, ConfigurationError
+                ):  # if it cannot be stored, the person is asked again
                     trust.accept(self.root, kind, ())
 
 
@@ -98,7 +101,7 @@ async def judge_folder(
     ask: AskTrust | None,
     remembers: bool = True,
 ) -> FolderTrust:
-    """Decide about the folder of a session, asking a person if there is one and a reason to."""
+    """Decide about the folder of a session; ask a person if needed and possible."""
     root = find_root(cwd)
     items = find_loadable(root, cwd)
     verdict = FolderTrust(
@@ -112,10 +115,10 @@ async def judge_folder(
     )
     if trusted:
         return verdict
-    trust = Trust.of(home)
+    trust = Trust(home)
     if trust.is_trusted(root):
         verdict = msgspec.structs.replace(verdict, trusted=True)
-        for kind in BOUND - {item.kind for item in items}:
+        for kind in REVIEWED - {item.kind for item in items}:
             verdict.remember(kind)
         return verdict
     if items and ask is not None:

@@ -1,11 +1,11 @@
-"""Git that runs unasked: which variables keep it from starting programs, and where none can."""
+"""Keeps git from starting programs in read-only commands, which run without a question."""
 
 import os
 from collections.abc import Mapping
 
 from trimtab.config.trust import find_root
 
-_CAUTIOUS = (
+_SAFE_SETTINGS = (
     ("core.fsmonitor", "false"),
     ("core.pager", "cat"),
     ("safe.bareRepository", "explicit"),
@@ -16,33 +16,33 @@ _STARTS_PROGRAMS = {
     "include": ("path",),
     "includeif": ("path",),
 }
-_LARGEST = 1 << 20
+_MAX_SIZE = 1 << 20
 
 
-def cautious_variables(env: Mapping[str, str]) -> dict[str, str]:
-    """What a command gets that nobody was asked about. The text that runs stays as it is."""
+def safe_git_variables(env: Mapping[str, str]) -> dict[str, str]:
+    """Return variables that disable git's monitor and pagers, for commands without a question."""
     given = env.get("GIT_CONFIG_COUNT", "")
     first = int(given) if given.isascii() and given.isdigit() and len(given) < 5 else 0
     variables = {
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_PAGER": "cat",
-        "GIT_CONFIG_COUNT": str(first + len(_CAUTIOUS)),
+        "GIT_CONFIG_COUNT": str(first + len(_SAFE_SETTINGS)),
     }
-    for number, (key, value) in enumerate(_CAUTIOUS, first):
+    for number, (key, value) in enumerate(_SAFE_SETTINGS, first):
         variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     return variables
 
 
 def find_git_programs(cwd: str) -> str:
-    """Which setting of the repository makes git start a program that no variable prevents.
+    """Return the repository's setting that makes git start a program despite those variables.
 
-    Only the repository's own file counts: the person's is the person's. A repository that was
-    cloned has no such setting; one that came in an archive may.
+    Only the repository's own file is read, since the person trusts their own settings. A cloned
+    repository has no such setting; a repository from an archive may.
     """
     path = os.path.join(find_root(cwd), ".git", "config")
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            lines = file.read(_LARGEST).split("\n")
+            lines = file.read(_MAX_SIZE).split("\n")
     except OSError:
         return ""
     section = ""

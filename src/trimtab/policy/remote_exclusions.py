@@ -1,27 +1,25 @@
-"""What organizations exclude on GitHub, where GitHub's service gives the model."""
+"""Applies the content exclusions of GitHub organizations, if GitHub serves the model."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.permission import Rule
 from trimtab.contracts.processor import PendingCall, Processor
+from trimtab.contracts.provider import Provider
 from trimtab.contracts.run import Prompt, Run
+from trimtab.models.catalog import WithHeaders
 from trimtab.permissions.processor import Permissions
 from trimtab.policy.exclusions import EVERYWHERE, find_addresses, to_rules
-
-if TYPE_CHECKING:
-    from trimtab.contracts.provider import Provider
-    from trimtab.providers.copilot import Exclusion
+from trimtab.providers.copilot import Copilot, Exclusion
 
 SECONDS = 10.0
-Fetch = Callable[[Sequence[str]], Awaitable[tuple["Exclusion", ...]]]
+Fetch = Callable[[Sequence[str]], Awaitable[tuple[Exclusion, ...]]]
 
 
 class RemoteExclusions(Processor):
-    """Asks GitHub once, before the first tool runs or anything is attached, and forbids it."""
+    """Fetches exclusions once, before the first tool call or attachment, and adds them as rules."""
 
     def __init__(self, fetch: Fetch, folders: Sequence[str], permissions: Permissions) -> None:
         self._fetch = fetch
@@ -40,7 +38,7 @@ class RemoteExclusions(Processor):
         return pending
 
     async def _ask(self, run: Run) -> None:
-        async with self._lock:  # calls run side by side, and none before the answer
+        async with self._lock:  # calls run in parallel, but not before the answer
             if self._asked:
                 return
             self._asked = True
@@ -49,16 +47,16 @@ class RemoteExclusions(Processor):
                     addresses = await asyncio.to_thread(find_addresses, self._folders)
                     found = await self._fetch(addresses)
             except (TrimtabError, TimeoutError) as error:
-                why = str(error) or f"no answer within {SECONDS:g} s"
-                _warn(run, f"GitHub did not say what content is excluded: {why}")
+                why = str(error) or f"no answer within {SECONDS:g} seconds"
+                _warn(run, f"Content exclusions could not be fetched from GitHub: {why}")
                 return
             self._permissions.forbid(tuple(self._read(run, found)))
 
-    def _read(self, run: Run, found: Sequence["Exclusion"]) -> Iterator[Rule]:
-        for one in found:
-            for path in one.paths:
+    def _read(self, run: Run, found: Sequence[Exclusion]) -> Iterator[Rule]:
+        for exclusion in found:
+            for path in exclusion.paths:
                 try:
-                    yield from to_rules({EVERYWHERE: [path]}, one.source, self._folders)
+                    yield from to_rules({EVERYWHERE: [path]}, exclusion.source, self._folders)
                 except TrimtabError as error:
                     _warn(run, error.message)
 
@@ -68,11 +66,9 @@ def _warn(run: Run, message: str) -> None:
 
 
 def build_remote(
-    folders: Sequence[str], provider: "Provider", permissions: Permissions
+    folders: Sequence[str], provider: Provider, permissions: Permissions
 ) -> RemoteExclusions | None:
-    """Build the processor if GitHub serves the model; no other service is told of repositories."""
-    from trimtab.models.catalog import WithHeaders
-    from trimtab.providers.copilot import Copilot
+    """Build the processor if GitHub serves the model; no other service learns the repositories."""
 
     inner = provider.provider if isinstance(provider, WithHeaders) else provider
     if not isinstance(inner, Copilot):

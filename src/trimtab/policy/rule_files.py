@@ -1,4 +1,4 @@
-"""Permission rules of settings files: the person's, and of a trusted repository its own."""
+"""Loads permission rules from the settings of the person and of a trusted repository."""
 
 import os
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ import msgspec
 from trimtab.config.files import read_regular
 from trimtab.config.jsonc import JsonProblem, read_jsonc
 from trimtab.config.paths import POLICY
+from trimtab.contracts.errors import ConfigurationError, UsageError
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.permission import Rule
 from trimtab.contracts.questions import Loadable
@@ -24,7 +25,7 @@ _URLS = {"allowedUrls": "allow", "deniedUrls": "deny"}
 
 
 class FileRules(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules that files give a session."""
+    """The rules of settings files."""
 
     allow: tuple[Rule, ...] = ()
     ask: tuple[Rule, ...] = ()
@@ -34,9 +35,9 @@ class FileRules(msgspec.Struct, frozen=True, kw_only=True):
 async def load_rules(
     home: "Home", trust: "FolderTrust", session: SessionPort, more: Sequence[str] = ()
 ) -> FileRules:
-    """All rules of files. What a repository allows counts only as it was when it was trusted.
+    """Load the rules of all files. A repository may allow only what was trusted.
 
-    What is excluded counts in the folder and in `more` of them.
+    Exclusions apply in the folder and in `more` folders.
     """
     found: dict[str, list[Rule]] = {verb: [] for verb in _VERBS}
     found["deny"] += load_exclusions(home, (trust.root, *more), session)
@@ -59,32 +60,31 @@ async def load_rules(
 def load_exclusions(
     home: "Home", folders: Sequence[str], session: SessionPort, policy: str = POLICY
 ) -> list[Rule]:
-    """Content that is excluded, as rules that deny: by the machine's policy, and by the person."""
-    mine = read_exclusion(home)
-    if mine is None and not os.path.isdir(policy):
+    """Return rules that deny content excluded by the machine's policy and the person."""
+    own = read_exclusion(home)
+    if own is None and not os.path.isdir(policy):
         return []
-    from trimtab.contracts.errors import ConfigurationError
     from trimtab.policy.exclusions import read_policy, to_rules
 
     rules: list[Rule] = []
     for file, given in read_policy(policy).items():
         rules += to_rules(given, file, folders)
     try:
-        rules += to_rules(mine, home.settings, folders) if mine is not None else ()
+        rules += to_rules(own, home.settings, folders) if own is not None else ()
     except ConfigurationError as error:
         session.emit(SessionWarning(warning_type="content_exclusion", message=error.message))
     return rules
 
 
 def read_exclusion(home: "Home") -> Any:
-    """What the person's settings exclude, as it stands there; None if nothing."""
+    """Return the exclusions in the person's settings as written; None if there are none."""
     return _load(home, home.settings).get("contentExclusion")
 
 
 def _load(home: "Home", file: str) -> dict[str, Any]:
-    """What a file says; one that is broken, as it was when it was last good.
+    """Return the contents of a file, or of its last good copy if it is broken.
 
-    Half a file must not take away what forbids. Whoever reads the other settings says so.
+    A broken file must not remove rules that deny. `Settings` reports the problem.
     """
     try:
         data = read_regular(file)
@@ -116,9 +116,8 @@ def _read(home: "Home", file: str, session: SessionPort) -> dict[str, list[Rule]
 
 
 def _parse(texts: Sequence[str], file: str, session: SessionPort) -> list[Rule]:
-    if not texts:  # most people have none, and need not wait for what reads them
+    if not texts:  # most people have no rules, and need not wait for the parser
         return []
-    from trimtab.contracts.errors import UsageError
     from trimtab.permissions.rules import parse_rule
 
     rules = []
@@ -132,4 +131,4 @@ def _parse(texts: Sequence[str], file: str, session: SessionPort) -> list[Rule]:
 
 
 def _texts(value: Any) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []

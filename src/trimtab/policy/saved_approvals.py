@@ -1,4 +1,4 @@
-"""Approvals kept beyond a session: `permissions-config.json`, by location, as Copilot CLI does."""
+"""Stores approvals by location in `permissions-config.json`, as Copilot CLI does."""
 
 import os
 from typing import Any
@@ -13,14 +13,14 @@ from trimtab.permissions.approvals import to_rules
 
 
 class Granted(msgspec.Struct, frozen=True, kw_only=True):
-    """What a location was granted before."""
+    """The approvals of a location."""
 
     rules: tuple[Rule, ...] = ()
     directories: tuple[str, ...] = ()
 
 
 class SavedApprovals:
-    """The approvals of one location. Fields that are not known are kept as they are."""
+    """The approvals of one location. Unknown fields of the file are kept."""
 
     def __init__(self, path: str, location: str) -> None:
         self._path = path
@@ -31,7 +31,7 @@ class SavedApprovals:
         return self._location
 
     def load(self) -> Granted:
-        """What was approved for this location and for always; nothing if there is no file."""
+        """Return the approvals for this location and for always; none if there is no file."""
         try:
             with open(self._path, "rb") as file:
                 content = _decode(self._path, file.read())
@@ -43,22 +43,21 @@ class SavedApprovals:
             *(rule for item in _items(content.get("always")) for rule in to_rules(item, "always")),
         ]
         folders = here.get("allowed_directories")
-        named = (
-            [one for one in folders if isinstance(one, str)] if isinstance(folders, list) else []
-        )
-        return Granted(rules=tuple(rules), directories=tuple(named))
+        listed = folders if isinstance(folders, list) else []
+        directories = tuple(folder for folder in listed if isinstance(folder, str))
+        return Granted(rules=tuple(rules), directories=directories)
 
     def keep(self, approval: JsonObject, *, always: bool) -> None:
-        """Add an approval; entries of folders that are gone are dropped on the way."""
+        """Add an approval, and drop the entries of folders that no longer exist."""
         make_private_dir(os.path.dirname(self._path))
         update_file(self._path, lambda before: self._add(before, approval, always=always))
 
     def _add(self, before: bytes | None, approval: JsonObject, *, always: bool) -> bytes:
         content = _decode(self._path, before) if before else {}
-        places = content.get("locations")
+        existing = content.get("locations")
         locations = {
             key: value
-            for key, value in (places if isinstance(places, dict) else {}).items()
+            for key, value in (existing if isinstance(existing, dict) else {}).items()
             if os.path.isdir(key)
         }
         entry = content.get("always") if always else locations.get(self._location)
@@ -78,7 +77,7 @@ def _decode(path: str, data: bytes) -> dict[str, Any]:
         content = msgspec.json.decode(data)
     except msgspec.DecodeError as error:
         raise ConfigurationError(
-            f"{path} is not valid JSON ({error}): correct it, or move it away to start anew."
+            f"{path} is not valid JSON ({error}): correct it, or move it away to start over."
         ) from error
     return content if isinstance(content, dict) else {}
 

@@ -1,4 +1,4 @@
-"""Protected names deep in a workspace that the sandbox does not hold: it looks but briefly."""
+"""Finds protected files in subfolders that the sandbox does not protect, for lack of time."""
 
 import os
 import time
@@ -16,15 +16,15 @@ _NAMES = frozenset(name for name in NAMES if not name[1:].startswith(START_UP))
 
 
 class Uncovered(msgspec.Struct, frozen=True):
-    """Paths from the root on; whether everything was looked at."""
+    """Paths relative to the root; `complete` is false if the search ran out of time."""
 
     paths: tuple[str, ...]
     complete: bool
 
 
 def find_uncovered(root: str, seconds: float = SECONDS) -> Uncovered:
-    """What exists below the top of a workspace, is protected, and could be written by a command."""
-    held = find_deeper(root)
+    """Find protected files in subfolders that a sandboxed command could write."""
+    protected = find_deeper(root)
     paths: list[str] = []
     until, left = time.monotonic() + seconds, ENTRIES
     for folder, folders, files in os.walk(root):
@@ -32,13 +32,13 @@ def find_uncovered(root: str, seconds: float = SECONDS) -> Uncovered:
         if left < 0 or time.monotonic() > until:
             return Uncovered(tuple(paths), complete=False)
         if folder == root:
-            # What is protected at the top is held as a whole.
+            # A folder that is protected at the top is protected as a whole.
             folders[:] = [name for name in folders if name not in NAMES and name != ".github"]
             continue
         paths += (
             os.path.relpath(path, root)
             for path in _find_protected(folder, (*folders, *files))
-            if not any(path == one or path.startswith(one + os.sep) for one in held)
+            if not any(path == top or path.startswith(top + os.sep) for top in protected)
         )
         folders[:] = [name for name in folders if name not in NAMES]
     return Uncovered(tuple(paths), complete=True)

@@ -295,12 +295,14 @@ async def redo(asked: Asked) -> str:
 def take_back(asked: Asked, action: str) -> str:
     """Take back what the last turn did to files, or the last undo; or show what that would do."""
     from trimtab.runtime.undo_text import describe_plan, summarise_plan
-    from trimtab.undo.history import Wish
+    from trimtab.undo.history import UndoRequest
 
     if asked.rest not in ("", "preview"):
         raise UsageError(f"There is no /{action} {asked.rest}; write /{action} [preview].")
     history, preview = asked.live.history, asked.rest == "preview"
-    plan = history.plan_redo(Wish()) if action == "redo" else history.plan_undo(Wish())
+    plan = (
+        history.plan_redo(UndoRequest()) if action == "redo" else history.plan_undo(UndoRequest())
+    )
     if not preview:
         plan = history.apply(plan)
     lines = [*describe_plan(plan, history, diffs=preview), *summarise_plan(plan, preview=preview)]

@@ -11,7 +11,6 @@ from trimtab.agents.limits import build_ledger, check_limits
 from trimtab.agents.setup import SessionSetup
 from trimtab.agents.system_prompt import PromptCase, SystemPrompt, build_prompt
 from trimtab.agents.toolset import ToolConditions, choose_tools
-from trimtab.contracts.assignment import Assignment
 from trimtab.contracts.errors import ModelError, UsageError
 from trimtab.contracts.events.context import SessionLimitsChanged
 from trimtab.contracts.events.envelope import JsonObject
@@ -35,7 +34,7 @@ from trimtab.contracts.options import (
 )
 from trimtab.contracts.provider import ListsModels, Price, Provider
 from trimtab.contracts.run import Mode, Run
-from trimtab.contracts.tool import Tool, ToolResult
+from trimtab.contracts.tool import Assignment, Tool, ToolResult
 from trimtab.customize.announce import describe_loaded
 from trimtab.customize.python_tools import PythonTools
 from trimtab.customize.watcher import CustomizationWatcher

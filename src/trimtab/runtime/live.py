@@ -27,7 +27,6 @@ from trimtab.loop.drain import drain
 from trimtab.loop.execute import INTERRUPTED, record
 from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.controls import Controls
-from trimtab.session.cut import cut
 from trimtab.session.folder import SessionFolder
 from trimtab.session.inbox import Inbox
 from trimtab.session.records import read_records
@@ -150,7 +149,7 @@ class LiveSession:
 
     def cut(self, event_id: str) -> int:
         """Forget an event and all after it; returns how many. Only while nothing runs."""
-        removed = cut(self._session, event_id)
+        removed = self._session.truncate(event_id)
         self.controls.refresh()
         return removed
 
@@ -340,7 +339,7 @@ class LiveSession:
     def _record_error(self, error: TrimtabError) -> None:
         details: JsonObject = {}
         if isinstance(error, ModelError):
-            if error.told:
+            if error.reported:
                 return
             details = {"status_code": error.status, "error_code": error.code}
         self._session.emit(

@@ -10,7 +10,6 @@ from trimtab.agents.limits import check_limits
 from trimtab.agents.setup import SessionSetup
 from trimtab.checkout.checkout import Checkout
 from trimtab.config.paths import Home, find_home
-from trimtab.contracts.assignment import Assignment
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import (
     LOG_VERSION,
@@ -25,7 +24,7 @@ from trimtab.contracts.provider import Provider
 from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.secrets import find_secrets
 from trimtab.contracts.text import count
-from trimtab.contracts.tool import ToolResult
+from trimtab.contracts.tool import Assignment, ToolResult
 from trimtab.customize.customizations import Customizations
 from trimtab.hooks.setup import set_up_hooks
 from trimtab.models.choose import (
@@ -133,7 +132,7 @@ class Runtime:
         for finding in log.findings:
             session.emit(SessionWarning(warning_type="log_repaired", message=finding.sentence))
         for note in log.notes:
-            if note.is_told:
+            if note.is_reported:
                 session.emit(SessionWarning(warning_type="log_incomplete", message=note.sentence))
         if held := len(session.projections.queue.prompts):
             prompts = count(held, "prompt")

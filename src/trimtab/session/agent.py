@@ -1,4 +1,4 @@
-"""A session as one of its agents sees it: a conversation of its own in the same log."""
+"""A sub-agent's view of a session: a conversation of its own in the same log."""
 
 import msgspec
 
@@ -10,7 +10,7 @@ from trimtab.session.session import Session
 
 
 class AgentSession:
-    """Everything the agent does is recorded under its id and under the call that started it."""
+    """Records a sub-agent's events under its id and the tool call that started it."""
 
     def __init__(self, session: Session, agent_id: str, call_id: str) -> None:
         self.id = session.id
@@ -20,7 +20,7 @@ class AgentSession:
         self.tool_calls = 0
         self._session = session
         self._call_id = call_id
-        session.projections.join(self.conversation)
+        session.projections.add(self.conversation)
 
     def emit(
         self, data: EventData, *, agent_id: str | None = None, ephemeral: bool | None = None
@@ -37,5 +37,5 @@ class AgentSession:
         await self._session.synced()
 
     def leave(self) -> None:
-        """Forget the conversation. What was recorded stays in the log."""
-        self._session.projections.leave(self.conversation)
+        """Drop the conversation. Its events stay in the log."""
+        self._session.projections.remove(self.conversation)

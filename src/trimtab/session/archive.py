@@ -1,4 +1,4 @@
-"""The sessions on disk, for commands that look at, copy, move or mend them without running one."""
+"""Stored sessions, for commands that show, copy, move or repair them without running them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -8,11 +8,10 @@ from trimtab.contracts.errors import UsageError
 from trimtab.session import trash
 from trimtab.session.export import FORMATS, export, json_line
 from trimtab.session.folder import SessionFolder
-from trimtab.session.follow import follow
 from trimtab.session.fork import Cut, fork
 from trimtab.session.lease import find_owner
 from trimtab.session.record import Record
-from trimtab.session.records import read_records, tail_records
+from trimtab.session.records import follow_records, read_records, tail_records
 from trimtab.session.repair import Finding, check_readable, sound_records
 from trimtab.session.store import SessionStore
 from trimtab.session.summary import SessionSummary, summarize
@@ -37,7 +36,7 @@ __all__ = [
 
 
 class Archive:
-    """Everything one can do with stored sessions. A session is named by id, prefix or name."""
+    """Operations on stored sessions. A session is given by id, prefix or name."""
 
     def __init__(self, env: Mapping[str, str], *, cwd: str | None = None) -> None:
         self.home = find_home(env)
@@ -60,23 +59,23 @@ class Archive:
         return read_records(self._readable(text))
 
     def follow(self, text: str, start: int) -> Iterator[Record]:
-        """What another process writes to a session from an offset on, until it ends."""
+        """Yield the records another process writes, from an offset on, until it ends."""
         folder = self.folder(text)
-        return follow(
-            folder.events, start=start, goes_on=lambda: find_owner(folder.path) is not None
+        return follow_records(
+            folder.events, start=start, is_running=lambda: find_owner(folder.path) is not None
         )
 
     def verify(self, text: str) -> Report:
         return verify(self.folder(text))
 
     def repair(self, text: str) -> tuple[Finding, ...]:
-        """Open a session, which mends it, and close it again; what was found and done."""
+        """Repair a session by opening and closing it; return what was found and done."""
         _, log = self._store.open(self.folder(text).id)
         log.close()
         return log.findings
 
     def export(self, text: str, form: str) -> Iterator[str]:
-        """The document in pieces."""
+        """Yield the document in pieces."""
         if form not in FORMATS:
             raise UsageError(f"Unknown format {form!r}: choose one of {', '.join(FORMATS)}.")
         return export(form, self.summary(text), sound_records(self._readable(text)))
@@ -87,7 +86,7 @@ class Archive:
         return fork(self._store, source, cut, name=name)
 
     def event_before(self, text: str, event_id: str) -> str:
-        """The id of the event before another one."""
+        """Return the id of the event before the given one."""
         before: str | None = None
         for record in self.all_records(text):
             if record.id == event_id:

@@ -1,22 +1,20 @@
-"""The thread that brings what was appended to a log to the disk, without holding up the loop."""
+"""A thread that syncs a log to disk without blocking the event loop."""
 
+import asyncio
 import errno
 import os
+import queue
+import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from trimtab.config.files import cannot, sync_dir
 from trimtab.contracts.errors import StorageError, TrimtabError
 
-if TYPE_CHECKING:
-    import asyncio
-    import queue
-    import threading
-
 SyncData = Callable[[int], None]
-"""Brings the bytes of an open file to the disk, as `os.fdatasync` does."""
+"""Syncs an open file to disk, as `os.fdatasync` does."""
 
 sync_data: SyncData = getattr(os, "fdatasync", os.fsync)
 Request = Literal["soon", "now", "end"]
@@ -26,7 +24,7 @@ _CANNOT_SYNC = frozenset((errno.EINVAL, errno.ENOTSUP))
 
 
 class DiskSync:
-    """Syncs one file on request. Requests that come while a sync runs share the next one."""
+    """Syncs a file on request. Requests made during a sync share the next one."""
 
     def __init__(
         self,
@@ -49,8 +47,8 @@ class DiskSync:
         self._requests: queue.SimpleQueue[Request] | None = None
         self._thread: threading.Thread | None = None
 
-    def folders_too(self, *folders: str) -> None:
-        """Have the names in these folders synced before anything else is reported as safe."""
+    def sync_folders(self, *folders: str) -> None:
+        """Sync the names in these folders too, before anything is reported as safe."""
         self._folders = folders
 
     def request(self) -> None:
@@ -61,21 +59,20 @@ class DiskSync:
 
     async def wait(self) -> None:
         """Return when everything appended so far would survive a power cut."""
-        from asyncio import get_running_loop
 
         if self._failure:
             raise self._failure
         size = self._size()
         if self._done >= size and not self._folders:
             return
-        waiter = get_running_loop().create_future()
+        waiter = asyncio.get_running_loop().create_future()
         self._waiting.append((size, waiter))
-        # Always, whatever has been synced by now: the thread may have looked before we waited.
+        # Even if a sync is running: the thread may have read the size before we began to wait.
         self._wake_thread("now")
         await waiter
 
     def finish(self) -> None:
-        """Sync the rest and end the thread; raises if anything ever failed to reach the disk."""
+        """Sync the rest and end the thread. Raises if anything ever failed to reach the disk."""
         if self._thread and self._requests:
             self._requests.put("end")
             self._thread.join()
@@ -87,9 +84,6 @@ class DiskSync:
 
     def _wake_thread(self, request: Request) -> None:
         if self._requests is None:
-            import queue
-            import threading
-
             self._requests = queue.SimpleQueue()
             self._thread = threading.Thread(
                 target=self._work, args=(self._requests,), name="log-sync", daemon=True
@@ -121,7 +115,7 @@ class DiskSync:
         try:
             folders, self._folders = self._folders, ()
             for folder in folders:
-                with suppress(PermissionError):  # a folder may be used but not read
+                with suppress(PermissionError):  # a folder may be usable but not readable
                     sync_dir(folder)
             self._sync_data(self._fd)
             if os.fstat(self._fd).st_nlink == 0:
@@ -131,16 +125,16 @@ class DiskSync:
                 )
         except OSError as error:
             if error.errno not in _CANNOT_SYNC:
-                # The system drops pages it could not write: a later success would prove nothing.
+                # The kernel drops pages it could not write: a later success would prove nothing.
                 self._failure = cannot("save", self._path, error)
                 return
         self._done = size
 
     def _report(self) -> None:
-        """Wake the waiters that have what they wait for, each on its own loop."""
+        """Wake the waiters whose bytes are on disk, each on its own event loop."""
         while self._waiting and (self._failure or self._waiting[0][0] <= self._done):
             waiter = self._waiting.popleft()[1]
-            with suppress(RuntimeError):  # its loop has been closed; nobody waits any more
+            with suppress(RuntimeError):  # its loop is closed; nobody waits any more
                 waiter.get_loop().call_soon_threadsafe(_wake, waiter, self._failure)
 
 

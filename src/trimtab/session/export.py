@@ -1,4 +1,4 @@
-"""A session as one document: Markdown or HTML to read, JSON to work with."""
+"""Exports a session as a Markdown, HTML or JSON document."""
 
 import html
 import json
@@ -14,14 +14,14 @@ FORMATS = ("md", "html", "json")
 
 
 def export(form: str, summary: SessionSummary, records: Iterable[Record]) -> Iterator[str]:
-    """The document in pieces, whatever the size of the session."""
+    """Yield the document in pieces, so that memory stays small."""
     if form == "json":
         return _events(records)
     return _markdown_document(summary, records) if form == "md" else _page(summary, records)
 
 
 def _events(records: Iterable[Record]) -> Iterator[str]:
-    """An array of the events as they are in the log."""
+    """Yield a JSON array of the events as they are in the log."""
     yield "["
     separator = "\n"
     for record in records:
@@ -31,12 +31,12 @@ def _events(records: Iterable[Record]) -> Iterator[str]:
 
 
 def json_line(line: bytes) -> str:
-    """A record as strict JSON; what only a lenient reader takes is written anew."""
+    """Return a record as strict JSON; a line that only lenient readers accept is re-encoded."""
     try:
         peek(line)
         return line.decode()
     except ValueError:
-        # Strict JSON has no NaN; lone surrogates and control characters it has as escapes.
+        # Strict JSON has no NaN; lone surrogates and control characters must be escaped.
         return json.dumps(json.loads(line, strict=False, parse_constant=lambda _: None))
 
 
@@ -77,7 +77,7 @@ def _markdown(entry: Entry) -> str:
 
 
 def _fenced(text: str) -> str:
-    """A code block whose fence is longer than any run of backticks in the text."""
+    """Return a code block whose fence is longer than any run of backticks in the text."""
     fence = "```"
     while fence in text:
         fence += "`"

@@ -1,4 +1,4 @@
-"""The folder of one session: which file is where, and what is said about the session there."""
+"""The folder of a session: the paths of its files, its plan and its metadata."""
 
 import os
 from contextlib import suppress
@@ -15,7 +15,7 @@ _SIZE_LIMIT = 1 << 20
 
 
 def is_safe_name(name: str) -> bool:
-    """Whether a name can only mean a folder directly below `session-state`."""
+    """Return True if a name can only mean a folder directly below `session-state`."""
     return bool(name) and name[0] != "." and not any(character in name for character in "/\\\0")
 
 
@@ -62,7 +62,7 @@ class SessionFolder(msgspec.Struct, frozen=True):
         return os.path.join(self.path, "session.db")
 
     def read_plan(self) -> str | None:
-        """The plan of the session, if it has one."""
+        """Return the plan of the session, if it has one."""
         try:
             with open(self.plan, encoding="utf-8", errors="replace") as file:
                 return file.read()
@@ -70,9 +70,9 @@ class SessionFolder(msgspec.Struct, frozen=True):
             return None
 
     def read_metadata(self) -> Metadata:
-        """What `workspace.yaml` says; nothing if there is none."""
+        """Return the contents of `workspace.yaml`; empty if there is none."""
         try:
-            # Whatever lies there, a pipe or a gigabyte, must not stop a list of sessions.
+            # A pipe or a gigabyte in its place must not block a list of sessions.
             fd = os.open(self.workspace_file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             try:
                 return parse(os.read(fd, _SIZE_LIMIT))
@@ -84,15 +84,15 @@ class SessionFolder(msgspec.Struct, frozen=True):
             raise cannot("read", self.workspace_file, error) from error
 
     def update_metadata(self, **fields: Any) -> None:
-        """Change these fields and `updated_at`; fields of other writers are kept."""
+        """Change these fields and `updated_at`; keep the fields of other writers."""
 
         def change(before: bytes | None) -> bytes:
-            metadata = self._parsed_or_set_aside(before) if before else {"id": self.id}
+            metadata = self._parse_or_set_aside(before) if before else {"id": self.id}
             return render({**metadata, "updated_at": timestamp(), **fields})
 
         update_file(self.workspace_file, change)
 
-    def _parsed_or_set_aside(self, data: bytes) -> Metadata:
+    def _parse_or_set_aside(self, data: bytes) -> Metadata:
         try:
             return parse(data)
         except TrimtabError:

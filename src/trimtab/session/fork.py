@@ -1,8 +1,11 @@
-"""A new session that begins with a part of another one."""
+"""Forks a session: creates a new one from the beginning of another."""
 
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -20,15 +23,15 @@ from trimtab.contracts.text import count
 from trimtab.session.folder import SessionFolder
 from trimtab.session.lease import NAME as LOCK
 from trimtab.session.metadata import render
+from trimtab.session.records import begins_turn
 from trimtab.session.repair import sound_records
 from trimtab.session.store import SessionStore
-from trimtab.session.turns import begins_turn
 
 _WRITE_BLOCK = 1 << 20
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """Where a fork ends: after the event with this id, or after this many prompts; else nowhere."""
+    """The end of a fork: after this event, or after this many prompts; by default everything."""
 
     event: str | None = None
     turn: int | None = None
@@ -99,7 +102,7 @@ def _lines_until(source: SessionFolder, cut: Cut, new_session: str) -> Iterator[
 
 
 def _renamed(line: bytes, session_id: str) -> bytes:
-    """The first event names its session; all others are copied as they are."""
+    """Return a `session.start` line with the id of the new session."""
     try:
         event = msgspec.json.decode(line)
         event["data"]["sessionId"] = session_id
@@ -120,8 +123,6 @@ def _metadata(source: SessionFolder, session_id: str, name: str | None) -> dict[
 
 
 def _copy_files(source: SessionFolder, draft: SessionFolder) -> None:
-    import shutil
-
     log = os.path.basename(source.events)
     with os.scandir(source.path) as found:
         entries = list(found)
@@ -131,29 +132,34 @@ def _copy_files(source: SessionFolder, draft: SessionFolder) -> None:
             continue
         if entry.is_dir(follow_symlinks=False):
             # What never changes needs no copy, only a second name.
-            copy = _link_or_copy if entry.name in ("blobs", "git-objects") else _copy_private
-            # Another process may be writing one this moment, under a name that will be gone.
-            unfinished = shutil.ignore_patterns("*.tmp")
-            shutil.copytree(
-                entry.path, target, symlinks=True, copy_function=copy, ignore=unfinished
-            )
-            for folder, _, _ in os.walk(target):
-                os.chmod(folder, 0o700)
+            copy = _link_or_copy if entry.name in ("blobs", "git-objects") else _copy_file
+            _copy_tree(entry.path, target, copy)
         elif entry.is_file(follow_symlinks=False):
-            _copy_private(entry.path, target)
+            _copy_file(entry.path, target)
     if os.path.isfile(source.database):
         _copy_database(source.database, draft.database)
 
 
-def _copy_private(source: str, target: str) -> None:
-    """Copy a file or link; nobody but the owner may do anything with a copied file."""
-    import shutil
+def _copy_tree(source: str, target: str, copy: Callable[[str, str], None]) -> None:
+    """Copy a folder for the owner alone, whatever the umask; links are copied as links."""
+    make_private_dir(target)
+    with os.scandir(source) as found:
+        entries = list(found)
+    for entry in entries:
+        path = os.path.join(target, entry.name)
+        if entry.is_symlink():
+            os.symlink(os.readlink(entry.path), path)
+        elif entry.is_dir():
+            _copy_tree(entry.path, path, copy)
+        # Another process may be writing one this moment, under a name that will be gone.
+        elif entry.is_file() and not entry.name.endswith(".tmp"):
+            copy(entry.path, path)
 
-    if os.path.islink(source):
-        shutil.copy2(source, target, follow_symlinks=False)
-        return
-    fd = open_private(target, os.O_WRONLY | os.O_EXCL)
-    with open(source, "rb") as old, open(fd, "wb") as new:
+
+def _copy_file(source: str, target: str) -> None:
+    """Copy a file for the owner alone."""
+    private = os.O_WRONLY | os.O_EXCL
+    with open(source, "rb") as old, open(open_private(target, private), "wb") as new:
         shutil.copyfileobj(old, new)
         new.flush()
         times = os.fstat(old.fileno())
@@ -165,27 +171,21 @@ def _link_or_copy(source: str, target: str) -> None:
     try:
         os.link(source, target)
     except OSError:
-        _copy_private(source, target)
+        _copy_file(source, target)
 
 
 def _copy_database(source: str, target: str) -> None:
     """Copy a database that another process may be writing to."""
-    import shutil
-    import sqlite3
-    from contextlib import closing
-    from urllib.parse import quote
+    import sqlite3  # heavy, and few sessions have a database
 
+    os.close(open_private(target, os.O_WRONLY))  # SQLite would let others read it
     try:
         old = sqlite3.connect(f"file:{quote(source)}?mode=ro", uri=True, timeout=1)
-        os.close(open_private(target, os.O_WRONLY))  # SQLite would let others read it
         with closing(old), closing(sqlite3.connect(target)) as new:
             old.backup(new)
     except sqlite3.Error:
         shutil.copyfile(source, target)
-    os.chmod(target, 0o600)
 
 
 def _discard(path: str) -> None:
-    import shutil
-
     shutil.rmtree(path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Prompts waiting for the loop: queued ones in order, steering ones between model calls."""
+"""The queue of prompts that wait for the loop, including steering prompts."""
 
 from collections.abc import Iterable
 
@@ -15,17 +15,17 @@ from trimtab.session.session import Session
 class Inbox:
     """The queue of a session.
 
-    A prompt is in the log before it is acknowledged and leaves the queue only with the
-    `user.message` that carries it, or with the event that it was withdrawn, so neither an abort
-    nor a crash loses typed text. A held prompt waits until somebody asks for it: that is how
-    prompts begin that were found in the log of an earlier process.
+    A prompt is in the log before it is acknowledged, and leaves the queue only with its
+    `user.message` or the event of its withdrawal, so neither an abort nor a crash loses typed
+    text. A held prompt waits until somebody releases it; prompts found in the log of an earlier
+    process begin as held.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._taken: set[str] = set()
         self._headers: dict[str, dict[str, str]] = {}
-        """Headers may be secrets: they are kept here and never in the log."""
+        """Headers may contain secrets, so they are kept in memory and never in the log."""
         self._held = {prompt.message_id for prompt in session.projections.queue.prompts}
 
     @property
@@ -35,7 +35,7 @@ class Inbox:
 
     @property
     def held(self) -> list[PromptQueued]:
-        """The prompts that wait until somebody asks for them, in order."""
+        """The prompts that wait until somebody releases them, in order."""
         return [prompt for prompt in self._waiting if prompt.message_id in self._held]
 
     @property
@@ -44,7 +44,7 @@ class Inbox:
         return [prompt for prompt in queued if prompt.message_id not in self._taken]
 
     def put(self, prompt: Prompt, *, front: bool = False) -> str:
-        """Accept a prompt; returns its id."""
+        """Accept a prompt and return its id."""
         message_id = prompt.id or new_id()
         if prompt.headers:
             self._headers[message_id] = prompt.headers
@@ -71,26 +71,26 @@ class Inbox:
         return self._take([prompt for prompt in self.pending if prompt.mode == "immediate"])
 
     def give_back(self, prompt: Prompt) -> None:
-        """Undo a take: the prompt was not admitted."""
+        """Put back a taken prompt that was not admitted."""
         self._taken.discard(prompt.id)
 
     def consume(self, prompt: Prompt) -> None:
-        """Remove a taken prompt that needs no answer of the model, such as a slash command."""
+        """Remove a taken prompt that needs no answer from the model, such as a slash command."""
         queued = self._session.projections.queue.prompts
         if any(waiting.message_id == prompt.id for waiting in queued):
             self._withdraw(prompt.id, "consumed")
 
     def hold(self) -> int:
-        """Let every waiting prompt wait until somebody asks for it; return how many there are."""
+        """Hold every waiting prompt until somebody releases it; return how many are held."""
         self._held.update(prompt.message_id for prompt in self.pending)
         return len(self.held)
 
     def release(self, message_ids: Iterable[str]) -> None:
-        """Let held prompts be answered."""
+        """Release held prompts."""
         self._held.difference_update(message_ids)
 
     def withdraw(self, message_id: str, reason: str | None = None) -> bool:
-        """Take a waiting prompt back; return False if it does not wait any more."""
+        """Withdraw a waiting prompt; return False if it no longer waits."""
         if all(prompt.message_id != message_id for prompt in self._waiting):
             return False
         self._withdraw(message_id, reason)

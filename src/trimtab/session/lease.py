@@ -1,6 +1,7 @@
-"""One writer at a time: a lock in the session folder that ends with the process that holds it."""
+"""The lease of a session: a lock file that makes one process its only writer."""
 
 import errno
+import fcntl
 import os
 import time
 from collections.abc import Callable
@@ -16,14 +17,14 @@ _NO_FLOCK = frozenset((errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, errno.ENOS
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """Who holds a lease. `started` tells a process from a later one with the same number."""
+    """The process that holds a lease. `started` tells it from a later process with the same pid."""
 
     pid: int
     started: str
     host: str
 
     def is_alive(self) -> bool:
-        """Whether the owner still runs; an owner on another machine is believed to."""
+        """Return True if the owner still runs. An owner on another machine is assumed to."""
         return self.host != os.uname().nodename or _started(self.pid) == self.started
 
 
@@ -47,21 +48,20 @@ class Lease:
 
 
 HANDOVER = 2.0
-"""Seconds a dead owner's lock may outlive it: a child it was just starting has the file open."""
+"""Seconds a lock may outlive its owner: a child that was being started has the file open."""
 
 
 def lock_file(fd: int) -> None:
     """Lock an open file for this process alone, or raise `BlockingIOError`."""
-    import fcntl
 
     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def take_lease(folder: str, *, lock: Callable[[int], None] = lock_file) -> Lease:
-    """Become the one writer of the session in `folder`, or raise `SessionInUse`."""
+    """Become the only writer of the session in `folder`, or raise `SessionInUse`."""
     path = os.path.join(folder, NAME)
-    me = msgspec.json.encode(_myself())
-    patience = time.monotonic() + HANDOVER
+    owner_data = msgspec.json.encode(_this_process())
+    deadline = time.monotonic() + HANDOVER
     while True:
         try:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -72,30 +72,30 @@ def take_lease(folder: str, *, lock: Callable[[int], None] = lock_file) -> Lease
             if not _still_there(fd, path):
                 os.close(fd)
                 continue
-            with suppress(PermissionError):  # made by another user of the same folder
+            with suppress(PermissionError):  # created by another user of the same folder
                 os.fchmod(fd, 0o600)
             os.ftruncate(fd, 0)
-            os.pwrite(fd, me, 0)
+            os.pwrite(fd, owner_data, 0)
             return Lease(fd, None)
         except BlockingIOError:
             os.close(fd)
-            if _owner_lives(path) or time.monotonic() > patience:
+            if _owner_may_be_alive(path) or time.monotonic() > deadline:
                 raise in_use(folder) from None
             time.sleep(0.01)
         except OSError as error:
             os.close(fd)
             if error.errno not in _NO_FLOCK:
                 raise cannot("lock", folder, error) from error
-            return _take_exclusive_file(folder, me)
+            return _take_exclusive_file(folder, owner_data)
 
 
-def _owner_lives(path: str) -> bool:
+def _owner_may_be_alive(path: str) -> bool:
     owner = _read_owner(path)
     return owner is None or owner.is_alive()
 
 
 def find_owner(folder: str) -> Owner | None:
-    """Who writes to a session now. Looks without locking, so it disturbs nobody."""
+    """Return the process that writes to a session now. Takes no lock, so it disturbs nobody."""
     for name in (NAME, NAME + ".owner"):
         owner = _read_owner(os.path.join(folder, name))
         if owner and owner.is_alive():
@@ -114,8 +114,8 @@ def in_use(folder: str) -> SessionInUse:
     )
 
 
-def _take_exclusive_file(folder: str, me: bytes) -> Lease:
-    """The way without file locks: whoever creates the file has the lease, until it is dead."""
+def _take_exclusive_file(folder: str, owner_data: bytes) -> Lease:
+    """Take a lease where file locks are not supported: the creator of a file is the owner."""
     path = os.path.join(folder, NAME + ".owner")
     while True:
         try:
@@ -127,18 +127,18 @@ def _take_exclusive_file(folder: str, me: bytes) -> Lease:
             raise cannot("lock", folder, error) from error
         try:
             os.fchmod(fd, 0o600)
-            os.write(fd, me)
+            os.write(fd, owner_data)
         finally:
             os.close(fd)
         return Lease(None, path)
 
 
 def _remove_if_dead(path: str, folder: str) -> None:
-    """Take a dead owner's file away; if it turns out to be a live one's, give it back."""
+    """Remove a dead owner's file; if it was replaced by a live owner's, put that back."""
     seen = _read(path)
     owner = _parse(seen)
     if owner is None and time.time() - _changed(path) < 2:
-        raise in_use(folder)  # it has just been created and will be filled in a moment
+        raise in_use(folder)  # just created, and not written yet
     if owner and owner.is_alive():
         raise in_use(folder)
     aside = f"{path}.{os.getpid()}-{os.urandom(4).hex()}"
@@ -153,7 +153,7 @@ def _remove_if_dead(path: str, folder: str) -> None:
 
 
 def _still_there(fd: int, path: str) -> bool:
-    """Whether the locked file is the one others would lock: a folder may have been moved."""
+    """Return True if the locked file is still at its path: its folder may have been moved."""
     try:
         return os.path.samestat(os.fstat(fd), os.stat(path))
     except FileNotFoundError:
@@ -186,13 +186,13 @@ def _changed(path: str) -> float:
         return 0.0
 
 
-def _myself() -> Owner:
+def _this_process() -> Owner:
     pid = os.getpid()
     return Owner(pid, _started(pid) or "", os.uname().nodename)
 
 
 def _started(pid: int) -> str | None:
-    """When a process began, in words that differ for every process; None if there is none."""
+    """Return a text that identifies the start of a process; None if it does not run."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
             fields = file.read(4096).rpartition(b")")[2].split()
@@ -200,7 +200,7 @@ def _started(pid: int) -> str | None:
             boot = file.read(64).decode().strip()
     except (FileNotFoundError, ProcessLookupError):
         return None if os.path.exists("/proc/self/stat") else _started_by_ps(pid)
-    # Field 22 counted from 1; the two before the parenthesis are gone, and a zombie writes nothing.
+    # Field 22, counted from 1; two are before the parenthesis. A zombie does not write any more.
     return None if fields[0] in (b"Z", b"X") else f"{boot}/{fields[19].decode()}"
 
 
@@ -212,6 +212,6 @@ def _started_by_ps(pid: int) -> str | None:
         answer = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
         raise ConfigurationError(
-            f"Whether a session is in use cannot be seen without ps ({error.strerror}); install it."
+            f"Cannot tell if a session is in use without ps ({error.strerror}): install it."
         ) from None
     return answer.stdout.strip() or None

@@ -1,4 +1,4 @@
-"""The event log: an append-only file of one session's durable events, one JSON line each."""
+"""The event log: an append-only file of a session's durable events, one JSON line each."""
 
 import errno
 import os
@@ -20,10 +20,10 @@ __all__ = ["EventLog", "Record", "read_records", "tail_records"]
 
 
 class EventLog:
-    """Append-only file of one session's durable events. Whoever has one is its only writer.
+    """The event log of a session, held by its only writer.
 
-    `findings` is what opening found damaged and mended, `notes` what it found odd and left alone.
-    `last_id` belongs to whoever appends: the log writes lines and does not look into them.
+    `findings` is the damage that opening repaired, `notes` the oddities it left alone. The caller
+    maintains `last_id`: the log writes lines without parsing them.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class EventLog:
 
     @classmethod
     def create(cls, path: str, *, sync: SyncData = sync_data) -> "EventLog":
-        """A new, empty log. Its name is on the disk before the first event is reported synced."""
+        """Create an empty log. Its name is on disk before any event is reported as synced."""
         folder = os.path.dirname(os.path.abspath(path))
         lease = take_lease(folder)
         try:
@@ -50,16 +50,16 @@ class EventLog:
             lease.release()
             raise cannot("create", path, error) from error
         os.fchmod(fd, 0o600)
-        _lock_too(fd)
+        _lock_log(fd)
         log = cls(path, fd, lease, 0, sync=sync)
-        log._disk.folders_too(folder, os.path.dirname(folder))
+        log._disk.sync_folders(folder, os.path.dirname(folder))
         return log
 
     @classmethod
     def open(cls, path: str) -> "EventLog":
-        """Take the lease and mend what is damaged.
+        """Take the lease and repair the log.
 
-        Refuses only a log in a newer version of the format, which it would damage.
+        Refuses a log in a newer version of the format, which it would damage.
         """
         from trimtab.session.repair import check_readable, repair
 
@@ -69,13 +69,13 @@ class EventLog:
         fd = -1
         try:
             fd = os.open(path, _APPEND)
-            _lock_too(fd)
+            _lock_log(fd)
             examination = repair(path)
-            if not os.path.samestat(os.fstat(fd), os.stat(path)):  # a mended log is a new file
+            if not os.path.samestat(os.fstat(fd), os.stat(path)):  # a repaired log is a new file
                 old, fd = fd, -1
                 os.close(old)
                 fd = os.open(path, _APPEND)
-                _lock_too(fd)
+                _lock_log(fd)
         except BaseException as error:
             if fd >= 0:
                 os.close(fd)
@@ -93,7 +93,7 @@ class EventLog:
         return log
 
     def append(self, line: bytes) -> None:
-        """Write one record: whole, or not at all."""
+        """Write one record, completely or not at all."""
         assert b"\n" not in line
         if self._fd is None:
             raise ConfigurationError(f"{self.path} is closed: open the session again.")
@@ -103,7 +103,7 @@ class EventLog:
         except OSError as error:
             raise cannot("save the session to", self.path, error) from error
         if written != len(record):
-            self._take_back(self._fd, written)
+            self._remove_partial(self._fd, written)
             full = OSError(errno.ENOSPC, "the disk is full")
             raise cannot("save the session to", self.path, full)
         self.size += written
@@ -114,11 +114,11 @@ class EventLog:
         await self._disk.wait()
 
     def sync_soon(self) -> None:
-        """Start bringing everything appended so far to the disk, without waiting for it."""
+        """Start a sync of everything appended so far, without waiting for it."""
         self._disk.request()
 
     def close(self) -> None:
-        """Sync what is left and let others open the session."""
+        """Sync the rest and release the lease."""
         if self._fd is None:
             return
         try:
@@ -128,8 +128,8 @@ class EventLog:
             self._fd = None
             self._lease.release()
 
-    def _take_back(self, fd: int, written: int) -> None:
-        """Remove the half of a record that fitted, unless someone else wrote after it."""
+    def _remove_partial(self, fd: int, written: int) -> None:
+        """Remove a partly written record, unless somebody else wrote after it."""
         with suppress(OSError):
             end = os.lseek(fd, 0, os.SEEK_CUR)
             if os.fstat(fd).st_size == end:
@@ -139,17 +139,17 @@ class EventLog:
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
 
 
-def _lock_too(fd: int) -> None:
-    """Lock the log itself as well: the lock file beside it can be deleted by hand."""
-    patience = time.monotonic() + HANDOVER
+def _lock_log(fd: int) -> None:
+    """Lock the log itself too: somebody may delete the lock file next to it."""
+    deadline = time.monotonic() + HANDOVER
     while True:
         try:
             lock_file(fd)
         except BlockingIOError:
-            if time.monotonic() > patience:
+            if time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
         except OSError:
-            return  # no file locks here; the lease has found another way
+            return  # file locks are not supported here; the lease uses another way
         else:
             return

@@ -1,4 +1,4 @@
-"""What a log holds as rows of the index of past sessions: turns, checkpoints, files, references."""
+"""Turns a log into rows for the index of past sessions: turns, checkpoints, files, references."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -9,22 +9,22 @@ from trimtab.session.records import read_records
 from trimtab.session.transcript import plain_event
 
 Row = tuple[Any, ...]
-LONGEST = 65_536
-"""Characters of a text that are kept."""
+MAX_LENGTH = 65_536
+"""Characters of a text that are indexed."""
 PARTS = (
     *("overview", "history", "work_done", "technical_details"),
     *("important_files", "next_steps"),
 )
-"""Of a summary, in the order of the columns."""
+"""The parts of a summary, in the order of the columns."""
 WRITERS = frozenset(("create", "edit", "apply_patch"))
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _URL = re.compile(rb"github\.com/([\w.-]+/[\w.-]+)/(pull|issues)/(\d+)")
 _COMMIT = re.compile(rb"\[[\w/.-]+ (?:\(root-commit\) )?([0-9a-f]{7,40})\] ")
-"""How git says that it has committed."""
+"""The line git prints after a commit."""
 
 
 class Stopped(Exception):
-    """Nobody waits for the rows any more."""
+    """Raised when nobody waits for the rows any more."""
 
 
 class LogRows:
@@ -58,9 +58,9 @@ class LogRows:
             self._find_refs(record)
 
     def tables(self) -> Iterator[tuple[str, Sequence[Row]]]:
-        """Each table's name and its rows."""
+        """Yield each table's name and its rows."""
         turns = [
-            (index, prompt[:LONGEST], "\n\n".join(replies)[:LONGEST], time)
+            (index, prompt[:MAX_LENGTH], "\n\n".join(replies)[:MAX_LENGTH], time)
             for index, (prompt, replies, time) in enumerate(self._turns)
         ]
         yield "turns", [(self._id, *turn) for turn in turns]
@@ -99,7 +99,7 @@ class LogRows:
             self._files.setdefault(path, (self._id, path, tool, self._turn, time))
 
     def _read_summary(self, data: dict[str, Any], time: str) -> None:
-        summary = _text(data.get("summaryContent"))[:LONGEST]
+        summary = _text(data.get("summaryContent"))[:MAX_LENGTH]
         if not summary:
             return
         found = {name: _tagged(summary, name) for name in ("checkpoint_title", *PARTS)}
@@ -123,7 +123,7 @@ class LogRows:
 
 
 def _may_write(line: bytes) -> bool:
-    """A look at the bytes, which spares reading the arguments of most calls."""
+    """Test the bytes of a line, which avoids parsing the arguments of most calls."""
     return any(b'"' + name.encode() + b'"' in line for name in WRITERS)
 
 

@@ -1,4 +1,4 @@
-"""Events as they may be stored and shown: secrets are hidden, also those that come in pieces."""
+"""Masks secrets in a session's events, also in texts that are streamed in pieces."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,35 +15,35 @@ _STREAMS = {
     "assistant.tool_call_delta": ("tool_call_id", "input_delta"),
     "tool.execution_partial_result": ("tool_call_id", "partial_output"),
 }
-"""Events that carry pieces of a text: what names the text, and the piece."""
+"""Events with a piece of a text: the field that identifies the text, and the piece's field."""
 _ENDS = {
     "assistant.message": ("message_id", "assistant.message_delta"),
     "assistant.reasoning": ("reasoning_id", "assistant.reasoning_delta"),
     "tool.execution_start": ("tool_call_id", "assistant.tool_call_delta"),
     "tool.execution_complete": ("tool_call_id", "tool.execution_partial_result"),
 }
-"""Events that come when a text is complete."""
+"""Events that mark the end of a streamed text."""
 
 
 class EventMask:
-    """Hides secrets in the events of one session.
+    """Masks secrets in the events of a session.
 
-    Of a streamed text, an end that may be the beginning of a secret is held back until the next
-    piece tells, or the text is complete.
+    If a piece of a streamed text ends with the possible beginning of a secret, that end is
+    withheld until the next piece arrives or the text is complete.
     """
 
     def __init__(self, masker: Masker) -> None:
         self._masker = masker
-        self._held: dict[tuple[str, str], EventData] = {}
+        self._withheld: dict[tuple[str, str], EventData] = {}
 
     def add(self, values: Iterable[str]) -> None:
-        """Hide these values too, from now on."""
+        """Mask these values too, from now on."""
         self._masker.add(values)
 
-    def join(self, data: EventData) -> EventData | None:
-        """A piece of a text with what was held back before it, and without what must wait.
+    def mask_piece(self, data: EventData) -> EventData | None:
+        """Return a piece with the text withheld before it, without the text to withhold now.
 
-        None if all of it must wait.
+        None if all of it is withheld.
         """
         stream = _STREAMS.get(data.wire_name)
         if stream is None:
@@ -51,35 +51,35 @@ class EventMask:
         name, field = stream
         key = data.wire_name, getattr(data, name)
         text: str = getattr(data, field) or ""
-        if (before := self._held.pop(key, None)) is not None:
+        if (before := self._withheld.pop(key, None)) is not None:
             text = getattr(before, field) + text
         text = self._masker.mask_known(text)
-        cut = self._masker.find_tail(text)
+        cut = self._masker.find_cut_secret(text)
         if cut < len(text):
-            self._held[key] = msgspec.structs.replace(data, **{field: text[cut:]})
+            self._withheld[key] = msgspec.structs.replace(data, **{field: text[cut:]})
             if not cut:
                 return None
         elif text == getattr(data, field):
             return data
         return msgspec.structs.replace(data, **{field: text[:cut]})
 
-    def take_rest(self, data: EventData) -> EventData | None:
-        """The piece that still waits when a text is complete."""
-        if not self._held or data.wire_name not in _ENDS:
+    def flush(self, data: EventData) -> EventData | None:
+        """Return the withheld end of a text that is complete."""
+        if not self._withheld or data.wire_name not in _ENDS:
             return None
         name, stream = _ENDS[data.wire_name]
-        return self._held.pop((stream, getattr(data, name)), None)
+        return self._withheld.pop((stream, getattr(data, name)), None)
 
-    def cover(self, event: Event, line: bytes) -> tuple[Event, Event, bytes]:
-        """The event as the model sees it, as others see it, and the line of the latter."""
-        if not self._masker.suspects(line):
+    def mask_event(self, event: Event, line: bytes) -> tuple[Event, Event, bytes]:
+        """Return the event for the model, the event for others, and the line of the latter."""
+        if not self._masker.may_contain_secret(line):
             return event, event, line
         plain: Any = msgspec.to_builtins(event)
         masked = self._masker.mask(plain["data"])
         if masked.for_others == plain["data"]:
             return event, event, line
-        seen = event
+        for_model = event
         if masked.for_model != plain["data"]:
-            seen = decode(encode(msgspec.structs.replace(event, data=masked.for_model)))
-        shown = decode(encode(msgspec.structs.replace(event, data=masked.for_others)))
-        return seen, shown, encode(shown)
+            for_model = decode(encode(msgspec.structs.replace(event, data=masked.for_model)))
+        for_others = decode(encode(msgspec.structs.replace(event, data=masked.for_others)))
+        return for_model, for_others, encode(for_others)

@@ -1,4 +1,4 @@
-"""The few lines about a session in `workspace.yaml`, written so that no YAML parser is needed."""
+"""Reads and writes `workspace.yaml`, a session's metadata, usually without a YAML parser."""
 
 from typing import Any
 
@@ -10,18 +10,18 @@ Metadata = dict[str, Any]
 
 _WORDS = {"true": True, "false": False, "null": None, "": None}
 _NOT_PLAIN = frozenset("-?:,[]{}#&*!|>'\"%@`~ ")
-"""What a plain scalar may not begin with, for any YAML reader to take it as written."""
+"""Characters with which a plain YAML scalar may not begin."""
 
 
 def parse(data: bytes) -> Metadata:
-    """Read the file, ours or another writer's. Raises `ConfigurationError` if it makes no sense."""
+    """Parse the file, ours or another writer's. Raises `ConfigurationError` if it is invalid."""
     text = data.decode("utf-8", "replace")
     simple = _parse_simple(text)
     return _parse_yaml(text) if simple is None else simple
 
 
 def render(metadata: Metadata) -> bytes:
-    """One `key: value` a line; text in JSON's quotes, which are YAML's too."""
+    """Return one `key: value` per line; strings are quoted as in JSON, which YAML accepts."""
     return "".join(f"{key}: {_quoted(value)}\n" for key, value in metadata.items()).encode()
 
 
@@ -34,7 +34,7 @@ def _quoted(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False, default=str)
     if text.isprintable():
         return text
-    # YAML forbids or folds some of what JSON allows, and a lone surrogate is no UTF-8.
+    # YAML forbids or folds characters JSON allows, and UTF-8 cannot encode a lone surrogate.
     return "".join(
         f"\\u{ord(character):04x}"
         if ord(character) < 0x10000 and not character.isprintable()
@@ -44,7 +44,7 @@ def _quoted(value: Any) -> str:
 
 
 def _parse_simple(text: str) -> Metadata | None:
-    """The lines we write ourselves and plain ones like them; None if there is anything else."""
+    """Parse lines as we write them; None if there is anything else."""
     metadata: Metadata = {}
     for line in text.split("\n"):
         if not line.strip() or line.startswith("#") or line == "---":
@@ -73,7 +73,7 @@ def _read_json(text: str) -> Any:
     """Raises `ValueError`."""
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError:  # of a lone surrogate, which we write ourselves
+    except msgspec.DecodeError:  # a lone surrogate, which we write ourselves
         import json
 
         return json.loads(text)
@@ -84,7 +84,7 @@ def _parse_yaml(text: str) -> Metadata:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        # An alias can make a few lines into gigabytes; no writer of this file uses one.
+        # Aliases can expand a few lines to gigabytes; no writer of this file uses them.
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=loader)):
             raise ValueError("alias")
         document = yaml.load(text, Loader=loader)  # noqa: S506 - both are safe loaders
@@ -94,14 +94,14 @@ def _parse_yaml(text: str) -> Metadata:
         ) from error
     if not isinstance(document, dict):
         raise ConfigurationError(
-            "workspace.yaml is not a list of `key: value` lines: move it away and open the session "
-            "again."
+            "workspace.yaml does not consist of `key: value` lines: move it away and open the "
+            "session again."
         )
     return {str(key): _plain(value) for key, value in document.items()}
 
 
 def _plain(value: Any) -> Any:
-    """Timestamps back to the text they were."""
+    """Convert a timestamp back to text."""
     if hasattr(value, "isoformat"):
         moment = value.isoformat(timespec="milliseconds") if hasattr(value, "hour") else str(value)
         return moment.replace("+00:00", "") + ("Z" if "T" in moment else "")

@@ -1,32 +1,38 @@
-"""The index of past sessions: tables that can be searched, made from the logs when asked for."""
+"""The searchable index of past sessions, updated from their logs on demand."""
 
+import asyncio
+import errno
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 
+from trimtab.config.paths import Home
 from trimtab.contracts.errors import TrimtabError
 from trimtab.session.folder import SessionFolder
 from trimtab.session.log_rows import LogRows, Stopped
 from trimtab.session.store import SessionStore
 from trimtab.session.summary import summarize
 
+INDEX = "trimtab-session-store.db"
+"""`session-store.db` in the same folder belongs to Copilot CLI, so we do not write to it."""
 VERSION = 1
-"""Of the tables; an index of another version is made anew."""
+"""Version of the tables; an index of another version is rebuilt."""
 SECONDS = 10.0
 TABLES = ("turns", "checkpoints", "session_files", "session_refs", "search_index", "indexed_logs")
 
 
 class PastSessions:
-    """The tables in one file: a cache, which is made again when it is damaged."""
+    """The index file: a cache, which is rebuilt if it is damaged."""
 
     def __init__(self, store: SessionStore, path: str) -> None:
         self._store = store
         self.path = path
 
     def refresh(self, stopped: Callable[[], bool], seconds: float = SECONDS) -> int:
-        """Take in what has changed, the newest first; says for how many there was no time.
+        """Index changed sessions, the newest first; return how many were left for lack of time.
 
         Raises `OSError` and `sqlite3.Error`.
         """
@@ -34,7 +40,7 @@ class PastSessions:
             return self._refresh(stopped, time.monotonic() + seconds)
         except Stopped:
             return 1
-        except sqlite3.OperationalError:  # locked, full, not ours: making it again would not help
+        except sqlite3.OperationalError:  # locked, full, not ours: rebuilding would not help
             raise
         except sqlite3.DatabaseError:
             self._remove()
@@ -62,14 +68,14 @@ class PastSessions:
             return 0
 
     def _open(self) -> sqlite3.Connection:
-        # Made here, so that nobody else can read it.
+        # Created here, because SQLite would create it readable for others.
         os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
         database = sqlite3.connect(self.path, timeout=5)
         try:
-            database.execute("PRAGMA synchronous = OFF")  # what a crash spoils is made again
+            database.execute("PRAGMA synchronous = OFF")  # a damaged index is rebuilt
             (version,) = database.execute("PRAGMA user_version").fetchone()
             if version not in (0, VERSION):
-                raise sqlite3.DatabaseError("made by another version")
+                raise sqlite3.DatabaseError("written by another version")
             with open(os.path.splitext(__file__)[0] + ".sql", encoding="utf-8") as file:
                 database.executescript(file.read())
             database.execute(f"PRAGMA user_version = {VERSION}")
@@ -84,8 +90,21 @@ class PastSessions:
                 os.unlink(self.path + suffix)
 
 
+async def prepare_index(home: Home) -> tuple[str, int]:
+    """Update the index; return its path and how many sessions it lacks. Raises `OSError`."""
+    sessions = PastSessions(SessionStore(home), os.path.join(home.state, INDEX))
+    stop = threading.Event()
+    try:
+        missing = await asyncio.to_thread(sessions.refresh, stop.is_set)
+    except sqlite3.Error as error:
+        raise OSError(errno.EIO, f"the index {sessions.path} fails: {error}") from error
+    finally:
+        stop.set()  # when cancelled, the thread ends soon
+    return sessions.path, missing
+
+
 def _stamp(folder: SessionFolder) -> str:
-    """What differs when a log or what is said about it has changed, newer ones later in order."""
+    """Return a text that changes with the log or its metadata, and sorts by age."""
     parts = []
     for path in (folder.events, folder.workspace_file):
         try:
@@ -106,7 +125,7 @@ def _forget(database: sqlite3.Connection, session_id: str) -> None:
 def _add(database: sqlite3.Connection, folder: SessionFolder, stopped: Callable[[], bool]) -> None:
     summary = summarize(folder)
     rows = LogRows(folder.id)
-    # One log that cannot be read keeps nobody from searching the others.
+    # A log that cannot be read must not prevent searching the others.
     with suppress(OSError):
         rows.read(folder.events, stopped)
     about = (folder.id, summary.name, summary.title, summary.cwd, _repository(folder))
@@ -116,11 +135,11 @@ def _add(database: sqlite3.Connection, folder: SessionFolder, stopped: Callable[
             marks = ", ".join("?" * len(found[0]))
             # The tables' names are constants.
             insert = f"INSERT OR REPLACE INTO {table} VALUES ({marks})"  # noqa: S608
-            database.executemany(insert, [tuple(map(_storable, one)) for one in found])
+            database.executemany(insert, [tuple(map(_storable, row)) for row in found])
 
 
 def _storable(value: str | int | None) -> str | int | None:
-    """A value without what no database takes: half of a surrogate pair."""
+    """Replace lone surrogates, which SQLite does not accept."""
     if isinstance(value, str) and not value.isascii():
         return value.encode("utf-8", "replace").decode()
     return value

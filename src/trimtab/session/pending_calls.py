@@ -1,4 +1,4 @@
-"""Tool calls that waited for a client when a session was left, and may be taken up again."""
+"""Finds the tool calls that waited for a client when a session ended, to resume them."""
 
 from collections.abc import Iterable
 
@@ -21,10 +21,10 @@ READ = frozenset(
 
 
 def waiting_calls(log: str) -> set[str]:
-    """Ids of calls that were put to a client and not answered when the log was last left.
+    """Return the ids of calls that waited for a client's answer when the session last ended.
 
-    The log ends with the resumption that asks. A session that was suspended says itself what
-    waited; of one that crashed the open requests are counted.
+    The log ends with the current resumption. A suspended session lists the calls itself; after a
+    crash they are the requests without an answer.
     """
     records = [record for record in read_records(log) if record.type in READ]
     if records and records[-1].type == "session.resume":
@@ -47,6 +47,6 @@ def _fold(lines: Iterable[bytes]) -> set[str]:
                 PermissionCompleted(request_id=request) | ExternalToolCompleted(request_id=request)
             ):
                 waiting.pop(request, None)
-            case _:  # the session was resumed: what was left before it was settled then
+            case _:  # the session was resumed: earlier calls were settled then
                 waiting, suspended = {}, None
     return suspended if suspended is not None else set(waiting.values())

@@ -1,4 +1,4 @@
-"""One record of an event log, and how a line is read as one."""
+"""A record of an event log, and the parsing of a line as a record."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ JUNK = b" \t\r\0\xef\xbb\xbf"
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """One event as it stands in the log: its line without the newline, and where it begins."""
+    """An event in the log: its line without the newline, and the line's offset."""
 
     line: bytes
     offset: int
@@ -25,7 +25,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
 
 class Damage(msgspec.Struct, frozen=True, gc=False):
-    """Bytes of a log that are no record as they stand. `raw` is what is worth setting aside."""
+    """Bytes of a log that are not a valid record. `raw` is the part worth setting aside."""
 
     kind: str
     offset: int
@@ -33,21 +33,21 @@ class Damage(msgspec.Struct, frozen=True, gc=False):
     raw: bytes = b""
 
 
-def whole(line: bytes, offset: int) -> Record | None:
-    """The record a line holds, if it is one event and nothing else."""
+def parse_record(line: bytes, offset: int) -> Record | None:
+    """Return the record in a line, or None if it is not exactly one event."""
     try:
         envelope = peek(line)
         if not line.isascii():
-            line.decode()  # the data has been skipped, not checked
+            line.decode()  # `peek` skips the data without checking it
     except msgspec.ValidationError:
         return None
     except (ValueError, RecursionError):
-        return _leniently(line, offset)
-    return _record(line, offset, envelope)
+        return _parse_leniently(line, offset)
+    return _from_envelope(line, offset, envelope)
 
 
-def _leniently(line: bytes, offset: int) -> Record | None:
-    """What other writers produce is whole if our reader understands it; NUL never is."""
+def _parse_leniently(line: bytes, offset: int) -> Record | None:
+    """Parse a line of another writer: valid if our decoder accepts it, and without NUL bytes."""
     if line[:1] != b"{" or line[-1:] != b"}" or b"\0" in line:
         return None
     try:
@@ -67,7 +67,7 @@ def _leniently(line: bytes, offset: int) -> Record | None:
     )
 
 
-def _record(line: bytes, offset: int, envelope: Envelope) -> Record:
+def _from_envelope(line: bytes, offset: int, envelope: Envelope) -> Record:
     return Record(
         line,
         offset,

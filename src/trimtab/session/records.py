@@ -1,42 +1,79 @@
-"""The records of an event log: read as a stream, whole ones told from damage."""
+"""Reads the records of an event log as a stream, and separates them from damage."""
 
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
-from trimtab.session.record import JUNK, Damage, Record, whole
+from trimtab.contracts.events.codec import decode
+from trimtab.contracts.events.user import UserMessage
+from trimtab.session.record import JUNK, Damage, Record, parse_record
 
 _BLOCK = 1 << 18
+_POLL_SECONDS = 0.1
 _STRETCH_LIMIT = 1 << 24
-"""A damaged stretch is looked at in pieces of at most about this size, to bound memory."""
+"""A damaged stretch is processed in pieces of about this size, to bound memory."""
 
 
 def read_records(path: str, *, start: int = 0) -> Iterator[Record]:
-    """The whole records of a log from the line that begins at `start`; damage is skipped."""
+    """Yield the records of a log from the line that begins at `start`; damage is skipped."""
     with open(path, "rb", buffering=0) as file:
-        for piece in sift(file.fileno(), start):
+        for piece in scan(file.fileno(), start):
             if type(piece) is Record:
                 yield piece
 
 
 def tail_records(path: str, *, since: str = "user.message") -> Iterator[Record]:
-    """The records from the last `since` event of the main agent on, found from the end."""
+    """Yield the records from the main agent's last `since` event on. Searches from the end."""
     return read_records(path, start=find_last(path, since))
 
 
+def follow_records(path: str, *, start: int, is_running: Callable[[], bool]) -> Iterator[Record]:
+    """Yield records from `start` on as another process writes them, until it ends.
+
+    A record is complete once its newline is written.
+    """
+    while True:
+        last_round = not is_running()
+        size = os.stat(path).st_size
+        start = min(start, size)  # a log that got shorter was repaired; its records were shown
+        for record in read_records(path, start=start):
+            end = record.offset + len(record.line) + 1
+            if end > size:
+                break
+            start = end
+            yield record
+        if last_round:
+            return
+        time.sleep(_POLL_SECONDS)
+
+
+def begins_turn(record: Record) -> bool:
+    """Return True for a prompt of a person or client, which begins a turn of undo and rewind."""
+    if record.type != "user.message" or record.agent_id is not None:
+        return False
+    data = decode(record.line).data
+    return not isinstance(data, UserMessage) or data.source in (None, "user")
+
+
+def count_turns(log: str) -> int:
+    """Return the number of turns in a session."""
+    return sum(begins_turn(record) for record in read_records(log))
+
+
 def find_last(path: str, wire_name: str) -> int:
-    """Where the last such event of the main agent begins, or 0. Reads backwards, in blocks."""
+    """Return the offset of the main agent's last such event, or 0. Reads blocks backwards."""
     needle = b'"' + wire_name.encode() + b'"'
     with open(path, "rb", buffering=0) as file:
         fd = file.fileno()
         end = os.fstat(fd).st_size
         while end > 0:
             begin = max(0, end - (_BLOCK << 2))
-            # A little more than the block, for a needle that begins in it and ends after it.
+            # A little more than the block, for a needle that crosses its end.
             block = os.pread(fd, end - begin + len(needle) - 1, begin)
             limit, end = len(block), begin
             while (at := block.rfind(needle, 0, limit)) >= 0:
                 offset, line = _line_around(fd, begin + at)
-                record = whole(line.strip(JUNK), offset)
+                record = parse_record(line.strip(JUNK), offset)
                 if record and record.type == wire_name and record.agent_id is None:
                     return offset
                 if offset <= begin:
@@ -47,31 +84,31 @@ def find_last(path: str, wire_name: str) -> int:
 
 
 def last_record(fd: int, *, within: int = 1 << 22) -> Record | None:
-    """The last whole record, looked for in the last `within` bytes only."""
+    """Return the last record, if it begins in the last `within` bytes."""
     size = os.fstat(fd).st_size
-    reach = min(size, 1 << 13)
+    length = min(size, 1 << 13)
     while True:
-        begin = size - reach
-        lines = os.pread(fd, reach, begin).split(b"\n")
+        begin = size - length
+        lines = os.pread(fd, length, begin).split(b"\n")
         first = 0 if begin == 0 else 1
         offset = size
         for index in range(len(lines) - 1, first - 1, -1):
             offset -= len(lines[index])
-            record = whole(lines[index].strip(JUNK), offset)
+            record = parse_record(lines[index].strip(JUNK), offset)
             if record:
                 return record
             offset -= 1
-        if reach >= min(size, within):
+        if length >= min(size, within):
             return None
-        reach = min(size, reach << 3)
+        length = min(size, length << 3)
 
 
-def sift(fd: int, start: int = 0) -> Iterator[Record | Damage]:
-    """Everything in a log, in order: each whole record, and what lies between them."""
+def scan(fd: int, start: int = 0) -> Iterator[Record | Damage]:
+    """Yield everything in a log, in order: each record, and the damage between records."""
     stretch = _Stretch()
     for offset, line, terminated in _lines(fd, start):
         damage = None
-        record = whole(line, offset) if line[-1:] == b"}" else None
+        record = parse_record(line, offset) if line[-1:] == b"}" else None
         if record is None:
             trimmed = _trimmed(line, offset, blank_too=not stretch.lines)
             if trimmed is None:
@@ -93,7 +130,7 @@ def sift(fd: int, start: int = 0) -> Iterator[Record | Damage]:
 
 
 class _Stretch:
-    """Consecutive lines that are no records: perhaps one spread over them, perhaps rubbish."""
+    """Consecutive lines that are not records: perhaps one broken record, perhaps rubbish."""
 
     def __init__(self) -> None:
         self.lines: list[bytes] = []
@@ -107,7 +144,7 @@ class _Stretch:
         self._size += len(line)
 
     def ended_by(self, line: bytes) -> bool:
-        """A line that opens like an event cannot be the inside of a string before it."""
+        """Return True if a line cannot continue a record: it begins like an event."""
         return bool(self.lines) and (self._size > _STRETCH_LIMIT or line.startswith(b'{"type":"'))
 
     def salvaged(self, *, at_end: bool = False) -> Iterator[Record | Damage]:
@@ -152,12 +189,12 @@ def _lines(fd: int, start: int) -> Iterator[tuple[int, bytes, bool]]:
 def _trimmed(
     line: bytes, offset: int, *, blank_too: bool
 ) -> tuple[Damage | None, Record | None] | None:
-    """A line that is a record once its edges are cleaned, or has nothing in it; else None."""
+    """Return the record of a line after stripping junk, or its damage; None if it has neither."""
     inner = line.strip(JUNK)
     if not inner and not blank_too:
         return None
     before = line.find(inner)
-    record = whole(inner, offset + before) if inner else None
+    record = parse_record(inner, offset + before) if inner else None
     if inner and record is None:
         return None
     kind = _edge_kind(line[:before] + line[before + len(inner) :], bool(inner))
@@ -175,15 +212,15 @@ def _edge_kind(edges: bytes, has_record: bool) -> str | None:
 
 
 def _line_around(fd: int, position: int) -> tuple[int, bytes]:
-    """The line that holds a position, and where it begins."""
+    """Return the offset of the line at a position, and the line."""
     begin = position
     while begin > 0:
-        reach = min(begin, _BLOCK)
-        newline = os.pread(fd, reach, begin - reach).rfind(b"\n")
+        length = min(begin, _BLOCK)
+        newline = os.pread(fd, length, begin - length).rfind(b"\n")
         if newline >= 0:
-            begin = begin - reach + newline + 1
+            begin = begin - length + newline + 1
             break
-        begin -= reach
+        begin -= length
     parts: list[bytes] = []
     at = begin
     while block := os.pread(fd, _BLOCK, at):

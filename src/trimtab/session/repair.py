@@ -1,4 +1,4 @@
-"""What opening a log finds wrong with it, and does about it without losing a byte."""
+"""Examines an event log for damage and repairs it without losing a byte."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from trimtab.config.files import cannot, sync_dir, write_all
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.session import LOG_VERSION
 from trimtab.session.record import Damage, Record
-from trimtab.session.records import sift
+from trimtab.session.records import scan
 from trimtab.version import __version__
 
 _FINDINGS_KEPT = 1000
@@ -18,45 +18,45 @@ _WRITE_BLOCK = 1 << 20
 
 _FACTS = {
     "torn": "The last record is cut off.",
-    "garbage": "There are bytes that are no event.",
-    "nul": "There is a run of NUL bytes, as a crash leaves them.",
-    "glued": "Two records stand on one line.",
-    "duplicate": "A record stands in the log twice.",
+    "garbage": "There are bytes that are not an event.",
+    "nul": "There is a run of NUL bytes, as left by a crash.",
+    "glued": "Two records are on one line.",
+    "duplicate": "A record is in the log twice.",
     "newline": "A record is spread over several lines.",
     "halves": "A record was written in two halves.",
-    "utf8": "A record holds bytes that are no UTF-8.",
+    "utf8": "A record contains bytes that are not UTF-8.",
     "unterminated": "The last record lacks its newline.",
     "blank": "There is an empty line.",
-    "crlf": "A line ends as on Windows.",
+    "crlf": "A line ends with a Windows newline.",
     "bom": "There is a byte order mark.",
     "chain": "An event does not name the one before it as its parent.",
     "same-id": "Two different events carry the same id.",
-    "empty": "The log is empty: it holds no event.",
+    "empty": "The log is empty: it contains no event.",
     "no-start": "The first event is not session.start, so the beginning may be missing.",
     "no-data": "An event has no data and is skipped.",
     "future": "The log is in a newer version of the format than this program reads.",
 }
-_DEEDS = {
+_REPAIRS = {
     "torn": "It was set aside.",
     "garbage": "They were set aside.",
-    "nul": "It was taken out.",
+    "nul": "It was removed.",
     "glued": "They were separated.",
-    "duplicate": "It was dropped once.",
+    "duplicate": "The copy was dropped.",
     "newline": "It was put on one line.",
-    "halves": "They were put together.",
-    "utf8": "They were replaced by a mark; the original was set aside.",
+    "halves": "They were joined.",
+    "utf8": "They were replaced by U+FFFD; the original was set aside.",
     "unterminated": "One was added.",
-    "blank": "It was taken out.",
-    "crlf": "It was given a plain newline.",
-    "bom": "It was taken out.",
+    "blank": "It was removed.",
+    "crlf": "It now ends with a plain newline.",
+    "bom": "It was removed.",
 }
 _MERGED_ANYWHERE = frozenset(("blank", "crlf", "duplicate", "chain", "same-id", "no-data"))
-_TOLD = frozenset(("empty", "no-start", "no-data"))
-"""Oddities a person is told about when the session is resumed: something may be missing."""
+_REPORTED = frozenset(("empty", "no-start", "no-data"))
+"""Oddities reported to whoever resumes the session, because something may be missing."""
 
 
 class Finding(msgspec.Struct):
-    """One thing wrong with a log: what, where, and how often in a row."""
+    """A kind of damage or oddity in a log: its place, and how often it occurs in a row."""
 
     kind: str
     offset: int
@@ -65,22 +65,22 @@ class Finding(msgspec.Struct):
 
     @property
     def fact(self) -> str:
-        """What is wrong, as a sentence for a person."""
+        """A sentence that says what is wrong."""
         return _FACTS[self.kind] + (f" ({self.count} times)" if self.count > 1 else "")
 
     @property
-    def is_told(self) -> bool:
-        """True if whoever resumes the session must hear of it, although nothing was changed."""
-        return self.kind in _TOLD
+    def is_reported(self) -> bool:
+        """True if it is reported on resuming the session although nothing was changed."""
+        return self.kind in _REPORTED
 
     @property
     def sentence(self) -> str:
-        """What was wrong and what opening the log did about it."""
-        return f"{self.fact} {_DEEDS.get(self.kind, 'Nothing was changed.')}"
+        """Sentences that say what was wrong and how it was repaired."""
+        return f"{self.fact} {_REPAIRS.get(self.kind, 'Nothing was changed.')}"
 
 
 class Findings:
-    """Findings in order. More of the same widens the one before, so rubbish stays countable."""
+    """Findings in order. Repetitions extend the previous finding, so that the list stays short."""
 
     def __init__(self) -> None:
         self.items: list[Finding] = []
@@ -101,7 +101,7 @@ class Findings:
 
 
 class Examination:
-    """One reading of a whole log: its records without duplicates, and what is wrong with it.
+    """A reading of a whole log: its records without duplicates, and its findings.
 
     Memory grows by some 100 bytes for each event, whatever its size.
     """
@@ -118,31 +118,31 @@ class Examination:
 
     @property
     def findings(self) -> list[Finding]:
-        """What a repair mends."""
+        """The damage that a repair removes."""
         return self._damage.items
 
     @property
     def notes(self) -> list[Finding]:
-        """What is odd and left as it is."""
+        """The oddities that a repair leaves alone."""
         return self._oddities.items
 
     def pieces(self) -> Iterator[Record | Damage]:
-        for piece in sift(self._fd):
+        for piece in scan(self._fd):
             if type(piece) is Damage:
                 self._damage.add(piece.kind, piece.offset, piece.length)
             elif type(piece) is Record:
                 if piece.id and self._is_duplicate(piece):
                     self._damage.add("duplicate", piece.offset, len(piece.line))
                     continue
-                self._look_at(piece)
+                self._note_oddities(piece)
                 self.count += 1
                 self.last_id = piece.id or self.last_id
             yield piece
         if not self.count:
             self._oddities.add("empty", 0, 0)
 
-    def _look_at(self, record: Record) -> None:
-        """Note what is odd about a record that is whole."""
+    def _note_oddities(self, record: Record) -> None:
+        """Note the oddities of a valid record."""
         if not self.count and record.type != "session.start":
             self._oddities.add("no-start", record.offset, len(record.line))
         if not record.has_data:
@@ -178,7 +178,7 @@ class _StartLine(msgspec.Struct, frozen=True):
 
 
 def read_version(line: bytes) -> float:
-    """Return the version of the format that a `session.start` names; 0 if it names none."""
+    """Return the format version in a `session.start`; 0 if there is none."""
     try:
         return float(msgspec.json.decode(line, type=_StartLine).data.version)
     except (ValueError, RecursionError):
@@ -186,7 +186,7 @@ def read_version(line: bytes) -> float:
 
 
 def refuse_future(path: str, version: float) -> None:
-    """Raise unless this program knows the version of a log; going on would damage the log."""
+    """Raise if this program does not know a log's version: writing would damage the log."""
     if version > LOG_VERSION:
         raise ConfigurationError(
             f"{path} is in version {version:g} of the log format, and this program "
@@ -204,7 +204,7 @@ def examine(path: str) -> Examination:
 
 
 def sound_records(path: str) -> Iterator[Record]:
-    """The records a repaired log would have, without repairing it."""
+    """Yield the records a log would have after a repair, without repairing it."""
     with open(path, "rb", buffering=0) as file:
         for piece in Examination(file.fileno()).pieces():
             if type(piece) is Record:
@@ -212,10 +212,10 @@ def sound_records(path: str) -> Iterator[Record]:
 
 
 def repair(path: str) -> Examination:
-    """Make a log whole. What is taken out goes to `<log>.damaged-<n>` first; the caller is alone.
+    """Repair a log. Removed bytes go to `<log>.damaged-<n>` first. The caller holds the lease.
 
-    An intact log is not written to. The mended one is a new file that takes the old one's place,
-    so a crash on the way leaves the log as it was.
+    An intact log is not written to. A repaired log is a new file that replaces the old one, so a
+    crash in between leaves the log as it was.
     """
     path = os.path.realpath(path)
     examination = examine(path)
@@ -237,7 +237,7 @@ def repair(path: str) -> Examination:
 
 
 def check_readable(path: str) -> None:
-    """Raise unless a log is a file that can be read."""
+    """Raise if a log is not a readable file."""
     try:
         if not os.path.isfile(path) and os.path.exists(path):
             raise ConfigurationError(
@@ -250,7 +250,7 @@ def check_readable(path: str) -> None:
 
 def _rewrite(path: str) -> None:
     temporary = path + ".repaired"
-    aside = _Aside(path)
+    aside = _SideFile(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
     out = os.open(temporary, flags, 0o600)
     try:
@@ -269,7 +269,7 @@ def _rewrite(path: str) -> None:
         aside.close()
 
 
-def _copy_records(path: str, out: int, aside: "_Aside") -> None:
+def _copy_records(path: str, out: int, aside: "_SideFile") -> None:
     pending: list[bytes] = []
     size = 0
     with open(path, "rb", buffering=0) as file:
@@ -286,9 +286,9 @@ def _copy_records(path: str, out: int, aside: "_Aside") -> None:
             write_all(out, b"\n".join((*pending, b"")))
 
 
-class _Aside:
-    """The file that keeps what was taken out of a log: for each piece a line that says where it
-    was and how long it is, then the piece itself and a newline."""
+class _SideFile:
+    """The file for bytes removed from a log: for each piece a line with its offset and length, then
+    the piece itself and a newline."""
 
     def __init__(self, log: str) -> None:
         self._log = log

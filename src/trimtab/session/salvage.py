@@ -1,4 +1,4 @@
-"""The slow path of reading a log: what can be had from a damaged stretch of it."""
+"""Recovers events from a damaged stretch of a log: the slow path of reading."""
 
 import json
 import re
@@ -11,11 +11,11 @@ from trimtab.session.record import (
     JUNK,
     Damage,
     Record,
-    whole,
+    parse_record,
 )
 
-# The stretch is read as Latin-1, where one character is one byte: JSON's structure is ASCII, so
-# offsets found in the text are offsets in the file, whatever the strings hold.
+# The stretch is decoded as Latin-1, where one character is one byte: JSON's structure is ASCII, so
+# offsets in the text are offsets in the file, whatever the strings contain.
 _JUNK = JUNK.decode("latin-1")
 _FIRST_KEY = re.compile(r'\s*"(?:type|data|id|timestamp|parentId|agentId|ephemeral)"\s*:')
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
@@ -25,7 +25,7 @@ _object = json.JSONDecoder(strict=False, parse_int=str, parse_float=str, parse_c
 
 
 class _Span(msgspec.Struct):
-    """A piece of the stretch: an object that is an event, or a gap between such objects."""
+    """A piece of the stretch: an event, or the bytes between two events."""
 
     start: int
     end: int
@@ -34,7 +34,7 @@ class _Span(msgspec.Struct):
 
 
 def salvage(raw: bytes, offset: int, *, at_end: bool) -> Iterator[Record | Damage]:
-    """Every event in the stretch, whole or mended, and what had to be set aside, in order."""
+    """Yield every event in the stretch, repaired if needed, and the damage between, in order."""
     spans = _with_fragments(raw, offset, list(_events(raw, offset)))
     _rejoin(raw, offset, spans)
     previous = None
@@ -51,7 +51,7 @@ def salvage(raw: bytes, offset: int, *, at_end: bool) -> Iterator[Record | Damag
         if span.record:
             yield span.record
             previous = span.end if kind != "halves" else previous
-    # The last record of a file may lack its newline here too.
+    # Here too, the last record of a file may lack its newline.
     if at_end and spans and spans[-1].record and b"\n" not in raw[spans[-1].end :]:
         yield Damage("unterminated", offset + len(raw), 0)
 
@@ -59,21 +59,21 @@ def salvage(raw: bytes, offset: int, *, at_end: bool) -> Iterator[Record | Damag
 def _events(raw: bytes, offset: int) -> Iterator[_Span]:
     text = raw.decode("latin-1")
     at = 0
-    # Bounds the work on rubbish made of countless beginnings; real stretches never come near.
+    # Bounds the work on rubbish with countless opening braces; real stretches never come near.
     budget = 64 * len(text) + (1 << 20)
     while budget > 0 and (start := _find_start(text, at)) >= 0:
         value, at, read = _decode(text, start)
         budget -= read
         if _is_event(value, text, start, at):
-            span = _mended(raw, start, at, offset)
+            span = _repaired(raw, start, at, offset)
             if span:
                 yield span
 
 
 def _decode(text: str, start: int) -> tuple[Any, int, int]:
-    """The JSON value at `start`, where to go on, and how much text had to be read for that.
+    """Return the JSON value at `start`, the index to continue at, and the length of text read.
 
-    Looks at a growing piece, because a failure costs as much as the whole text it is found in.
+    Tries pieces of growing size, because a failure costs as much as the text that was passed.
     """
     size, read = 1 << 12, 0
     while True:
@@ -92,7 +92,7 @@ def _decode(text: str, start: int) -> tuple[Any, int, int]:
 
 
 def _find_start(text: str, at: int) -> int:
-    """The next brace that may open an event: at the edge of something, or by its first key."""
+    """Return the index of the next brace that may open an event, judged by what is around it."""
     while (at := text.find("{", at)) >= 0:
         if _FIRST_KEY.match(text, at + 1) or _before(text, at) in _EDGES:
             return at
@@ -104,14 +104,14 @@ _EDGES = ("", "\n", "}")
 
 
 def _before(text: str, at: int) -> str:
-    """The character before a position, past any junk; none at the start."""
+    """Return the character before a position, skipping junk; empty at the start."""
     while at > 0 and text[at - 1] in _JUNK:
         at -= 1
     return text[at - 1 : at]
 
 
 def _is_event(value: Any, text: str, start: int, end: int) -> bool:
-    """Whether a JSON object is an event, and not a part of a broken one around it."""
+    """Return True if a JSON object is an event, and not part of a broken event around it."""
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         return False
     before = _before(text, start)
@@ -125,9 +125,9 @@ def _is_event(value: Any, text: str, start: int, end: int) -> bool:
     return bool(complete) and not inside
 
 
-def _mended(raw: bytes, start: int, end: int, offset: int) -> _Span | None:
+def _repaired(raw: bytes, start: int, end: int, offset: int) -> _Span | None:
     piece = raw[start:end]
-    record = whole(piece, offset + start) if b"\n" not in piece else None
+    record = parse_record(piece, offset + start) if b"\n" not in piece else None
     if record:
         return _Span(start, end, record)
     for broken_at in (b"\\n", b""):
@@ -137,7 +137,7 @@ def _mended(raw: bytes, start: int, end: int, offset: int) -> _Span | None:
             line.decode()
         except UnicodeDecodeError:
             line = line.decode("utf-8", "replace").encode()
-        record = whole(line, offset + start)
+        record = parse_record(line, offset + start)
         if record and not _CONTROL.search(f"{record.type}{record.id}{record.parent_id}"):
             kind = "newline" if b"\n" in piece else "nul" if b"\0" in piece else "utf8"
             damage = Damage(kind, offset + start, end - start, piece)
@@ -146,13 +146,13 @@ def _mended(raw: bytes, start: int, end: int, offset: int) -> _Span | None:
 
 
 def _clean(string: bytes, newline: bytes) -> bytes:
-    """A JSON string on one line; lost bytes are marked as lost."""
+    """Return a JSON string on one line, with U+FFFD in place of lost bytes."""
     string = string.replace(b"\r\n", newline).replace(b"\n", newline)
     return re.sub(rb"\0+", _REPLACEMENT, string)
 
 
 def _with_fragments(raw: bytes, offset: int, events: list[_Span]) -> list[_Span]:
-    """The events, and between them the remains of each line."""
+    """Return the events with the fragments of lines between them."""
     spans: list[_Span] = []
     at = 0
     for event in (*events, None):
@@ -182,13 +182,13 @@ def _fragments(raw: bytes, start: int, end: int, offset: int) -> Iterator[_Span]
 
 
 def _rejoin(raw: bytes, offset: int, spans: list[_Span]) -> None:
-    """Put together an event whose two halves lie around others, or around a stray newline."""
+    """Join an event whose halves are separated by other events or a stray newline."""
     halves = [span for span in spans if span.damage and span.damage.kind == "garbage"]
     index = 0
     while index + 1 < len(halves):
         first, second = halves[index : index + 2]
         line = raw[first.start : first.end] + raw[second.start : second.end]
-        record = whole(line, offset + first.start) if line[:1] == b"{" else None
+        record = parse_record(line, offset + first.start) if line[:1] == b"{" else None
         if record and record.id:
             first.record = record
             for half in (first, second):

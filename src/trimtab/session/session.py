@@ -1,7 +1,10 @@
-"""A session: the one writer of its log, and what is folded from it."""
+"""A session: the only writer of its log, and the projections folded from the log."""
 
+import os
 from collections.abc import Callable, Iterable
 
+from trimtab.config.files import cannot, replace_file
+from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.codec import encode
 from trimtab.contracts.events.envelope import Event, EventData, Subscriber
 from trimtab.contracts.ids import is_uuid, new_id, timestamp
@@ -14,9 +17,8 @@ from trimtab.session.projections.conversation import Conversation
 from trimtab.session.projections.queue import Queue
 from trimtab.session.projections.title import Title
 from trimtab.session.projections.usage import UsageLedger
+from trimtab.session.records import read_records
 from trimtab.session.unmasked import keep_unmasked, read_events
-
-"""Called with each event and its line of JSON, in order, on the loop's thread. Must not block."""
 
 SYNCED = frozenset(
     (
@@ -29,11 +31,11 @@ SYNCED = frozenset(
         "trimtab.prompt_queued",
     )
 )
-"""Events that are on their way to the disk as soon as they are emitted."""
+"""Events that start a sync to disk as soon as they are emitted."""
 
 
 class Projections:
-    """All folds of a session; `replay` builds them from a log, `emit` keeps them up to date."""
+    """All projections of a session; `replay` folds a log, `emit` keeps them up to date."""
 
     def __init__(self) -> None:
         self.conversation = Conversation()
@@ -57,18 +59,18 @@ class Projections:
             self.approvals,
         )
 
-    def join(self, projection: Projection) -> None:
-        """Keep another fold up to date from now on, such as the conversation of a sub-agent."""
+    def add(self, projection: Projection) -> None:
+        """Keep another projection up to date, such as the conversation of a sub-agent."""
         for wire_name in projection.reads:
             self._readers.setdefault(wire_name, []).append(projection)
 
-    def leave(self, projection: Projection) -> None:
+    def remove(self, projection: Projection) -> None:
         for wire_name in projection.reads:
             self._readers[wire_name].remove(projection)
 
     @property
-    def wanted(self) -> frozenset[str]:
-        """The event types any fold looks at."""
+    def event_types(self) -> frozenset[str]:
+        """The event types that any projection reads."""
         return frozenset(self._readers)
 
     def apply(self, event: Event) -> None:
@@ -77,9 +79,9 @@ class Projections:
 
 
 def replay(path: str) -> Projections:
-    """Fold a log from the start. Streams: memory holds what the folds keep, never the log."""
+    """Fold a log from the start. Reads a stream, so the log is never in memory as a whole."""
     projections = Projections()
-    for event in read_events(path, projections.wanted):
+    for event in read_events(path, projections.event_types):
         projections.apply(event)
     return projections
 
@@ -96,10 +98,10 @@ class Session:
         self.log = log
         self.projections = projections
         if log.last_id and not is_uuid(log.last_id):
-            log.last_id = None  # some other program's id; clients accept only UUIDs as parents
+            log.last_id = None  # another program's id; clients accept only UUIDs as parents
         self._subscribers: list[Subscriber] = []
         self.mask: EventMask | None = None
-        """Hides secrets in what is stored and shown, where there may be any."""
+        """Masks secrets in stored and shown events, if there may be any."""
 
     @property
     def conversation(self) -> Conversation:
@@ -110,19 +112,19 @@ class Session:
         return self.projections.usage.last_input_tokens
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Have every event from now on given to `subscriber`; returns what ends that."""
+        """Call `subscriber` with every event from now on. Returns an unsubscribe function."""
         self._subscribers.append(subscriber)
         return lambda: self._subscribers.remove(subscriber)
 
     def emit(
         self, data: EventData, *, agent_id: str | None = None, ephemeral: bool | None = None
     ) -> Event:
-        """Record that something happened. `ephemeral` overrides what is usual for the type."""
+        """Record that something happened. `ephemeral` overrides the default of the type."""
         if self.mask is not None:
-            if (rest := self.mask.take_rest(data)) is not None:
+            if (rest := self.mask.flush(data)) is not None:
                 self._emit(rest, agent_id, ephemeral=True)
-            joined = self.mask.join(data)
-            if joined is None:  # it waits for the next piece, and nobody hears of it before
+            joined = self.mask.mask_piece(data)
+            if joined is None:  # withheld until the next piece
                 return self._make(data, agent_id, ephemeral=True)
             data = joined
         return self._emit(data, agent_id, ephemeral)
@@ -141,17 +143,17 @@ class Session:
     def _emit(self, data: EventData, agent_id: str | None, ephemeral: bool | None) -> Event:
         event = self._make(data, agent_id, ephemeral)
         line = encode(event)
-        seen = event
+        for_model = event
         if self.mask is not None:
-            seen, event, line = self.mask.cover(event, line)
+            for_model, event, line = self.mask.mask_event(event, line)
         if not event.ephemeral:
-            if seen is not event and event.type in self.projections.wanted:
-                keep_unmasked(self.log.path, seen)
+            if for_model is not event and event.type in self.projections.event_types:
+                keep_unmasked(self.log.path, for_model)
             self.log.append(line)
             self.log.last_id = event.id
             if event.type in SYNCED:
                 self.log.sync_soon()
-        self.projections.apply(seen)
+        self.projections.apply(for_model)
         for subscriber in tuple(self._subscribers):
             subscriber(event, line)
         return event
@@ -159,6 +161,31 @@ class Session:
     async def synced(self) -> None:
         """Wait until everything emitted so far would survive a power cut."""
         await self.log.synced()
+
+    def truncate(self, event_id: str) -> int:
+        """Remove an event and everything after it; return how many events.
+
+        A new log replaces the old one atomically, so a crash leaves either. The removed events are
+        kept in a file next to it.
+        """
+        path = self.log.path
+        records = list(read_records(path))
+        index = next((at for at, record in enumerate(records) if record.id == event_id), None)
+        if index is None:
+            raise UsageError(f"Session {self.id} has no event {event_id!r}; see its events.")
+        if index == 0:
+            raise UsageError("The first event of a session cannot be removed; delete the session.")
+        aside = f"{path}.cut-{timestamp().replace(':', '')}-{os.urandom(2).hex()}"
+        self.log.close()
+        try:
+            replace_file(aside, (record.line + b"\n" for record in records[index:]))
+            replace_file(path, (record.line + b"\n" for record in records[:index]))
+        except OSError as error:
+            raise cannot("cut", os.path.basename(path), error) from error
+        finally:
+            self.log = EventLog.open(path)
+            self.projections = replay(path)
+        return len(records) - index
 
     def close(self) -> None:
         self.log.close()

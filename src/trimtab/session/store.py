@@ -1,4 +1,4 @@
-"""All sessions on this machine: make one, open one, find one, list them."""
+"""The sessions on this machine: creates, opens, finds and lists them."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -20,15 +20,15 @@ CLIENT = "trimtab"
 
 
 class SessionStore:
-    """The session folders below one home."""
+    """The session folders below a home folder."""
 
     def __init__(self, home: Home) -> None:
         self.home = home
 
     def folder(self, session_id: str) -> SessionFolder:
-        """Where a session of this id is or would be."""
+        """Return the folder of a session with this id, whether it exists or not."""
         if not is_safe_name(session_id):
-            raise UsageError(f"{session_id!r} is no session id: see `trimtab sessions list`.")
+            raise UsageError(f"{session_id!r} is not a session id: see `trimtab sessions list`.")
         return SessionFolder(session_id, os.path.join(self.home.session_state, session_id))
 
     def exists(self, session_id: str) -> bool:
@@ -42,11 +42,11 @@ class SessionStore:
         name: str | None = None,
         git: Mapping[str, Any] | None = None,
     ) -> tuple[SessionFolder, EventLog]:
-        """A new session with an empty log, held by this process."""
+        """Create a session with an empty log, whose lease this process holds."""
         if session_id is not None and not _is_id(session_id):
             raise UsageError(
-                f"{session_id!r} cannot name a session: use letters, digits, '-', '_' and '.', or "
-                "give none at all."
+                f"{session_id!r} is not a valid session id: use letters, digits, '-', '_' and '.', "
+                "or leave it out."
             )
         chosen = session_id or new_id()
         folder = self.folder(chosen.lower() if is_uuid(chosen) else chosen)
@@ -75,7 +75,7 @@ class SessionStore:
             raise
 
     def open(self, session_id: str) -> tuple[SessionFolder, EventLog]:
-        """An existing session, mended if need be and held by this process. Never makes one."""
+        """Open and repair an existing session, and take its lease. Never creates a session."""
         folder = self.folder(session_id)
         if not os.path.isdir(folder.path):
             raise self._not_found(session_id)
@@ -87,7 +87,7 @@ class SessionStore:
         return folder, EventLog.open(folder.events)
 
     def find(self, text: str, *, cwd: str | None = None) -> str:
-        """The id meant by an id, the first 7 or more characters of one, or a name."""
+        """Return the session id for an id, a prefix of at least 7 characters, or a name."""
         for wanted in (text, text.lower()):
             if self.exists(wanted):
                 return wanted
@@ -104,7 +104,7 @@ class SessionStore:
         return matches[0]
 
     def latest(self, cwd: str | None = None) -> str | None:
-        """The session used last; one of this working directory before any other."""
+        """Return the session used last, preferring sessions of this working directory."""
         from trimtab.session.summary import last_used
 
         latest: tuple[bool, str, str] | None = None
@@ -117,14 +117,14 @@ class SessionStore:
         return latest[2] if latest else None
 
     def list(self) -> "list[SessionSummary]":
-        """Every session, the one used last first. A bad folder is listed with its problem."""
+        """Return all sessions, the one used last first. A bad folder is listed with its problem."""
         from trimtab.session.summary import summarize
 
         summaries = [summarize(folder) for folder in self.folders()]
         return sorted(summaries, key=lambda summary: summary.updated_at, reverse=True)
 
     def folders(self) -> Sequence[SessionFolder]:
-        """Where the sessions are, in no order."""
+        """Return the folders of all sessions, in no particular order."""
         return [self.folder(name) for name in self._names()]
 
     def _names(self) -> Sequence[str]:
@@ -150,7 +150,7 @@ class SessionStore:
             ) from None
         except OSError as error:
             raise cannot("create the folder", folder.path, error) from error
-        os.chmod(folder.path, 0o700)  # the umask may have taken away even the owner's bits
+        os.chmod(folder.path, 0o700)  # the umask may have removed even the owner's bits
 
     def _by_prefix(self, text: str) -> Sequence[str]:
         digits = text.replace("-", "")
@@ -176,18 +176,18 @@ class SessionStore:
         close += [name for name in names if len(text) >= 3 and name.startswith(text)][:3]
         hint = f" Did you mean {' or '.join(dict.fromkeys(close))}?" if close else ""
         return SessionNotFound(
-            f"There is no session {text!r}.{hint} See `trimtab sessions list` for all of them."
+            f"No such session: {text!r}.{hint} See `trimtab sessions list` for all of them."
         )
 
 
 def _is_id(text: str) -> bool:
-    """Whether programs may choose this as an id; what the SDKs make up themselves is a UUID."""
+    """Return True if a program may choose this id. (The SDKs generate UUIDs.)"""
     plain = text.isascii() and text.replace("-", "").replace("_", "").replace(".", "").isalnum()
     return plain and text[0].isalnum() and len(text) <= 128
 
 
 def _remove_new_folder(folder: SessionFolder) -> None:
-    """Leave nothing of a session that could not be made."""
+    """Remove the folder of a session that could not be created."""
     with suppress(OSError):
         for name in os.listdir(folder.path):
             os.unlink(os.path.join(folder.path, name))

@@ -1,4 +1,4 @@
-"""One line about a session, from the two ends of its log and `workspace.yaml`."""
+"""Summarizes a session for lists, from `workspace.yaml` and both ends of its log."""
 
 import os
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from trimtab.session.folder import SessionFolder
 from trimtab.session.lease import find_owner
 from trimtab.session.metadata import Metadata
 from trimtab.session.projections.title import title_of
-from trimtab.session.record import whole
+from trimtab.session.record import parse_record
 from trimtab.session.records import last_record
 from trimtab.session.repair import check_readable
 from trimtab.session.transcript import plain_event
@@ -22,7 +22,7 @@ _HEAD = 1 << 17
 
 
 class SessionSummary(msgspec.Struct, kw_only=True, rename="camel"):
-    """What a list of sessions shows. `problem` says what is wrong with the folder, if anything."""
+    """A session's entry in a list. `problem` says what is wrong with its folder, if anything."""
 
     id: str
     path: str
@@ -38,7 +38,7 @@ class SessionSummary(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 def summarize(folder: SessionFolder) -> SessionSummary:
-    """Look at a folder; whatever is wrong with it ends up in the summary, not in an error."""
+    """Summarize a folder. Anything wrong with it is a `problem` of the summary, not an error."""
     summary = SessionSummary(id=folder.id, path=folder.path)
     metadata: Metadata = {}
     try:
@@ -57,7 +57,7 @@ def summarize(folder: SessionFolder) -> SessionSummary:
 
 
 def last_used(folder: SessionFolder, metadata: Mapping[str, Any]) -> str:
-    """When the last event happened or the metadata changed; else when the files were written."""
+    """Return the time of the last event or metadata change; else of the files."""
     updated_at = _text(metadata.get("updated_at")) or ""
     try:
         fd = os.open(folder.events, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -91,10 +91,10 @@ def _add_log(summary: SessionSummary, folder: SessionFolder) -> None:
     with open(folder.events, "rb", buffering=0) as file:
         summary.size = os.fstat(file.fileno()).st_size
         head = file.read(_HEAD) or b""
-    whole_lines = head.split(b"\n") if summary.size <= len(head) else head.split(b"\n")[:-1]
-    records = [record for line in whole_lines if (record := whole(line, 0))]
+    complete_lines = head.split(b"\n") if summary.size <= len(head) else head.split(b"\n")[:-1]
+    records = [record for line in complete_lines if (record := parse_record(line, 0))]
     if not records and summary.size <= len(head):
-        summary.problem = "The event log holds no event: run `trimtab sessions verify` on it."
+        summary.problem = "The event log contains no event: run `trimtab sessions verify` on it."
     for record in records:
         data = plain_event(record.line).get("data")
         if not isinstance(data, dict):
@@ -108,7 +108,7 @@ def _add_log(summary: SessionSummary, folder: SessionFolder) -> None:
 
 
 def _add_start(summary: SessionSummary, data: Metadata) -> None:
-    """What the first event knows, where `workspace.yaml` is missing or silent."""
+    """Take from the first event what `workspace.yaml` lacks."""
     version = data.get("version")
     if isinstance(version, int | float) and version > LOG_VERSION:
         summary.problem = f"The event log is in version {version:g}: update trimtab to open it."

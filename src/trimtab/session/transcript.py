@@ -1,4 +1,4 @@
-"""A log as a person reads it: who said what, which tool was called and what came back."""
+"""Turns a log into a readable transcript: messages, tool calls, results, notes."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -10,9 +10,9 @@ from trimtab.session.record import Record
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One paragraph of a transcript. `kind` is user, assistant, reasoning, call, result or note.
+    """A paragraph of a transcript. `kind` is user, assistant, reasoning, call, result or note.
 
-    `heading` is short and about the text; `failed` is for results; `agent` names a sub-agent.
+    `heading` is a short label for the text; `failed` is for results; `agent` names a sub-agent.
     """
 
     kind: str
@@ -24,7 +24,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 def read_transcript(records: Iterable[Record]) -> Iterator[Entry]:
-    """Entries in the order of the log; of the records only the names of open calls are kept."""
+    """Yield entries in the order of the log. Keeps only the names of open calls in memory."""
     reader = _Reader()
     for record in records:
         read = reader.by_type.get(record.type)
@@ -39,7 +39,7 @@ def read_transcript(records: Iterable[Record]) -> Iterator[Entry]:
 
 
 def plain_event(line: bytes) -> dict[str, Any]:
-    """An event as plain values, whoever wrote it; nothing of one that is nested too deeply."""
+    """Return an event as plain values, whoever wrote it; empty if it is nested too deeply."""
     try:
         value = msgspec.json.decode(line)
     except (ValueError, RecursionError):
@@ -55,7 +55,7 @@ _Parts = Iterator[tuple[Any, ...]]
 
 
 class _Reader:
-    """How each type of event reads, given its data."""
+    """Turns the data of each event type into entries."""
 
     def __init__(self) -> None:
         self._calls: dict[str, str] = {}
@@ -117,7 +117,7 @@ def _note(heading: str, *fields: str) -> Callable[[dict[str, Any]], _Parts]:
 
 
 def _arguments(value: Any) -> str:
-    """A command or a path as it is, anything else as JSON."""
+    """Return a single string argument, such as a command or path, as it is; others as JSON."""
     if isinstance(value, dict) and len(value) == 1:
         (only,) = value.values()
         if isinstance(only, str):

@@ -1,4 +1,4 @@
-"""Deleted sessions: moved aside with the time, and brought back whole."""
+"""The trash: moves deleted sessions aside, and restores them."""
 
 import os
 import time
@@ -15,7 +15,7 @@ from trimtab.session.summary import summarize
 
 
 class Trashed(msgspec.Struct, rename="camel"):
-    """A deleted session. `path` is where its folder is now."""
+    """A deleted session. `path` is its folder in the trash."""
 
     id: str
     path: str
@@ -25,7 +25,7 @@ class Trashed(msgspec.Struct, rename="camel"):
 
 
 def delete(home: Home, folder: SessionFolder) -> Trashed:
-    """Move a session to the trash; one that is in use stays."""
+    """Move a session to the trash. Raises `SessionInUse` if another process uses it."""
     make_private_dir(home.trash)
     deleted_at, target = _choose_target(home, folder.id)
     lease = take_lease(folder.path)
@@ -55,7 +55,7 @@ def _choose_target(home: Home, session_id: str) -> tuple[str, str]:
 
 
 def list_trash(home: Home) -> list[Trashed]:
-    """What can be restored, deleted last first."""
+    """Return the sessions that can be restored, the last deleted first."""
     try:
         names = os.listdir(home.trash)
     except FileNotFoundError:
@@ -73,12 +73,14 @@ def list_trash(home: Home) -> list[Trashed]:
 
 
 def restore(home: Home, text: str) -> Trashed:
-    """Bring back the session deleted last whose id is or begins with `text`."""
+    """Restore the last deleted session whose id is or begins with `text`."""
     found = [entry for entry in list_trash(home) if entry.id == text]
     if not found and len(text) >= 7:
         found = [entry for entry in list_trash(home) if entry.id.startswith(text.lower())]
     if not found:
-        raise SessionNotFound(f"There is no session {text!r} in the trash: see `sessions trash`.")
+        raise SessionNotFound(
+            f"No such session in the trash: {text!r}; see `trimtab sessions trash`."
+        )
     if len({entry.id for entry in found}) > 1:
         raise SessionNotFound(
             f"{text!r} could be any of {', '.join(sorted({entry.id for entry in found}))}: "
@@ -89,7 +91,7 @@ def restore(home: Home, text: str) -> Trashed:
     make_private_dir(home.session_state)
     if os.path.lexists(target):
         raise ConfigurationError(
-            f"Session {entry.id} exists: delete or fork that one before restoring this one."
+            f"Session {entry.id} exists: delete that session before you restore this one."
         )
     try:
         os.rename(entry.path, target)

@@ -1,8 +1,8 @@
-"""Events as the model saw them, where the log hides a secret: for the owner of the session alone.
+"""Keeps events with unmasked secrets, as the model saw them, for the session's owner alone.
 
-A model that is resumed must read what it read before, and the log and everybody who is given it
-must not. So an event in which something was hidden that the model saw is kept whole in a file of
-its own, which is never exported, mirrored or sent.
+A resumed session must show the model what it saw before, but the log and its readers must not see
+it. So an event that the log has masked, but not for the model, is kept unmasked in a separate file,
+which is never exported, mirrored or sent.
 """
 
 import os
@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from trimtab.config.files import cannot, write_all
 from trimtab.contracts.events.codec import decode, encode
 from trimtab.contracts.events.envelope import Event
-from trimtab.session.record import whole
+from trimtab.session.record import parse_record
 from trimtab.session.records import read_records
 
 NAME = "unmasked.jsonl"
@@ -44,11 +44,11 @@ def path_for(log: str) -> str:
 
 
 def _read_unmasked(path: str) -> dict[str, bytes]:
-    """The kept events by id; a line that a crash cut off is passed over."""
+    """Return the kept events by id; skip a line that a crash cut off."""
     try:
         with open(path, "rb") as file:
             lines = file.read().split(b"\n")
     except OSError:
         return {}
-    records = [record for line in lines if (record := whole(line, 0)) is not None]
+    records = [record for line in lines if (record := parse_record(line, 0)) is not None]
     return {record.id: record.line for record in records if record.id}

@@ -1,4 +1,4 @@
-"""A close look at a log that changes nothing: damage, oddities, and what is left open."""
+"""Verifies a log without changing it: damage, oddities, open calls and turns."""
 
 import os
 from collections import Counter
@@ -12,7 +12,7 @@ from trimtab.session.repair import Examination, Finding, check_readable
 
 
 class Report(msgspec.Struct, kw_only=True, rename="camel"):
-    """What verifying a session found. Only `damage` means that opening it would mend something."""
+    """The result of verifying a session. Opening it would repair `damage`, nothing else."""
 
     id: str
     path: str
@@ -25,7 +25,7 @@ class Report(msgspec.Struct, kw_only=True, rename="camel"):
     """Tool calls without a result: they read as interrupted."""
     open_turns: int
     set_aside: list[str]
-    """Files that earlier repairs have left, with what they took out."""
+    """Files with the bytes that earlier repairs removed."""
 
     @property
     def is_intact(self) -> bool:
@@ -88,7 +88,7 @@ def _pair(record: Record, open_items: dict[tuple[str | None, str, str], None]) -
     except ValueError:
         return
     name = names.tool_call_id if kind == "tool" else names.turn_id
-    # A call is known by its id alone; turns are counted from 0 by every agent.
+    # A call is identified by its id alone; every agent counts turns from 0.
     key = (record.agent_id if kind == "turn" else None, kind, str(name))
     if record.type in _OPENS:
         open_items[key] = None

@@ -1,12 +1,14 @@
 """Reads the arguments a model wrote for a tool: parsed, repaired where unambiguous, checked."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.tool import ToolResult
-from trimtab.tools.schema import Problem, fit, is_simple, violations
+
+if TYPE_CHECKING:
+    from trimtab.tools.schema import Problem
 
 HALF_A_PAIR = "it has half of a surrogate pair, such as \\ud83d alone: write the whole character"
 
@@ -19,6 +21,8 @@ def read_arguments(spec: ToolSpec, text: str) -> dict[str, Any] | ToolResult:
         value = parse_object(text)
     except ValueError as error:
         return refuse_malformed(spec, error)
+    from trimtab.tools.schema import fit, is_simple, violations
+
     schema = spec.parameters
     if is_simple(schema):
         problems: list[Problem] = []
@@ -77,7 +81,7 @@ def refuse_malformed(spec: ToolSpec, error: ValueError) -> ToolResult:
     )
 
 
-def refuse(spec: ToolSpec, problems: list[Problem], value: dict[str, Any]) -> ToolResult:
+def refuse(spec: ToolSpec, problems: list["Problem"], value: dict[str, Any]) -> ToolResult:
     """Name each field and what was expected, so that the next call can be right."""
     lines = [f"- {problem.short}. {problem.expected}".rstrip() for problem in problems]
     unknown = [key for key in value if key not in spec.parameters.get("properties", {})]

@@ -1,10 +1,15 @@
 """The built-in tools by name, in the order in which a model is shown them."""
 
-from collections.abc import Collection, Mapping
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from trimtab.contracts.tool import Tool
+import msgspec
+
+from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.tool import Access, Args, Tool, ToolContext, ToolResult
 
 if TYPE_CHECKING:
     from trimtab.contracts.messages import ToolCall
@@ -37,13 +42,45 @@ NAMES = (
 )
 
 
+class BuiltinTool:
+    """A built-in tool that is imported, or made, when it is first called."""
+
+    def __init__(self, spec: ToolSpec, make: Callable[[], Tool] | None = None) -> None:
+        self.spec = spec
+        self._make = make or (lambda: load_tool(spec.name))
+        self._tool: Tool | None = None
+
+    def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
+        return self._find().access(args, ctx)
+
+    async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
+        return await self._find().run(args, ctx)
+
+    def _find(self) -> Tool:
+        if self._tool is None:
+            self._tool = self._make()
+        return self._tool
+
+
 def builtin_tools(names: Collection[str] | None = None) -> dict[str, Tool]:
-    """The built-in tools, or those of them that are named. Only their modules are imported."""
-    return {
-        name: cast(Tool, import_module(f"trimtab.tools.{name}.tool").TOOL)
-        for name in NAMES
-        if names is None or name in names
-    }
+    """The built-in tools, or those of them that are named. Their modules are not imported yet."""
+    specs = read_specs()
+    return {name: BuiltinTool(specs[name]) for name in NAMES if names is None or name in names}
+
+
+@cache
+def read_specs() -> Mapping[str, ToolSpec]:
+    """What a model is told about each tool: `make docs` writes it down from the tools themselves.
+
+    To import them all for it would be a twentieth of the time a session takes to start.
+    """
+    path = os.path.join(os.path.dirname(__file__), "specs.json")
+    with open(path, "rb") as file:
+        return msgspec.json.decode(file.read(), type=dict[str, ToolSpec])
+
+
+def load_tool(name: str) -> Tool:
+    return cast(Tool, import_module(f"trimtab.tools.{name}.tool").TOOL)
 
 
 def translate(call: "ToolCall", tools: Mapping[str, Tool]) -> "ToolCall":

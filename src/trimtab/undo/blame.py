@@ -1,4 +1,4 @@
-"""Who wrote each line of a file: which session, which turn, which call, or a person."""
+"""Blame: attributes each line of a file to a session, turn and call, or to a person."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -15,11 +15,11 @@ from trimtab.undo.blobs import BlobStore, digest_of
 from trimtab.undo.changes import Recorded, read_changes
 from trimtab.undo.merge import changed, split
 
-LARGEST = 8 * 1024 * 1024
+MAX_SIZE = 8 * 1024 * 1024
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a line comes from. `reason` is before (older than any record), person, or a doing."""
+    """The origin of a line. `reason` is before (older than any record), person, or a change's."""
 
     reason: str
     session: str = ""
@@ -38,30 +38,30 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One recorded change of the file, and where its contents are."""
+    """A recorded change of the file, and the store of its contents."""
 
     source: Source
     change: Change
     store: BlobStore
 
 
-BACK = ("undo", "redo", "rewind")
-"""What brings lines back that somebody else wrote."""
+RESTORING = ("undo", "redo", "rewind")
+"""Reasons that restore lines somebody else wrote."""
 BEFORE = Source(reason="before")
 PERSON = Source(reason="person")
 
 
 def blame(env: Mapping[str, str], path: str) -> list[Line]:
-    """The lines of a file with their sources. Raises `UsageError` for what is no text file."""
+    """Return the lines of a text file with their sources. Raises `UsageError`."""
     folder, name = os.path.split(os.path.abspath(path))
     target = os.path.join(os.path.realpath(folder), name)
     try:
         with open(target, "rb") as file:
-            data = file.read(LARGEST + 1)
+            data = file.read(MAX_SIZE + 1)
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}); name a text file.") from error
-    if len(data) > LARGEST or b"\0" in data:
-        raise UsageError(f"{path} is no text file of reasonable size; name another.")
+    if len(data) > MAX_SIZE or b"\0" in data:
+        raise UsageError(f"{path} is not a text file of at most 8 MB; name another file.")
     steps = sorted(_steps(env, target), key=lambda step: step.source.timestamp)
     lines: list[Line] = []
     digest: str | None = None
@@ -75,15 +75,15 @@ def blame(env: Mapping[str, str], path: str) -> list[Line]:
             lines = follow(lines, before, unseen)
         known[digest_of(before)] = lines
         digest = digest_of(after)
-        back = known.get(digest) if step.source.reason in BACK else None
-        lines = follow(lines, after, step.source) if back is None else back
+        restored = known.get(digest) if step.source.reason in RESTORING else None
+        lines = follow(lines, after, step.source) if restored is None else restored
     if digest != digest_of(data):
         lines = follow(lines, data, PERSON if digest is not None else BEFORE)
     return lines
 
 
 def follow(lines: list[Line], data: bytes, source: Source) -> list[Line]:
-    """The lines after a change: what stayed keeps its source, what is new has this one."""
+    """Return the lines after a change: unchanged lines keep their source, new ones get this."""
     new = split(data)
     ops = changed([line.text for line in lines], new)
     if ops is None:
@@ -98,7 +98,7 @@ def follow(lines: list[Line], data: bytes, source: Source) -> list[Line]:
 
 
 def _steps(env: Mapping[str, str], path: str) -> Iterator[Step]:
-    """Every recorded change of a path, in all sessions on this machine."""
+    """Yield every recorded change of a path, in all sessions on this machine."""
     store = SessionStore(find_home(env))
     name = msgspec.json.encode(os.path.basename(path).encode("utf-8", "replace").decode())[1:-1]
     for summary in store.list():
@@ -108,7 +108,7 @@ def _steps(env: Mapping[str, str], path: str) -> Iterator[Step]:
 
 
 def _mentions(folder: SessionFolder, name: bytes) -> bool:
-    """Whether a log can have anything to say: most have not, and need not be parsed."""
+    """Return False if a log certainly has no change of the file, so that it need not be parsed."""
     try:
         with open(folder.events, "rb") as file:
             data = file.read()
@@ -120,29 +120,29 @@ def _mentions(folder: SessionFolder, name: bytes) -> bool:
 def _steps_of(folder: SessionFolder, path: str) -> Iterator[Step]:
     store = BlobStore(folder.blobs)
     try:
-        for one in read_changes(read_records(folder.events), store):
-            for change in one.changes:
-                if change.place == path and change.before != change.after:
-                    yield Step(_source(folder.id, one), change, store)
+        for entry in read_changes(read_records(folder.events), store):
+            for change in entry.changes:
+                if change.os_path == path and change.before != change.after:
+                    yield Step(_source(folder.id, entry), change, store)
     except OSError:
-        return  # a list of changes has been deleted by hand: what is before it still counts
+        return  # a list of changes has been deleted by hand: earlier changes still count
 
 
-def _source(session: str, one: Recorded) -> Source:
-    said = one.said
+def _source(session: str, entry: Recorded) -> Source:
+    event = entry.event
     return Source(
-        reason=said.reason,
+        reason=event.reason,
         session=session,
-        turn=one.turn,
-        call=said.tool_call_id or "",
-        agent=one.agent_id or "",
-        detail=said.detail or "",
-        timestamp=one.timestamp,
+        turn=entry.turn,
+        call=event.tool_call_id or "",
+        agent=entry.agent_id or "",
+        detail=event.detail or "",
+        timestamp=entry.timestamp,
     )
 
 
 def _read(state: FileState, step: Step) -> bytes | None:
-    """The content of a state; nothing if there was no file, None if it is not known."""
+    """Return the content of a state: empty if there was no file, None if it is unknown."""
     if state.kind != "file":
         return b""
     try:

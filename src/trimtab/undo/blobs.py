@@ -1,6 +1,8 @@
-"""Contents kept outside the workspace, found by their hash."""
+"""The blob store of a session: file contents kept outside the workspace, by their hash."""
 
 import errno
+import fcntl
+import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -17,17 +19,17 @@ from trimtab.undo.packs import (
 from trimtab.workspace.files import read_all, write_all
 from trimtab.workspace.walk import Key
 
-LARGEST = 32 * 1024 * 1024
-"""A larger file is kept only where a copy costs no space."""
-CLONED = 1024 * 1024
-PACKED = 256 * 1024
+MAX_SIZE = 32 * 1024 * 1024
+"""A larger file is kept only if the file system can clone it."""
+CLONE_FROM = 1024 * 1024
+PACK_BELOW = 256 * 1024
 FICLONE = 0x40049409
-ROOM = 1024 * 1024 * 1024
-"""So many bytes are kept for one session."""
+CAPACITY = 1024 * 1024 * 1024
+"""The limit of bytes kept per session."""
 
 
 class BlobStore:
-    """The blobs of one session. Nothing in it is ever changed; the same content is kept once."""
+    """The blobs of a session. Blobs never change; equal contents are kept once."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -41,14 +43,14 @@ class BlobStore:
         return os.path.join(self.folder, digest)
 
     def put(self, data: bytes) -> str:
-        """Keep bytes; returns their digest. Raises `OSError`."""
+        """Keep bytes and return their digest. Raises `OSError`."""
         digest = digest_of(data)
         if not self._has(digest):
             self._write(digest, data)
         return digest
 
     def get(self, digest: str) -> bytes:
-        """Kept bytes, checked. Raises `OSError` when they are gone or damaged."""
+        """Return kept bytes, verified. Raises `OSError` if they are gone or damaged."""
         self._open()
         if digest in self._packed:
             data = read_packed(self.folder, self._packed[digest])
@@ -59,8 +61,8 @@ class BlobStore:
             raise OSError(f"The kept copy {digest[:12]} is damaged")
         return data
 
-    def keep(self, path: str, largest: int = LARGEST) -> FileState:
-        """What stands at a path now, its content kept if there is room. Links are not followed."""
+    def keep(self, path: str, max_size: int = MAX_SIZE) -> FileState:
+        """Return the state of a path; keep its content if there is room. Follows no links."""
         try:
             found = os.lstat(path)
             kind = stat.S_IFMT(found.st_mode)
@@ -72,7 +74,7 @@ class BlobStore:
             return ABSENT
         if kind != stat.S_IFREG:
             return FileState(kind="file", mode=found.st_mode)
-        return self._keep_file(path, found, largest)
+        return self._keep_file(path, found, max_size)
 
     def _keep_link(self, target: bytes) -> FileState:
         try:
@@ -81,12 +83,12 @@ class BlobStore:
             return FileState(kind="symlink")
 
     def keep_many(self, rows: Iterable[tuple[str, Key]]) -> Iterator[tuple[str, FileState]]:
-        """As `keep`, for a tree that has just been looked at. Call `flush` at the end."""
+        """Do the same as `keep` for a tree that has just been listed. Call `flush` at the end."""
         for path, key in rows:
             mode, size = key[:2]
             try:
                 self._open()
-                if size <= PACKED and stat.S_ISREG(mode) and self._size + size <= ROOM:
+                if size <= PACK_BELOW and stat.S_ISREG(mode) and self._size + size <= CAPACITY:
                     yield path, self._pack_file(path, mode, size)
                 else:
                     yield path, self.keep(path)
@@ -94,7 +96,7 @@ class BlobStore:
                 yield path, unkept_state(key)
 
     def flush(self) -> None:
-        """Have everything that was kept on its way to the disk. Raises `OSError`."""
+        """Write buffered contents to the file system. Raises `OSError`."""
         if self._pack is not None:
             self._pack.flush()
 
@@ -123,27 +125,26 @@ class BlobStore:
             self._size += size
         return FileState(kind="file", mode=stat.S_IMODE(mode), digest=digest, size=size)
 
-    def _keep_file(self, path: str, found: os.stat_result, largest: int) -> FileState:
+    def _keep_file(self, path: str, found: os.stat_result, max_size: int) -> FileState:
         mode, digest, size = stat.S_IMODE(found.st_mode), "", found.st_size
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError:  # unreadable, or replaced this very moment
+        except OSError:  # unreadable, or just replaced
             return FileState(kind="file", mode=mode, size=size)
         try:
-            if size > CLONED and (digest := self._clone(fd)):
+            if size > CLONE_FROM and (digest := self._clone(fd)):
                 return FileState(kind="file", mode=mode, digest=digest, size=size)
-            if size <= largest and self._size + size <= ROOM:
+            if size <= max_size and self._size + size <= CAPACITY:
                 data = read_all(fd, size)
                 digest, size = self.put(data), len(data)
-        except OSError:  # no room: the caller sees that it has no digest
+        except OSError:  # no room: the missing digest tells the caller
             digest = ""
         finally:
             os.close(fd)
         return FileState(kind="file", mode=mode, digest=digest, size=size)
 
     def _clone(self, source: int) -> str:
-        """Keep a file by sharing its blocks; the empty string where that is not possible."""
-        import fcntl
+        """Keep a file by sharing its blocks; return an empty string if that is not possible."""
 
         self._open()
         temporary = self.path(f".{os.getpid()}-{os.urandom(6).hex()}.tmp")
@@ -194,7 +195,7 @@ class BlobStore:
 
 
 def unkept_state(key: Key) -> FileState:
-    """What can be said about a path whose content is not kept."""
+    """Return the state of a path whose content is not kept."""
     mode, size = key[:2]
     if stat.S_ISDIR(mode):
         return FileState(kind="directory", mode=stat.S_IMODE(mode))
@@ -204,16 +205,12 @@ def unkept_state(key: Key) -> FileState:
 
 
 def digest_of(data: bytes) -> str:
-    import hashlib
-
     return hashlib.sha256(data).hexdigest()
 
 
 def digest_of_open(fd: int) -> str:
-    import hashlib
-
     hasher = hashlib.sha256()
     os.lseek(fd, 0, os.SEEK_SET)
-    while chunk := os.read(fd, CLONED):
+    while chunk := os.read(fd, CLONE_FROM):
         hasher.update(chunk)
     return hasher.hexdigest()

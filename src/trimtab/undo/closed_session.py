@@ -1,4 +1,4 @@
-"""Opens a session that nobody runs, to go back in it: undo, redo, rewind."""
+"""Opens a session that is not running, for undo, redo and rewind."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from trimtab.undo.history import (
     FileHistory,
     FilePlan,
     Plan,
-    Wish,
+    UndoRequest,
 )
 from trimtab.undo.recorder import Marker
 from trimtab.undo.rewind import (
@@ -40,14 +40,14 @@ __all__ = [
     "Plan",
     "Point",
     "Rewound",
-    "Wish",
+    "UndoRequest",
     "find_session",
-    "open_past",
+    "open_closed_session",
 ]
 
 
 class ClosedSession:
-    """One session, held by this process, with all it did."""
+    """A session opened by this process to undo, redo or rewind."""
 
     def __init__(self, folder: SessionFolder, session: Session) -> None:
         self.folder = folder
@@ -67,7 +67,7 @@ class ClosedSession:
         write_index(self.folder, self._store)
 
     def _find_interrupted(self) -> None:
-        """What a command did that was running when the session was killed."""
+        """Record the changes of a command that was running when the session was killed."""
         marker = Marker(self.folder.path)
         interrupted = marker.read()
         if interrupted is None:
@@ -77,20 +77,20 @@ class ClosedSession:
         tracked = track_folders(folders, os.path.expanduser("~"), self.folder, self._store)
         if cwd and tracked.recall() and (changes := tracked.refresh()):
             call_id, detail = interrupted
-            said = WorkspaceChanged(
+            event = WorkspaceChanged(
                 reason="interrupted", count=0, tool_call_id=call_id, detail=detail
             )
-            self._record(said, changes)
+            self._record(event, changes)
         tracked.close()
         marker.clear()
 
-    def _record(self, said: WorkspaceChanged, changes: Sequence[Change]) -> None:
-        self._session.emit(build_event(said, changes, self._store))
+    def _record(self, event: WorkspaceChanged, changes: Sequence[Change]) -> None:
+        self._session.emit(build_event(event, changes, self._store))
 
 
 @contextmanager
-def open_past(env: Mapping[str, str], session_id: str) -> Iterator[ClosedSession]:
-    """Hold a session while its past is looked at or changed. Raises `SessionInUse`."""
+def open_closed_session(env: Mapping[str, str], session_id: str) -> Iterator[ClosedSession]:
+    """Open a session, and close it at the end. Raises `SessionInUse`."""
     folder, log = SessionStore(find_home(env)).open(session_id)
     session = Session(folder.id, log, Projections())
     try:
@@ -100,7 +100,7 @@ def open_past(env: Mapping[str, str], session_id: str) -> Iterator[ClosedSession
 
 
 def find_session(env: Mapping[str, str], text: str | None, cwd: str | None) -> str:
-    """The session that is meant: named, or the last one used in this folder."""
+    """Return the id of a named session, or of the last session used in this folder."""
     store = SessionStore(find_home(env))
     if text is not None:
         return store.find(text, cwd=cwd)

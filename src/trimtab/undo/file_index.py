@@ -1,4 +1,4 @@
-"""The list of changed files in Copilot's layout, `rewind-file-snapshots/`, for other tools."""
+"""Writes the list of changed files in Copilot's layout, `rewind-file-snapshots/`."""
 
 import os
 from base64 import b64encode
@@ -10,8 +10,7 @@ import msgspec
 from trimtab.config.files import make_private_dir, replace_file, write_new_file
 from trimtab.contracts.changes import Change, FileState
 from trimtab.session.folder import SessionFolder
-from trimtab.session.records import read_records
-from trimtab.session.turns import begins_turn
+from trimtab.session.records import begins_turn, read_records
 from trimtab.undo.blobs import BlobStore
 from trimtab.undo.changes import read_changes
 from trimtab.undo.merge import count_lines
@@ -19,11 +18,11 @@ from trimtab.undo.merge import count_lines
 COUNTED = 1 << 20
 """Lines of larger files are not counted."""
 COPIED = 500
-"""So many files of a turn are listed; a turn that changed more is an event's business."""
+"""The limit of files listed per turn; the log has all of them."""
 
 
 def write_index(folder: SessionFolder, store: BlobStore) -> None:
-    """Write `index.json` and the pre-images it names. A cache: it is made from the log."""
+    """Write `index.json` and the pre-images it names: a cache, made from the log."""
     starts = [record for record in read_records(folder.events) if begins_turn(record)]
     target = os.path.join(folder.path, "rewind-file-snapshots")
     backups = os.path.join(target, "backups")
@@ -41,15 +40,15 @@ def write_index(folder: SessionFolder, store: BlobStore) -> None:
 
 
 def changes_by_turn(log: str, store: BlobStore) -> dict[int, list[Change]]:
-    """What the session itself did: for each path the first state and the last."""
+    """Return the session's own changes by turn: for each path its first and last state."""
     turns: dict[int, dict[str, Change]] = {}
-    for one in read_changes(read_records(log), store):
-        if one.said.reason not in ("tool", "shell", "custom-tool"):
+    for entry in read_changes(read_records(log), store):
+        if entry.event.reason not in ("tool", "shell", "custom-tool"):
             continue
-        merged = turns.setdefault(one.turn, {})
-        for change in one.changes:
-            first = merged.get(change.place, change)
-            merged[change.place] = Change.at(change.place, first.before, change.after)
+        merged = turns.setdefault(entry.turn, {})
+        for change in entry.changes:
+            first = merged.get(change.os_path, change)
+            merged[change.os_path] = Change.at(change.os_path, first.before, change.after)
     return {
         turn: [change for change in merged.values() if change.before != change.after]
         for turn, merged in turns.items()
@@ -63,7 +62,7 @@ def _describe(change: Change, store: BlobStore, backups: str) -> dict[str, Any]:
             _back_up(change.before.digest, store, backups)
     return {
         "path": change.path,
-        "pathBytes": b64encode(os.fsencode(change.place)).decode(),
+        "pathBytes": b64encode(os.fsencode(change.os_path)).decode(),
         "preImage": _image(change.before),
         "postImage": _image(change.after),
         "linesAdded": added,
@@ -83,7 +82,7 @@ def _image(state: FileState) -> dict[str, Any] | None:
 
 
 def count_change(change: Change, store: BlobStore) -> tuple[int, int]:
-    """Lines a change added and removed; of large files none."""
+    """Return the lines a change added and removed; zero for large files."""
     sides = []
     for state in (change.before, change.after):
         if state.kind != "file" or not state.digest or state.size > COUNTED:

@@ -1,4 +1,4 @@
-"""The files in which git keeps what a reset, a commit or a checkout changes besides the tree."""
+"""Finds git's own files that a reset, commit or checkout changes: HEAD, index, refs."""
 
 import os
 from collections.abc import Iterable
@@ -12,27 +12,27 @@ from trimtab.workspace.walk import (
 
 NAMES = ("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD")
 SHARED = ("config", "packed-refs", "objects/info/alternates")
-"""What linked worktrees share with the repository they belong to, besides refs and objects."""
+"""Files that linked worktrees share with their main repository, besides refs and objects."""
 OBJECTS, REFS, LINKED = "objects", "refs", "worktrees"
 SKIPPED = frozenset((OBJECTS, "lfs"))
 """Kept by other means, or not at all."""
 PASSING = ("FETCH_HEAD", "index.lock", "gc.pid", "gc.log", LINKED)
 INDEXES = "trimtab-index-"
 ESSENTIAL = frozenset(("HEAD", "commondir", "gitdir", "locked", "config.worktree", "trimtab.json"))
-"""Without these a linked worktree is lost; all else in its folder can be made again."""
+"""Without these a linked worktree is lost; everything else in its folder can be regenerated."""
 SESSIONS = ("refs/trimtab", "refs/heads/trimtab", "logs/refs/heads/trimtab")
 """Refs of sessions, which move while this one works."""
 MANY = 10_000
 
 
 class Repositories:
-    """What is known of the repositories in and around a folder."""
+    """The state of the repositories in and around a folder."""
 
     def __init__(self, root: str, nested: Iterable[str], large: set[str]) -> None:
         """`root` is the top of a checkout, if it is one; `nested` are git folders below it.
 
-        Of those in `large` only the main files count. What turns out to be too large is added:
-        were it looked at whole another time, its files would seem new.
+        Only the main files of folders in `large` are listed. A folder that turns out to be too
+        large is added: if it were listed completely later, its files would seem new.
         """
         self.rows: Rows = {}
         self.objects: list[str] = []
@@ -50,7 +50,7 @@ class Repositories:
             self._add(folder, folder)
 
     def is_foreign(self, path: str) -> bool:
-        """Whether a path belongs to another checkout of a repository, or to another session."""
+        """Return True if a path belongs to another checkout or session."""
         if path in self.own:
             return False
         while path not in self._foreign and path != os.path.dirname(path):
@@ -58,7 +58,7 @@ class Repositories:
         return path in self._foreign
 
     def _add(self, folder: str, common: str) -> None:
-        """Add a git folder; that of a linked worktree shares much with another, the common one."""
+        """Add a git folder; a linked worktree shares files in the `common` folder."""
         if (key := look(folder)) is None:
             return
         self._mark_foreign(folder, common)
@@ -81,7 +81,7 @@ class Repositories:
             self._large.add(folder)
 
     def _walk(self, start: str, inside: int) -> Rows:
-        """All below a place; `inside` is where the part of a path within its repository begins."""
+        """List everything below a folder; `inside` is the length of the repository's prefix."""
         rows: Rows = {}
         starts = [start]
         while starts:
@@ -99,20 +99,22 @@ class Repositories:
         return name not in PASSING and not name.startswith(INDEXES)
 
     def _mark_foreign(self, folder: str, common: str) -> None:
-        """What belongs to others: their checkouts of the repository, the branches in them."""
+        """Mark what belongs to others: their checkouts of the repository, and their branches."""
         linked = [f"{common}/{LINKED}/{name}" for name in list_names(f"{common}/{LINKED}")]
-        linked = [one for one in linked if one != folder and not is_checked_out(one, self._root)]
+        linked = [
+            path for path in linked if path != folder and not is_checked_out(path, self._root)
+        ]
         main = [common] if common != folder else []
-        branches = {own_branch(one) for one in (*main, *linked)} - {""}
+        branches = {own_branch(path) for path in (*main, *linked)} - {""}
         names = (*SESSIONS, *branches, *(f"logs/{branch}" for branch in branches))
         self._foreign |= {*linked, *(f"{common}/{name}" for name in names)}
         own = own_branch(folder)
         self.own |= {f"{common}/{own}", f"{common}/logs/{own}"}
-        self._others += tuple(f"{one}/" for one in linked)
+        self._others += tuple(f"{path}/" for path in linked)
 
 
 def is_store(path: str) -> bool:
-    """Whether a folder named as one holds objects; a branch or a submodule may have that name."""
+    """Return True if a folder named like an object store is one, not a branch or submodule."""
     parts = path.split("/")
     return REFS not in parts and parts[-2:-1] != ["modules"]
 
@@ -125,7 +127,7 @@ def list_names(folder: str) -> list[str]:
 
 
 def is_checked_out(linked: str, root: str) -> bool:
-    """Whether the files of a linked worktree are in a folder."""
+    """Return True if the files of a linked worktree are in a folder."""
     try:
         with open(os.path.join(linked, "gitdir"), encoding="utf-8", errors="replace") as file:
             return file.read(4096).startswith(root + "/")
@@ -139,7 +141,7 @@ def known(paths: list[str]) -> Rows:
 
 
 def own_branch(folder: str) -> str:
-    """The ref that is checked out; empty when it is none."""
+    """Return the ref that is checked out; empty if there is none."""
     try:
         with open(os.path.join(folder, "HEAD"), encoding="utf-8", errors="surrogateescape") as file:
             name = file.read(4096).removeprefix("ref:").strip()
@@ -149,7 +151,7 @@ def own_branch(folder: str) -> str:
 
 
 def git_folder(root: str) -> str | None:
-    """The git directory of a checkout: `.git`, or what the file or link of this name points to."""
+    """Return the git directory of a checkout: `.git`, or the target of a file or link `.git`."""
     marker = os.path.join(root, ".git")
     if os.path.isdir(marker):
         return os.path.realpath(marker)
@@ -163,13 +165,13 @@ def git_folder(root: str) -> str | None:
 
 
 def is_repository(folder: str) -> bool:
-    """Whether a folder elsewhere is what it is said to be: anybody can write a path there."""
+    """Return True if a folder is a repository; the path in a `.git` file may be anything."""
     kept = os.path.isdir(f"{folder}/{OBJECTS}") or os.path.isfile(f"{folder}/commondir")
     return kept and os.path.isfile(f"{folder}/HEAD")
 
 
 def common_folder(folder: str) -> str:
-    """Where refs are: the main repository's git directory, also for a linked worktree."""
+    """Return the folder of the refs: for a linked worktree, the main repository's git directory."""
     try:
         with open(os.path.join(folder, "commondir"), encoding="utf-8") as file:
             return os.path.realpath(os.path.join(folder, file.read(4096).strip()))
@@ -178,5 +180,5 @@ def common_folder(folder: str) -> str:
 
 
 def is_git_state(path: str) -> bool:
-    """Whether a path is inside a git directory, where nothing is ever merged."""
+    """Return True if a path is inside a git directory, where nothing is ever merged."""
     return ".git" in path.split("/")

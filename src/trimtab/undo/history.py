@@ -1,4 +1,4 @@
-"""Undo, redo and the files' part of rewind: planned first, then done, and recorded as events."""
+"""Plans and applies undo, redo and the files of a rewind, and records them as events."""
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -12,29 +12,30 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.changes import WorkspaceChanged
 from trimtab.session.folder import SessionFolder
 from trimtab.session.records import read_records
-from trimtab.undo.blobs import LARGEST, BlobStore
+from trimtab.undo.blobs import MAX_SIZE, BlobStore
 from trimtab.undo.changes import Recorded, read_changes
+from trimtab.undo.git_objects import GitObjects
 from trimtab.undo.git_state import is_git_state
 from trimtab.undo.merge import apply_hunk
 from trimtab.undo.other_sessions import Written, written_by_others
 from trimtab.undo.restore import finish, restore
 from trimtab.undo.reversal import TOO_LARGE, reverse
 
-__all__ = ["TOO_LARGE", "FileHistory", "FilePlan", "Plan", "Record", "Wish"]
+__all__ = ["TOO_LARGE", "FileHistory", "FilePlan", "Plan", "Record", "UndoRequest"]
 
 OURS = ("tool", "shell", "custom-tool")
-UNSURE = ("background", "interrupted")
-"""Nobody knows whether the session did that, so it is taken back only when it is named."""
+UNATTRIBUTED = ("background", "interrupted")
+"""Changes that may not be the session's, so they are undone only if their files are named."""
 UNDONE = ("undo", "rewind")
 
 Record = Callable[[WorkspaceChanged, Sequence[Change]], None]
-"""Puts what an undo did into the log."""
+"""Records what an undo did in the log."""
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be taken back: a turn (the last one with changes unless given), or all since it.
+class UndoRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The changes to undo: of a turn (by default the last with changes), or of all turns since it.
 
-    `files` narrows it to some paths, `hunk` (from 1, with one file) to one stretch of lines.
+    `files` limits it to some paths, `hunk` (from 1, with one file) to one hunk.
     """
 
     turn: int | None = None
@@ -44,7 +45,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FilePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What would be done to one path. With a `problem` not all of it can be taken back."""
+    """The planned change of a path. With a `problem`, it cannot be undone completely."""
 
     path: str
     current: FileState
@@ -57,7 +58,7 @@ class FilePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What an undo or redo would do. `left` are paths that only naming them would take back."""
+    """The planned changes of an undo or redo. `left` are paths that are undone only if named."""
 
     action: Literal["undo", "redo", "rewind"]
     turn: int
@@ -68,11 +69,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def problems(self) -> tuple[FilePlan, ...]:
-        return tuple(one for one in self.files if one.problem)
+        return tuple(file for file in self.files if file.problem)
 
 
 class FileHistory:
-    """What one session did to files, and how to take it back. `record` is told what is done."""
+    """The file changes of a session, with undo and redo. `record` records them."""
 
     def __init__(self, folder: SessionFolder, store: BlobStore, record: Record) -> None:
         self.store = store
@@ -80,165 +81,180 @@ class FileHistory:
         self.folder = folder
 
     def recorded(self) -> list[Recorded]:
-        """Every change of the session, in order."""
+        """Return every change of the session, in order."""
         return list(read_changes(read_records(self.folder.events), self.store))
 
-    def plan_undo(self, wish: Wish) -> Plan:
-        """What taking back a turn would do. Raises `UsageError` when there is nothing to undo."""
+    def plan_undo(self, request: UndoRequest) -> Plan:
+        """Plan an undo. Raises `UsageError` if there is nothing to undo."""
         recorded = self.recorded()
         others = written_by_others(self.folder)
-        pending = list(_pending(recorded, others, named=bool(wish.files)))
-        if wish.files:
-            pending = [one for one in pending if _touches(one, wish.files)]
-        if wish.turn is None and not wish.since:
-            wish = msgspec.structs.replace(wish, turn=max((one.turn for one in pending), default=0))
-        first = wish.turn or 0
-        chosen = [one for one in pending if one.turn == first or (wish.since and one.turn > first)]
-        if not chosen and not wish.since:
-            raise UsageError(_nothing_to_undo(wish, recorded))
-        left = () if wish.files else _unsure(recorded, chosen)
-        return self._plan("rewind" if wish.since else "undo", chosen, wish, left)
+        pending = list(_pending(recorded, others, named=bool(request.files)))
+        if request.files:
+            pending = [entry for entry in pending if _touches(entry, request.files)]
+        if request.turn is None and not request.since:
+            request = msgspec.structs.replace(
+                request, turn=max((entry.turn for entry in pending), default=0)
+            )
+        first = request.turn or 0
+        chosen = [
+            entry
+            for entry in pending
+            if entry.turn == first or (request.since and entry.turn > first)
+        ]
+        if not chosen and not request.since:
+            raise UsageError(_nothing_to_undo(request, recorded))
+        left = () if request.files else _unattributed(recorded, chosen)
+        return self._plan("rewind" if request.since else "undo", chosen, request, left)
 
-    def plan_redo(self, wish: Wish) -> Plan:
-        """What taking back the last undo would do. Raises `UsageError` when there is none."""
+    def plan_redo(self, request: UndoRequest) -> Plan:
+        """Plan to revert the last undo. Raises `UsageError` if there is none."""
         recorded = self.recorded()
-        redone = {undone for one in recorded for undone in one.said.undoes or () if _is_redo(one)}
-        undos = [one for one in recorded if one.said.reason in UNDONE]
-        undos = [one for one in undos if one.event_id not in redone]
-        if wish.turn is not None:
-            undos = [one for one in undos if one.turn == wish.turn]
+        redone = {
+            undone for entry in recorded for undone in entry.event.undoes or () if _is_redo(entry)
+        }
+        undos = [entry for entry in recorded if entry.event.reason in UNDONE]
+        undos = [entry for entry in undos if entry.event_id not in redone]
+        if request.turn is not None:
+            undos = [entry for entry in undos if entry.turn == request.turn]
         if not undos:
-            raise UsageError("There is no undo that could be taken back; see `trimtab undo`.")
-        return self._plan("redo", undos[-1:], wish, ())
+            raise UsageError("There is no undo to revert; see `trimtab undo`.")
+        return self._plan("redo", undos[-1:], request, ())
 
     def apply(self, plan: Plan) -> Plan:
-        """Do it. Gives the plan as it went: what failed has a problem now."""
-        done = {one.path: one for one in plan.files}
+        """Carry out a plan. Return it with the problems of files that failed."""
+        done = {file.path: file for file in plan.files}
         for step in _steps(done.values()):
-            for one in step:
-                done[one.path] = self._restored(one)
-        for one in done.values():
-            if one.target.kind == "absent" and not one.problem and os.path.lexists(one.path):
-                # What another session had in it came back, and it with that.
-                done[one.path] = msgspec.structs.replace(one, target=self.store.keep(one.path))
-        for one in sorted(done.values(), key=lambda one: one.path, reverse=True):
-            if one.target.kind == "directory" and one.is_needed:
-                finish(one.path, one.target)
-        self._mend_repositories(done)
+            for file in step:
+                done[file.path] = self._restored(file)
+        for file in done.values():
+            if file.target.kind == "absent" and not file.problem and os.path.lexists(file.path):
+                # A folder that came back with another session's files.
+                done[file.path] = msgspec.structs.replace(file, target=self.store.keep(file.path))
+        for file in sorted(done.values(), key=lambda file: file.path, reverse=True):
+            if file.target.kind == "directory" and file.is_needed:
+                finish(file.path, file.target)
+        self._restore_objects(done)
         files = tuple(done.values())
-        taken = [one for one in files if one.is_needed or not one.problem]
-        partial = [one.path for one in taken if one.problem or plan.partial]
-        changes = [Change.at(one.path, one.current, one.target) for one in taken]
+        taken = [file for file in files if file.is_needed or not file.problem]
+        partial = [file.path for file in taken if file.problem or plan.partial]
+        changes = [Change.at(file.path, file.current, file.target) for file in taken]
         if changes:
-            said = WorkspaceChanged(
+            event = WorkspaceChanged(
                 reason=plan.action, count=0, undoes=list(plan.events), partial=partial or None
             )
-            self._record(said, changes)
+            self._record(event, changes)
         return msgspec.structs.replace(plan, files=files)
 
     def _plan(
         self,
         action: Literal["undo", "redo", "rewind"],
         chosen: Sequence[Recorded],
-        wish: Wish,
+        request: UndoRequest,
         left: tuple[str, ...],
     ) -> Plan:
         by_path: dict[str, list[Change]] = {}
-        for one in chosen:
-            for change in one.changes:
-                if not wish.files or any(is_within(change.place, path) for path in wish.files):
-                    by_path.setdefault(change.place, []).append(change)
-        for path in wish.files:
+        for entry in chosen:
+            for change in entry.changes:
+                if not request.files or any(
+                    is_within(change.os_path, path) for path in request.files
+                ):
+                    by_path.setdefault(change.os_path, []).append(change)
+        for path in request.files:
             if not any(is_within(changed, path) for changed in by_path):
-                raise UsageError(f"{path} was not changed there; see what was: --preview.")
+                raise UsageError(
+                    f"{path} was not changed there; see the changed files with --preview."
+                )
         files = self._plan_files(by_path)
-        # The person's own git commands move refs and the index: theirs stay, without a fuss.
-        stale = [one for one in files if one.problem and is_git_state(one.path)]
-        files = tuple(one for one in files if one not in stale)
-        left = (*left, *(one.path for one in stale))
-        if wish.hunk is not None:
-            files = (self._plan_hunk(files, wish.hunk),)
-        if action != "rewind" and not any(one.is_needed or one.problem for one in files):
+        # The person's own git commands change refs and the index: those stay, without a conflict.
+        stale = [entry for entry in files if entry.problem and is_git_state(entry.path)]
+        files = tuple(entry for entry in files if entry not in stale)
+        left = (*left, *(entry.path for entry in stale))
+        if request.hunk is not None:
+            files = (self._plan_hunk(files, request.hunk),)
+        if action != "rewind" and not any(entry.is_needed or entry.problem for entry in files):
             self._require_folder()
         return Plan(
             action=action,
-            turn=chosen[0].turn if chosen else wish.turn or 0,
-            events=tuple(one.event_id for one in chosen),
-            files=tuple(sorted(files, key=lambda one: one.path)),
+            turn=chosen[0].turn if chosen else request.turn or 0,
+            events=tuple(entry.event_id for entry in chosen),
+            files=tuple(sorted(files, key=lambda entry: entry.path)),
             left=left,
-            partial=wish.hunk is not None,
+            partial=request.hunk is not None,
         )
 
     def _plan_files(self, by_path: Mapping[str, list[Change]]) -> tuple[FilePlan, ...]:
         planned: list[FilePlan] = []
-        remade: list[str] = []  # folders in whose place something else stands: they are empty
-        occupied: set[str] = set()  # paths that will hold a file, so nothing can be below them
-        stranded: set[str] = set()  # contents that cannot go back to where they were
+        remade: list[str] = []  # folders that were replaced by something else: they are empty
+        occupied: set[str] = set()  # paths that will be files, so nothing can be below them
+        unreturnable: set[str] = set()  # contents that cannot return to their old path
         for path, changes in sorted(by_path.items()):
             hidden = any(path.startswith(folder + "/") for folder in remade)
             current = ABSENT if hidden else self._look(path, changes[-1].after)
             target, problem = reverse(changes, current, self.store)
             created = current.kind == "absent" and target.kind != "absent"
             if created and not occupied.isdisjoint(folders_above(path)):
-                stranded.add(target.digest)
+                unreturnable.add(target.digest)
                 target, problem = current, "somebody else's file is in the place of its folder"
             if target.kind in ("file", "symlink"):
                 occupied.add(path)
             if target.kind == "directory" and current.kind in ("symlink", "file"):
                 remade.append(path)
             planned.append(FilePlan(path=path, current=current, target=target, problem=problem))
-        return tuple(_keep_stranded(plan, stranded) for plan in planned)
+        return tuple(_keep_unreturnable(plan, unreturnable) for plan in planned)
 
     def _require_folder(self) -> None:
-        """That all is gone already may only mean that it was moved elsewhere."""
+        """Raise if the folder is missing: files that seem gone may only have been moved."""
         cwd = str(self.folder.read_metadata().get("cwd", ""))
         if cwd and not os.path.isdir(cwd):
-            raise UsageError(f"{cwd}, where the session worked, is not there; move it back first.")
+            raise UsageError(
+                f"no such file or directory: {cwd}, where the session worked; move it back first."
+            )
 
     def _plan_hunk(self, files: tuple[FilePlan, ...], hunk: int) -> FilePlan:
         if len(files) != 1:
-            raise UsageError("--hunk needs one file; name it with --file.")
-        one = files[0]
-        if one.problem or not (one.current.kind == one.target.kind == "file"):
-            raise UsageError(f"{one.path} cannot be taken back in parts; leave --hunk out.")
-        before, after = self.store.get(one.current.digest), self.store.get(one.target.digest)
+            raise UsageError("--hunk needs file file; name it with --file.")
+        file = files[0]
+        if file.problem or not (file.current.kind == file.target.kind == "file"):
+            raise UsageError(f"{file.path} cannot be undone in parts; leave --hunk out.")
+        before, after = self.store.get(file.current.digest), self.store.get(file.target.digest)
         data = apply_hunk(before, after, hunk)
         if data is None:
-            raise UsageError(f"There is no hunk {hunk} in {one.path}; see --preview.")
-        target = msgspec.structs.replace(one.current, digest=self.store.put(data), size=len(data))
-        return msgspec.structs.replace(one, target=target)
+            raise UsageError(f"There is no hunk {hunk} in {file.path}; see --preview.")
+        target = msgspec.structs.replace(file.current, digest=self.store.put(data), size=len(data))
+        return msgspec.structs.replace(file, target=target)
 
-    def _mend_repositories(self, touched: Collection[str]) -> None:
-        """Objects are never in the way of anything, so all that are missing are put back."""
-        from trimtab.undo.git_objects import GitObjects
+    def _restore_objects(self, touched: Collection[str]) -> None:
+        """Restore all missing git objects, which cannot conflict with anything."""
 
         with suppress(OSError):
-            GitObjects(self.folder.git_objects).bring_back(touched)
+            GitObjects(self.folder.git_objects).restore_missing(touched)
 
     def _look(self, path: str, expected: FileState) -> FileState:
-        """What stands at a path; a large file is read if what is expected there was kept."""
-        return self.store.keep(path, max(LARGEST, expected.size if expected.digest else 0))
+        """Return the state of a path; a large file is read if its expected content was kept."""
+        return self.store.keep(path, max(MAX_SIZE, expected.size if expected.digest else 0))
 
-    def _restored(self, one: FilePlan) -> FilePlan:
-        folder = os.path.dirname(one.path)
+    def _restored(self, file: FilePlan) -> FilePlan:
+        folder = os.path.dirname(file.path)
         if os.path.realpath(folder) != folder:  # never write through somebody's link
-            return failed(one, "its folder has become a link elsewhere")
-        now = self._look(one.path, one.current)
-        if now == one.target:  # another name of a file that is back already
-            return one
-        if now != one.current:
-            return failed(one, "it is being changed right now; try again")
+            return failed(file, "its folder has become a link elsewhere")
+        now = self._look(file.path, file.current)
+        if now == file.target:  # another name of a file that is already restored
+            return file
+        if now != file.current:
+            return failed(file, "it is being changed right now; try again")
         try:
-            restore(one.path, one.target, one.current, self.store)
+            restore(file.path, file.target, file.current, self.store)
         except OSError as error:
-            if one.current.kind == "directory" and one.target.kind == "absent":
-                return msgspec.structs.replace(one, target=one.current)  # others have files there
-            return failed(one, error.strerror or str(error))
-        return one
+            if file.current.kind == "directory" and file.target.kind == "absent":
+                return msgspec.structs.replace(
+                    file, target=file.current
+                )  # it contains files of others
+            return failed(file, error.strerror or str(error))
+        return file
 
 
 def folders_above(path: str) -> Iterator[str]:
-    """Every folder that an absolute path lies in, the nearest one first."""
+    """Yield every folder that contains an absolute path, the nearest first."""
     while (folder := os.path.dirname(path)) != path:
         yield folder
         path = folder
@@ -248,99 +264,99 @@ def is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder + "/")
 
 
-def failed(one: FilePlan, problem: str) -> FilePlan:
-    """The path stays as it is, and why."""
-    return msgspec.structs.replace(one, target=one.current, problem=problem)
+def failed(file: FilePlan, problem: str) -> FilePlan:
+    """Return a plan that leaves the path as it is, because of a problem."""
+    return msgspec.structs.replace(file, target=file.current, problem=problem)
 
 
-def _keep_stranded(plan: FilePlan, stranded: Collection[str]) -> FilePlan:
-    """Leave a moved file where it is if it cannot go back: it may hold the work of others."""
+def _keep_unreturnable(plan: FilePlan, unreturnable: Collection[str]) -> FilePlan:
+    """Leave a moved file in place if it cannot return: it may contain the work of others."""
     removed = plan.target.kind == "absent" and plan.current.digest
-    if removed and plan.current.digest in stranded:
-        return failed(plan, "it was moved here and cannot go back to where it was")
+    if removed and plan.current.digest in unreturnable:
+        return failed(plan, "it was moved here and cannot return to its old path")
     return plan
 
 
 def _pending(recorded: Sequence[Recorded], others: Written, *, named: bool) -> Iterable[Recorded]:
-    """The session's own changes, less those that are undone already.
+    """Yield the session's own changes, except those already undone.
 
-    What another session wrote while a command of this one ran was seen as the command's doing.
+    Writes of other sessions during a command of this session were attributed to the command.
     """
     undone = _find_undone(recorded)
-    for one in recorded:
-        if one.said.reason in OURS or (named and one.said.reason in UNSURE):
-            foreign = others if one.said.reason != "tool" else ()
+    for entry in recorded:
+        if entry.event.reason in OURS or (named and entry.event.reason in UNATTRIBUTED):
+            foreign = others if entry.event.reason != "tool" else ()
             left = tuple(
                 change
-                for change in one.changes
-                if (one.event_id, change.place) not in undone
-                and (change.place, change.after.digest) not in foreign
+                for change in entry.changes
+                if (entry.event_id, change.os_path) not in undone
+                and (change.os_path, change.after.digest) not in foreign
             )
             if left:
-                yield msgspec.structs.replace(one, changes=left)
+                yield msgspec.structs.replace(entry, changes=left)
 
 
 def _find_undone(recorded: Sequence[Recorded]) -> set[tuple[str, str]]:
     undone: set[tuple[str, str]] = set()
     by_undo: dict[str, set[tuple[str, str]]] = {}
-    for one in recorded:
-        if one.said.reason not in (*UNDONE, "redo"):
+    for entry in recorded:
+        if entry.event.reason not in (*UNDONE, "redo"):
             continue
-        partial = one.said.partial or ()
-        paths = {change.place for change in one.changes if change.place not in partial}
-        if _is_redo(one):
-            for undo in one.said.undoes or ():
+        partial = entry.event.partial or ()
+        paths = {change.os_path for change in entry.changes if change.os_path not in partial}
+        if _is_redo(entry):
+            for undo in entry.event.undoes or ():
                 undone -= {pair for pair in by_undo.get(undo, ()) if pair[1] in paths}
         else:
-            pairs = {(event, path) for event in one.said.undoes or () for path in paths}
-            by_undo[one.event_id] = pairs
+            pairs = {(event, path) for event in entry.event.undoes or () for path in paths}
+            by_undo[entry.event_id] = pairs
             undone |= pairs
     return undone
 
 
-def _touches(one: Recorded, files: Sequence[str]) -> bool:
-    return any(is_within(change.place, path) for change in one.changes for path in files)
+def _touches(entry: Recorded, files: Sequence[str]) -> bool:
+    return any(is_within(change.os_path, path) for change in entry.changes for path in files)
 
 
-def _unsure(recorded: Sequence[Recorded], chosen: Sequence[Recorded]) -> tuple[str, ...]:
-    """Paths that changed while a command ran in the background, or around a kill."""
-    turns = {one.turn for one in chosen}
+def _unattributed(recorded: Sequence[Recorded], chosen: Sequence[Recorded]) -> tuple[str, ...]:
+    """Return paths that changed during a background command, or when the session was killed."""
+    turns = {entry.turn for entry in chosen}
     paths = {
         change.path: None
-        for one in recorded
-        if one.said.reason in UNSURE and one.turn in turns
-        for change in one.changes
+        for entry in recorded
+        if entry.event.reason in UNATTRIBUTED and entry.turn in turns
+        for change in entry.changes
     }
     return tuple(paths)
 
 
-def _is_redo(one: Recorded) -> bool:
-    return one.said.reason == "redo"
+def _is_redo(entry: Recorded) -> bool:
+    return entry.event.reason == "redo"
 
 
-def _steps(files: Iterable[FilePlan]) -> list[list[FilePlan]]:
-    """An order that works: files go before their folders, folders come before their files."""
-    needed = sorted((one for one in files if one.is_needed), key=lambda one: one.path)
-    gone = [one for one in needed if one.target.kind == "absent"]
-    folders = [one for one in needed if one.target.kind == "directory"]
+def _steps(plans: Iterable[FilePlan]) -> list[list[FilePlan]]:
+    """Return steps in a valid order: remove files, then folders; create folders, then files."""
+    needed = sorted((file for file in plans if file.is_needed), key=lambda file: file.path)
+    gone = [file for file in needed if file.target.kind == "absent"]
+    folders = [file for file in needed if file.target.kind == "directory"]
     return [
-        [one for one in gone if one.current.kind != "directory"],
-        [one for one in reversed(gone) if one.current.kind == "directory"],
+        [file for file in gone if file.current.kind != "directory"],
+        [file for file in reversed(gone) if file.current.kind == "directory"],
         folders,
-        [one for one in needed if one.target.kind in ("file", "symlink")],
+        [file for file in needed if file.target.kind in ("file", "symlink")],
     ]
 
 
-def _nothing_to_undo(wish: Wish, recorded: Sequence[Recorded]) -> str:
-    if wish.turn:
-        return f"Turn {wish.turn} has no changes that could be undone; choose another turn."
-    if unsure := _unsure(recorded, recorded):
+def _nothing_to_undo(request: UndoRequest, recorded: Sequence[Recorded]) -> str:
+    if request.turn:
+        return f"Turn {request.turn} has no changes to undo; choose another turn."
+    if unsure := _unattributed(recorded, recorded):
         return (
-            "What is left changed while a command ran in the background or when the session was "
-            f"killed, so it may be your own; name what to take back with --file: "
+            "The remaining changes happened while a command ran in the background or when the "
+            "session was killed, so they may be your own; name files to undo with --file: "
             f"{', '.join(unsure[:5])}{' …' if len(unsure) > 5 else ''}."
         )
     return (
-        "The session has no changes that could be undone; `trimtab undo SESSION` undoes those of "
-        "another."
+        "The session has no changes to undo; `trimtab undo SESSION` undoes those of another "
+        "session."
     )

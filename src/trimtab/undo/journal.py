@@ -1,4 +1,4 @@
-"""Keeps what a snapshot knows on disk, so that a killed session can still say what was there."""
+"""Stores a snapshot on disk, so that the changes of a killed session can be found."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -14,11 +14,11 @@ NAME = "snapshot.journal"
 PIECE = 20_000
 
 Known = tuple[bytes, Key | None, FileState | None]
-"""A path and what is known of it; None when it is gone."""
+"""A path with its key and state; None if it is gone."""
 
 
 class Journal:
-    """An append-only file: the root first, then paths and what became of them, the last counts."""
+    """An append-only file: the root, then paths with their states, of which the last counts."""
 
     def __init__(self, path: str, root: str) -> None:
         self._path = path
@@ -26,7 +26,7 @@ class Journal:
         self._fd: int | None = None
 
     def add(self, known: Iterable[tuple[str, Key | None, FileState | None]]) -> None:
-        """Write down what is known now. Raises `OSError`."""
+        """Append the known states. Raises `OSError`."""
         rows: list[Known] = [(os.fsencode(path), key, state) for path, key, state in known]
         if self._fd is None:
             self._fd = self._open()
@@ -34,7 +34,7 @@ class Journal:
             self._write(msgspec.msgpack.encode(rows[at : at + PIECE]))
 
     def read(self) -> Iterator[Known]:
-        """Everything that was written for this root; a torn end never happened."""
+        """Yield the entries for this root; a torn end is ignored."""
         frames = _frames(self._path)
         if next(frames, b"") != os.fsencode(self._root):
             return
@@ -47,7 +47,7 @@ class Journal:
             self._fd = None
 
     def _open(self) -> int:
-        """Go on with a journal of this root and no other."""
+        """Continue a journal of this root, or start a new one."""
         begun = next(_frames(self._path), None) == os.fsencode(self._root)
         flags = os.O_WRONLY | os.O_APPEND
         fd = open_private(self._path, flags if begun else flags | os.O_TRUNC)
@@ -62,7 +62,7 @@ class Journal:
 
 
 def read_root(path: str) -> str:
-    """The folder a journal is about; empty if it cannot be told."""
+    """Return the root of a journal; empty if it cannot be read."""
     try:
         return os.fsdecode(next(_frames(path), b""))
     except OSError:
@@ -71,7 +71,7 @@ def read_root(path: str) -> str:
 
 def _frames(path: str) -> Iterator[bytes]:
     try:
-        file = open(path, "rb")  # noqa: SIM115 - closed below, when the reader has had enough
+        file = open(path, "rb")  # noqa: SIM115 - closed below, at the end of the iteration
     except FileNotFoundError:
         return
     with file:

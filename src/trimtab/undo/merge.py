@@ -1,18 +1,19 @@
-"""Three-way merges of texts, line by line: both sides' changes, or none when they touch."""
+"""Three-way merges of texts by line; changes that touch each other are not merged."""
 
+import difflib
 from collections.abc import Sequence
 
-LONGEST = 50_000
+MAX_LINES = 50_000
 """Texts with more changed lines than this are not compared."""
 
 Op = tuple[int, int, int, int]
-"""Lines i1 to i2 of the one text are lines j1 to j2 of the other."""
+"""Lines i1 to i2 of one text correspond to lines j1 to j2 of the other."""
 
 
 def merge(base: bytes, mine: bytes, theirs: bytes) -> bytes | None:
-    """`mine` with what changed from `base` to `theirs`; None if that is not possible for certain.
+    """Apply the changes from `base` to `theirs` to `mine`; None if that is ambiguous.
 
-    Changes that overlap or touch are not merged, unless both sides made the same.
+    Changes that overlap or touch are not merged, unless both sides are the same.
     """
     if mine in (base, theirs):
         return theirs
@@ -46,14 +47,14 @@ def _in_order(
 
 
 def split(text: bytes) -> list[bytes]:
-    """Lines with their ends."""
+    """Split a text into lines, with their newlines."""
     lines = text.split(b"\n")
     last = lines.pop()
     return [line + b"\n" for line in lines] + ([last] if last else [])
 
 
 def changed(old: Sequence[bytes], new: Sequence[bytes]) -> list[Op] | None:
-    """The stretches in which two texts differ; None if comparing would take too long."""
+    """Return the hunks in which two texts differ; None if comparing would take too long."""
     head = 0
     while head < len(old) and head < len(new) and old[head] == new[head]:
         head += 1
@@ -61,11 +62,10 @@ def changed(old: Sequence[bytes], new: Sequence[bytes]) -> list[Op] | None:
     while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1
     a, b = old[head : len(old) - tail], new[head : len(new) - tail]
-    if len(a) + len(b) > LONGEST:
+    if len(a) + len(b) > MAX_LINES:
         return None
     if not a or not b:
         return [(head, head + len(a), head, head + len(b))] if a or b else []
-    import difflib
 
     matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
     return [
@@ -76,7 +76,7 @@ def changed(old: Sequence[bytes], new: Sequence[bytes]) -> list[Op] | None:
 
 
 def apply_hunk(old: bytes, new: bytes, number: int) -> bytes | None:
-    """`old` with only one (from 1) of its differences from `new`; None if there is none such."""
+    """Apply one hunk (from 1) of the changes to `old`; None if there is no such hunk."""
     before, after = split(old), split(new)
     ops = changed(before, after)
     if ops is None or not 1 <= number <= len(ops):
@@ -86,7 +86,7 @@ def apply_hunk(old: bytes, new: bytes, number: int) -> bytes | None:
 
 
 def count_lines(old: bytes, new: bytes) -> tuple[int, int]:
-    """Lines added and lines removed; of what is no text, none."""
+    """Return the numbers of lines added and removed; zero for binary files."""
     if b"\0" in old[:8192] or b"\0" in new[:8192]:
         return 0, 0
     ops = changed(split(old), split(new)) or []

@@ -1,4 +1,4 @@
-"""What other sessions wrote: a command of one session may have been running meanwhile."""
+"""Finds the files that other sessions wrote, not to attribute them to this session's commands."""
 
 import os
 import time
@@ -9,23 +9,23 @@ from trimtab.undo.blobs import BlobStore
 from trimtab.undo.changes import read_changes
 
 Written = frozenset[tuple[str, str]]
-"""Paths with the digest of what was written there."""
+"""Paths with the digest of the content written there."""
 
 
 def written_by_others(folder: SessionFolder) -> Written:
-    """What tools of other sessions wrote since a session began."""
+    """Return what tools of other sessions wrote since a session began."""
     first = next(read_records(folder.events), None)
     found: set[tuple[str, str]] = set()
     base = os.path.dirname(folder.path)
     for name in os.listdir(base) if first else ():
         other = SessionFolder(name, os.path.join(base, name))
-        if first and name != folder.id and _may_tell(other.events, first.timestamp[:19]):
+        if first and name != folder.id and _has_changes_since(other.events, first.timestamp[:19]):
             found |= _written(other)
     return frozenset(found)
 
 
-def _may_tell(log: str, since: str) -> bool:
-    """Whether a log has been written to since then, and by what changes files."""
+def _has_changes_since(log: str, since: str) -> bool:
+    """Return True if a log was written since then and records changes."""
     try:
         used = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(os.stat(log).st_mtime))
         if used < since:
@@ -42,9 +42,9 @@ def _written(other: SessionFolder) -> set[tuple[str, str]]:
     except OSError:
         return set()
     return {
-        (change.place, change.after.digest)
-        for one in recorded
-        if one.said.reason == "tool"
-        for change in one.changes
+        (change.os_path, change.after.digest)
+        for entry in recorded
+        if entry.event.reason == "tool"
+        for change in entry.changes
         if change.after.digest
     }

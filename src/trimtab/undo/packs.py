@@ -1,4 +1,4 @@
-"""Many small contents in one file: making a file for each would take most of the time."""
+"""Packs many small contents into one file, since creating a file for each is slow."""
 
 import os
 
@@ -10,11 +10,11 @@ SUFFIX = ".pack"
 LISTED = ".packed"
 
 Packed = tuple[str, int, int]
-"""The file a content is in, where it begins, how long it is."""
+"""The file of a content, its offset and its length."""
 
 
 class Pack:
-    """A file that is only appended to, by one process; beside it a list of what is where."""
+    """An append-only file of one process, with a list of its contents next to it."""
 
     def __init__(self, folder: str) -> None:
         self.name = f"{os.getpid()}-{os.urandom(6).hex()}{SUFFIX}"
@@ -27,16 +27,16 @@ class Pack:
         self._lines = bytearray()
 
     def add(self, digest: str, data: bytes) -> Packed:
-        place = self.name, self._size, len(data)
+        position = self.name, self._size, len(data)
         self._contents += data
         self._lines += f"{digest} {self._size} {len(data)}\n".encode()
         self._size += len(data)
         if len(self._contents) > BUFFERED:
             self.flush()
-        return place
+        return position
 
     def flush(self) -> None:
-        """Have everything in the file. The list comes second: it never names what is not there."""
+        """Write buffered contents, then the list, which must never name missing contents."""
         contents, self._contents = self._contents, bytearray()
         lines, self._lines = self._lines, bytearray()
         if lines:
@@ -49,7 +49,7 @@ class Pack:
 
 
 def read_lists(folder: str, names: list[str]) -> dict[str, Packed]:
-    """Where everything is that was ever packed in a folder. A torn last line never happened."""
+    """Return the positions of all packed contents in a folder. A torn last line is ignored."""
     found: dict[str, Packed] = {}
     for name in names:
         if not name.endswith(LISTED):
@@ -63,8 +63,8 @@ def read_lists(folder: str, names: list[str]) -> dict[str, Packed]:
     return found
 
 
-def read_packed(folder: str, place: Packed) -> bytes:
-    name, offset, length = place
+def read_packed(folder: str, position: Packed) -> bytes:
+    name, offset, length = position
     fd = os.open(os.path.join(folder, name), os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.pread(fd, length, offset)

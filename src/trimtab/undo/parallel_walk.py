@@ -1,4 +1,4 @@
-"""Looks at a large tree with two processes, since two threads would wait for each other."""
+"""Lists a large tree with two processes, since two threads would block each other."""
 
 import marshal
 import os
@@ -18,21 +18,21 @@ from trimtab.workspace.walk import (
 
 
 class ParallelWalk:
-    """Looks at one tree again and again; half of it in a process of its own.
+    """Lists a tree repeatedly, half of it in another process.
 
-    What that process says is the same bytes as long as nothing has changed: then they are not read.
+    As long as nothing changes, that process returns the same bytes, which are then not parsed.
     """
 
     def __init__(self, root: str) -> None:
         self._root = root
         self._answer = b""
-        self._theirs: tuple[Rows, list[str]] = {}, []
+        self._child_result: tuple[Rows, list[str]] = {}, []
 
     def walk(self, skip: frozenset[str], limit: int, deadline: float, skipped: list[str]) -> Rows:
-        """What `walk` gives, in less time. Raises `TooLarge`."""
+        """Return the same as `walk`, in less time. Raises `TooLarge`."""
         rows, folders = _first_levels(self._root, skip, skipped)
-        mine, theirs = folders[::2], folders[1::2]
-        task = marshal.dumps((theirs, skip, limit, deadline - time.monotonic()))
+        own_half, child_half = folders[::2], folders[1::2]
+        task = marshal.dumps((child_half, skip, limit, deadline - time.monotonic()))
         argv = [sys.executable, "-I", "-S", walker.__file__]
         try:
             child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -44,13 +44,13 @@ class ParallelWalk:
                 assert child.stdout is not None
                 child.stdin.write(task)
                 child.stdin.close()
-                rows |= walk(mine, skip, limit, deadline, skipped)
+                rows |= walk(own_half, skip, limit, deadline, skipped)
                 answer = child.stdout.read()
             except BaseException:
                 child.kill()
                 raise
         if child.returncode != 0:
-            return rows | walk(theirs, skip, limit, deadline, skipped)
+            return rows | walk(child_half, skip, limit, deadline, skipped)
         found, passed = self._read(answer)
         rows |= found
         skipped += passed
@@ -61,12 +61,12 @@ class ParallelWalk:
             found = marshal.loads(answer)  # noqa: S302 - from our own process
             if found is None:
                 raise TooLarge
-            self._answer, self._theirs = answer, found
-        return self._theirs
+            self._answer, self._child_result = answer, found
+        return self._child_result
 
 
 def _first_levels(root: str, skip: frozenset[str], skipped: list[str]) -> tuple[Rows, list[str]]:
-    """Enough directories to share out, and the rows of what is above them."""
+    """Return the rows of the upper levels, and enough directories below them to share."""
     rows: Rows = {}
     folders = [root]
     for _ in range(3):

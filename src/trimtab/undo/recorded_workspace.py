@@ -1,4 +1,4 @@
-"""The workspace as one tool call sees it: whatever the call changes is recorded as its doing."""
+"""The workspace of a tool call, which records every change the call makes."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,7 +11,7 @@ from trimtab.workspace.local import LocalWorkspace
 
 
 class RecordedWorkspace:
-    """The workspace as one tool call sees it: everything it writes is recorded as its doing."""
+    """A workspace that records writes as changes of one tool call."""
 
     def __init__(
         self,
@@ -43,32 +43,32 @@ class RecordedWorkspace:
     async def write(
         self, path: str, data: bytes, *, new: bool = False, stamp: Stamp | None = None
     ) -> None:
-        done = self._recorder.write_begins(path, self._reason)
+        done = self._recorder.begin_write(path, self._reason)
         try:
             await self._inner.write(path, data, new=new, stamp=stamp)
         finally:
-            # Also when it was cancelled or failed half way: what happened is what is recorded.
+            # Also after a cancelled or failed write: whatever happened is recorded.
             done()
 
     async def remove(self, path: str) -> None:
-        done = self._recorder.write_begins(path, self._reason)
+        done = self._recorder.begin_write(path, self._reason)
         try:
             await self._inner.remove(path)
         finally:
             done()
 
     async def move(self, path: str, target: str) -> None:
-        left = self._recorder.write_begins(path, self._reason)
-        reached = self._recorder.write_begins(target, self._reason)
+        source_done = self._recorder.begin_write(path, self._reason)
+        target_done = self._recorder.begin_write(target, self._reason)
         try:
             await self._inner.move(path, target)
         finally:
-            left()
-            reached()
+            source_done()
+            target_done()
 
 
 class RecordedShells:
-    """The shells as one tool call sees them."""
+    """Shells that record the changes of one tool call's commands."""
 
     def __init__(
         self, inner: LocalWorkspace, recorder: Recorder, call_id: str, agent: str | None
@@ -81,7 +81,7 @@ class RecordedShells:
         self._agent = agent
         self._writing: Reason | None = None
         self.confined = True
-        """Whether commands of the call stay in the sandbox, if there is one."""
+        """True if the call's commands must stay in the sandbox, if there is one."""
 
     async def execute(
         self,

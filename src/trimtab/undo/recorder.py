@@ -1,4 +1,4 @@
-"""Records every change to the workspace with its reason, so that it can be taken back."""
+"""Records scan_interval change to the workspace with its reason, for undo."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Reason:
-    """Why something changes: the call, what a person would call it, and the agent it is of."""
+    """The reason of a change: its kind, the tool call, a label for people, and the agent."""
 
     def __init__(
         self,
@@ -41,19 +41,19 @@ class Reason:
 
     @property
     def key(self) -> tuple[str | None, str | None]:
-        """Tells calls apart; two agents may use one id."""
+        """Identifies the call; two agents may use the same call id."""
         return self.agent, self.call_id
 
 
 PERSON = Reason("person")
-LISTED = 64 * 1024 * 1024
-"""A longer log is not read again at the end, just to list its changes for other tools."""
-WRITTEN = 512 * 1024 * 1024
-"""What a tool writes is kept up to this size: it is one file, and the tool had it in memory."""
+MAX_INDEXED_LOG = 64 * 1024 * 1024
+"""A longer log is not read at the end to write the file index."""
+MAX_WRITTEN = 512 * 1024 * 1024
+"""A file written by a tool is kept up to this size, since the tool had it in memory."""
 
 
 class Marker:
-    """A file that is there while something of unknown effect runs: after a kill it tells what."""
+    """A file that names the running command of unknown effect, to find it after a kill."""
 
     def __init__(self, folder: str) -> None:
         self._path = os.path.join(folder, "snapshot.open")
@@ -71,7 +71,7 @@ class Marker:
             os.unlink(self._path)
 
     def read(self) -> tuple[str | None, str | None] | None:
-        """The call that was interrupted, and its command; None if none was."""
+        """Return the interrupted call and its command; None if there is none."""
         try:
             with open(self._path, "rb") as file:
                 return msgspec.json.decode(file.read(), type=tuple[str | None, str | None])
@@ -82,10 +82,10 @@ class Marker:
 
 
 class Recorder(Processor):
-    """What one session does to files. Nothing is read or kept before something may change.
+    """Records the file changes of a session. Nothing is read or kept before something may change.
 
-    Around a command whose effects are not known the whole workspace is looked at: what changed
-    before it began was somebody else's doing, what changed until it ended was its own.
+    The whole workspace is listed before and after a command of unknown effect: earlier changes are
+    somebody else's, changes during the command are its own.
     """
 
     def __init__(
@@ -96,25 +96,25 @@ class Recorder(Processor):
         may_change: Callable[[Access], bool],
         folders: Sequence[str],
     ) -> None:
-        """`folders` are those in which commands may change anything."""
+        """`folders` are the folders in which commands may change anything."""
         self.may_change = may_change
         self._folders = list(folders)
         self._session = session
         self._workspace = workspace
         self._folder = folder
         self._recorded = False
-        self._turn = asyncio.Lock()
+        self._scan_lock = asyncio.Lock()
         self._open: dict[tuple[str | None, str | None], Reason] = {}
         self._background: dict[str, Reason] = {}
-        self.every = 5.0
-        """Seconds between looks at the workspace while commands run in the background."""
+        self.scan_interval = 5.0
+        """Seconds between scans of the workspace while commands run in the background."""
         self._tasks: set[asyncio.Task[None]] | None = None
         self._watching = False
         self._last: dict[str, FileState] = {}
         self._marker = Marker(folder.path)
         self._store: BlobStore | None = None
         self._tracked: TrackedFolders | None = None
-        self._said: dict[str, Coverage] = {}
+        self._reported_coverage: dict[str, Coverage] = {}
 
     @property
     def store(self) -> "BlobStore":
@@ -125,24 +125,24 @@ class Recorder(Processor):
         return self._store
 
     def track(self, folders: Sequence[str]) -> None:
-        """Other folders have become part of the workspace."""
+        """Track more folders that have become part of the workspace."""
         self._folders += folders
         if self._tracked is not None:
             self._tracked.add(find_tops(folders, self._workspace.home))
 
     async def begin(self, reason: Reason) -> None:
-        """Something of unknown effect is about to start."""
-        await self._look(PERSON, hold=True)
+        """Prepare for something of unknown effect to start."""
+        await self._scan(PERSON, hold=True)
         self._open[reason.key] = reason
         self._marker.set(reason.call_id, reason.detail)
 
     async def end(self, reason: Reason) -> None:
-        """It has ended: what has changed since is its doing."""
-        looking = asyncio.ensure_future(self._look(reason))
+        """Record the changes since `begin` as its own."""
+        scanning = asyncio.ensure_future(self._scan(reason))
         try:
-            await asyncio.shield(looking)
+            await asyncio.shield(scanning)
         except asyncio.CancelledError:
-            await asyncio.wait((looking,))
+            await asyncio.wait((scanning,))
             raise
         finally:
             self._open.pop(reason.key, None)
@@ -152,7 +152,7 @@ class Recorder(Processor):
     async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt | None:
         if run.agent.id:
             return prompt
-        self._open.clear()  # what was interrupted will not report its end
+        self._open.clear()  # interrupted calls will not report their end
         self._tasks = run.tasks
         return prompt
 
@@ -166,11 +166,11 @@ class Recorder(Processor):
             await self.end(foreign_reason(run, pending))
         return result
 
-    def write_begins(self, path: str, reason: Reason) -> Callable[[], None]:
-        """A tool is about to write a file; gives what is to be called when it has done so."""
+    def begin_write(self, path: str, reason: Reason) -> Callable[[], None]:
+        """Prepare for a tool to write a file; return a function to call afterwards."""
         target = os.path.realpath(path)
         made = missing_folders(target)
-        before = self.store.keep(target, WRITTEN)
+        before = self.store.keep(target, MAX_WRITTEN)
         return lambda: self._written(target, before, made, reason)
 
     def _written(self, path: str, before: FileState, made: Sequence[str], reason: Reason) -> None:
@@ -178,17 +178,17 @@ class Recorder(Processor):
         if known is None and self._tracked is not None:
             known = self._tracked.state(path)
         if known is not None and known != before:
-            self._emit([Change.at(path, known, before)], self._blame(PERSON))
-        after = self.store.keep(path, WRITTEN)
+            self._emit([Change.at(path, known, before)], self._attribute(PERSON))
+        after = self.store.keep(path, MAX_WRITTEN)
         changes = [Change.at(folder, ABSENT, self.store.keep(folder)) for folder in made]
         changes.append(Change.at(path, before, after))
         for change in changes:
-            self._note(change.place, change.after)
+            self._note(change.os_path, change.after)
         if changed := [change for change in changes if change.before != change.after]:
             self._emit(changed, reason)
 
     def started(self, shell_id: str, reason: Reason) -> None:
-        """A command goes on in the background."""
+        """Watch the changes of a command that continues in the background."""
         self._background[shell_id] = reason
         if self._tasks is not None and not self._watching:
             self._watching = True
@@ -197,48 +197,48 @@ class Recorder(Processor):
             task.add_done_callback(self._tasks.discard)
 
     async def _watch(self) -> None:
-        """Record what background commands change while nothing else makes us look."""
+        """Record changes of background commands while nothing else scans the workspace."""
         clock = asyncio.get_running_loop().time
-        pause = self.every
+        pause = self.scan_interval
         try:
             while self._background:
                 await asyncio.sleep(pause)
                 began = clock()
-                with suppress(OSError):  # the next look that matters to a call says so
-                    await self._look(PERSON)
-                pause = max(self.every, 10 * (clock() - began))
+                with suppress(OSError):  # the next scan for a call reports it
+                    await self._scan(PERSON)
+                pause = max(self.scan_interval, 10 * (clock() - began))
         finally:
             self._watching = False
 
-    def record(self, said: "WorkspaceChanged", changes: Sequence[Change]) -> None:
-        """Something was restored, by an undo or redo."""
+    def record(self, event: "WorkspaceChanged", changes: Sequence[Change]) -> None:
+        """Record changes made by an undo, redo or rewind."""
         from trimtab.undo.changes import build_event
 
         for change in changes:
-            self._note(change.place, change.after)
-        self._session.emit(build_event(said, changes, self.store))
+            self._note(change.os_path, change.after)
+        self._session.emit(build_event(event, changes, self.store))
         self._recorded = True
 
     def close(self) -> None:
-        """Leave the list of changes for other tools, if there were any."""
+        """Write the file index for other tools, if there were changes."""
         if self._store is None:
             return
         if self._tracked is not None:
             self._tracked.close()
             release_objects(self._folder)
-        if self._recorded and self._session.log.size < LISTED:
+        if self._recorded and self._session.log.size < MAX_INDEXED_LOG:
             from trimtab.undo.file_index import write_index
 
-            with suppress(TrimtabError, OSError):  # a cache, which the next undo makes again
+            with suppress(TrimtabError, OSError):  # a cache, which the next undo regenerates
                 write_index(self._folder, self._store)
         self._store.close()
 
     def _note(self, path: str, state: FileState) -> None:
         self._last[path] = state
-        if self._tracked is not None and not self._turn.locked():
+        if self._tracked is not None and not self._scan_lock.locked():
             self._tracked.note(path, state)
 
-    async def _look(self, reason: Reason, *, hold: bool = False) -> None:
+    async def _scan(self, reason: Reason, *, hold: bool = False) -> None:
         if self._tracked is None:
             self._tracked = track_folders(
                 self._folders, self._workspace.home, self._folder, self.store
@@ -246,27 +246,29 @@ class Recorder(Processor):
             if self._tracked.recall() and (interrupted := self._marker.read()) is not None:
                 reason = Reason("interrupted", *interrupted)
         tracked, changes = self._tracked, list[Change]()
-        async with self._turn:
+        async with self._scan_lock:
             try:
                 await uninterrupted(lambda: changes.extend(tracked.refresh()))
                 if hold:
                     await uninterrupted(tracked.hold)
             finally:
-                self._say_coverage(tracked.coverage)
+                self._report_coverage(tracked.coverage)
                 self._report(changes, reason)
 
     def _report(self, changes: Sequence[Change], reason: Reason) -> None:
-        # A tool may have written, and reported, while the tree was looked at.
-        news = [change for change in changes if self._last.get(change.place) != change.after]
-        for change in news:
-            if change.place in self._last:
-                self._last[change.place] = change.after
-        if news:
-            self._emit(news, self._blame(reason))
+        # A tool may have written, and reported, during the scan.
+        unreported = [
+            change for change in changes if self._last.get(change.os_path) != change.after
+        ]
+        for change in unreported:
+            if change.os_path in self._last:
+                self._last[change.os_path] = change.after
+        if unreported:
+            self._emit(unreported, self._attribute(reason))
         self._forget_ended()
 
-    def _blame(self, reason: Reason) -> Reason:
-        """Who changed what nobody reported: a call that runs, a background command, a person."""
+    def _attribute(self, reason: Reason) -> Reason:
+        """Attribute unreported changes to a running call, a background command or a person."""
         if reason.kind != "person":
             return reason
         if self._open:
@@ -282,10 +284,10 @@ class Recorder(Processor):
         for shell_id in [name for name in self._background if name not in running]:
             del self._background[shell_id]
 
-    def _say_coverage(self, found: Mapping[str, "Coverage"]) -> None:
+    def _report_coverage(self, found: Mapping[str, "Coverage"]) -> None:
         for root, coverage in found.items():
-            said = self._said.get(root)
-            if coverage.reason and (said is None or said.reason != coverage.reason):
+            reported = self._reported_coverage.get(root)
+            if coverage.reason and (reported is None or reported.reason != coverage.reason):
                 from trimtab.contracts.events.changes import SnapshotLimited
 
                 self._session.emit(
@@ -296,22 +298,22 @@ class Recorder(Processor):
                         uncovered=coverage.uncovered,
                     )
                 )
-        self._said = dict(found)
+        self._reported_coverage = dict(found)
 
     def _emit(self, changes: Sequence[Change], reason: Reason) -> None:
         from trimtab.contracts.events.changes import WorkspaceChanged
         from trimtab.undo.changes import build_event
 
-        said = WorkspaceChanged(
+        event = WorkspaceChanged(
             reason=reason.kind,
             count=len(changes),
             tool_call_id=reason.call_id,
             detail=reason.detail,
         )
         try:
-            event = build_event(said, changes, self.store)
-        except OSError:  # a full disk: what changed is said in full, in the log itself
-            event = msgspec.structs.replace(said, changes=list(changes))
+            event = build_event(event, changes, self.store)
+        except OSError:  # a full disk: the log gets the whole list
+            event = msgspec.structs.replace(event, changes=list(changes))
         self._session.emit(event, agent_id=reason.agent)
         self._recorded = True
 
@@ -322,14 +324,14 @@ def foreign_reason(run: Run, pending: PendingCall) -> Reason:
 
 
 def is_foreign(run: Run, pending: PendingCall) -> bool:
-    """Whether a call is of a tool whose effects are not known."""
+    """Return True if a call is of a tool with unknown effects."""
     return any(
         access.kind in ("custom-tool", "mcp") and access.mutates for access in pending.touches(run)
     )
 
 
 def missing_folders(target: str) -> list[str]:
-    """The directories that writing a file will make, the topmost first."""
+    """Return the directories that writing a file will create, the topmost first."""
     missing: list[str] = []
     folder = os.path.dirname(target)
     while not os.path.lexists(folder):

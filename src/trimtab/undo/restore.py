@@ -1,4 +1,4 @@
-"""Brings a path back to a state it had, and nothing else with it."""
+"""Restores a path to an earlier state."""
 
 import errno
 import os
@@ -11,9 +11,9 @@ from trimtab.workspace.files import temporary_name, write, write_all
 
 
 def restore(path: str, state: FileState, current: FileState, store: BlobStore) -> None:
-    """Make `current`, which is what stands there now, into `state`. Raises `OSError`.
+    """Change a path from its `current` state to `state`. Raises `OSError`.
 
-    A directory stays accessible, so that its files can follow; `finish` gives it its mode.
+    A directory stays accessible until its files are restored; `finish` sets its mode.
     """
     if state.kind == "absent":
         remove(path, current)
@@ -28,13 +28,13 @@ def restore(path: str, state: FileState, current: FileState, store: BlobStore) -
 
 
 def finish(path: str, state: FileState) -> None:
-    """Give a directory its own mode when everything in it is back."""
+    """Set the mode of a directory whose contents are restored."""
     with suppress(FileNotFoundError):
         os.chmod(path, state.mode)
 
 
 def write_file(path: str, data: bytes, mode: int, current: FileState) -> None:
-    """Write a file whole, keeping owner and attributes of the one that is there."""
+    """Write a file, keeping owner and attributes of an existing one."""
     if current.kind == "file":
         write(path, data)
     else:
@@ -46,7 +46,7 @@ def write_file(path: str, data: bytes, mode: int, current: FileState) -> None:
 
 
 def remove(path: str, current: FileState) -> None:
-    """Remove what stands there; of directories only an empty one."""
+    """Remove a file, a link or an empty directory."""
     with suppress(FileNotFoundError):
         if current.kind == "directory":
             os.rmdir(path)
@@ -55,7 +55,7 @@ def remove(path: str, current: FileState) -> None:
 
 
 def _clear(path: str, current: FileState) -> None:
-    """Make room for something of another kind."""
+    """Remove what is there, to create something of another kind."""
     if current.kind != "absent":
         remove(path, current)
 
@@ -74,7 +74,7 @@ def _link(path: str, target: bytes) -> None:
 
 
 def _create(path: str, data: bytes) -> None:
-    """A new file under a name that must be free: somebody may have taken it this moment."""
+    """Create a file, unless somebody has just created it."""
     temporary = temporary_name(path)
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:

@@ -1,4 +1,4 @@
-"""Takes changes of one path back, last first, around whatever others have done to it since."""
+"""Reverses the changes of a path, last first, and merges later changes of others."""
 
 from collections.abc import Iterable
 
@@ -11,21 +11,21 @@ TOO_LARGE = "it was too large to be kept"
 
 
 class Conflict(Exception):
-    """A change cannot be taken back without losing what somebody else did; says why."""
+    """Raised when reversing a change would lose the work of somebody else; says why."""
 
 
 def reverse(
     changes: Iterable[Change], current: FileState, store: BlobStore
 ) -> tuple[FileState, str]:
-    """The state a path would have without these changes (given in order), and any problem.
+    """Return the state of a path without these changes (given in order), and any problem.
 
-    With a problem the path stays as it is. But a path that is gone now comes back as it last was:
-    what undo removes elsewhere, because it was moved there, may hold the work of others.
+    With a problem, the path stays as it is. But a path that is gone is restored to its last state:
+    the undo may remove the place it was moved to, with the work of others.
     """
     state = current
     for change in reversed(list(changes)):
         try:
-            state = reverse_one(change, state, store)
+            state = reverse_change(change, state, store)
         except Conflict as conflict:
             return state if current.kind == "absent" else current, str(conflict)
         except OSError as error:
@@ -33,8 +33,8 @@ def reverse(
     return state, ""
 
 
-def reverse_one(change: Change, current: FileState, store: BlobStore) -> FileState:
-    """The state before one change. Raises `Conflict`, and `OSError` when a copy is lost."""
+def reverse_change(change: Change, current: FileState, store: BlobStore) -> FileState:
+    """Return the state before a change. Raises `Conflict`, and `OSError` if a copy is lost."""
     before, after = change.before, change.after
     if before in (current, after):
         return current
@@ -54,7 +54,7 @@ def reverse_one(change: Change, current: FileState, store: BlobStore) -> FileSta
 
 
 def _reverse_around(before: FileState, after: FileState, current: FileState) -> FileState:
-    """The path has been deleted since, or it is a directory: what is in it has its own story."""
+    """Reverse a change of a path that was deleted since, or of a directory."""
     if current.kind == "absent":
         return ABSENT
     if current.kind != "directory":

@@ -1,4 +1,4 @@
-"""Goes back to before a turn: in the conversation, in the files, or in both."""
+"""Rewinds a session to before a turn: the conversation, the files, or both."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -13,26 +13,24 @@ from trimtab.contracts.events.own import PromptWithdrawn
 from trimtab.contracts.events.session import SessionSnapshotRewind
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.text import count
-from trimtab.session.cut import cut
 from trimtab.session.folder import SessionFolder
 from trimtab.session.record import Record as LogRecord
-from trimtab.session.records import read_records
+from trimtab.session.records import begins_turn, read_records
 from trimtab.session.session import Session
-from trimtab.session.turns import begins_turn
 from trimtab.undo.blobs import BlobStore
 from trimtab.undo.file_index import changes_by_turn, count_change
 from trimtab.undo.history import (
     FileHistory,
     Plan,
     Record,
-    Wish,
+    UndoRequest,
 )
 
 Mode = Literal["conversation", "files", "both"]
 
 
 class Point(msgspec.Struct, frozen=True):
-    """The beginning of a turn, to which one can go back."""
+    """A rewind point: the beginning of a turn."""
 
     turn: int
     event_id: str
@@ -42,14 +40,14 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class Rewound(msgspec.Struct, frozen=True):
-    """What going back did."""
+    """The result of a rewind."""
 
     events_removed: int
     plan: Plan | None
 
 
 def list_points(log: str) -> list[Point]:
-    """Every turn of a session."""
+    """Return the rewind points of a session."""
     starts: list[LogRecord] = [record for record in read_records(log) if begins_turn(record)]
     return [_point(turn, record) for turn, record in enumerate(starts, 1)]
 
@@ -62,15 +60,15 @@ def find_point(log: str, turn: int) -> Point:
 
 
 def point_of(log: str, event_id: str) -> Point:
-    """The turn that begins with an event."""
+    """Return the rewind point of an event."""
     for point in list_points(log):
         if point.event_id == event_id:
             return point
-    raise UsageError(f"{event_id!r} begins no turn of this session; choose a rewind point.")
+    raise UsageError(f"{event_id!r} is not a rewind point; choose the event of a prompt.")
 
 
 class Effect(msgspec.Struct, frozen=True):
-    """What some turns did to one file, in the words of the protocol."""
+    """The effect of turns on a file, in the protocol's terms."""
 
     path: str
     change_type: Literal["created", "deleted", "modified"]
@@ -79,18 +77,18 @@ class Effect(msgspec.Struct, frozen=True):
 
 
 def list_effects(folder: SessionFolder, store: BlobStore) -> dict[int, list[Effect]]:
-    """What each turn did to files."""
+    """Return the effects of each turn on files."""
     turns = changes_by_turn(folder.events, store)
     return {turn: [_effect(change, store) for change in changes] for turn, changes in turns.items()}
 
 
 def effects_since(folder: SessionFolder, store: BlobStore, turn: int) -> list[Effect]:
-    """What a turn and all later ones did together."""
+    """Return the combined effects of a turn and all later turns."""
     merged: dict[str, Change] = {}
     for number, changes in changes_by_turn(folder.events, store).items():
         for change in changes if number >= turn else ():
-            first = merged.get(change.place, change)
-            merged[change.place] = Change.at(change.place, first.before, change.after)
+            first = merged.get(change.os_path, change)
+            merged[change.os_path] = Change.at(change.os_path, first.before, change.after)
     return [_effect(change, store) for change in merged.values() if change.before != change.after]
 
 
@@ -104,29 +102,29 @@ def _effect(change: Change, store: BlobStore) -> Effect:
 
 
 def rewind(
-    session: Session, history: FileHistory, record: Record, wish: tuple[Point, Mode]
+    session: Session, history: FileHistory, record: Record, target: tuple[Point, Mode]
 ) -> Rewound:
-    """Go back to before a turn. Files with a conflict stay as they are, and the plan says so.
+    """Rewind to before a turn. Files with a conflict stay as they are, and the plan says so.
 
-    What the removed turns did to files stays recorded, so that it can still be undone or redone.
+    The file changes of removed turns stay recorded, so that they can still be undone or redone.
     """
-    point, mode = wish
+    point, mode = target
     done: list[tuple[WorkspaceChanged, Sequence[Change]]] = []
     plan: Plan | None = None
     if mode != "conversation":
-        keep = FileHistory(history.folder, history.store, lambda *said: done.append(said))
-        plan = keep.apply(keep.plan_undo(Wish(turn=point.turn, since=True)))
+        keep = FileHistory(history.folder, history.store, lambda *event: done.append(event))
+        plan = keep.apply(keep.plan_undo(UndoRequest(turn=point.turn, since=True)))
     removed = 0
     if mode != "files":
-        kept = [one for one in history.recorded() if one.turn >= point.turn]
+        kept = [entry for entry in history.recorded() if entry.turn >= point.turn]
         if mode == "conversation":
-            done = [(one.said, one.changes) for one in kept]
-        removed = cut(session, point.event_id)
+            done = [(entry.event, entry.changes) for entry in kept]
+        removed = session.truncate(point.event_id)
         session.emit(SessionSnapshotRewind(up_to_event_id=point.event_id, events_removed=removed))
         if point.message_id:
             session.emit(PromptWithdrawn(message_id=point.message_id, reason="rewind"))
-    for said, changes in done:
-        record(said, changes)
+    for event, changes in done:
+        record(event, changes)
     return Rewound(removed, plan)
 
 

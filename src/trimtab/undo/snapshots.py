@@ -1,4 +1,4 @@
-"""What a tree holds, kept up to date cheaply, so that any change to it can be taken back."""
+"""Snapshots of a tree: find changes cheaply, and keep contents to undo them."""
 
 import gc
 import os
@@ -27,16 +27,16 @@ from trimtab.workspace.walk import (
 
 ENTRIES = 400_000
 SECONDS = 5.0
-"""How long a tree may be looked at, and how long its contents may be copied, each time."""
-HALVED = 20_000
-"""From so many entries on it pays to have a second process look at half of them."""
+"""Time limits for listing a tree and for copying its contents, each."""
+PARALLEL_FROM = 20_000
+"""The number of entries from which a second process is worth its start."""
 TICK = 50_000_000
 """Nanoseconds in which a file may change again without its times showing it."""
 GIT = frozenset((".git",))
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """How much of the tree could be brought back. `reason` says why not all; empty if all."""
+    """The part of a tree that can be restored. `reason` says why not all; empty if all."""
 
     files: int = 0
     uncovered: int = 0
@@ -46,8 +46,8 @@ class Coverage(msgspec.Struct, frozen=True):
 class Snapshot:
     """The last known state of everything below a folder.
 
-    `refresh` looks again and says what has changed since. It does so on the caller's thread, and
-    one thread at a time. Folders in `forbidden` are no projects: their content is never looked at.
+    `refresh` returns the changes since the last call. It runs on the caller's thread, one thread at
+    a time. Folders in `forbidden` are not projects: their contents are never listed.
     """
 
     def __init__(
@@ -66,25 +66,25 @@ class Snapshot:
         self._store = store
         self._forbidden = frozenset(forbidden)
         self._root = os.path.realpath(root)
-        self._halves = ParallelWalk(self._root)
+        self._parallel_walk = ParallelWalk(self._root)
         self._journal = Journal(journal, self._root) if journal else None
         self._always = GIT | frozenset(skipped)
         self._rows: Rows = {}
         self._states: dict[str, FileState] = {}
         self._racy: set[str] = set()
         self._pending: set[str] = set()
-        """Files for whose content there was no time yet."""
+        """Files whose contents are not kept yet, for lack of time."""
         self._unkept: set[str] = set()
         self._skip = self._always
         self._objects = objects
         self._large: set[str] = set()
-        """Git folders of which only the main files are looked at."""
+        """Git folders of which only the main files are listed."""
         self._found: Repositories | None = None
         self._left: set[str] = set()
-        """The branches that were checked out at the look before."""
+        """The branches that were checked out at the previous scan."""
 
     def hold(self, seconds: float = SECONDS) -> None:
-        """Something is about to happen: keep the objects of git that are there now."""
+        """Keep the current git objects before something happens."""
         if self._objects is None or self._found is None:
             return
         deadline = time.monotonic() + seconds
@@ -93,20 +93,20 @@ class Snapshot:
 
     @property
     def coverage(self) -> Coverage:
-        """How much could be brought back, after the last look."""
+        """The part of the tree that can be restored, as of the last scan."""
         large = [f"{folder} has too many files, so not all refs are kept" for folder in self._large]
         reasons = [*filter(None, (self._covered.reason,)), *self._lacking, *large]
         return msgspec.structs.replace(self._covered, reason="; ".join(reasons))
 
     def refresh(self, seconds: float = SECONDS) -> list[Change]:
-        """Look at the tree; what has changed since the last look, nothing the first time."""
+        """Scan the tree; return the changes since the last scan, none the first time."""
         if refusal := self._refuse():
             self._covered = Coverage(reason=refusal)
             return []
         collecting = gc.isenabled()
-        gc.disable()  # a hundred thousand new tuples would set it off again and again
+        gc.disable()  # a hundred thousand new tuples would trigger it again and again
         try:
-            rows = self._look()
+            rows = self._scan()
             if rows is None:
                 return []
             first, self.taken = not self.taken, True
@@ -117,7 +117,7 @@ class Snapshot:
                 gc.enable()
 
     def recall(self) -> bool:
-        """Take over what an earlier process knew, if it left anything; says whether it did."""
+        """Load the snapshot of an earlier process; return False if there is none."""
         if self._journal is None or self._refuse():
             return False
         try:
@@ -138,7 +138,7 @@ class Snapshot:
             self._journal.close()
 
     def note(self, path: str, state: FileState) -> None:
-        """A path is known to be in this state now: somebody told, it was not found out."""
+        """Set the state of a path that a tool reported."""
         if not self.taken or not self._covers(path):
             return
         key = look(path)
@@ -157,7 +157,7 @@ class Snapshot:
 
     def _refuse(self) -> str:
         if self._root in self._forbidden or self._root == os.sep:
-            return f"{self._root} is no project folder; work in a folder below it to have undo"
+            return f"{self._root} is not a project folder; work in a folder below it to have undo"
         return ""
 
     def _covers(self, path: str) -> bool:
@@ -170,10 +170,10 @@ class Snapshot:
     def _is_heavy(self, path: str) -> bool:
         if not path.startswith(self._root + "/"):
             return False
-        outside = path[len(self._root) :].partition("/.git/")[0]  # a branch may be called so
+        outside = path[len(self._root) :].partition("/.git/")[0]  # a branch may have such a name
         return not HEAVY.isdisjoint(outside.split("/"))
 
-    def _look(self) -> Rows | None:
+    def _scan(self) -> Rows | None:
         for skip in (self._skip, HEAVY | self._always):
             try:
                 rows = self._walk(skip, time.monotonic() + SECONDS)
@@ -182,15 +182,15 @@ class Snapshot:
             if skip != self._skip:
                 self._leave_out(skip)
             return rows
-        self._covered = Coverage(reason=f"{self._root} has too many files to look at in time")
+        self._covered = Coverage(reason=f"{self._root} has too many files to list in time")
         self.taken = False
         self._rows, self._states = {}, {}
         return None
 
     def _walk(self, skip: frozenset[str], deadline: float) -> Rows:
         skipped: list[str] = []
-        if len(self._rows) > HALVED:
-            rows = self._halves.walk(skip, ENTRIES, deadline, skipped)
+        if len(self._rows) > PARALLEL_FROM:
+            rows = self._parallel_walk.walk(skip, ENTRIES, deadline, skipped)
         else:
             rows = walk([self._root], skip, ENTRIES, deadline, skipped)
         nested = [path for path in skipped if os.path.basename(path) in GIT]
@@ -204,7 +204,7 @@ class Snapshot:
         return rows
 
     def _leave_out(self, skip: frozenset[str]) -> None:
-        """From now on some directories are not looked at: they must not seem deleted."""
+        """Skip some directories from now on, without reporting their files as deleted."""
         self._skip = skip
         self._forget_all(path for path in self._rows if self._is_heavy(path))
 
@@ -236,20 +236,18 @@ class Snapshot:
         return [change for change in changes if self._counts(change)]
 
     def _counts(self, change: Change) -> bool:
-        """Of what others have in a repository only the loss counts: they work at the same time."""
+        """Return True if a change counts; of others' files in a repository, only deletions do."""
         if change.before == change.after:
             return False
-        if change.after.kind == "absent" or self._found is None or change.place in self._left:
+        if change.after.kind == "absent" or self._found is None or change.os_path in self._left:
             return True
-        return not self._found.is_foreign(change.place)
+        return not self._found.is_foreign(change.os_path)
 
     def _write_down(self, paths: Iterable[str]) -> None:
         if self._journal is None:
             return
-        with suppress(
-            OSError
-        ):  # a full disk: only a kill in the middle of a command is not covered
-            # A file that could change again unseen is written down as one that has changed.
+        with suppress(OSError):  # a full disk: only a kill during a command is not covered
+            # A file that could change again unnoticed is stored as changed.
             never: Key = (0, 0, 0, 0, 0)
             self._journal.add(
                 (
@@ -271,7 +269,7 @@ class Snapshot:
         self._racy.discard(path)
 
     def _keep(self, paths: list[str], deadline: float) -> Iterator[tuple[str, FileState]]:
-        """The states of some paths, their contents kept as long as there is time."""
+        """Yield the states of some paths, keeping their contents as long as there is time."""
         self._pending.difference_update(paths)
         self._unkept.difference_update(paths)
         rows = iter([(path, self._rows[path]) for path in paths])

@@ -1,4 +1,4 @@
-"""Several folders looked at as one: what changed in any of them, and how much is covered."""
+"""Tracks several folders as one: their changes, and how much of them is covered."""
 
 import glob
 import hashlib
@@ -10,27 +10,27 @@ from trimtab.undo.journal import NAME, read_root
 from trimtab.undo.snapshots import Coverage, Snapshot
 
 Open = Callable[[str, str, Sequence[str]], Snapshot]
-"""Makes the snapshot of a folder, given its journal and the folders in it that have their own."""
+"""Creates the snapshot of a folder, given its journal and the nested folders with their own."""
 
 
 class TrackedFolders:
-    """The snapshots of a session's folders. One can be added at any time."""
+    """The snapshots of a session's folders. Folders can be added at any time."""
 
-    def __init__(self, roots: Iterable[str], journals: str, open_one: Open) -> None:
+    def __init__(self, roots: Iterable[str], journals: str, open_snapshot: Open) -> None:
         """`journals` is the folder for the journals; the first root has the plain name there."""
         self._journals = journals
-        self._open = open_one
+        self._open = open_snapshot
         self._main = ""
         self._snapshots: dict[str, Snapshot] = {}
         self.add(roots)
 
     @property
     def coverage(self) -> dict[str, Coverage]:
-        """How much of each folder could be brought back."""
-        return {root: one.coverage for root, one in self._snapshots.items()}
+        """The coverage of each folder, as of the last scan."""
+        return {root: snapshot.coverage for root, snapshot in self._snapshots.items()}
 
     def add(self, roots: Iterable[str]) -> None:
-        """Track more folders from now on; those that are tracked already stay as they are."""
+        """Track more folders; ignore folders that are already tracked."""
         new = [root for root in dict.fromkeys(roots) if not self._is_tracked(root)]
         for root in new:
             self._main = self._main or root
@@ -39,31 +39,31 @@ class TrackedFolders:
             self._snapshots[root] = self._open(root, self._journal(root), inside)
 
     def recall(self) -> bool:
-        """Take over what an earlier process knew; says whether it left anything."""
-        recalled = [one.recall() for one in self._snapshots.values()]
+        """Load the snapshots of an earlier process; return False if there are none."""
+        recalled = [snapshot.recall() for snapshot in self._snapshots.values()]
         return any(recalled)
 
     def refresh(self) -> list[Change]:
-        """Look at all folders; what has changed since the last look at each."""
-        return [change for one in self._snapshots.values() for change in one.refresh()]
+        """Scan all folders; return the changes since the last scan of each."""
+        return [change for snapshot in self._snapshots.values() for change in snapshot.refresh()]
 
     def hold(self) -> None:
-        """Something is about to happen: keep what no look at the files can bring back."""
-        for one in self._snapshots.values():
-            one.hold()
+        """Keep the current git objects before something happens."""
+        for snapshot in self._snapshots.values():
+            snapshot.hold()
 
     def note(self, path: str, state: FileState) -> None:
-        for one in self._snapshots.values():
-            one.note(path, state)
+        for snapshot in self._snapshots.values():
+            snapshot.note(path, state)
 
     def state(self, path: str) -> FileState | None:
-        """The last known state of a path; None if no folder covers it."""
-        found = (one.state(path) for one in self._snapshots.values())
+        """Return the last known state of a path; None if no folder covers it."""
+        found = (snapshot.state(path) for snapshot in self._snapshots.values())
         return next((state for state in found if state is not None), None)
 
     def close(self) -> None:
-        for one in self._snapshots.values():
-            one.close()
+        for snapshot in self._snapshots.values():
+            snapshot.close()
 
     def _is_tracked(self, root: str) -> bool:
         return any((root + "/").startswith(known + "/") for known in self._snapshots)
@@ -76,6 +76,6 @@ class TrackedFolders:
 
 
 def find_tracked(journals: str) -> list[str]:
-    """The folders besides the first that an earlier process tracked."""
+    """Return the folders, except the first, that an earlier process tracked."""
     found = glob.glob(os.path.join(glob.escape(journals), f"*.{NAME}"))
     return [root for path in sorted(found) if (root := read_root(path))]

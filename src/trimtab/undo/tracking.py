@@ -1,4 +1,4 @@
-"""Which folders a session keeps track of, and what is not to be looked at."""
+"""Chooses the folders that a session tracks, and the folders to skip."""
 
 import os
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def track_folders(
     folders: Sequence[str], home: str, folder: SessionFolder, store: "BlobStore"
 ) -> "TrackedFolders":
-    """The snapshots of some folders, as far as they may be looked at."""
+    """Return the snapshots of some folders, as far as they may be listed."""
     from trimtab.undo.git_objects import GitObjects
     from trimtab.undo.snapshots import Snapshot
     from trimtab.undo.tracked_folders import TrackedFolders
@@ -24,36 +24,36 @@ def track_folders(
     sessions = os.path.dirname(os.path.realpath(folder.path))
     logs = os.path.join(os.path.dirname(sessions), "logs")
 
-    def open_one(root: str, journal: str, inside: Sequence[str]) -> Snapshot:
+    def open_snapshot(root: str, journal: str, inside: Sequence[str]) -> Snapshot:
         return Snapshot(
             root,
             store,
-            forbidden=no_projects(home),
+            forbidden=unsuitable_roots(home),
             skipped=(sessions, logs, *inside),
             journal=journal,
             objects=objects,
         )
 
-    return TrackedFolders(find_tops(folders, home), folder.path, open_one)
+    return TrackedFolders(find_tops(folders, home), folder.path, open_snapshot)
 
 
 def release_objects(folder: SessionFolder) -> None:
-    """Let go of what git still has."""
+    """Release kept objects that git still has."""
     from trimtab.undo.git_objects import GitObjects
 
-    with suppress(OSError):  # a second name too many does no harm
+    with suppress(OSError):  # a leftover link does no harm
         GitObjects(folder.git_objects).release()
 
 
-def no_projects(home: str) -> tuple[str, ...]:
-    """The home directory and what is above it: nobody wants all of that looked at."""
+def unsuitable_roots(home: str) -> tuple[str, ...]:
+    """Return the home directory and its parents, which are too large to list."""
     home = os.path.realpath(home)
     return home, *parents(home)
 
 
 def find_tops(folders: Sequence[str], home: str) -> list[str]:
-    """What is to be looked at for some folders to be covered."""
-    forbidden = no_projects(home)
+    """Return the folders to track so that some folders are covered."""
+    forbidden = unsuitable_roots(home)
     return [find_top(folder, forbidden) for folder in folders]
 
 
@@ -66,7 +66,7 @@ def parents(path: str) -> list[str]:
 
 
 def find_top(root: str, forbidden: Sequence[str]) -> str:
-    """The repository around a folder, since git changes all of it; without one the folder."""
+    """Return the repository around a folder, since git changes all of it; else the folder."""
     root = os.path.realpath(root)
     for folder in (root, *parents(root)):
         if folder not in forbidden and os.path.lexists(os.path.join(folder, ".git")):

@@ -1,4 +1,4 @@
-"""Holds what a command prints: a little in memory, the rest in a file, never without a bound."""
+"""Captures a command's output within bounds: a little in memory, the rest in a file."""
 
 import errno
 import os
@@ -9,7 +9,7 @@ from trimtab.contracts.errors import ConfigurationError
 
 IN_MEMORY = 256 * 1024
 TAIL = 4096
-LARGEST = 9 << 27
+MAX_SIZE = 9 << 27
 """Output beyond this (1.1 GiB) is not kept."""
 
 
@@ -29,30 +29,30 @@ class Unread(Protocol):
 
     @property
     def kept(self) -> int:
-        """How many bytes there are, read or not."""
+        """The number of bytes kept, read or not."""
         ...
 
     def take(self, limit: int) -> tuple[bytes, int, str | None]:
-        """What was not read before: its beginning, its size, the file if there is more of it."""
+        """Return unread output: its beginning, its size, and the file if there is more of it."""
         ...
 
     def has_unread(self) -> bool: ...
 
     def last_line(self) -> bytes:
-        """What stands behind the last newline, the place of a prompt."""
+        """Return the text after the last newline, where a prompt would be."""
         ...
 
     def close(self) -> None: ...
 
 
 class Capture:
-    """Output that comes through a pipe."""
+    """Output that arrives through a pipe."""
 
-    def __init__(self, path: str, largest: int = LARGEST) -> None:
+    def __init__(self, path: str, max_size: int = MAX_SIZE) -> None:
         self.path = path
         self.kept = 0
         self.lost = 0
-        self._largest = largest
+        self._max_size = max_size
         self._read = 0
         self._memory = bytearray()
         self._file: int | None = None
@@ -71,7 +71,7 @@ class Capture:
             self.lost += len(chunk)
 
     def is_full(self) -> bool:
-        return self.kept >= self._largest
+        return self.kept >= self._max_size
 
     def has_unread(self) -> bool:
         return self._read < self.kept
@@ -100,14 +100,14 @@ class Capture:
         return read_piece(self.path, start, size)
 
     def _spill(self) -> bool:
-        """Move to a file; False if there can be none."""
+        """Move the output to a file; return False if that fails."""
         try:
             self._file = open_saved(self.path)
         except OSError:
             return False
         self._spilled = True
-        held, self._memory, self.kept = self._memory, bytearray(), 0
-        self._write(held)
+        buffered, self._memory, self.kept = self._memory, bytearray(), 0
+        self._write(buffered)
         return True
 
     def _write(self, data: bytes | bytearray) -> None:
@@ -118,7 +118,7 @@ class Capture:
                 count = os.write(self._file, rest)
                 self.kept += count
                 rest = rest[count:]
-        except OSError:  # the disk is full: what could not be kept is counted and said
+        except OSError:  # the disk is full: lost bytes are counted and reported
             self.lost += len(rest)
 
 
@@ -152,7 +152,7 @@ class LogFile:
         return b""
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: the file is not kept open."""
 
 
 def read_piece(path: str, start: int, size: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Opens a path exactly as it was judged: through no link that was put there since."""
+"""Opens a path without following symlinks, so that it is the file that was checked."""
 
 import errno
 import os
@@ -39,10 +39,10 @@ def is_link(name: str, folder: int) -> bool:
 
 
 @contextmanager
-def held(path: str) -> Iterator[str]:
-    """A name for a file that leads through its folder's descriptor; the folder is made if missing.
+def anchored(path: str) -> Iterator[str]:
+    """Yield a path to the file through a descriptor of its folder, which is created if missing.
 
-    Whatever is moved meanwhile, what is done with that name is done in that folder.
+    Operations on that path stay in that folder, even if folders are moved meanwhile.
     """
     folder, name = os.path.split(path)
     fd = open_folder(folder)

@@ -1,4 +1,4 @@
-"""The environment of child processes: nothing that waits for a person, no key of ours."""
+"""The environment of child processes: without interactive programs and without our keys."""
 
 from collections.abc import Collection, Mapping
 
@@ -25,8 +25,8 @@ QUIET = {
 }
 
 DISTURBING = ("BASH_ENV", "ENV", "PROMPT_COMMAND", "FORCE_COLOR", "CLICOLOR_FORCE", "OLDPWD")
-"""They would run something of the person's before every command, colour its output, or have `cd -`
-lead out of the workspace."""
+"""They would run the person's code before every command, colour its output, or let `cd -` leave the
+workspace."""
 
 KEYS = (
     "GH_TOKEN",
@@ -59,20 +59,20 @@ KEYS = (
     "XAI_API_KEY",
     "ZAI_API_KEY",
 )
-"""Keys to models and to GitHub are for the agent, not for what it runs."""
+"""Keys for models and GitHub, which the agent needs and its commands do not."""
 
 
 def child_environment(
     env: Mapping[str, str], session_id: str, secrets: Collection[str] = ()
 ) -> dict[str, str]:
-    """The variables a command gets; `secrets` names further ones to leave out."""
+    """Return the variables for a command; `secrets` names further variables to leave out."""
     dropped = {*DISTURBING, *find_keys(env), *secrets}
     kept = {name: env[name] for name in env if name not in dropped}
     return kept | QUIET | {"COPILOT_AGENT_SESSION_ID": session_id}
 
 
 def find_keys(env: Mapping[str, str]) -> list[str]:
-    """The variables that hold keys of this program."""
+    """Return the names of variables that hold keys of this program."""
     return [name for name in env if name in KEYS or is_provider_key(name)]
 
 

@@ -1,19 +1,19 @@
-"""Runs a program that is given its whole input: hooks. It is over when the program itself ends."""
+"""Runs a hook's program with prepared input; the run is over when the program exits."""
 
 import asyncio
 import os
+import select
 import tempfile
 
 from trimtab.contracts.hooks import Ended, Program
-from trimtab.workspace import process_tracking as custody
-from trimtab.workspace import programs
+from trimtab.workspace import process_tracking, programs
 
 LAST_READS = 256
-"""How often a pipe is read after the end: it may hold that much only if others go on writing."""
+"""Limit of reads from a pipe after the exit: more is left only if others keep writing."""
 
 
 class FedProgram(programs.Program):
-    """One run. What the program leaves running is killed: it would hold its output open."""
+    """A run of a program. Processes it leaves behind are killed: they could block its output."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(self._take)
@@ -22,11 +22,11 @@ class FedProgram(programs.Program):
         self._pidfd = -1
 
     async def finish(self) -> Ended:
-        """Raises `OSError` when the program cannot be started."""
+        """Run the program to its end. Raises `OSError` if it cannot be started."""
         given = self._program
         ended = await self.run(given.argv, cwd=given.cwd, env=given.env, seconds=given.seconds)
-        if custody.survivors(self._tag, self._pid, recent=True):
-            await custody.end(self._tag, self._pid)
+        if process_tracking.survivors(self._tag, self._pid, recent=True):
+            await process_tracking.end(self._tag, self._pid)
         return Ended(
             exit_code=ended.exit_code,
             output=bytes(self._output),
@@ -35,10 +35,10 @@ class FedProgram(programs.Program):
         )
 
     def _take(self, chunk: bytes) -> bool:
-        whole = self._output.rfind(b"\n") + 1
+        line_start = self._output.rfind(b"\n") + 1
         self._output += chunk
         if self._program.on_line is not None and b"\n" in chunk:
-            for line in self._output[whole:].split(b"\n")[:-1]:
+            for line in self._output[line_start:].split(b"\n")[:-1]:
                 self._program.on_line(bytes(line))
         return len(self._output) <= self._program.limit
 
@@ -57,7 +57,7 @@ class FedProgram(programs.Program):
             asyncio.get_running_loop().add_reader(self._pidfd, self._exited)
 
     def _exited(self) -> None:
-        """Take what is still in the pipes; whoever else holds them is not waited for."""
+        """Read what is left in the pipes, without waiting for others that keep them open."""
         self._close_pidfd()
         for fd in list(self._readers):
             for _ in range(LAST_READS):
@@ -67,7 +67,6 @@ class FedProgram(programs.Program):
             self._ended()
 
     def _has_more(self, fd: int) -> bool:
-        import select
 
         return bool(select.select([fd], [], [], 0)[0])
 

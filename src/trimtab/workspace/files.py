@@ -1,4 +1,4 @@
-"""Reads and replaces files so that no byte and no attribute is lost on the way."""
+"""Reads, writes, moves and removes files without losing a byte or an attribute."""
 
 import errno
 import os
@@ -14,13 +14,13 @@ from trimtab.contracts.workspace import (
     StaleFile,
     Stamp,
 )
-from trimtab.workspace.checked_open import held, open_exact
+from trimtab.workspace.checked_open import anchored, open_exact
 
-LARGEST = 512 * 1024 * 1024
+MAX_SIZE = 512 * 1024 * 1024
 CHUNK = 1024 * 1024
 ATTEMPTS = 3
-PATIENCE = 10.0
-# Where the directory or its file system will not have the file replaced, it is overwritten instead.
+TIMEOUT = 10.0
+# If the directory or file system does not allow replacing the file, it is overwritten instead.
 IN_PLACE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.ENOTSUP, errno.EXDEV}
 SPECIAL = {
     stat.S_IFIFO: "a FIFO, which could block",
@@ -31,16 +31,16 @@ SPECIAL = {
 
 
 def inspect(path: str) -> PathInfo:
-    """What is at a path, symlinks followed, without opening it."""
+    """Return what is at a path, following symlinks, without opening it."""
     try:
         found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return PathInfo(kind="missing")
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is no valid path"
+        reason = getattr(error, "strerror", None) or "not a valid path"
         return PathInfo(kind="other", reason=f"not accessible ({reason})")
     if found.st_dev == proc_device():
-        return PathInfo(kind="other", reason="not a file but the kernel's (/proc)")
+        return PathInfo(kind="other", reason="part of the kernel's /proc, not a file")
     kind = stat.S_IFMT(found.st_mode)
     if kind == stat.S_IFDIR:
         return PathInfo(kind="directory")
@@ -67,13 +67,13 @@ def list_names(path: str, limit: int) -> Listing:
 
 
 def load(path: str) -> FileContent:
-    """Read a regular file whole; one that changes meanwhile is read again."""
+    """Read a regular file; read it again if it changes meanwhile."""
     fd = open_regular(path)
     try:
         for _ in range(ATTEMPTS):
             before = stamp_of(os.fstat(fd))
-            if before[2] > LARGEST:
-                limit = f"The file is larger than {LARGEST >> 20} MB: use a command for it"
+            if before[2] > MAX_SIZE:
+                limit = f"The file is larger than {MAX_SIZE >> 20} MB: use a command for it"
                 raise OSError(errno.EFBIG, limit, path)
             os.lseek(fd, 0, os.SEEK_SET)
             data = read_all(fd, before[2])
@@ -85,7 +85,7 @@ def load(path: str) -> FileContent:
 
 
 def open_regular(path: str) -> int:
-    """Open for reading; checked after opening, since a FIFO may have taken the file's place."""
+    """Open for reading. Checks after opening, since a FIFO may have replaced the file."""
     fd = open_exact(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
@@ -104,11 +104,11 @@ def read_all(fd: int, size: int) -> bytes:
 
 
 def read_lines(path: str, first: int, last: int | None, limit: int) -> Lines:
-    """Lines of a file of any size, read as a stream."""
+    """Read lines of a file of any size, as a stream."""
     fd = open_regular(path)
     skip, wanted = first - 1, None if last is None else last - first + 1
     kept = bytearray()
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     try:
         while chunk := os.read(fd, CHUNK):
             if time.monotonic() > deadline:
@@ -131,7 +131,7 @@ def read_lines(path: str, first: int, last: int | None, limit: int) -> Lines:
 
 
 def after_newlines(data: bytes | bytearray, count: int) -> int:
-    """The position behind the given number of newlines."""
+    """Return the index after the given number of newlines."""
     at = 0
     for _ in range(count):
         at = data.find(b"\n", at) + 1
@@ -139,12 +139,12 @@ def after_newlines(data: bytes | bytearray, count: int) -> int:
 
 
 def write(path: str, data: bytes, *, new: bool = False, stamp: Stamp | None = None) -> None:
-    """Create or replace the file at a path without links; see the workspace contract."""
-    with held(path) as target:
-        write_held(target, data, new=new, stamp=stamp)
+    """Create or replace the file at a path without symlinks; see the workspace contract."""
+    with anchored(path) as target:
+        write_anchored(target, data, new=new, stamp=stamp)
 
 
-def write_held(target: str, data: bytes, *, new: bool, stamp: Stamp | None) -> None:
+def write_anchored(target: str, data: bytes, *, new: bool, stamp: Stamp | None) -> None:
     found = None
     if not new:
         try:
@@ -164,7 +164,7 @@ def write_held(target: str, data: bytes, *, new: bool, stamp: Stamp | None) -> N
 
 
 def create(target: str, data: bytes, new: bool) -> None:
-    """Bring a complete file into being under its name at once."""
+    """Create a file atomically."""
     temporary = temporary_name(target)
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -181,7 +181,7 @@ def create(target: str, data: bytes, new: bool) -> None:
 
 
 def link(temporary: str, target: str) -> None:
-    """Give the file its name unless that is taken, also on file systems without hard links."""
+    """Name a file unless the target exists, also on file systems without hard links."""
     try:
         os.link(temporary, target)
     except OSError as error:
@@ -193,7 +193,7 @@ def link(temporary: str, target: str) -> None:
 
 
 def replace(target: str, data: bytes, found: os.stat_result) -> bool:
-    """Put a new file with the old one's attributes in its place; False if that cannot be done."""
+    """Replace a file by a new one with the same attributes; return False if that is impossible."""
     temporary = temporary_name(target)
     try:
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -220,9 +220,9 @@ def replace(target: str, data: bytes, found: os.stat_result) -> bool:
 
 
 def copy_attributes(target: str, fd: int, found: os.stat_result) -> None:
-    """Owner, extended attributes (access lists and labels among them), then mode."""
-    mine = os.fstat(fd)
-    if (mine.st_uid, mine.st_gid) != (found.st_uid, found.st_gid):
+    """Copy owner, extended attributes (including access lists and labels), then mode."""
+    own = os.fstat(fd)
+    if (own.st_uid, own.st_gid) != (found.st_uid, found.st_gid):
         os.fchown(fd, found.st_uid, found.st_gid)
     if hasattr(os, "listxattr"):
         try:
@@ -238,7 +238,7 @@ def copy_attributes(target: str, fd: int, found: os.stat_result) -> None:
 
 
 def overwrite(target: str, data: bytes) -> None:
-    """Write over a file that must stay the same one. Space is taken first, then bytes change."""
+    """Overwrite a file in place. Space is allocated first, so that a full disk changes nothing."""
     fd = os.open(target, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if data and hasattr(os, "posix_fallocate"):
@@ -274,20 +274,20 @@ def stamp_of(found: os.stat_result) -> Stamp:
 
 
 def remove_file(path: str) -> None:
-    """Delete a regular file at a path without links; a link or anything else is refused."""
-    os.lstat(path)  # before its folder would be made
-    with held(path) as target:
+    """Delete a regular file at a path without symlinks; refuse anything else."""
+    os.lstat(path)  # before `anchored` would create its folder
+    with anchored(path) as target:
         require_regular(target, path)
         os.unlink(target)
 
 
 def move_file(path: str, goal: str) -> None:
-    """Give a regular file another path, never over an existing one; parent directories are made.
+    """Move a regular file, never over an existing one; parent directories are created.
 
-    Neither path may lead through a link.
+    Neither path may contain a symlink.
     """
     require_regular(path, path)
-    with held(path) as source, held(goal) as target:
+    with anchored(path) as source, anchored(goal) as target:
         require_regular(source, path)
         try:
             os.link(source, target, follow_symlinks=False)  # a rename would replace the target
@@ -303,4 +303,4 @@ def move_file(path: str, goal: str) -> None:
 
 def require_regular(path: str, name: str) -> None:
     if not stat.S_ISREG(os.lstat(path).st_mode):
-        raise OSError(errno.EINVAL, "It is a link or no regular file", name)
+        raise OSError(errno.EINVAL, "Not a regular file", name)

@@ -1,4 +1,4 @@
-"""The workspace on this machine: its files, its search, its shells."""
+"""The workspace on this machine: files, search and shell commands."""
 
 import asyncio
 import errno
@@ -18,7 +18,6 @@ from trimtab.contracts.workspace import (
 from trimtab.workspace import files
 from trimtab.workspace.environment import child_environment
 from trimtab.workspace.processes import LocalShells
-from trimtab.workspace.programs import Program
 from trimtab.workspace.search import LineFilter, find_ripgrep, search
 
 if TYPE_CHECKING:
@@ -26,14 +25,14 @@ if TYPE_CHECKING:
     from trimtab.workspace.programs import Confined
 
 AT_ONCE = 4 * 1024 * 1024
-"""Files up to this size are read and written on the loop's thread: that is faster than a hop."""
+"""Smaller files are read and written on the event loop's thread, which is faster than another."""
 
 
 class LocalWorkspace:
-    """Files and processes below `root`; artifacts of the session go to the folder `files`.
+    """Files and processes below `root`. Artifacts of the session go to the folder `files`.
 
-    Children get `env` without keys of ours and without the variables named in `secrets`. Raises
-    ConfigurationError when there is no search program.
+    Child processes get `env` without our keys and the variables named in `secrets`. Raises
+    `ConfigurationError` if ripgrep is missing.
     """
 
     def __init__(
@@ -59,7 +58,7 @@ class LocalWorkspace:
 
     @property
     def home(self) -> str:
-        """The person's home directory, also when no variable names it."""
+        """The person's home directory, even if HOME is not set."""
         return self._home or os.path.expanduser("~")
 
     def resolve(self, path: str) -> str:
@@ -67,7 +66,7 @@ class LocalWorkspace:
             path = self._home + path[1:]
         parts = os.path.join(self.root, path).split("/")
         if ".." in parts and "\0" not in path:
-            # What `..` behind a symlink means is for the operating system to say.
+            # Only the operating system knows what `..` after a symlink means.
             last = len(parts) - parts[::-1].index("..")
             parts = [os.path.realpath("/".join(parts[:last])), *parts[last:]]
         return os.path.normpath("/".join(parts))
@@ -76,19 +75,20 @@ class LocalWorkspace:
         return files.inspect(path)
 
     def follow(self, path: str) -> str:
-        """Where a path leads now. The methods below open that, and no link put there since."""
+        """Resolve the symlinks in a path. The methods below open the result and follow no more."""
         return self.pins.get(path) or os.path.realpath(path)
 
     def pinned(self, pins: Mapping[str, str], hidden: Sequence[str] = ()) -> "LocalWorkspace":
-        """The same workspace, in which paths lead where they led when they were judged.
+        """Return a copy of this workspace with paths resolved as they were when they were checked.
 
-        Searches leave out what matches one of the patterns `hidden`.
+        Searches omit what matches a pattern in `hidden`.
         """
+
         from copy import copy
 
-        same = copy(self)
-        same.pins, same._hidden = pins, hidden
-        return same
+        pinned_copy = copy(self)
+        pinned_copy.pins, pinned_copy._hidden = pins, hidden
+        return pinned_copy
 
     def list(self, path: str, limit: int) -> Listing:
         return files.list_names(self.follow(path), limit)
@@ -117,16 +117,16 @@ class LocalWorkspace:
             await uninterrupted(lambda: files.write(real, data, new=new, stamp=stamp))
 
     async def remove(self, path: str) -> None:
-        files.remove_file(self._place(path))
+        files.remove_file(self._resolve_parents(path))
 
     async def move(self, path: str, target: str) -> None:
-        files.move_file(self._place(path), self._place(target))
+        files.move_file(self._resolve_parents(path), self._resolve_parents(target))
 
-    def _place(self, path: str) -> str:
-        """Where a path itself is, not what it leads to; only links above it are followed."""
+    def _resolve_parents(self, path: str) -> str:
+        """Resolve the symlinks in a path's folders, but not the path itself."""
         real = self.follow(path)
         if real != os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)):
-            raise OSError(errno.EINVAL, "It is a link, or its folder was moved meanwhile", path)
+            raise OSError(errno.EINVAL, "It is a symlink, or its folder was moved meanwhile", path)
         return real
 
     def remember(self, path: str, data: bytes) -> None:
@@ -144,11 +144,11 @@ class LocalWorkspace:
         keep: Callable[[bytes], bool] | None = None,
     ) -> FoundLines:
         return await search(
-            # Where patterns differ, ripgrep goes by those that do not mind the case.
+            # If patterns conflict, ripgrep gives case-insensitive ones precedence.
             [
                 self._ripgrep,
                 "--no-config",
-                *(f"--iglob=!{one}" for one in self._hidden),
+                *(f"--iglob=!{pattern}" for pattern in self._hidden),
                 *arguments,
             ],
             cwd=self.root,
@@ -159,7 +159,7 @@ class LocalWorkspace:
         )
 
     def _confine_search(self) -> "Confined | None":
-        """Holds a search to what may be read, or to where it was judged to look."""
+        """Return a confinement to what may be read, or to the checked folders."""
         confinement = self.shells.confinement
         if confinement and confinement.policy.denied:
             return confinement
@@ -173,6 +173,8 @@ class LocalWorkspace:
     async def run(
         self, argv: Sequence[str], *, seconds: float, limit: int = 1_000_000
     ) -> tuple[int, bytes]:
+        from trimtab.workspace.programs import Program
+
         output = bytearray()
 
         def take(chunk: bytes) -> bool:
@@ -183,7 +185,7 @@ class LocalWorkspace:
         return -1 if ended.exit_code is None else ended.exit_code, bytes(output)
 
     async def feed(self, program: "hooks.Program") -> "hooks.Ended":
-        """Run a program of the person's that reads its input. Raises `OSError`."""
+        """Run a hook's program with its input. Raises `OSError`."""
         from trimtab.workspace.fed_program import FedProgram
 
         self.shells.guard()
@@ -194,15 +196,15 @@ class LocalWorkspace:
 
 
 def require_writable(path: str) -> None:
-    """A protected file is not replaced: whoever may rename in its folder may still not write it."""
+    """Raise for a write-protected file, which could be replaced, but must not be."""
     effective = os.access in os.supports_effective_ids
     if os.path.exists(path) and not os.access(path, os.W_OK, effective_ids=effective):
-        advice = "It is write-protected: ask the person, or lift that first if it was asked for"
+        advice = "It is write-protected: ask the person, or make it writable if they requested that"
         raise PermissionError(errno.EACCES, f"{advice} (chmod u+w)", path)
 
 
 async def uninterrupted(work: Callable[[], None]) -> None:
-    """Do it in a thread; when cancelled, wait for its end, so that nothing happens after that."""
+    """Run work in a thread. When cancelled, wait for its end, so that nothing happens later."""
     task = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         await asyncio.shield(task)

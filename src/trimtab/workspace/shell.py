@@ -1,4 +1,4 @@
-"""One shell command: its process, its input and output, its end."""
+"""A shell command: starts its process, feeds its input, captures its output, ends it."""
 
 import asyncio
 import fcntl
@@ -11,32 +11,51 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from trimtab.contracts.workspace import Command, CommandState, ShellError, ShellInfo
-from trimtab.workspace import process_tracking as custody
+from trimtab.workspace import process_tracking
 from trimtab.workspace.capture import Capture, LogFile, Unread, open_saved
-from trimtab.workspace.keys import KEYS
+from trimtab.workspace.waiting import Streams, find_awaited
 
 if TYPE_CHECKING:
     from trimtab.workspace.sandbox.confinement import Confinement
 
 READ_SIZE = 1 << 16
-"""What a pipe holds at first. It is widened for those who print much: fewer turns to and fro."""
+"""The initial capacity of a pipe. It is enlarged for commands that print much, to switch less."""
 READS_AT_ONCE = 16
 F_SETPIPE_SZ = getattr(fcntl, "F_SETPIPE_SZ", 1031)
-LONGEST_ARGUMENT = 32_000
-"""In characters, of up to four bytes each; the kernel takes 128 KiB."""
-SETTLING = 0.3
-"""Seconds that what a command left running has to end by itself, such as `tee` behind a pipe."""
-GRACE = 0.08
+MAX_ARGUMENT = 32_000
+"""In characters of up to four bytes each; the kernel accepts 128 KiB."""
+SETTLE_SECONDS = 0.3
+"""Seconds for processes a command left running to exit, such as `tee` after a pipe."""
+GRACE_SECONDS = 0.08
 """Seconds between asking a command to end and killing it."""
-QUIET = 1.0
+QUIET_SECONDS = 1.0
 """Seconds without output after which a command may be waiting for input."""
-LOOK = 0.4
+POLL_SECONDS = 0.4
+
+KEYS = {
+    "enter": b"\n",
+    "tab": b"\t",
+    "space": b" ",
+    "escape": b"\x1b",
+    "backspace": b"\x7f",
+    "delete": b"\x1b[3~",
+    "up": b"\x1b[A",
+    "down": b"\x1b[B",
+    "right": b"\x1b[C",
+    "left": b"\x1b[D",
+    "home": b"\x1b[H",
+    "end": b"\x1b[F",
+    "ctrl-c": b"\x03",
+    "ctrl-d": b"\x04",
+    "ctrl-z": b"\x1a",
+}
+"""The bytes that terminals send for named keys."""
 
 Connected = tuple[Sequence[str], Sequence[str], tuple[int, int, int]]
 
 
 class Shell:
-    """A running or finished command. Made by `start`."""
+    """A running or finished command. `start` starts it."""
 
     def __init__(
         self,
@@ -62,7 +81,7 @@ class Shell:
         self._open_terminal = open_terminal
         self._no_terminal = ""
         self._tag: int | None = None
-        self._started = self._heard = time.monotonic()
+        self._started = self._last_output = time.monotonic()
         self._out = self._in = self._pidfd = -1
         self._streams: tuple[str, str] | None = None
         self._widened = False
@@ -71,7 +90,7 @@ class Shell:
 
     @property
     def terminal(self) -> bool:
-        """Whether the command has a terminal, not only asked for one."""
+        """True if the command has a terminal, and did not just request one."""
         return self.command.terminal and not self._no_terminal
 
     def start(
@@ -81,10 +100,10 @@ class Shell:
         opened: list[int] = []
         try:
             opener, argv, streams = self._connect(opened)
-            tag = self._tag = None if self.command.detached else custody.new_tag()
+            tag = self._tag = None if self.command.detached else process_tracking.new_tag()
             if confinement is None:
                 argv = [*opener, *argv]
-                self.pid = custody.spawn(argv, cwd=cwd, env=env, streams=streams, tag=tag)
+                self.pid = process_tracking.spawn(argv, cwd=cwd, env=env, streams=streams, tag=tag)
             else:
                 from trimtab.workspace.sandbox.confinement import Start
 
@@ -111,12 +130,12 @@ class Shell:
         self._watch(loop)
 
     def _connect(self, opened: list[int]) -> Connected:
-        """Pipes or a terminal, ours in the shell, the child's in `opened`; and what to execute.
+        """Open pipes or a terminal; return the opener, the command and the child's streams.
 
-        First what opens a terminal, which is outside any sandbox, then the command itself.
+        The opener opens a terminal, outside any sandbox. The child's descriptors go to `opened`.
         """
         argv = ["bash", "-c", self.command.text]
-        if len(self.command.text) > LONGEST_ARGUMENT:
+        if len(self.command.text) > MAX_ARGUMENT:
             argv = ["bash", self._script()]
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         opened.append(null)
@@ -127,7 +146,7 @@ class Shell:
         if self.command.terminal:
             try:
                 self._out, slave = self._open_terminal()
-            except OSError as error:  # a container without them: the command can still run
+            except OSError as error:  # a container without terminals: the command can still run
                 self._no_terminal = error.strerror or str(error)
             else:
                 opened.append(slave)
@@ -149,19 +168,19 @@ class Shell:
         termios.tcsetwinsize(self._out, (24, 120))
         self._in, name = self._out, os.ttyname(slave)
         self._streams = name, name
-        # A session's first terminal is the one that its leader opens: hence the extra shell.
+        # A session gets the terminal that its leader opens first: hence the extra shell.
         opener = 'exec <>"$0" >&0 2>&0; exec "$@"'
         return ["/bin/sh", "-c", opener, name]
 
     def _script(self) -> str:
-        """A command longer than an argument may be goes to a file."""
+        """Write a command that is too long for an argument to a file."""
         path = f"{self._saved}.sh"
         with open(open_saved(path), "w", encoding="utf-8") as file:
             file.write(self.command.text)
         return path
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Have `_ended` called when the process ends."""
+        """Arrange for `_ended` to be called when the process exits."""
         if hasattr(os, "pidfd_open"):
             self._pidfd = os.pidfd_open(self.pid)
             loop.add_reader(self._pidfd, self._ended)
@@ -171,13 +190,13 @@ class Shell:
             waiting.add_done_callback(lambda _: self._ended())
 
     def _readable(self) -> None:
-        """Take what is there, up to a bound, so that others get their turn."""
+        """Read available output, up to a bound, so that other tasks get their turn."""
         for _ in range(READS_AT_ONCE):
             try:
                 chunk = os.read(self._out, READ_SIZE)
             except BlockingIOError:
                 return
-            except OSError:  # a terminal that nobody holds open any more
+            except OSError:  # a terminal that nobody keeps open any more
                 chunk = b""
             if not chunk:
                 self._close_output()
@@ -187,7 +206,7 @@ class Shell:
                 return
 
     def _take(self, chunk: bytes) -> None:
-        self._heard = time.monotonic()
+        self._last_output = time.monotonic()
         assert isinstance(self.output, Capture)
         if len(chunk) == READ_SIZE and not self._widened and not self.terminal:
             self._widened = True
@@ -201,7 +220,7 @@ class Shell:
             self._begin(self.kill())
 
     def _say(self, text: str) -> None:
-        """A word of ours in the command's output; the file of a detached one is its own."""
+        """Add a line of ours to the output, except to a detached command's own file."""
         if isinstance(self.output, Capture) and not self.finished.is_set():
             self._take(text.encode())
 
@@ -212,10 +231,12 @@ class Shell:
         except ChildProcessError:
             code = 0
         self._close_pidfd()
-        # Shells call a death by signal 128 + its number.
+        # Shells report a death by signal as 128 + its number.
         code = code if code >= 0 else 128 - code
         recent = time.monotonic() - self._started < 5
-        if self.command.detached or not custody.survivors(self._tag, self.pid, recent=recent):
+        if self.command.detached or not process_tracking.survivors(
+            self._tag, self.pid, recent=recent
+        ):
             self._finish(code)
         else:
             self._begin(self._settle(code))
@@ -226,20 +247,20 @@ class Shell:
         task.add_done_callback(self._tasks.discard)
 
     async def _settle(self, code: int) -> None:
-        """Let what the command left running end, or end it."""
-        deadline, pause = time.monotonic() + SETTLING, 0.001
-        while left := custody.survivors(self._tag, self.pid, recent=False):
+        """Wait for processes the command left running, then kill them."""
+        deadline, pause = time.monotonic() + SETTLE_SECONDS, 0.001
+        while left := process_tracking.survivors(self._tag, self.pid, recent=False):
             if time.monotonic() > deadline:
-                names = (custody.name_of(pid) for pid in left)
+                names = (process_tracking.name_of(pid) for pid in left)
                 self.left_behind = tuple(name for name in names if name != "bwrap")
-                await custody.end(self._tag, self.pid)
+                await process_tracking.end(self._tag, self.pid)
                 break
             await asyncio.sleep(pause)
             pause = min(pause * 2, 0.01)
         self._finish(code)
 
     def _finish(self, code: int) -> None:
-        """Take what is still in the pipe, close everything, tell who waits."""
+        """Read the rest of the pipe, close everything and report the end."""
         if self.finished.is_set():
             return
         while self._out >= 0 and not self.flooded:
@@ -254,12 +275,12 @@ class Shell:
         self._on_end(self)
 
     async def wait(self, seconds: float) -> None:
-        """Until the command ends, waits for input, or the time is over."""
+        """Wait until the command ends, waits for input, or the time is over."""
         deadline = time.monotonic() + seconds
         self.awaits = before = ""
         while not self.finished.is_set() and (left := deadline - time.monotonic()) > 0:
             try:
-                async with asyncio.timeout(min(left, LOOK)):
+                async with asyncio.timeout(min(left, POLL_SECONDS)):
                     await self.finished.wait()
             except TimeoutError:
                 now = self._awaited()
@@ -269,19 +290,20 @@ class Shell:
                 before = now
 
     def _awaited(self) -> str:
-        """What a quiet command waits for, if it seems to wait for somebody."""
-        if self._streams is None or time.monotonic() - self._heard < QUIET:
+        """Return what a command without output waits for, if anything."""
+        if self._streams is None or time.monotonic() - self._last_output < QUIET_SECONDS:
             return ""
-        from trimtab.workspace.waiting import Streams, awaited
 
         stdin, output = self._streams
         terminal = self._in if self.terminal and self._in >= 0 else None
         streams = Streams(stdin=stdin, output=output, terminal=terminal)
-        return awaited(custody.carriers(self._tag, self.pid), streams, self.output.last_line())
+        return find_awaited(
+            process_tracking.processes_of(self._tag, self.pid), streams, self.output.last_line()
+        )
 
     async def write(self, keys: Sequence[str | bytes]) -> None:
         """Send input. Raises `ShellError`."""
-        self._heard = time.monotonic()
+        self._last_output = time.monotonic()
         for key in keys:
             if self._in < 0:
                 raise ShellError(
@@ -290,7 +312,7 @@ class Shell:
             if isinstance(key, bytes):
                 await self._send(key)
             elif not self.terminal and key == "ctrl-c":
-                custody.send(-self.pid, signal.SIGINT)
+                process_tracking.send(-self.pid, signal.SIGINT)
             elif not self.terminal and key == "ctrl-d":
                 self._close_input()
             else:
@@ -310,26 +332,26 @@ class Shell:
                 raise ShellError("it has closed its input") from None
 
     async def kill(self) -> None:
-        """End the command and all that descends from it; give it a moment to clean up first."""
+        """End the command and its descendants, after a moment to clean up."""
         if self.finished.is_set():
             return
-        custody.send(-self.pid, signal.SIGTERM)
-        custody.send(-self.pid, signal.SIGCONT)
+        process_tracking.send(-self.pid, signal.SIGTERM)
+        process_tracking.send(-self.pid, signal.SIGCONT)
         try:
-            async with asyncio.timeout(GRACE):
+            async with asyncio.timeout(GRACE_SECONDS):
                 await self.finished.wait()
         except TimeoutError:
             pass
-        await custody.end(self._tag, self.pid)
+        await process_tracking.end(self._tag, self.pid)
         try:
             async with asyncio.timeout(1):
                 await self.finished.wait()
         except TimeoutError:
-            # Not even killed: stuck in the kernel, or another user's. It is reported as killed.
+            # It cannot be killed: stuck in the kernel, or another user's. It is reported as killed.
             self._finish(128 + signal.SIGKILL)
 
     def state(self, limit: int | None) -> CommandState:
-        """What is new since the last time; without a limit the output is left for later."""
+        """Return the state and new output; without a limit, the output stays unread."""
         output, size, saved = (b"", 0, None) if limit is None else self.output.take(limit)
         return CommandState(
             shell_id=self.id,
@@ -380,7 +402,7 @@ class Shell:
             self._pidfd = -1
 
     def abandon(self) -> None:
-        """Let a detached command go on without us."""
+        """Close our side; a detached command keeps running."""
         self._close()
 
     def _close(self) -> None:
@@ -391,5 +413,5 @@ class Shell:
 
 
 def pipe_link(fd: int) -> str:
-    """How /proc shows a descriptor of the same pipe."""
+    """Return the link that /proc shows for this pipe."""
     return f"pipe:[{os.fstat(fd).st_ino}]"

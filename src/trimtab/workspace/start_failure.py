@@ -1,18 +1,18 @@
-"""Says why a program could not be started, in a sentence that ends with what to do."""
+"""Explains why a program could not be started, and what to do about it."""
 
 import errno
 import os
 from collections.abc import Sequence
 
-NO_ROOM = "the system has no room for another process; end some programs"
+OUT_OF_RESOURCES = "the system has no room for another process; end some programs"
 REASONS = {
     errno.EACCES: "{program} is not an executable file; check the path and its permissions",
     errno.ENOEXEC: "{program} is not a program for this machine; install one that is",
     errno.E2BIG: "the arguments or the environment are too long; make them shorter",
-    errno.EAGAIN: NO_ROOM,
-    errno.EMFILE: NO_ROOM,
-    errno.ENFILE: NO_ROOM,
-    errno.ENOMEM: NO_ROOM,
+    errno.EAGAIN: OUT_OF_RESOURCES,
+    errno.EMFILE: OUT_OF_RESOURCES,
+    errno.ENFILE: OUT_OF_RESOURCES,
+    errno.ENOMEM: OUT_OF_RESOURCES,
 }
 
 
@@ -30,7 +30,7 @@ def find_problem_of_folder(error: OSError, cwd: str) -> str:
         return f"no such file or directory: {cwd}; make it again or work in another folder"
     if not os.path.isdir(cwd):
         return f"not a directory: {cwd}; work in another folder"
-    return f"{cwd} may not be entered; change its permissions or work in another folder"
+    return f"permission denied: {cwd}; change its permissions or work in another folder"
 
 
 def find_problem_of_program(error: OSError, program: str) -> str:

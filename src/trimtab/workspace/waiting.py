@@ -1,4 +1,4 @@
-"""Recognises a command that has stopped to wait for a person."""
+"""Detects that a command waits for input."""
 
 import os
 import termios
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-# Numbers of read, readv and of what programs wait for input with (poll, select, epoll).
+# Numbers of read and readv, and of the calls that wait for input (poll, select, epoll).
 READS = {"x86_64": {0, 19}, "aarch64": {63, 65}}
 POLLS = {"x86_64": {7, 23, 232, 270, 271, 281, 441}, "aarch64": {22, 72, 73, 441}}
 PROMPT_ENDS = (b":", b"?", b">", b"$", b"#", b"%", b"]", b")")
@@ -15,19 +15,19 @@ SIGNAL = "a signal to continue"
 
 
 class Streams(msgspec.Struct, frozen=True, kw_only=True):
-    """A command's streams: links as /proc shows them, our side of its terminal if it has one."""
+    """A command's streams: their links in /proc, and our side of its terminal if it has one."""
 
     stdin: str
     output: str
     terminal: int | None = None
 
 
-def awaited(pids: Iterable[int], streams: Streams, last_line: bytes) -> str:
-    """What the processes wait for, if it is something that only comes from outside, or nothing.
+def find_awaited(pids: Iterable[int], streams: Streams, last_line: bytes) -> str:
+    """Return what the processes wait for: input, a signal, or nothing from outside.
 
-    Sleeping in a read of the standard input is certain. Waiting for any of several things counts if
-    the terminal is in raw mode, as editors and menus have it, or if the last line looks like a
-    prompt, or if the input is what was given for output: programs without a terminal try that.
+    A process that sleeps in a read of standard input certainly waits for it. A poll counts if the
+    terminal is in raw mode, as in editors and menus, or if the last line looks like a prompt, or if
+    it reads from its output's stream, as programs without a terminal do.
     """
     machine = os.uname().machine
     reads, polls = READS.get(machine, set()), POLLS.get(machine, set())
@@ -54,7 +54,7 @@ def is_suspended(pid: int) -> bool:
 
 
 def current_call(pid: int) -> tuple[int, int]:
-    """The system call a process sleeps in and its first argument; (-1, -1) if it runs."""
+    """Return the system call a process sleeps in and its first argument; (-1, -1) if it runs."""
     try:
         with open(f"/proc/{pid}/syscall", "rb") as file:
             words = file.read().split()
@@ -75,7 +75,7 @@ def looks_like_prompt(last_line: bytes) -> bool:
 
 
 def is_raw(terminal: int | None) -> bool:
-    """Whether keys reach the program one by one."""
+    """Return True if a terminal passes each key on at once."""
     if terminal is None:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Lists a tree with what tells a file from its later self; runs as a program for half of it."""
+"""Lists a tree with a key per file that changes with the file; also runs as a program."""
 
 # Run as a program it must start at once, so it imports nothing of ours.
 import os
@@ -7,7 +7,7 @@ import sys
 import time
 
 Key = tuple[int, int, int, int, int]
-"""Mode, size, inode, modification and change time; of a directory only the mode counts."""
+"""Mode, size, inode, modification and change time; for a directory only the mode."""
 Rows = dict[str, Key]
 
 HEAVY = frozenset(
@@ -31,7 +31,7 @@ HEAVY = frozenset(
         "Pods",
     )
 )
-"""Names of directories whose content can be made again; they are covered last."""
+"""Names of directories whose content can be regenerated; they are covered last."""
 
 
 FORMAT = 0o170000
@@ -40,7 +40,7 @@ DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class TooLarge(Exception):
-    """The tree has more entries than may be looked at, or looking took too long."""
+    """Raised when a tree has too many entries, or listing takes too long."""
 
 
 def walk(
@@ -50,9 +50,9 @@ def walk(
     deadline: float,
     skipped: list[str] | None = None,
 ) -> Rows:
-    """Everything below some directories, but for directories whose name or path is in `skip`.
+    """List everything below some directories, except directories whose name or path is in `skip`.
 
-    Those are put into `skipped`.
+    Those are added to `skipped`.
     """
     rows: Rows = {}
     passed: list[str] = []
@@ -79,9 +79,9 @@ def walk(
 def _list_directory(
     fd: int, folder: str, skip: frozenset[str], into: tuple[Rows, list[str]]
 ) -> list[str]:
-    """Add the entries of a directory to rows and skipped ones; gives the directories to go into.
+    """Add the entries of a directory to rows and skipped; return the directories to descend into.
 
-    They are asked for by name below the open directory, which is faster than by their whole path.
+    Entries are stat'ed relative to the open directory, which is faster than by their whole path.
     """
     folders: list[str] = []
     rows, passed = into
@@ -94,7 +94,7 @@ def _list_directory(
             mode = found.st_mode
             kind = mode & FORMAT
             path = f"{folder}/{entry.name}"
-            if kind in FILES:  # written out: calling `key_of` would take a quarter longer
+            if kind in FILES:  # inlined: calling `key_of` would take a quarter longer
                 rows[path] = (
                     mode,
                     found.st_size,
@@ -112,7 +112,7 @@ def _list_directory(
 
 
 def key_of(found: os.stat_result) -> Key | None:
-    """What is remembered of a file, link or directory; of anything else nothing."""
+    """Return the key of a file, link or directory; None for anything else."""
     mode = found.st_mode
     if stat.S_ISDIR(mode):
         return mode, 0, 0, 0, 0
@@ -122,7 +122,7 @@ def key_of(found: os.stat_result) -> Key | None:
 
 
 def look(path: str) -> Key | None:
-    """The key of one path, if there is something."""
+    """Return the key of a path; None if nothing is there."""
     try:
         return key_of(os.lstat(path))
     except OSError:
@@ -130,7 +130,7 @@ def look(path: str) -> Key | None:
 
 
 def main() -> None:
-    """Walk what standard input names, and write the rows to standard output."""
+    """Walk the directories given on standard input, and write the rows to standard output."""
     import marshal
 
     starts, skip, limit, seconds = marshal.loads(sys.stdin.buffer.read())  # noqa: S302 - from our own process
@@ -142,7 +142,7 @@ def main() -> None:
         answer = marshal.dumps(None)
     sys.stdout.buffer.write(answer)
     sys.stdout.buffer.flush()
-    os._exit(0)  # freeing all those rows would be waited for
+    os._exit(0)  # without freeing all the rows, which takes time
 
 
 if __name__ == "__main__":

@@ -43,8 +43,8 @@ def picture(kind: str, size: tuple[int, int] = (8, 8), mode: str = "RGB") -> byt
 def test_a_path_in_the_words_is_attached(
     tmp_path: Path, said: str, name: str, lines: tuple[int, int] | None
 ) -> None:
-    for one in ("a.py", "src/b.py", "my file.txt"):
-        write(tmp_path / one, "x\n")
+    for file in ("a.py", "src/b.py", "my file.txt"):
+        write(tmp_path / file, "x\n")
     assert list(find_mentions(said, str(tmp_path))) == [(str(tmp_path / name), lines)]
 
 
@@ -63,7 +63,7 @@ def test_the_same_file_is_attached_once_and_lines_are_shown(tmp_path: Path) -> N
     write(tmp_path / "a.py", "1\n2\n3\n")
     (tmp_path / "d").mkdir()
     prompt = attach("@a.py @./a.py @a.py:2-3", ("d", "a.py"), str(tmp_path))
-    kinds = [(one["type"], one.get("lineRange")) for one in prompt.attachments]
+    kinds = [(item["type"], item.get("lineRange")) for item in prompt.attachments]
     assert kinds == [("directory", None), ("file", None), ("file", {"start": 2, "end": 3})]
     assert render_prompt(prompt.text, prompt.attachments).endswith(
         f"<tagged_files>\n* {tmp_path}/d (0 items)\n* {tmp_path}/a.py (line 1 of 3 lines)\n"
@@ -74,7 +74,7 @@ def test_the_same_file_is_attached_once_and_lines_are_shown(tmp_path: Path) -> N
 def test_a_flag_must_name_something_and_a_pipe_is_never_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name in ("missing", "pipe"):
-        with pytest.raises(UsageError, match="no file or directory"):
+        with pytest.raises(UsageError, match="no such file or directory"):
             attach("x", (name,), str(tmp_path))
     assert attach("@pipe", (), str(tmp_path)).attachments == ()
     client = [{"type": "file", "path": str(tmp_path / "pipe")}]
@@ -86,17 +86,17 @@ def test_images_are_known_by_their_content(tmp_path: Path, kind: str) -> None:
     data = picture(kind)
     assert find_type(data) == f"image/{kind.lower()}"
     write(tmp_path / "no-image.txt", data)
-    (one,) = attach("what is @no-image.txt", (), str(tmp_path)).attachments
-    assert one["type"] == "blob"
-    assert one["mimeType"] == ("image/jpeg" if kind == "BMP" else f"image/{kind.lower()}")
-    with Image.open(io.BytesIO(base64.b64decode(one["data"]))) as image:
+    (attachment,) = attach("what is @no-image.txt", (), str(tmp_path)).attachments
+    assert attachment["type"] == "blob"
+    assert attachment["mimeType"] == ("image/jpeg" if kind == "BMP" else f"image/{kind.lower()}")
+    with Image.open(io.BytesIO(base64.b64decode(attachment["data"]))) as image:
         assert image.size == (8, 8)
 
 
 def test_a_text_that_begins_like_a_bitmap_is_text(tmp_path: Path) -> None:
     write(tmp_path / "cars.txt", "BMW makes cars")
-    (one,) = attach("@cars.txt", (), str(tmp_path)).attachments
-    assert one["type"] == "file"
+    (attachment,) = attach("@cars.txt", (), str(tmp_path)).attachments
+    assert attachment["type"] == "file"
 
 
 @pytest.mark.proves("PKG-04")
@@ -134,8 +134,8 @@ def test_the_clipboard_gives_an_image_before_text(
     types = f'case "$*" in *TARGETS) echo TARGETS image/png;; *) cat {tmp_path}/image;; esac'
     fake(tmp_path / "bin", "xclip", types)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
-    (one,) = attach("x", ("clipboard",), str(tmp_path)).attachments
-    assert base64.b64decode(one["data"]) == data
+    (attachment,) = attach("x", ("clipboard",), str(tmp_path)).attachments
+    assert base64.b64decode(attachment["data"]) == data
 
 
 def test_text_of_the_clipboard_comes_before_the_words(

@@ -1,4 +1,4 @@
-"""Where a session works is one value, whatever it is made of."""
+"""The checkout of a session: one value for folders, repository and worktree."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ async def test_folders_repository_worktree_and_trust_are_in_one_value(tmp_path: 
         assert around.worktree is not None
         assert around.worktree.repository == str(project)
         assert around.worktree.uncommitted == 1
-        assert [(one.path, one.git_root) for one in around.folders] == [
+        assert [(folder.path, folder.git_root) for folder in around.folders] == [
             (top, top),
             (str(plain), None),
         ]

@@ -1,4 +1,4 @@
-"""Settings of three levels, JSON as people write it, and files that are broken for a while."""
+"""Settings of three levels, JSON with comments, and files that are broken for a while."""
 
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ def test_later_levels_win_and_objects_are_merged(tmp_path: Path) -> None:
     assert settings.get("subagents.x", int, 0) == 1
     assert settings.get("nothing.here", int, 7) == 7
     assert settings.problems == ()
-    overridden = {(one.level, one.key): one.overridden_by for one in settings.entries}
+    overridden = {(entry.level, entry.key): entry.overridden_by for entry in settings.entries}
     assert overridden["user", "model"] == "repository"
     assert overridden["local", "model"] is None
     assert settings_in(tmp_path, repository=False).get("model", str, "") == "a"
@@ -73,8 +73,8 @@ def test_unknown_keys_and_wrong_types_are_reported(tmp_path: Path) -> None:
     write(tmp_path / "home/settings.json", '{"modle": "a", "disabledSkills": "x", "$schema": "s"}')
     settings = settings_in(tmp_path)
     assert settings.get("disabledSkills", list[str], []) == []
-    assert [one.message for one in settings.problems] == [
-        "the setting modle is not known",
+    assert [problem.message for problem in settings.problems] == [
+        "unknown setting modle",
         "disabledSkills is ignored: it needs a value of type strings",
     ]
 

@@ -1,4 +1,4 @@
-"""Events to lines and back: nothing is lost, every line is one line for every reader."""
+"""Encoding and decoding events: nothing is lost, and every reader splits the lines alike."""
 
 import json
 from typing import Any

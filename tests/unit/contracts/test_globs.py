@@ -11,7 +11,7 @@ from trimtab.contracts.globs import to_regex, translate
 
 
 def plainly(pattern: str) -> str:
-    """The regular expression element by element, however long matching it may take."""
+    """Translate element by element, without the protection against backtracking."""
     parts, at = list[str](), 0
     while at < len(pattern):
         piece, at = translate(pattern, at, 0)

@@ -1,4 +1,4 @@
-"""Hiding secrets: always the texts, never the structure, in any pieces."""
+"""Masking secrets: all strings, never the structure, however a stream is cut."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def event_of(data: Any) -> Event:
 
 
 def shape_of(value: Any) -> Any:
-    """Everything about some data but its texts."""
+    """Return the structure of some data without its strings."""
     if isinstance(value, dict):
         return {key: shape_of(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -58,11 +58,11 @@ def test_a_known_secret_is_in_no_text_of_an_event_and_keys_stay(
     inner = [{f"x{key}": before + secret + after}, 1, None, True]
     data = {secret: inner, "id": secret, "arguments": encode(event_of({"a": secret})).decode()}
     event = event_of(data)
-    seen, shown, line = mask.cover(event, encode(event))
-    for one in (seen, shown, decode(line)):
-        assert shape_of(one.data) == shape_of(data)
-        assert one.data["id"] == secret
-        found = all_texts({name: value for name, value in one.data.items() if name != "id"})
+    seen, shown, line = mask.mask_event(event, encode(event))
+    for event in (seen, shown, decode(line)):
+        assert shape_of(event.data) == shape_of(data)
+        assert event.data["id"] == secret
+        found = all_texts({name: value for name, value in event.data.items() if name != "id"})
         hidden = secret.strip()
         assert not any(hidden in text for text in found if hidden not in MASK)
 
@@ -72,7 +72,7 @@ def test_what_looks_like_a_secret_is_hidden_from_others_and_not_from_the_model(
     secret: str, before: str, after: str
 ) -> None:
     event = event_of({"content": f"{before} {secret} {after}"})
-    seen, shown, _ = EventMask(Masker()).cover(event, encode(event))
+    seen, shown, _ = EventMask(Masker()).mask_event(event, encode(event))
     assert seen.data == event.data
     assert secret not in shown.data["content"]
 
@@ -80,7 +80,7 @@ def test_what_looks_like_a_secret_is_hidden_from_others_and_not_from_the_model(
 @given(st.recursive(texts | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(texts, inner)))  # fmt: skip
 def test_an_event_without_secrets_is_the_same_object(data: Any) -> None:
     event = event_of({"content": data})
-    masked = EventMask(Masker(["a secret nobody writes"])).cover(event, encode(event))
+    masked = EventMask(Masker(["a secret nobody writes"])).mask_event(event, encode(event))
     assert masked[1].data == event.data
 
 
@@ -95,16 +95,16 @@ def test_a_streamed_secret_is_hidden_however_it_is_cut(
 
     def show(piece: Any) -> str:
         event = Event(type=piece.wire_name, data=piece, id="i", timestamp="t", parent_id=None)
-        shown: str = mask.cover(event, encode(event))[1].data.delta_content
+        shown: str = mask.mask_event(event, encode(event))[1].data.delta_content
         return shown
 
     while place < len(text):
         size = data.draw(st.integers(1, 12))
         piece = AssistantMessageDelta(message_id="m", delta_content=text[place : place + size])
-        joined = mask.join(piece)
+        joined = mask.mask_piece(piece)
         streamed += show(joined) if joined else ""
         place += size
-    rest = mask.take_rest(AssistantMessage(message_id="m", content=text))
+    rest = mask.flush(AssistantMessage(message_id="m", content=text))
     streamed += show(rest) if rest else ""
     assert secret.strip() not in streamed.replace(MASK, "")
     if secret.strip() not in before + after:
@@ -114,7 +114,7 @@ def test_a_streamed_secret_is_hidden_however_it_is_cut(
 def test_opaque_fields_reach_the_model_service_as_they_are() -> None:
     opaque = {"reasoningOpaque": GITHUB, "encryptedContent": GITHUB, "toolCallId": GITHUB}
     event = event_of({**opaque, "data": GITHUB, "content": GITHUB})
-    _, shown, _ = EventMask(Masker()).cover(event, encode(event))
+    _, shown, _ = EventMask(Masker()).mask_event(event, encode(event))
     assert shown.data == {**opaque, "data": GITHUB, "content": MASK}
 
 
@@ -135,6 +135,6 @@ def test_short_values_are_no_secrets_and_a_value_inside_another_is_hidden_whole(
 def test_no_name_keeps_a_secret_in_what_somebody_wrote(name: str, place: str) -> None:
     secret = "s3cret-0123456789"
     event = event_of({place: {name: f"see {secret}", "deep": [{name: secret}]}})
-    _, shown, line = EventMask(Masker([secret])).cover(event, encode(event))
+    _, shown, line = EventMask(Masker([secret])).mask_event(event, encode(event))
     assert secret.encode() not in line
     assert secret not in str(shown.data)

@@ -10,7 +10,7 @@ import pytest
 from mcpkit import heard, hosting, methods, server
 from trimtab.contracts.customization import McpServer
 from trimtab.mcp.messages import VERSIONS
-from trimtab.workspace import process_tracking as custody
+from trimtab.workspace import process_tracking
 
 
 async def test_a_server_is_greeted_listed_and_called(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ async def test_nothing_is_left_of_a_server_that_will_not_end(tmp_path: Path) -> 
 def left_over() -> list[int]:
     """Processes that live and carry a tag of this one."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    return [pid for pid in pids if custody.is_alive(pid) and is_ours(pid)]
+    return [pid for pid in pids if process_tracking.is_alive(pid) and is_ours(pid)]
 
 
 def is_ours(pid: int) -> bool:
@@ -203,7 +203,9 @@ def is_ours(pid: int) -> bool:
         limits = Path(f"/proc/{pid}/limits").read_text()
     except OSError:
         return False
-    return any(custody.PREFIX in line for line in limits.split("\n") if "realtime timeout" in line)
+    return any(
+        process_tracking.PREFIX in line for line in limits.split("\n") if "realtime timeout" in line
+    )
 
 
 async def test_twenty_bad_servers_take_no_longer_than_one(tmp_path: Path) -> None:

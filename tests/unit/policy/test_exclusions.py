@@ -1,4 +1,4 @@
-"""Where exclusions come from, and which repositories and paths they mean."""
+"""Content exclusions: their sources, and the repositories and paths they match."""
 
 import json
 from pathlib import Path
@@ -38,8 +38,8 @@ from trimtab.policy.exclusions import read_policy, to_rules
 def test_patterns_mean_what_they_mean_on_github(
     pattern: str, covered: list[str], free: list[str]
 ) -> None:
-    assert [one for one in covered if not is_excluded(f"/r/{one}", "/r", pattern)] == []
-    assert [one for one in free if is_excluded(f"/r/{one}", "/r", pattern)] == []
+    assert [path for path in covered if not is_excluded(f"/r/{path}", "/r", pattern)] == []
+    assert [path for path in free if is_excluded(f"/r/{path}", "/r", pattern)] == []
     assert not is_excluded(f"/other/{covered[0]}", "/r", pattern)
 
 

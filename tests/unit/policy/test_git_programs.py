@@ -1,4 +1,4 @@
-"""Git that runs unasked starts no program of the repository's choice."""
+"""Git commands that run without a question start no programs of the repository."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from clikit import bash
 from gitkit import git, make_repository
 from trimtab.contracts.options import PermissionOptions
-from trimtab.policy.git_programs import cautious_variables, find_git_programs
+from trimtab.policy.git_programs import find_git_programs, safe_git_variables
 from trimtab.testing.playing import Played, play
 
 pytestmark = pytest.mark.needs("git")
@@ -68,10 +68,10 @@ async def test_only_what_nobody_was_asked_about_runs_with_caution(repository: Pa
 
 
 def test_variables_go_on_counting_where_the_person_stopped() -> None:
-    variables = cautious_variables({"GIT_CONFIG_COUNT": "2"})
+    variables = safe_git_variables({"GIT_CONFIG_COUNT": "2"})
     assert variables["GIT_CONFIG_KEY_2"] == "core.fsmonitor"
     assert variables["GIT_CONFIG_COUNT"] == "5"
-    assert cautious_variables({"GIT_CONFIG_COUNT": "x"})["GIT_CONFIG_KEY_0"] == "core.fsmonitor"
+    assert safe_git_variables({"GIT_CONFIG_COUNT": "x"})["GIT_CONFIG_KEY_0"] == "core.fsmonitor"
 
 
 def test_large_files_and_ordinary_settings_are_no_reason_to_ask(repository: Path) -> None:

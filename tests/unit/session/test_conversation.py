@@ -1,4 +1,4 @@
-"""What the model sees is always something a service accepts."""
+"""The conversation is always something a model service accepts."""
 
 from typing import Any
 

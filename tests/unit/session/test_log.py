@@ -67,7 +67,7 @@ def test_a_closed_log_takes_nothing_more_and_can_be_closed_again(path: Path) -> 
 
 
 class SlowDisk:
-    """A disk that takes what is written when the test lets it, and counts the bytes it has."""
+    """A disk that syncs when the test lets it, and counts the synced bytes."""
 
     def __init__(self) -> None:
         self.free = threading.Semaphore(0)
@@ -118,7 +118,7 @@ async def test_what_is_appended_while_a_sync_runs_is_waited_for_as_well(path: Pa
 
 async def test_a_sync_asks_the_system_to_write_the_file(path: Path) -> None:
     path.write_bytes(LINE)
-    # A descriptor that can be looked at and not synced: the system call is the one that fails.
+    # A descriptor that supports fstat but not fsync, so that the system call fails.
     fd = os.open(path, os.O_PATH)
     try:
         disk = DiskSync(fd, "events.jsonl", lambda: 5)
@@ -263,7 +263,7 @@ def test_killing_a_writer_loses_nothing_that_was_reported_as_synced(path: Path) 
         log = EventLog.open(str(path))
         log.close()
         # A killed process may leave the record it was writing cut off (seen on a loaded machine).
-        # Nobody was told about that record; any other damage is a bug.
+        # That record was not acknowledged; any other damage is a bug.
         assert [finding.kind for finding in log.findings] in ([], ["torn"])
         assert not reported or log.count > int(reported[-1])
     numbers = [record.line.split(b'"n":')[1].split(b",")[0] for record in read_records(str(path))]

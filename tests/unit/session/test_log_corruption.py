@@ -30,7 +30,7 @@ DAMAGES = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """In memory where the system has that: 19,000 logs are opened."""
+    """Use memory if the system has /dev/shm: the tests open 19,000 logs."""
     if os.path.isdir("/dev/shm"):
         import tempfile
 
@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def untouched(kind: str, at: int) -> list[bytes]:
-    """The records that damage of this kind at this byte leaves as they are."""
+    """Return the records that damage of this kind at this byte does not affect."""
     if kind == "repeat the rest":
         return LINES
     width = {"insert NUL bytes": 0, "insert a newline": 0, "truncate": len(DATA)}.get(kind, 1)
@@ -73,7 +73,7 @@ def test_damage_at_any_byte_costs_at_most_the_record_it_hits(kind: str, folder: 
 
 
 def spans() -> st.SearchStrategy[list[tuple[int, int, bytes]]]:
-    """A few cuts: where, how much goes, what comes in its place."""
+    """Draw a few cuts: offset, length, replacement."""
     junk = st.one_of(
         st.just(b""),
         st.just(b"\n"),

@@ -1,4 +1,4 @@
-"""Each kind of damage by name: what is kept, what is said, what is set aside."""
+"""Each kind of damage: the records kept, the findings, the bytes set aside."""
 
 import json
 import os
@@ -16,7 +16,7 @@ TEXT = event("user.message", {"content": "one\ntwo"}, 7)
 
 
 def opened(path: Path, data: bytes) -> tuple[list[bytes], list[str]]:
-    """The records after opening a log with these bytes, and the kinds of what was found."""
+    """Return the records after opening a log with these bytes, and the kinds of its findings."""
     path.write_bytes(data)
     log = EventLog.open(str(path))
     log.close()
@@ -106,7 +106,7 @@ def test_bytes_that_are_no_utf8_are_marked_and_the_original_set_aside(path: Path
 
 
 def set_aside(path: Path, number: int = 1) -> list[tuple[int, str, bytes]]:
-    """What a side file says was where, read back as its description promises."""
+    """Return the offsets and bytes in a side file, parsed as documented."""
     data = path.with_name(f"events.jsonl.damaged-{number}").read_bytes()
     pieces = []
     while data:

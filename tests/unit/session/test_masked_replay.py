@@ -1,4 +1,4 @@
-"""A session that is resumed shows a model what it saw, whatever the log hides."""
+"""A resumed session shows the model what it saw before, although the log is masked."""
 
 import tempfile
 from pathlib import Path

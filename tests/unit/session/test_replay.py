@@ -1,4 +1,4 @@
-"""Folding a log from the start gives the same answers as having been there."""
+"""Folding a log from the start gives the same result as folding the events live."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""Emitting: an event is in the log before anything is folded from it and before anybody hears."""
+"""Emitting: an event is in the log before it is folded and before subscribers see it."""
 
 from pathlib import Path
 from typing import ClassVar
@@ -50,7 +50,7 @@ def test_whoever_hears_of_an_event_finds_it_in_the_log_and_in_the_folds(
 
 
 def test_what_is_folded_is_in_the_log_already(session: Session) -> None:
-    """A fold that looks at the log finds the event it is given there."""
+    """A projection that reads the log finds the event it is given."""
 
     class Looker:
         reads: ClassVar[frozenset[str]] = frozenset(("user.message",))
@@ -62,7 +62,7 @@ def test_what_is_folded_is_in_the_log_already(session: Session) -> None:
             self.found.append(event.id.encode() in Path(session.log.path).read_bytes())
 
     looker = Looker()
-    session.projections.join(looker)
+    session.projections.add(looker)
     session.emit(UserMessage(content="one"))
     session.emit(UserMessage(content="two"))
     session.close()

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from logkit import SESSION, chain, event, joined, short_log, store_session
 from trimtab.session.export import export
 from trimtab.session.folder import SessionFolder
-from trimtab.session.follow import follow
-from trimtab.session.record import Record, whole
-from trimtab.session.records import read_records
+from trimtab.session.record import Record, parse_record
+from trimtab.session.records import follow_records, read_records
 from trimtab.session.summary import SessionSummary, summarize
 from trimtab.session.verify import verify
 
@@ -51,7 +50,7 @@ def test_what_is_left_open_is_information_not_damage(tmp_path: Path) -> None:
 
 
 def exported(form: str, lines: list[bytes]) -> str:
-    records = [record for line in lines if (record := whole(line, 0))]
+    records = [record for line in lines if (record := parse_record(line, 0))]
     assert len(records) == len(lines)
     return "".join(export(form, SessionSummary(id=SESSION, path="", title="A <b>title"), records))
 
@@ -155,7 +154,7 @@ def test_following_gives_records_as_they_come_and_ends_with_the_writer(tmp_path:
     three = threading.Event()
 
     def watch() -> None:
-        for record in follow(str(path), start=0, goes_on=writing.is_set):
+        for record in follow_records(str(path), start=0, is_running=writing.is_set):
             seen.append(record)
             if len(seen) in (3, 5):
                 three.set()

@@ -3,7 +3,7 @@
 import os
 
 import trimtab.tools
-from trimtab.tools.catalog import NAMES, builtin_tools
+from trimtab.tools.catalog import NAMES, builtin_tools, load_tool
 
 
 def test_tools_come_in_the_order_of_the_wire() -> None:
@@ -38,3 +38,4 @@ def test_every_tool_folder_is_in_the_table_and_has_a_description() -> None:
     for name, tool in builtin_tools().items():
         assert tool.spec.name == name
         assert tool.spec.description
+        assert tool.spec == load_tool(name).spec, "run make docs"

@@ -13,9 +13,8 @@ from trimtab.contracts.events.context import SessionCompactionComplete
 from trimtab.contracts.events.envelope import EventData
 from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
 from trimtab.contracts.events.user import UserMessage
-from trimtab.session.past_sessions import PastSessions
+from trimtab.session.past_sessions import PastSessions, prepare_index
 from trimtab.session.session import Projections, Session
-from trimtab.session.session_search import prepare_index
 from trimtab.session.store import SessionStore
 from trimtab.session.trash import delete
 from trimtab.tools.session_store_sql.tool import SessionStoreSql

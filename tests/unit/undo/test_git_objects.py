@@ -1,4 +1,4 @@
-"""Objects of git are held by a second name and come back when they are gone."""
+"""Git objects are kept by hard links and restored when they are missing."""
 
 import os
 import shutil
@@ -41,11 +41,11 @@ def test_what_is_gone_comes_back_and_what_is_there_is_let_go(
     gone = objects / before[0]
     gone.unlink()
     held.release()
-    assert GitObjects(str(tmp_path / "held")).bring_back([str(repository / ".git")]) == 1
+    assert GitObjects(str(tmp_path / "held")).restore_missing([str(repository / ".git")]) == 1
     assert listed(objects) == before
     held.release()
     assert not (tmp_path / "held").exists()
-    assert held.bring_back([str(repository / ".git")]) == 0
+    assert held.restore_missing([str(repository / ".git")]) == 0
 
 
 def test_objects_that_come_later_are_held_too(repository: Path, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_objects_that_come_later_are_held_too(repository: Path, tmp_path: Path) 
     held.keep(str(objects), NEVER)
     before = git(repository, "log", "--format=%H")
     shutil.rmtree(objects)
-    assert held.bring_back([str(repository / ".git")]) > 0
+    assert held.restore_missing([str(repository / ".git")]) > 0
     assert git(repository, "log", "--format=%H") == before
     assert git(repository, "fsck", "--full") == ""
 
@@ -70,14 +70,14 @@ def test_on_another_file_system_objects_are_copied_up_to_a_limit(repository: Pat
         assert held.keep(str(objects), NEVER) == ""
         before = listed(objects)
         shutil.rmtree(objects)
-        assert held.bring_back([str(repository / ".git")]) == len(before)
+        assert held.restore_missing([str(repository / ".git")]) == len(before)
         assert listed(objects) == before
         assert git(repository, "fsck", "--full") == ""
         held.release()
         pack = objects / "ff" / "pack"
         pack.parent.mkdir(exist_ok=True)
         with pack.open("wb") as file:
-            file.truncate(gitobjects.ROOM)
+            file.truncate(gitobjects.MAX_COPIED)
         full = GitObjects(os.path.join(other, "full"))
         assert "are not kept" in full.keep(str(objects), NEVER)
 
@@ -88,7 +88,7 @@ def test_a_repository_that_is_gone_altogether_is_not_made_again(
     objects, held = repository / ".git" / "objects", GitObjects(str(tmp_path / "held"))
     held.keep(str(objects), NEVER)
     shutil.rmtree(repository)
-    assert held.bring_back([str(repository / ".git")]) == 0
+    assert held.restore_missing([str(repository / ".git")]) == 0
     assert not repository.exists()
     assert "No such file" in held.keep(str(objects), NEVER)
 
@@ -97,8 +97,8 @@ def test_only_repositories_that_were_touched_are_mended(repository: Path, tmp_pa
     objects, held = repository / ".git" / "objects", GitObjects(str(tmp_path / "held"))
     held.keep(str(objects), NEVER)
     (objects / listed(objects)[0]).unlink()
-    assert held.bring_back([str(repository / "a.txt"), str(tmp_path)]) == 0
-    assert held.bring_back([str(repository / ".git" / "HEAD")]) == 1
+    assert held.restore_missing([str(repository / "a.txt"), str(tmp_path)]) == 0
+    assert held.restore_missing([str(repository / ".git" / "HEAD")]) == 1
 
 
 def test_a_split_commit_graph_is_in_the_way_of_nothing(repository: Path, tmp_path: Path) -> None:
@@ -107,5 +107,5 @@ def test_a_split_commit_graph_is_in_the_way_of_nothing(repository: Path, tmp_pat
     assert (objects / "info" / "commit-graphs").is_dir()
     assert held.keep(str(objects), NEVER) == ""
     shutil.rmtree(objects)
-    held.bring_back([str(repository / ".git")])
+    held.restore_missing([str(repository / ".git")])
     assert git(repository, "fsck", "--full") == ""

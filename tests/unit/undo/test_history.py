@@ -1,4 +1,4 @@
-"""Undo and rewind of a session that is open, and what keeps them honest when the disk is not."""
+"""Undo and rewind of an open session, also when the disk fails."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from clikit import bash
 from livekit import opened
 from trimtab.contracts.errors import UsageError
 from trimtab.undo.changes import INLINE
-from trimtab.undo.history import Wish
+from trimtab.undo.history import UndoRequest
 from trimtab.undo.rewind import (
     Effect,
     list_effects,
@@ -33,10 +33,10 @@ async def test_an_open_session_undoes_and_redoes_and_does_not_take_it_for_somebo
     replies = [*turn(create("a.txt", "a\n"), bash("touch b.txt")), *turn(bash("touch c.txt"))]
     async with opened(tmp_path, replies) as (live, watch, _):
         await live.ask("first")
-        plan = live.history.apply(live.history.plan_undo(Wish()))
+        plan = live.history.apply(live.history.plan_undo(UndoRequest()))
         assert not plan.problems
         assert not (tmp_path / "a.txt").exists()
-        live.history.apply(live.history.plan_redo(Wish()))
+        live.history.apply(live.history.plan_redo(UndoRequest()))
         assert (tmp_path / "a.txt").read_text() == "a\n"
         await live.ask("second")
         reasons = [said.reason for said in watch.of("trimtab.workspace_changed")]
@@ -60,7 +60,7 @@ async def test_an_open_session_goes_back_and_forgets_the_turn(tmp_path: Path) ->
         await live.ask("again")
         assert len(live.projections.conversation.messages) == 2
         assert watch.of("session.snapshot_rewind")
-        with pytest.raises(UsageError, match="begins no turn"):
+        with pytest.raises(UsageError, match="not a rewind point"):
             point_of(live.folder.events, "x")
 
 
@@ -74,7 +74,7 @@ async def test_a_person_who_edits_between_two_edits_of_the_agent_is_recorded(
         await live.ask("second")
         reasons = [said.reason for said in watch.of("trimtab.workspace_changed")]
         assert reasons == ["tool", "person", "tool"]
-        live.history.apply(live.history.plan_undo(Wish()))
+        live.history.apply(live.history.plan_undo(UndoRequest()))
         assert (tmp_path / "a.txt").read_text() == "one\nmine\n"
 
 
@@ -87,7 +87,7 @@ async def test_a_long_list_of_changes_is_not_in_the_log_but_can_be_taken_back(
         await live.ask("go")
         (said,) = watch.of("trimtab.workspace_changed")
         assert (said.count, said.changes) == (many + 1, [])
-        live.history.apply(live.history.plan_undo(Wish()))
+        live.history.apply(live.history.plan_undo(UndoRequest()))
         assert not (tmp_path / "d").exists()
 
 
@@ -101,7 +101,7 @@ async def test_without_room_for_copies_work_goes_on_and_undo_says_so(tmp_path: P
         assert (tmp_path / "a.txt").read_text() == "1\n2\n"
         (limited,) = watch.of("trimtab.snapshot_limited")
         assert limited.uncovered > 0
-        (file,) = live.history.plan_undo(Wish()).files
+        (file,) = live.history.plan_undo(UndoRequest()).files
         assert "too large to be kept" in file.problem
 
 
@@ -114,6 +114,6 @@ async def test_undo_never_writes_through_a_link_that_took_a_folders_place(tmp_pa
         (tmp_path / "d" / "a.txt").unlink()
         (tmp_path / "d").rmdir()
         os.symlink(elsewhere, tmp_path / "d")
-        plan = live.history.apply(live.history.plan_undo(Wish()))
+        plan = live.history.apply(live.history.plan_undo(UndoRequest()))
         assert plan.problems
         assert (elsewhere / "a.txt").read_text() == "a\n"

@@ -1,4 +1,4 @@
-"""Undo around the work of others: random cases, more of them in `make scorecard`, and named ones."""
+"""Undo around the work of others: named and random cases, more of them in `make scorecard`."""
 
 import shutil
 from collections.abc import AsyncIterator, Callable
@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from properties.undo_cases import Case, check
-from trimtab.undo.history import Plan, Wish
+from trimtab.undo.history import Plan, UndoRequest
 from trimtab.undo.recorder import Reason
 
 SETTINGS = settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], database=None)
@@ -31,7 +31,7 @@ async def case(tmp_path: Path) -> AsyncIterator[Case]:
 
 
 async def run_command(case: Case, *steps: Callable[[], object]) -> None:
-    """Have a command of the agent do these things."""
+    """Do these things in a command of the agent."""
     reason = Reason("shell", "call", "a command")
     await case.agent.recorder.begin(reason)
     for step in steps:
@@ -46,7 +46,7 @@ def put_file_in_place_of(folder: Path) -> None:
 
 def undo_everything(case: Case) -> Plan:
     history = case.agent.history
-    return history.apply(history.plan_undo(Wish(turn=1, since=True)))
+    return history.apply(history.plan_undo(UndoRequest(turn=1, since=True)))
 
 
 async def test_a_moved_file_with_words_of_the_person_survives_though_a_folder_was_in_its_place(
@@ -92,6 +92,6 @@ async def test_redo_removes_a_folder_that_undo_had_to_make_for_a_file_of_another
     undo_everything(case)
     assert theirs.read_text() == "by another session\n"
     history = case.agent.history
-    again = history.apply(history.plan_redo(Wish()))
+    again = history.apply(history.plan_redo(UndoRequest()))
     assert not again.problems
     assert source.read_text() == "by the command\n"

@@ -1,4 +1,4 @@
-"""Three-way merges: both sides' changes, or none."""
+"""Three-way merges: the changes of both sides, or a conflict."""
 
 import pytest
 from hypothesis import given

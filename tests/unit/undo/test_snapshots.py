@@ -1,4 +1,4 @@
-"""What a snapshot sees: every change, whose content it can give back, and what it does not cover."""
+"""Snapshots: the changes they find, the contents they restore, and what they do not cover."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ import pytest
 from trimtab.contracts.changes import Change
 from trimtab.undo import git_state as gitstate
 from trimtab.undo import snapshots
-from trimtab.undo.blobs import LARGEST, BlobStore
+from trimtab.undo.blobs import MAX_SIZE, BlobStore
 from trimtab.undo.parallel_walk import ParallelWalk
 from trimtab.undo.snapshots import Snapshot
 from trimtab.workspace.walk import walk
@@ -39,7 +39,7 @@ def taken(root: Path, store: BlobStore) -> Snapshot:
 
 
 def by_name(changes: list[Change]) -> dict[str, Change]:
-    return {os.path.basename(change.place): change for change in changes}
+    return {os.path.basename(change.os_path): change for change in changes}
 
 
 def test_an_unchanged_tree_has_no_changes(project: Path, store: BlobStore) -> None:
@@ -84,13 +84,13 @@ def test_names_that_are_not_utf8_survive(project: Path, store: BlobStore) -> Non
     snapshot = taken(project, store)
     os.unlink(name)
     (change,) = snapshot.refresh()
-    assert os.fsencode(change.place) == name
+    assert os.fsencode(change.os_path) == name
     assert change.path.isprintable()
 
 
 def test_a_file_too_large_to_keep_is_counted_as_uncovered(project: Path, store: BlobStore) -> None:
     with open(project / "huge", "wb") as file:
-        file.truncate(LARGEST + 1)
+        file.truncate(MAX_SIZE + 1)
     snapshot = taken(project, store)
     assert snapshot.coverage.uncovered == 1
     assert "1 file" in snapshot.coverage.reason
@@ -99,7 +99,7 @@ def test_a_file_too_large_to_keep_is_counted_as_uncovered(project: Path, store: 
 def test_a_home_directory_is_never_looked_at(project: Path, store: BlobStore) -> None:
     snapshot = Snapshot(str(project), store, forbidden=[str(project)])
     assert snapshot.refresh() == []
-    assert "no project folder" in snapshot.coverage.reason
+    assert "not a project folder" in snapshot.coverage.reason
     assert not os.path.exists(store.folder)
 
 
@@ -143,15 +143,15 @@ def test_two_processes_see_what_one_sees(project: Path) -> None:
     skip = frozenset((".git", "d3"))
     passed, others = list[str](), list[str]()
     alone = walk([str(project)], skip, 10_000, NEVER, passed)
-    halves = ParallelWalk(str(project))
-    assert halves.walk(skip, snapshots.ENTRIES, 1e12, others) == alone
+    parallel = ParallelWalk(str(project))
+    assert parallel.walk(skip, snapshots.ENTRIES, 1e12, others) == alone
     assert sorted(passed) == sorted(others) == [str(project / "d3")]
     assert len(alone) > 200
     for changed in range(0, 70, 7):  # whoever looks at it, a change is seen
         (project / f"d{changed}" / "e" / "f.txt").write_text("changed")
         (project / f"d{changed + 1}" / "e" / "f.txt").unlink()
         now = walk([str(project)], skip, 10_000, NEVER)
-        assert halves.walk(skip, snapshots.ENTRIES, 1e12, []) == now != alone
+        assert parallel.walk(skip, snapshots.ENTRIES, 1e12, []) == now != alone
         alone = now
 
 

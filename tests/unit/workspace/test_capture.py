@@ -1,4 +1,4 @@
-"""What a command printed, kept within bounds."""
+"""Capturing a command's output within bounds."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def test_much_output_goes_to_a_file(tmp_path: Path, closed: bool) -> None:
 
 
 def test_output_beyond_the_bound_is_counted_not_kept(tmp_path: Path) -> None:
-    capture = Capture(str(tmp_path / "saved"), largest=IN_MEMORY)
+    capture = Capture(str(tmp_path / "saved"), max_size=IN_MEMORY)
     capture.add(b"x" * (IN_MEMORY + 1))
     assert capture.is_full()
     capture.add(b"y" * 5)

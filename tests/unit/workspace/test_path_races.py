@@ -1,4 +1,4 @@
-"""A link put in place between the check and the use of a path leads nowhere."""
+"""A symlink created between the check and the use of a path is not followed."""
 
 import os
 from pathlib import Path

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from toolkit import Bench, processes_with, until
-from trimtab.workspace import process_tracking as custody
+from trimtab.workspace import process_tracking
 
 VICTIM = """
 import asyncio, sys
@@ -59,7 +59,7 @@ async def test_closing_the_workspace_ends_everything(bench: Bench) -> None:
 
 
 async def test_orphans_do_not_stay_as_zombies(bench: Bench) -> None:
-    custody.adopt_orphans()
+    process_tracking.adopt_orphans()
     before = zombies()
     await bench.bash("for i in 1 2 3 4 5; do (setsid sh -c 'true &' &) ; done; sleep 0.1")
     await bench.bash("for i in 1 2 3; do (setsid sh -c 'sleep 9 & sleep 9' &) ; done")
@@ -99,15 +99,16 @@ def test_tags_do_not_stay_on_this_process() -> None:
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_RTTIME)
-    with custody.tagging(custody.new_tag()):
+    with process_tracking.tagging(process_tracking.new_tag()):
         assert resource.getrlimit(resource.RLIMIT_RTTIME) != before
     assert resource.getrlimit(resource.RLIMIT_RTTIME) == before
 
 
 def zombies() -> set[str]:
-    """Our children that have ended and were not waited for."""
+    """Return our children that have exited and were not reaped."""
     return {
         pid
         for pid in filter(str.isdigit, os.listdir("/proc"))
-        if custody.parent_of(int(pid)) == os.getpid() and not custody.is_alive(int(pid))
+        if process_tracking.parent_of(int(pid)) == os.getpid()
+        and not process_tracking.is_alive(int(pid))
     }

@@ -1,4 +1,4 @@
-"""Commands held to a policy by the operating system, with every backend this machine has."""
+"""Commands confined to a policy, with every backend of this machine."""
 
 import os
 from collections.abc import AsyncIterator
@@ -36,7 +36,7 @@ def confine(bench: Bench, backend: Backend, **choices: object) -> SandboxPolicy:
 
 
 def says_it_cannot(bench: Bench) -> bool:
-    """Whether the backend cannot hold what is protected in the workspace, and says so."""
+    """Return True if the backend cannot protect files in the workspace, and says so."""
     confinement = bench.workspace.shells.confinement
     assert confinement is not None
     assert bool(confinement.reservation) == (confinement.backend == "landlock")

@@ -1,4 +1,4 @@
-"""The list of hosts a sandboxed command may reach: patterns, addresses, the proxy, the only way."""
+"""The hosts a sandboxed command may reach: patterns, addresses, the proxy."""
 
 import asyncio
 import contextlib
@@ -107,7 +107,7 @@ def test_no_request_makes_the_reader_fail_in_another_way(data: bytes) -> None:
 
 
 class Client:
-    """Speaks to a proxy that listens on a socket of this machine."""
+    """A client of a proxy that listens on a socket of this machine."""
 
     def __init__(self, port: int, refused: list[tuple[str, int, str]]) -> None:
         self._port = port

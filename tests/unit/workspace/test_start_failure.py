@@ -9,7 +9,7 @@ import pytest
 
 from toolkit import Bench, open_bench
 from trimtab.contracts.hooks import Program
-from trimtab.workspace import process_tracking as custody
+from trimtab.workspace import process_tracking
 from trimtab.workspace.fed_program import FedProgram
 from trimtab.workspace.git import Git, GitError
 from trimtab.workspace.sandbox.confinement import Confinement
@@ -27,7 +27,7 @@ def reason_for(program: str, cwd: str = "/", argument: str = "") -> str:
     null = os.open(os.devnull, os.O_RDWR)
     try:
         with pytest.raises(OSError, match=r"; ") as caught:
-            custody.spawn(
+            process_tracking.spawn(
                 [program, argument],
                 cwd=cwd,
                 env={"PATH": "/usr/bin:/bin"},

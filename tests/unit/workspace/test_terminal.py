@@ -1,4 +1,4 @@
-"""Terminals for commands: the system's own, and what happens where there are none."""
+"""Terminals for commands, and machines without terminals."""
 
 import asyncio
 import os

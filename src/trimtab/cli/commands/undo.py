@@ -13,9 +13,9 @@ from trimtab.undo.closed_session import (
     Mode,
     Plan,
     Rewound,
-    Wish,
+    UndoRequest,
     find_session,
-    open_past,
+    open_closed_session,
 )
 
 CONFLICT = 1
@@ -58,7 +58,7 @@ def add_arguments(parser: CommandParser) -> None:
 def run(args: Arguments) -> int:
     try:
         session_id = find_session(os.environ, args.session, os.getcwd())
-        with open_past(os.environ, session_id) as past:
+        with open_closed_session(os.environ, session_id) as past:
             return rewind(past, args) if args.command == "rewind" else restore(past, args)
     except TrimtabError as error:
         if not args.json:
@@ -69,10 +69,14 @@ def run(args: Arguments) -> int:
 
 def restore(past: ClosedSession, args: Arguments) -> int:
     files = tuple(_absolute(path) for path in args.file or ())
-    wish = Wish(turn=args.prompt, files=files, hunk=args.hunk)
+    request = UndoRequest(turn=args.prompt, files=files, hunk=args.hunk)
     if args.hunk is not None and len(files) != 1:
         raise UsageError("--hunk needs one file; name it with --file.")
-    plan = past.history.plan_redo(wish) if args.command == "redo" else past.history.plan_undo(wish)
+    plan = (
+        past.history.plan_redo(request)
+        if args.command == "redo"
+        else past.history.plan_undo(request)
+    )
     if not args.preview:
         plan = past.history.apply(plan)
         past.write_index()
@@ -89,7 +93,7 @@ def rewind(past: ClosedSession, args: Arguments) -> int:
     if args.preview:
         if mode == "conversation":
             raise UsageError("--conversation changes no files, so there is nothing to preview.")
-        return show(past, past.history.plan_undo(Wish(turn=args.prompt, since=True)), args)
+        return show(past, past.history.plan_undo(UndoRequest(turn=args.prompt, since=True)), args)
     rewound = past.rewind(args.prompt, mode)
     past.write_index()
     return show_rewound(past, rewound, args)

@@ -150,6 +150,9 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "trimtab.retry_wait",
         "trimtab.images_removed",
         "trimtab.left_out",
+        "trimtab.connection_refused",
+        "trimtab.suspended",
+        "trimtab.events_dropped",
     ),
     "changes": (
         "trimtab.workspace_changed",
@@ -165,7 +168,7 @@ _classes: dict[str, type[EventData]] = {}
 
 
 def class_of(wire_name: str) -> type[EventData] | None:
-    """The struct of an event type, or None for a type that is not ours."""
+    """Return the struct of an event type, or None if the type is unknown."""
     cls = _classes.get(wire_name)
     if cls is None and (family := _family_of.get(wire_name)):
         module = import_module(f"{__name__}.{family}")

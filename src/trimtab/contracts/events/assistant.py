@@ -1,4 +1,4 @@
-"""Events about what the model answered, streamed and final."""
+"""Events about the model's answers, streamed and final."""
 
 from trimtab.contracts.events.envelope import EventData, JsonObject
 
@@ -44,7 +44,7 @@ class AssistantReasoning(EventData, type="assistant.reasoning"):
     reasoning_id: str
     content: str
     reasoning_opaque: str | None = None
-    """Ours: the opaque form, for models that give no readable one."""
+    """Ours: the opaque form, for models without a readable one."""
 
 
 class AssistantReasoningDelta(EventData, type="assistant.reasoning_delta", ephemeral=True):

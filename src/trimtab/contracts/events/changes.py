@@ -1,17 +1,17 @@
-"""Events about the workspace that only Trimtab writes: what changed in it, and why."""
+"""Events about changes to the workspace, which only Trimtab writes."""
 
 from trimtab.contracts.changes import Change
 from trimtab.contracts.events.envelope import EventData
 
 
 class WorkspaceChanged(EventData, type="trimtab.workspace_changed"):
-    """Files that became something else, and the reason: enough to take it back.
+    """Files changed, for this reason; holds everything needed to undo the changes.
 
-    `reason` is tool, shell, custom-tool, background (a command that goes on was running),
+    `reason` is tool, shell, custom-tool, background (a background command was running),
     interrupted (the session was killed around then), person (anybody but this session), undo, redo
-    or rewind. `detail` is the tool's name or the command.
-    A long list is in the blob `list_digest`, and `count` says how long it is. `undoes` names the
-    events that an undo or redo took back; `partial` the paths for which it did so only in part.
+    or rewind. `detail` is the tool's name or the command. A long list is stored in the blob
+    `list_digest`, and `count` is its length. `undoes` names the events that an undo or redo
+    reverted; `partial` the paths that it reverted only in part.
     """
 
     reason: str
@@ -25,7 +25,7 @@ class WorkspaceChanged(EventData, type="trimtab.workspace_changed"):
 
 
 class SnapshotLimited(EventData, type="trimtab.snapshot_limited"):
-    """Not everything a command may change could be brought back, and why."""
+    """Not everything that a command may change can be restored, for this reason."""
 
     root: str
     reason: str
@@ -34,7 +34,7 @@ class SnapshotLimited(EventData, type="trimtab.snapshot_limited"):
 
 
 class Checkpoint(EventData, type="trimtab.checkpoint"):
-    """The state of a git worktree was kept as a commit on a ref of ours."""
+    """The state of a git worktree was saved as a commit on a ref of ours."""
 
     ref: str
     commit: str
@@ -43,7 +43,7 @@ class Checkpoint(EventData, type="trimtab.checkpoint"):
 
 
 class WorktreeUsed(EventData, type="trimtab.worktree"):
-    """The session works in a git worktree of its own; `commit` is where it began."""
+    """The session works in a git worktree of its own, which began at `commit`."""
 
     path: str
     branch: str

@@ -1,4 +1,4 @@
-"""Events to lines of JSON and back; every line we write is safe for any line-based reader."""
+"""Encodes events as lines of JSON that every line-based reader can split, and decodes them."""
 
 from typing import Any
 
@@ -18,11 +18,11 @@ _LINE_ENDS = (
 
 
 NO_DATA = msgspec.Raw(b"{}")
-"""Stands for the data of an event that has none."""
+"""The data of an event that has none."""
 
 
 class Envelope(msgspec.Struct, frozen=True, rename="camel"):
-    """An event whose data has not been looked into yet."""
+    """An event whose data is not decoded yet."""
 
     type: str
     data: msgspec.Raw = NO_DATA
@@ -35,14 +35,14 @@ class Envelope(msgspec.Struct, frozen=True, rename="camel"):
 
 _envelope_decoder = msgspec.json.Decoder(Envelope)
 peek = _envelope_decoder.decode
-"""Read the envelope of a line we wrote; the data is skipped over. Raises `ValueError`."""
+"""Decode the envelope of a line we wrote, but not its data. Raises `ValueError`."""
 
 _data_decoders: dict[str, msgspec.json.Decoder[Any]] = {}
 _plain_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 
 def encode(event: Event) -> bytes:
-    """The event as one line of UTF-8 JSON, without the newline."""
+    """Return the event as one line of UTF-8 JSON, without the newline."""
     try:
         line = _encoder.encode(event)
     except UnicodeEncodeError:  # a lone surrogate, for example from a file name
@@ -57,7 +57,7 @@ def encode(event: Event) -> bytes:
 
 
 def decode(line: bytes) -> Event:
-    """Read one line. Raises `ValueError` (or a subclass) when it is no event."""
+    """Decode one line. Raises `ValueError` (or a subclass) if it is not an event."""
     try:
         return _open(_envelope_decoder.decode(line))
     except msgspec.DecodeError:
@@ -87,7 +87,7 @@ def _open(envelope: Envelope) -> Event:
 
 
 def _decode_leniently(line: bytes) -> Event:
-    """Accept what other writers produce: lone surrogates, NaN, raw control characters."""
+    """Decode lines of other writers: lone surrogates, NaN, raw control characters."""
     try:
         import json
 

@@ -34,7 +34,7 @@ class SessionUsageInfo(EventData, type="session.usage_info", ephemeral=True):
     tool_definitions_tokens: int | None = None
     is_initial: bool | None = None
     conversation_bytes: int | None = None
-    """Ours: how large the messages are on the wire."""
+    """Ours: the size of the messages on the wire."""
 
 
 class SessionContextCleared(EventData, type="session.context_cleared"):

@@ -9,7 +9,7 @@ JsonObject: TypeAlias = dict[str, Any]
 
 
 class _EventMeta(msgspec.StructMeta):
-    """Lets an event class state its wire name and whether it is stored in its header line."""
+    """Takes an event's wire name and whether it is ephemeral from its class statement."""
 
     wire_name: str
     is_ephemeral: bool
@@ -27,7 +27,7 @@ class _EventMeta(msgspec.StructMeta):
 
 
 class EventData(msgspec.Struct, metaclass=_EventMeta):
-    """What an event says.
+    """The data of an event.
 
     Python names are snake_case, wire names camelCase; fields left unset are not written.
     """
@@ -53,4 +53,4 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
 
 
 Subscriber = Callable[[Event, bytes], None]
-"""Given every event and the line it is stored as."""
+"""Receives every event and the line it is stored as."""

@@ -7,9 +7,9 @@ class ModelCall(EventData, type="trimtab.model_call"):
     """One call to a model, paid for or not: the durable record behind all usage figures.
 
     `purpose` is main, subagent, compaction or title; `status` success, error or aborted. Numbers
-    the service did not give are absent, never 0. `cost_usd` is absent when no price is known.
+    the service did not report are absent, never 0. `cost_usd` is absent if the price is unknown.
     `partial_content` is the text that had arrived when a call failed or was aborted. Such a call
-    may be billed, and nobody says how much: limits count the `estimated` figures for it.
+    may be billed at an unknown price: limits count the `estimated` figures for it.
     """
 
     purpose: str
@@ -48,7 +48,7 @@ class PromptQueued(EventData, type="trimtab.prompt_queued"):
 class PromptWithdrawn(EventData, type="trimtab.prompt_withdrawn"):
     """A queued prompt left the queue unanswered.
 
-    `reason` is why it was taken back, or `consumed` if the program answered it, not the model.
+    `reason` says why it was withdrawn, or `consumed` if the program answered it, not the model.
     """
 
     message_id: str
@@ -63,14 +63,14 @@ class RetryWait(EventData, type="trimtab.retry_wait", ephemeral=True):
 
 
 class ImagesRemoved(EventData, type="trimtab.images_removed"):
-    """A request was too large, so every image before this was taken out of the conversation."""
+    """A request was too large, so every earlier image was removed from the conversation."""
 
     count: int
     reason: str | None = None
 
 
 class LeftOut(EventData, type="trimtab.left_out"):
-    """Configuration of a folder that was not loaded; `reason` is untrusted or changed."""
+    """A folder's configuration was not loaded; `reason` is untrusted or changed."""
 
     folder: str
     reason: str
@@ -79,7 +79,7 @@ class LeftOut(EventData, type="trimtab.left_out"):
 
 
 class ConnectionRefused(EventData, type="trimtab.connection_refused"):
-    """A sandboxed command wanted to reach a host that is not on its list, or must not be."""
+    """A sandboxed command tried to connect to a host that is denied or not on its list."""
 
     host: str
     port: int
@@ -88,13 +88,13 @@ class ConnectionRefused(EventData, type="trimtab.connection_refused"):
 
 
 class Suspended(EventData, type="trimtab.suspended"):
-    """The session was left while these tool calls waited for a client; they may be taken up."""
+    """The session was suspended while these tool calls waited for a client; they may be resumed."""
 
     tool_call_ids: list[str]
 
 
 class EventsDropped(EventData, type="trimtab.events_dropped", ephemeral=True):
-    """A subscriber was too slow for so many passing events; it was given every stored one."""
+    """A slow subscriber missed so many ephemeral events; it received every durable one."""
 
     count: int
     reason: str

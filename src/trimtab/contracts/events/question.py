@@ -1,4 +1,4 @@
-"""Events that ask somebody (person or client) and record that the answer came."""
+"""Events that ask a person or a client, and that record the answer."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Events about what a session has at hand: tools, skills, agents, MCP servers, commands."""
+"""Events about a session's tools, skills, agents, MCP servers and commands."""
 
 from typing import Any
 

@@ -64,7 +64,7 @@ class ToolExecutionComplete(EventData, type="tool.execution_complete"):
     shell_execution: JsonObject | None = None
     file_edits: list[JsonObject] | None = None
     model_text: str | None = None
-    """Ours: what the model was told, where that differs from result.content or error.message."""
+    """Ours: the text for the model, if it differs from result.content or error.message."""
 
 
 class ToolSearchActivated(EventData, type="tool_search.activated"):

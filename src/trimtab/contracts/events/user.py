@@ -1,4 +1,4 @@
-"""Events about what the person (or an automatic sender) asked."""
+"""Events about prompts of the person or of an automatic sender."""
 
 from trimtab.contracts.events.envelope import EventData, JsonObject
 

@@ -69,7 +69,7 @@ class Compaction(Processor):
         thresholds = self._thresholds
         if thresholds is None or self._fullness(run) < thresholds.background:
             return None
-        if len(run.session.conversation.messages) < thresholds.fewest:
+        if len(run.session.conversation.messages) < thresholds.min_messages:
             return None
         if self._fullness(run) < thresholds.exhausted:
             if self._job is None and self._frees_enough(run) and not await self._is_hopeless(run):
@@ -99,7 +99,7 @@ class Compaction(Processor):
         # Images go first: without them the request may fit.
         if error.category != "too_large" or count_images(run) or self._forced >= FORCED:
             return False
-        if len(run.session.conversation.messages) < Thresholds().fewest:
+        if len(run.session.conversation.messages) < Thresholds().min_messages:
             return False
         self._forced += 1
         await self.compact(run, "context_limit_retry")

@@ -1,4 +1,4 @@
-"""Everything known about a session, folded from its events. Pure: no I/O, no clock."""
+"""Projections: state of a session, folded from its events. Pure: no I/O, no clock."""
 
 from typing import ClassVar, Protocol
 
@@ -8,8 +8,8 @@ from trimtab.contracts.events.envelope import Event
 class Projection(Protocol):
     """A fold over events.
 
-    Folding a log from the start gives the same answers as having been there: live == replay.
-    `reads` names the event types it looks at; others are never given to it.
+    Folding a log from the start gives the same result as folding the events live. `reads` names
+    the event types it is given.
     """
 
     reads: ClassVar[frozenset[str]]

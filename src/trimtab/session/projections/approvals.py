@@ -1,4 +1,4 @@
-"""Permission questions that wait, and calls that were denied. Never used to grant anything."""
+"""Open permission questions and denied calls. Never used to grant anything."""
 
 from typing import ClassVar
 
@@ -9,10 +9,10 @@ from trimtab.contracts.events.user import UserMessage
 
 
 class Approvals:
-    """Open requests, counts of the answers, and what the current prompt was denied.
+    """Open requests, the number of approvals, and the denials.
 
-    Approvals in force live in the permission processor only: a log is data anybody may have
-    written, so nothing is ever allowed because a log says it was allowed.
+    Valid approvals are kept by the permission processor only: anybody may have written a log, so
+    nothing is ever allowed because a log says that it was allowed.
     """
 
     reads: ClassVar[frozenset[str]] = frozenset(
@@ -29,7 +29,7 @@ class Approvals:
         self.pending: dict[str, JsonObject] = {}
         self.approved = 0
         self.denials: list[JsonObject] = []
-        self.unmet: set[str] = set()
+        self.unresolved: set[str] = set()
         """Tools that were denied since the person's last prompt and have not succeeded since."""
         self._names: dict[str, str] = {}
 
@@ -45,15 +45,15 @@ class Approvals:
             case ToolExecutionComplete() as done:
                 self._complete(done)
             case UserMessage(source=None):
-                self.unmet.clear()
+                self.unresolved.clear()
 
     def _complete(self, done: ToolExecutionComplete) -> None:
         name = self._names.pop(done.tool_call_id, "")
         error = done.error or {}
         if done.success:
-            self.unmet.discard(name)
+            self.unresolved.discard(name)
         elif error.get("code") in ("denied", "rejected"):
-            self.unmet.add(name)
+            self.unresolved.add(name)
             self.denials.append(
                 {
                     "toolName": name,

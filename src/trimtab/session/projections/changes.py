@@ -7,7 +7,7 @@ from trimtab.contracts.events.tool import ToolExecutionComplete
 
 
 class CodeChanges:
-    """Sums over the file edits that tools reported."""
+    """The sums of the file edits that tools reported."""
 
     reads: ClassVar[frozenset[str]] = frozenset(("tool.execution_complete",))
 

@@ -1,4 +1,4 @@
-"""What the model sees: messages in the order services accept, folded from events."""
+"""The conversation: messages in the order that model services accept, folded from events."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -21,17 +21,17 @@ from trimtab.contracts.messages import (
 )
 
 NO_IMAGE = "[An image was here; it was removed because the request was too large.]"
-PICTURE = 3000
-"""As many characters as cost about what services charge for an image."""
+IMAGE_CHARACTERS = 3000
+"""The number of characters that cost about as much as an image."""
 INTERRUPTED = "The execution of this tool, or a previous tool was interrupted."
 
 
 class Conversation:
     """The messages of one agent.
 
-    Results of parallel calls come in completion order; services want them together, after the
-    message that asked. So results wait in `_open` until the group is complete, and a call that
-    never got a result reads as interrupted as soon as anything else follows it.
+    Results of parallel calls arrive in completion order; services expect them together, after the
+    message with the calls. So results wait in `_open` until the group is complete, and a call
+    without a result counts as interrupted as soon as anything else follows it.
     """
 
     reads: ClassVar[frozenset[str]] = frozenset(
@@ -58,7 +58,7 @@ class Conversation:
         self._counted: tuple[Sequence[Message], int, int, int] = ((), 0, 0, 0)
         self.system = ""
         self.compactions = 0
-        """How often the old part became a summary."""
+        """The number of compactions so far."""
 
     @property
     def messages(self) -> Sequence[Message]:
@@ -69,12 +69,12 @@ class Conversation:
 
     @property
     def characters(self) -> int:
-        """How long the messages are together. Only messages that are new since are looked at."""
+        """The total length of the messages. Counts only messages added since the last call."""
         return self._count()[0]
 
     @property
     def size(self) -> int:
-        """How many bytes the messages have on a wire, images included."""
+        """The size of the messages on a wire in bytes, images included."""
         return self._count()[1]
 
     def _count(self) -> tuple[int, int]:
@@ -115,7 +115,7 @@ class Conversation:
                 self._rewrite(data)
 
     def _rewrite(self, data: object) -> None:
-        """What changes messages that are there already."""
+        """Apply an event that changes earlier messages."""
         match data:
             case context.SessionCompactionStart():
                 # Never between a message and the results of its calls.
@@ -160,7 +160,7 @@ class Conversation:
 
     def _add_result(self, done: tool.ToolExecutionComplete) -> None:
         if done.tool_call_id not in self._open:
-            return  # a call a person asked for, or one that was answered as interrupted already
+            return  # a call a person requested, or a call already answered as interrupted
         call = self._calls[done.tool_call_id]
         self._open[call.id] = ToolMessage(
             call_id=call.id,
@@ -206,13 +206,13 @@ class Conversation:
         if not done.success or not done.summary_content or cut is None:
             return
         self.compactions += 1
-        # Replaced, not changed: a request that is being written still holds the old list.
+        # Replaced, not changed: a request that is being written still uses the old list.
         self._messages = [UserMessage.of(done.summary_content), *self._messages[cut:]]
 
 
 def _length(message: Message) -> int:
     if isinstance(message, UserMessage):
-        return sum(len(p.text) if isinstance(p, Text) else PICTURE for p in message.parts)
+        return sum(len(p.text) if isinstance(p, Text) else IMAGE_CHARACTERS for p in message.parts)
     if isinstance(message, AssistantMessage):
         return len(message.text) + sum(len(call.arguments) for call in message.tool_calls)
     return len(message.text)
@@ -241,7 +241,7 @@ def _text_for_model(done: tool.ToolExecutionComplete) -> str:
 def _call(request: dict[str, Any]) -> ToolCall:
     arguments = request.get("arguments")
     if not isinstance(arguments, str):
-        arguments = _written(arguments if arguments is not None else {})
+        arguments = _encode_arguments(arguments if arguments is not None else {})
     return ToolCall(
         id=str(request.get("toolCallId", "")),
         name=str(request.get("name", "")),
@@ -251,7 +251,7 @@ def _call(request: dict[str, Any]) -> ToolCall:
     )
 
 
-def _written(arguments: Any) -> str:
+def _encode_arguments(arguments: Any) -> str:
     try:
         return msgspec.json.encode(arguments).decode()
     except UnicodeEncodeError:  # a lone surrogate, which other programs write

@@ -1,4 +1,4 @@
-"""Prompts that were accepted and not yet answered."""
+"""The queue: prompts that were accepted and not yet answered."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from trimtab.contracts.events.user import UserMessage
 
 
 class Queue:
-    """Accepted prompts in the order they will be taken."""
+    """Accepted prompts in the order they will be answered."""
 
     reads: ClassVar[frozenset[str]] = frozenset(
         ("trimtab.prompt_queued", "trimtab.prompt_withdrawn", "user.message")

@@ -1,5 +1,6 @@
-"""A short name for a session: what it was given, or the first thing the person asked."""
+"""The title of a session, made from its first prompt."""
 
+import re
 from typing import ClassVar
 
 from trimtab.contracts.events.envelope import Event
@@ -19,17 +20,20 @@ class Title:
     def apply(self, event: Event) -> None:
         if self.text or event.agent_id is not None or not isinstance(event.data, UserMessage):
             return
-        if event.data.source is None:  # what a hook or a tool adds is nobody's request
+        if event.data.source is None:  # not a prompt of a hook or tool
             self.text = title_of(event.data.content)
 
 
 def title_of(prompt: str) -> str:
-    """The first line that says something, shortened at a word."""
-    import re
-
-    without_blocks = re.sub(r"<(\w[\w-]*)[^>]*>.*?</\1>", " ", prompt, flags=re.DOTALL)
-    words = re.sub(r"<[^>]*>", " ", without_blocks).split("\n")
-    line = next((" ".join(line.split()) for line in words if line.strip()), "")
+    """Return the first line with text, shortened at a word."""
+    lines = (_without_tags(prompt) if "<" in prompt else prompt).split("\n")
+    line = next((" ".join(line.split()) for line in lines if line.strip()), "")
     if len(line) <= LENGTH:
         return line
     return line[: LENGTH - 1].rsplit(" ", 1)[0] + "…"
+
+
+def _without_tags(prompt: str) -> str:
+
+    without_blocks = re.sub(r"<(\w[\w-]*)[^>]*>.*?</\1>", " ", prompt, flags=re.DOTALL)
+    return re.sub(r"<[^>]*>", " ", without_blocks)

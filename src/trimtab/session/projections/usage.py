@@ -1,4 +1,4 @@
-"""Tokens, money and time spent, by model."""
+"""The usage of a session: tokens, money and time spent, by model."""
 
 from typing import ClassVar
 
@@ -41,17 +41,17 @@ _COUNTS = (
 )
 
 
-BESIDE = frozenset(("compaction", "title"))
+SIDE_PURPOSES = frozenset(("compaction", "title"))
 """Purposes of calls that are not part of an agent's conversation."""
 
 
 def name_caller(purpose: str, agent: str | None) -> str:
-    """Under what name calls beside a conversation are counted."""
+    """Return the name under which calls outside a conversation are counted."""
     return purpose if agent is None else f"{purpose}:{agent}"
 
 
 class UsageLedger:
-    """What has been spent, sub-agents, retries and compaction included."""
+    """Everything spent so far, including sub-agents, retries and compaction."""
 
     reads: ClassVar[frozenset[str]] = frozenset(("trimtab.model_call",))
 
@@ -59,17 +59,17 @@ class UsageLedger:
         self.total = ModelUsage()
         self.models: dict[str, ModelUsage] = {}
         self.unsettled = (0, 0.0)
-        """What calls that were broken off may have cost, in tokens and USD; limits count it."""
+        """Estimated tokens and USD of calls that were broken off; limits count them."""
         self.dearest = (0, 0.0)
-        """Tokens of the largest call, and what the dearest cost in USD."""
+        """Tokens of the largest call, and the price of the dearest call in USD."""
         self.api_duration_ms = 0
         self.last_model: str | None = None
         self.last_input_tokens: int | None = None
         self.last_output_tokens: int | None = None
         self.agents: dict[str, ModelUsage] = {}
-        """What each sub-agent spent."""
+        """Usage by sub-agent."""
         self.calls: dict[str | None, int] = {}
-        """Recorded calls by agent; those beside a conversation by what they were for."""
+        """Number of calls by agent; calls outside a conversation by purpose."""
 
     def apply(self, event: Event) -> None:
         call = event.data
@@ -83,13 +83,13 @@ class UsageLedger:
             self.unsettled = (before[0] + call.estimated_tokens, before[1] + usd)
         self.dearest = (max(tokens, self.dearest[0]), max(call.cost_usd or 0.0, self.dearest[1]))
         self.models.setdefault(call.model, ModelUsage()).add(call)
-        beside, agent = call.purpose in BESIDE, event.agent_id
+        is_side_call, agent = call.purpose in SIDE_PURPOSES, event.agent_id
         if agent is not None:
             self.agents.setdefault(agent, ModelUsage()).add(call)
-        caller = name_caller(call.purpose, agent) if beside else agent
+        caller = name_caller(call.purpose, agent) if is_side_call else agent
         self.calls[caller] = self.calls.get(caller, 0) + 1
         self.api_duration_ms += call.duration_ms or 0
-        if beside or agent is not None:
+        if is_side_call or agent is not None:
             return
         self.last_model = call.model
         if call.input_tokens is not None:

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from trimtab.contracts.assignment import Assignment
 from trimtab.contracts.provider import ToolSpec
-from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
+from trimtab.contracts.tool import Access, Args, Assignment, ToolContext, ToolResult
 from trimtab.tools.description import describe
 
 BUILTIN = ("explore", "task", "general-purpose", "code-review", "research")

@@ -139,7 +139,7 @@ def apply_denials(live: LiveSession, stop: Stop) -> Stop:
     A model that declares the task complete is believed; in plan mode denials are expected.
     """
     complete = stop.reason == "task_complete" or live.mode == "plan"
-    if complete or stop.exit_code not in (0, 3) or not live.projections.approvals.unmet:
+    if complete or stop.exit_code not in (0, 3) or not live.projections.approvals.unresolved:
         return stop
     message = stop.message or describe_denial(live)
     return msgspec.structs.replace(stop, exit_code=4, message=message)

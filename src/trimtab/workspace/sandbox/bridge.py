@@ -1,8 +1,8 @@
-"""Joins a command in a network namespace of its own to the proxy outside it.
+"""Connects a command in its own network namespace to the proxy outside it.
 
-A socket belongs to the namespace it was made in, whoever holds it. So the last thing that happens
-inside before the command begins is that a listening socket is made there and handed out; here the
-proxy takes connections from it. Nothing stays behind inside, and nothing else leads out.
+A socket belongs to the namespace it was created in, whichever process has it. So, right before the
+command begins, a listening socket is created inside and passed out; the proxy accepts connections
+on it from outside. Nothing of ours stays inside, and there is no other way out.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from trimtab.workspace.sandbox.hosts import HostList
 from trimtab.workspace.sandbox.proxy import FilteringProxy, OnRefusal
 
 PORT = 61080
-"""Above the numbers that systems give out by themselves; in a fresh namespace it is free."""
+"""Above the range of automatically assigned ports; in a new namespace it is free."""
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
 SHIM = f"""\
@@ -31,11 +31,11 @@ for number in (_signal.SIGPIPE, _signal.SIGXFSZ):
     _signal.signal(number, _signal.SIG_DFL)
 os.execvp(sys.argv[2], sys.argv[2:])
 """
-"""Runs inside, where nothing of ours may be readable; hence a text, and built-in modules only."""
+"""Runs inside, where our files may not be readable: hence a string, and built-in modules only."""
 
 
 class Bridge:
-    """The way out of one command, open from its start to its end."""
+    """The network access of a command, open from its start to its end."""
 
     def __init__(self, hosts: HostList, on_refusal: OnRefusal) -> None:
         self._proxy = FilteringProxy(hosts, on_refusal)
@@ -44,18 +44,18 @@ class Bridge:
 
     @property
     def prefix(self) -> Sequence[str]:
-        """What to put in front of the command, inside the namespace."""
-        # Not by its name in a virtual environment: to look for that takes a quarter longer.
+        """The arguments to put before the command, inside the namespace."""
+        # Resolved, because starting Python in a virtual environment takes a quarter longer.
         python = os.path.realpath(sys.executable)
         return [python, "-I", "-S", "-c", SHIM, str(self.descriptor)]
 
     @property
     def descriptor(self) -> int:
-        """What the command must inherit."""
+        """The descriptor that the command must inherit."""
         return self._theirs.fileno()
 
     def open(self) -> None:
-        """The command has been started: wait for its socket."""
+        """Wait for the socket of a command that has been started."""
         self._theirs.close()
         asyncio.get_running_loop().add_reader(self._ours, self._arrived)
 
@@ -64,11 +64,11 @@ class Bridge:
         _, handed, _, _ = socket.recv_fds(self._ours, 1, 1)
         loop.remove_reader(self._ours)
         self._ours.close()
-        if handed:  # nothing is handed out by a command that could not be started
+        if handed:  # a command that could not be started passes nothing
             self._proxy.serve(socket.socket(fileno=handed[0]))
 
     def close(self) -> None:
-        """The command has ended, or is not watched any longer."""
+        """Close the connection of a command that has ended or is no longer watched."""
         if self._ours.fileno() >= 0:
             asyncio.get_running_loop().remove_reader(self._ours)
             self._ours.close()
@@ -77,9 +77,9 @@ class Bridge:
 
 
 def proxy_variables(hosts: HostList) -> Mapping[str, str]:
-    """What tells programs of the proxy; servers of the command's own are reached without it."""
+    """Return the variables that announce the proxy, except for the command's own servers."""
     url = f"http://127.0.0.1:{PORT}"
-    listed = {one.host for one in hosts.allowed}
+    listed = {pattern.host for pattern in hosts.allowed}
     own = ",".join(name for name in LOCAL if name not in listed)
     names = ("http_proxy", "https_proxy", "all_proxy")
     variables = dict.fromkeys((*names, *(name.upper() for name in names)), url)

@@ -1,4 +1,4 @@
-"""Arguments for bubblewrap: a view of the file system in which only the policy's places change."""
+"""Arguments for bubblewrap: a file system in which only the policy's paths are writable."""
 
 import os
 import stat
@@ -13,24 +13,24 @@ from trimtab.workspace.sandbox.policy import GIT_PARTS, SandboxPolicy, find_git,
 from trimtab.workspace.sandbox.policy import existing as existing_ones
 
 ROOT_MAY = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
-"""What is left to the superuser: to own files, not to change the machine."""
+"""The capabilities left to root: to own files, but not to change the machine."""
 SOCKETS = ("tmux-", "ssh-", ".X11-unix", ".ICE-unix", "dbus-", "screen")
-"""Names in the temp directory behind which programs outside take orders."""
+"""Names of sockets in the temp directory through which programs outside accept commands."""
 
 
 class Frame(msgspec.Struct, kw_only=True):
-    """Arguments for one command, and what bubblewrap leaves on disk as places to mount on."""
+    """The arguments for a command, and the mount points that bubblewrap leaves on disk."""
 
     argv: list[str]
     left: list[str]
     left_folders: list[str]
     ignored: list[str]
-    """Names hidden from git: it would stumble over devices in a working tree."""
+    """Names hidden from git, which fails on devices in a working tree."""
     exclude: str = ""
 
 
 def frame(policy: SandboxPolicy, program: str) -> Frame:
-    """How to start a command. Later arguments lie on top of earlier ones."""
+    """Return the arguments to start a command. Later mounts cover earlier ones."""
     made = Frame(argv=[program], left=[], left_folders=[], ignored=[])
     add = made.argv.extend
     add(("--unshare-pid", "--unshare-ipc", "--unshare-uts"))
@@ -57,7 +57,7 @@ def frame(policy: SandboxPolicy, program: str) -> Frame:
 
 
 def hide_sockets(made: Frame, policy: SandboxPolicy) -> None:
-    """Nobody outside takes orders: /run is empty, and so are the known places in temp."""
+    """Hide sockets of programs outside: /run is empty, and so are known folders in temp."""
     names = os.path.realpath("/etc/resolv.conf")
     made.argv += ["--tmpfs", "/run"]
     if names.startswith("/run/") and os.path.exists(names):
@@ -78,10 +78,10 @@ def hide_sockets(made: Frame, policy: SandboxPolicy) -> None:
 
 
 def listening_sockets() -> list[str]:
-    """Files behind which programs of this machine listen, outside what is hidden as a whole.
+    """Return the sockets of programs on this machine, outside the folders hidden as a whole.
 
-    To connect to one takes no network and no writable file system. What an earlier command in a
-    sandbox listens on is not among them: it is in a namespace of its own.
+    Connecting to a socket needs neither network nor a writable file system. Sockets of earlier
+    sandboxed commands are not listed: they are in namespaces of their own.
     """
     found = []
     try:
@@ -91,14 +91,14 @@ def listening_sockets() -> list[str]:
         return []
     for path in sorted(f"/{path}" for path in paths if path):
         real = os.path.realpath(path)
-        with suppress(OSError):  # nothing is there any more, or nobody may look
+        with suppress(OSError):  # gone, or not readable
             if not real.startswith(("/run/", "/dev/")) and stat.S_ISSOCK(os.lstat(real).st_mode):
                 found.append(real)
     return list(dict.fromkeys(found))
 
 
 def is_socket(entry: os.DirEntry[str]) -> bool:
-    """Asks the disk only about what is neither file nor link: there may be thousands of those."""
+    """Test an entry; stat only what is neither file nor link, of which there may be thousands."""
     if entry.is_file(follow_symlinks=False) or entry.is_symlink():
         return False
     try:
@@ -108,13 +108,13 @@ def is_socket(entry: os.DirEntry[str]) -> bool:
 
 
 def protect(made: Frame, root: str) -> None:
-    """What could make something run later stays as it is, also what is not there yet."""
+    """Protect files that could cause code to run later, also those that do not exist yet."""
     git = find_git(root)
     if git is None:
         cover(made, os.path.join(root, ".git"), root)
     else:
         for folder in dict.fromkeys((git.folder, git.common)):
-            # Mounted on itself it cannot be moved away and replaced.
+            # Mounted on itself, it cannot be moved away and replaced.
             made.argv += ["--bind", folder, folder]
             for name in GIT_PARTS:
                 cover(made, os.path.join(folder, name), root)
@@ -131,7 +131,7 @@ def protect(made: Frame, root: str) -> None:
 
 
 def keep(made: Frame, paths: Iterable[str]) -> None:
-    """Leave what is there as it is.
+    """Make existing paths read-only.
 
     Its folders are not mounted on themselves: files could no longer be renamed into or out of them.
     """
@@ -153,25 +153,25 @@ def cover(made: Frame, path: str, root: str) -> None:
 
 
 def deny(made: Frame, path: str, policy: SandboxPolicy) -> None:
-    for one in dict.fromkeys((path, os.path.realpath(path))):
-        if os.path.islink(one):
+    for name in dict.fromkeys((path, os.path.realpath(path))):
+        if os.path.islink(name):
             continue
-        if os.path.isdir(one):
-            made.argv += ["--perms", "0000", "--tmpfs", one, "--remount-ro", one]
-        elif os.path.exists(one):
-            made.argv += ["--ro-bind", "/dev/null", one]
-            made.ignored += ["/" + os.path.relpath(one, root) for root in policy.roots]
-        elif any(one.startswith(place + os.sep) for place in policy.all_writable):
-            cover(made, one, os.path.dirname(one))
+        if os.path.isdir(name):
+            made.argv += ["--perms", "0000", "--tmpfs", name, "--remount-ro", name]
+        elif os.path.exists(name):
+            made.argv += ["--ro-bind", "/dev/null", name]
+            made.ignored += ["/" + os.path.relpath(name, root) for root in policy.roots]
+        elif any(name.startswith(folder + os.sep) for folder in policy.all_writable):
+            cover(made, name, os.path.dirname(name))
 
 
 def clean(files: Iterable[str], folders: Iterable[str]) -> None:
-    """Remove the empty places that were mounted on, and the folders made for them."""
+    """Remove the empty mount points, and the folders created for them."""
     for path in files:
-        with suppress(OSError):  # it was not made after all
+        with suppress(OSError):  # it was not created after all
             found = os.lstat(path)
             if stat.S_ISREG(found.st_mode) and found.st_size == 0:
                 os.unlink(path)
     for path in folders:
-        with suppress(OSError):  # it has got something in it
+        with suppress(OSError):  # it is not empty
             os.rmdir(path)

@@ -1,4 +1,4 @@
-"""Starts commands inside the sandbox, by whichever means this machine has."""
+"""Starts commands in the sandbox, with the backend that works on this machine."""
 
 import errno
 import os
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from trimtab.workspace import process_tracking as custody
+from trimtab.workspace import process_tracking
 from trimtab.workspace.sandbox import bubblewrap, landlock, seccomp
 from trimtab.workspace.sandbox.policy import SandboxPolicy
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 Backend = Literal["bubblewrap", "landlock"]
 SAID_AT_MOST = 50
-"""Different hosts about which one command is told that they are refused."""
+"""The number of refused hosts that are reported to a command."""
 REMEDY = "install bubblewrap, or run with --no-sandbox"
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """A connection that a command wanted and did not get."""
+    """A connection that was refused to a command."""
 
     host: str
     port: int
@@ -31,21 +31,21 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):
-    """A program to start, as `custody.spawn` takes it."""
+    """A program to start, as `process_tracking.spawn` takes it."""
 
     argv: Sequence[str]
     opener: Sequence[str] = ()
-    """What runs first, outside the sandbox, and executes the rest."""
+    """The program that runs first, outside the sandbox, and executes the rest."""
     cwd: str
     env: Mapping[str, str]
     streams: tuple[int, int, int]
     tag: int | None
     call_id: str = ""
     say: Callable[[str], None] | None = None
-    """Puts a line into the command's output; without it there is no network to say a word about."""
+    """Adds a line to the command's output; None for programs without a network."""
 
     def spawn(self, prefix: Sequence[str] = (), pass_fds: Sequence[int] = ()) -> int:
-        return custody.spawn(
+        return process_tracking.spawn(
             [*self.opener, *prefix, *self.argv],
             cwd=self.cwd,
             env=self.env,
@@ -56,7 +56,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Confinement:
-    """A policy and the backend that holds commands to it."""
+    """A policy and the backend that enforces it."""
 
     def __init__(self, backend: Backend, policy: SandboxPolicy, program: str = "") -> None:
         self.backend = backend
@@ -70,7 +70,7 @@ class Confinement:
 
     @property
     def reservation(self) -> str:
-        """What this backend cannot hold, as a sentence; empty if it holds everything."""
+        """A sentence about what this backend cannot enforce; empty if it enforces everything."""
         if self.backend == "bubblewrap":
             return ""
         return (
@@ -79,7 +79,7 @@ class Confinement:
         )
 
     def spawn(self, start: Start) -> tuple[int, Callable[[], None]]:
-        """Start it; gives its process id and what to call when it has ended. Raises `OSError`."""
+        """Start it; return its process id and a function to call at its end. Raises `OSError`."""
         if self.backend == "bubblewrap":
             return self._wrap(start)
         return self._bind(start), lambda: None
@@ -87,11 +87,11 @@ class Confinement:
     def _wrap(self, start: Start) -> tuple[int, Callable[[], None]]:
         """Start it in a namespace of its own.
 
-        Not with --die-with-parent: what a command left running would be killed before it has had
-        its moment to end (`> >(tee …)`). Custody finds it inside the namespace, too, and the
-        guardian ends it should this process die.
+        Without --die-with-parent, which would kill processes a command left running before they
+        could exit (`> >(tee …)`). Process tracking finds them inside the namespace too, and the
+        guardian kills them if this process dies.
         """
-        if not os.access(self._program, os.X_OK):  # an empty name is none, and it may be gone
+        if not os.access(self._program, os.X_OK):  # not found, or removed since
             reason = "bubblewrap, which the sandbox needs, is not installed"
             raise FileNotFoundError(errno.ENOENT, f"{reason}; {REMEDY}", self._program)
         frame = bubblewrap.frame(self.policy, self._program)
@@ -115,7 +115,7 @@ class Confinement:
     def _start(
         self, start: Start, argv: Sequence[str], fds: Sequence[int]
     ) -> "tuple[int, Bridge | None]":
-        """With a way out if there are hosts that may be reached."""
+        """Connect the command to the proxy if any host is allowed."""
         hosts = self.policy.hosts
         if hosts is None or self.policy.network or start.say is None:
             return start.spawn(argv, fds), None
@@ -133,7 +133,7 @@ class Confinement:
         return pid, bridge
 
     def _report(self, start: Start, say: Callable[[str], None]) -> Callable[[str, int, str], None]:
-        """Tells of each refused host once: those who try it again know."""
+        """Report each refused host once."""
         told: set[tuple[str, int]] = set()
 
         def report(host: str, port: int, reason: str) -> None:
@@ -146,13 +146,13 @@ class Confinement:
         return report
 
     def close(self) -> None:
-        """Close every way out: what still runs is not watched any longer."""
+        """Close every connection: running commands are no longer watched."""
         for bridge in self._bridges:
             bridge.close()
         self._bridges.clear()
 
     def _ended(self, bridge: "Bridge | None") -> None:
-        """With the last command go the empty files; another's are still mounted on."""
+        """Remove the mount points after the last command; until then they are in use."""
         if bridge is not None:
             bridge.close()
             self._bridges.discard(bridge)
@@ -178,14 +178,14 @@ class Confinement:
 
 
 def spawn_bound(bind: Callable[[], None], start: Start) -> int:
-    """From a thread that binds itself first: children inherit that, other threads do not."""
+    """Start from a thread that confines itself first: only its children inherit that."""
     outcome: list[int | BaseException] = []
 
     def work() -> None:
         try:
             bind()
             outcome.append(start.spawn())
-        except BaseException as error:  # told to the caller, who waits
+        except BaseException as error:  # passed to the caller, who waits
             outcome.append(error)
 
     thread = threading.Thread(target=work)
@@ -197,7 +197,7 @@ def spawn_bound(bind: Callable[[], None], start: Start) -> int:
 
 
 def memory_file(data: bytes) -> int:
-    """A descriptor from which the data can be read."""
+    """Return a descriptor from which the data can be read."""
     fd = os.memfd_create("trimtab")
     os.write(fd, data)
     os.lseek(fd, 0, os.SEEK_SET)

@@ -1,4 +1,4 @@
-"""Finds what is protected below the top of a workspace, as far as a moment allows."""
+"""Finds protected files in subfolders of a workspace, within a time limit."""
 
 import os
 import time
@@ -15,13 +15,13 @@ _FOLDERS = frozenset(folder for folder, _ in TAILS)
 
 
 def find_deeper(root: str, seconds: float = SECONDS) -> list[str]:
-    """Protected files and folders that exist below the folders of a root, upper ones first.
+    """Return existing protected files and folders in the subfolders of a root, upper ones first.
 
-    What can be made again (`node_modules`) is not looked at, nor is what takes too long.
+    Folders that can be regenerated (`node_modules`) are skipped; the search ends at a time limit.
     """
     deadline, left = time.monotonic() + seconds, ENTRIES
     found: list[str] = []
-    # What is protected at the top is so as a whole.
+    # A folder that is protected at the top is protected as a whole.
     whole = (*NAMES, ".github", ".config")
     top = [entry for entry in list_entries(root) if entry.name not in whole]
     folders = [entry.path for entry in top if is_searched(entry)]
@@ -44,7 +44,7 @@ def find_deeper(root: str, seconds: float = SECONDS) -> list[str]:
 
 
 def find_modules(git: str) -> list[str]:
-    """The same of the repositories that a repository keeps for its submodules, and for theirs."""
+    """Return the protected files in the repositories of submodules, recursively."""
     found: list[str] = []
     folders = [os.path.join(git, "modules")]
     for folder in folders:  # grows on the way

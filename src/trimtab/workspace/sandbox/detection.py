@@ -1,4 +1,4 @@
-"""Finds out by trying which sandbox works on this machine."""
+"""Detects by trial which sandbox backend works on this machine."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ PATIENCE = 5.0
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """The best backend that works, None for none; `reasons` say why better ones do not."""
+    """The best backend that works, if any; `reasons` say why better ones do not."""
 
     backend: Backend | None
     program: str = ""
@@ -28,7 +28,7 @@ known: dict[str, Found] = {}
 
 
 def detect(env: Mapping[str, str]) -> Found:
-    """Which backend works here, found once in the life of this process."""
+    """Return the backend that works here; detected once per process."""
     path = env.get("PATH", os.defpath)
     if path not in known:
         known[path] = try_all(path)
@@ -56,7 +56,7 @@ def try_all(path: str) -> Found:
 
 
 def find_problem(backend: Backend, program: str) -> str:
-    """Why a backend does not hold a command back, by letting one try; empty if it does."""
+    """Try to break out of a backend; return why that succeeds, or an empty text if it fails."""
     with tempfile.TemporaryDirectory(prefix="trimtab-") as folder:
         inside, outside = os.path.join(folder, "in"), os.path.join(folder, "out")
         os.mkdir(inside)

@@ -1,4 +1,4 @@
-"""Keeps a search to the places that were judged, whatever is put in their way meanwhile."""
+"""Confines a search to the checked folders, even if links are created meanwhile."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -8,22 +8,22 @@ from trimtab.workspace.sandbox import landlock
 from trimtab.workspace.sandbox.confinement import Start, spawn_bound
 
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/nix/store", "/etc/ld.so.cache")
-"""What a program needs to start."""
+"""The paths a program needs to start."""
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", ".git/info/exclude")
 OWN_IGNORE_FILES = (".gitconfig", ".config/git/config", ".config/git/ignore", ".gitignore")
 
 
 class Fence:
-    """Lets a program read below some directories and nowhere else."""
+    """Starts programs that may read below some directories and nowhere else."""
 
     def __init__(self, roots: Sequence[str], program: str, home: str) -> None:
-        """`roots` are resolved already: one that has become a link is left out."""
+        """`roots` are resolved paths; a root that has become a link is left out."""
         self._roots = roots
         self._program = program
         self._home = home
 
     def spawn(self, start: Start) -> tuple[int, Callable[[], None]]:
-        """Start it; gives its process id and what to call when it has ended. Raises `OSError`."""
+        """Start it; return its process id and a function to call at its end. Raises `OSError`."""
         descriptors = list(self._open_all())
         try:
             return spawn_bound(lambda: landlock.restrict_reading(descriptors), start), lambda: None
@@ -39,7 +39,7 @@ class Fence:
             yield from try_open(path, os.open)
 
     def _ignore_files(self) -> Iterator[str]:
-        """What says, above the roots, which files are not searched."""
+        """Return the ignore files above the roots."""
         yield from (os.path.join(self._home, name) for name in OWN_IGNORE_FILES)
         above = {os.path.dirname(root) for root in self._roots}
         seen: set[str] = set()
@@ -57,5 +57,5 @@ def try_open(path: str, opening: Callable[[str, int], int]) -> Iterator[int]:
 
 
 def build_fence(roots: Sequence[str], program: str, home: str) -> Fence | None:
-    """A fence if the kernel can hold one."""
+    """Return a fence if the kernel supports it."""
     return Fence(roots, program, home) if landlock.find_version() else None

@@ -1,4 +1,4 @@
-"""Which hosts sandboxed commands may reach: patterns, and the addresses behind a name."""
+"""The hosts that sandboxed commands may reach: patterns, and checks of resolved addresses."""
 
 import re
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 
 
 class HostPattern(msgspec.Struct, frozen=True):
-    """A host, `*.` and a domain for what lies below it, or `*`; `ports` empty stands for any."""
+    """A host, `*.` and a domain for its subdomains, or `*`; empty `ports` means any."""
 
     host: str
     ports: tuple[int, ...] = USUAL_PORTS
@@ -33,10 +33,10 @@ class HostPattern(msgspec.Struct, frozen=True):
 
 
 def parse_pattern(text: str) -> HostPattern:
-    """`example.com`, `*.example.com:8443`, `[::1]:*`, `*`. Raises `ValueError`."""
+    """Parse `example.com`, `*.example.com:8443`, `[::1]:*`, `*`. Raises `ValueError`."""
     match = _PATTERN.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{text!r} is no host")
+        raise ValueError(f"{text!r} is not a host")
     host = match["host"]
     if not host.startswith("*"):
         host = canonical(host)
@@ -49,42 +49,42 @@ def parse_pattern(text: str) -> HostPattern:
 
 
 def canonical(host: str) -> str:
-    """The one spelling of a host. Raises `ValueError` if it is none."""
+    """Return the canonical spelling of a host. Raises `ValueError` if it is invalid."""
     if host.startswith("[") and host.endswith("]"):
         return str(IPv6Address(host[1:-1]))
     host = host.lower().rstrip(".")
     if not host.isascii():
         host = host.encode("idna").decode()
     if not _HOST.fullmatch(host) or len(host) > 253:
-        raise ValueError(f"{host[:100]!r} is no host")
+        raise ValueError(f"{host[:100]!r} is not a host")
     return host
 
 
 class HostList(msgspec.Struct, frozen=True):
-    """Hosts that may be reached, and some that may not be even so."""
+    """Patterns of allowed hosts, and of denied hosts, which take precedence."""
 
     allowed: tuple[HostPattern, ...]
     denied: tuple[HostPattern, ...] = ()
 
     def find(self, host: str, port: int) -> HostPattern:
-        """The pattern that allows a host, an exact one first. Raises `PermissionError`."""
-        if any(one.covers(host, port) for one in self.denied):
+        """Return the pattern that allows a host, exact ones first. Raises `PermissionError`."""
+        if any(pattern.covers(host, port) for pattern in self.denied):
             raise PermissionError("the host is denied")
-        found = [one for one in self.allowed if one.covers(host, port)]
+        found = [pattern for pattern in self.allowed if pattern.covers(host, port)]
         if not found:
-            known = any(one.covers(host, (*one.ports, port)[0]) for one in self.allowed)
+            known = any(pattern.covers(host, (*pattern.ports, port)[0]) for pattern in self.allowed)
             raise PermissionError(
                 f"port {port} of it is not on the list of allowed hosts"
                 if known
                 else "it is not on the list of allowed hosts"
             )
-        return max(found, key=lambda one: one.is_exact)
+        return max(found, key=lambda pattern: pattern.is_exact)
 
     def check_address(self, pattern: HostPattern, address: str, port: int) -> None:
-        """A name must not lead into this machine or network. Raises `PermissionError`."""
+        """Raise `PermissionError` if a name resolves to this machine or its network."""
         found = unwrap(ip_address(address))
         spelled = str(found)
-        if any(one.covers(spelled, port) for one in self.denied if one.is_exact):
+        if any(pattern.covers(spelled, port) for pattern in self.denied if pattern.is_exact):
             raise PermissionError(f"its address {address} is denied")
         if pattern.host in (spelled, "localhost") or pattern.host.endswith(".localhost"):
             return
@@ -97,7 +97,7 @@ class HostList(msgspec.Struct, frozen=True):
 
 
 def unwrap(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """The IPv4 address that one of IPv6 carries, where it does: mapped, 6to4 or translated."""
+    """Return the IPv4 address embedded in an IPv6 address, if any: mapped, 6to4 or translated."""
     if isinstance(address, IPv4Address):
         return address
     carried = address.ipv4_mapped or address.sixtofour
@@ -107,11 +107,12 @@ def unwrap(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
 
 
 def build_list(allowed: Iterable[str], denied: Iterable[str] = ()) -> HostList:
-    """From patterns as people write them. Raises `ValueError`."""
+    """Parse lists of patterns. Raises `ValueError`."""
     barred = (parse_pattern(text) for text in denied)
     return HostList(
         tuple(parse_pattern(text) for text in allowed),
         tuple(
-            HostPattern(one.host, () if one.ports == USUAL_PORTS else one.ports) for one in barred
+            HostPattern(host.host, () if host.ports == USUAL_PORTS else host.ports)
+            for host in barred
         ),
     )

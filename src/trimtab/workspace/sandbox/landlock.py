@@ -1,4 +1,4 @@
-"""Landlock by system calls: the calling thread, and what it starts, keep to a policy for good."""
+"""Landlock by system calls: confines the calling thread and its children to a policy for good."""
 
 import ctypes
 import os
@@ -18,21 +18,21 @@ READING = 0b1101
 READ_ONLY = 0b1100
 """Read a file, read a directory."""
 UNREAD = 0b101
-"""Execute, read a file: what is taken back from a folder with something denied in it."""
+"""Execute, read a file: removed from a folder with denied contents."""
 CAPABILITY_VERSION, CAPABILITIES = 0x20080522, 0b11111011
 """Chown, override access rights, owner, set-id bits, kill, set group and user."""
 FILE_ONLY = 0b111 | 1 << 14 | 1 << 15
-"""The rights a rule for something that is no directory may have."""
+"""The rights that rules for files may have."""
 RIGHTS = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 5: 0xFFFF}
-"""Rights about files that each version of the interface brought, added up."""
+"""The file rights of each version of the interface, cumulative."""
 SCOPES_SINCE, SCOPES = 6, 0b11
-"""No abstract sockets and no signals to the world outside."""
+"""No abstract sockets of processes outside, and no signals to them."""
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "fd", "shm")
 
 
 @cache
 def find_version() -> int:
-    """The version of Landlock the kernel has, 0 for none."""
+    """Return the kernel's Landlock version, 0 for none."""
     try:
         return max(0, int(ctypes.CDLL(None, use_errno=True).syscall(CREATE, None, 0, 1)))
     except (OSError, AttributeError):
@@ -40,7 +40,7 @@ def find_version() -> int:
 
 
 def restrict(policy: SandboxPolicy, program: bytes) -> None:
-    """Bind the calling thread to the policy and a seccomp filter. Raises `OSError`."""
+    """Confine the calling thread to the policy and a seccomp filter. Raises `OSError`."""
     libc = ctypes.CDLL(None, use_errno=True)
     version = find_version()
     rights = max(value for since, value in RIGHTS.items() if since <= version)
@@ -64,7 +64,7 @@ def restrict(policy: SandboxPolicy, program: bytes) -> None:
 
 
 def restrict_reading(descriptors: Sequence[int]) -> None:
-    """Let the calling thread read below what is open, and nowhere else. Raises `OSError`."""
+    """Let the calling thread read below open folders, and nowhere else. Raises `OSError`."""
     libc = ctypes.CDLL(None, use_errno=True)
     ruleset = check(libc.syscall(CREATE, struct.pack("=Q", READ_ONLY), 8, 0))
     try:
@@ -77,12 +77,12 @@ def restrict_reading(descriptors: Sequence[int]) -> None:
 
 
 def holds_denied(folder: str, policy: SandboxPolicy) -> bool:
-    """Whether something in it is denied; then reading is allowed for what lies beside that."""
+    """Return True if a folder has denied contents; its other entries are then allowed singly."""
     return any(os.path.realpath(path).startswith(f"{folder}/") for path in policy.denied)
 
 
 def drop_capabilities(libc: ctypes.CDLL) -> None:
-    """Leave to the superuser what concerns files; else it could look into processes outside."""
+    """Drop root's capabilities except for files; it could inspect processes outside."""
     header = ctypes.create_string_buffer(struct.pack("=Ii", CAPABILITY_VERSION, 0))
     data = ctypes.create_string_buffer(24)
     check(libc.capget(header, data))
@@ -92,7 +92,7 @@ def drop_capabilities(libc: ctypes.CDLL) -> None:
 
 
 def readable(policy: SandboxPolicy) -> list[str]:
-    """Everything but what is denied: Landlock only allows, so what lies beside it is listed."""
+    """List everything except denied paths: Landlock can only allow, not deny."""
     denied = {os.path.realpath(path) for path in policy.denied}
     found, folders = [], ["/"]
     while folders:

@@ -1,4 +1,4 @@
-"""What a sandboxed command may touch: paths it may write, may only read, may not even read."""
+"""The policy of a sandbox: paths that are writable, read-only or denied."""
 
 import os
 from collections.abc import Iterable
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from trimtab.workspace.sandbox.hosts import HostList
 
 START_UP = ("bash", "z", "prof", "log", "ksh", "csh", "tcsh", "input", "x", "pam", "ssh", "netrc")
-"""How the names of files begin, behind the dot, that count in a home directory only."""
+"""The names, without the dot, that are protected only in a home directory."""
 GIT_PARTS = ("hooks", "config")
-"""What in a repository's own folder makes git run programs."""
+"""Entries of a `.git` folder that make git run programs."""
 
 
 class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """Absolute paths. Everything else can be read and not written.
+    """Absolute paths. Everything else can be read, but not written.
 
-    `own` are folders of the agent, not written even where they lie in something writable, and
-    `session` what the session keeps in them for commands. `temp` empty means an own, empty one.
+    `own` are the agent's folders, read-only even inside a writable folder; `session` are the
+    session's files in them that commands may write. An empty `temp` means a private temp folder.
     """
 
     roots: tuple[str, ...]
@@ -33,9 +33,9 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     temp: str = ""
     network: bool = False
     hosts: "HostList | None" = None
-    """Hosts that may be reached, where the network is not free; None: none at all."""
+    """Hosts that may be reached if the network is restricted; None means none."""
     unasked: bool = False
-    """Whether commands in it need no permission."""
+    """True if sandboxed commands need no permission."""
 
     @property
     def all_writable(self) -> tuple[str, ...]:
@@ -44,14 +44,14 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GitFolder(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a repository keeps its data: of a linked worktree, also that of the main one."""
+    """Return the data folders of a repository, for a worktree also the main repository's."""
 
     folder: str
     common: str
 
 
 def find_git(start: str) -> GitFolder | None:
-    """The repository that a directory belongs to."""
+    """Return the repository that a directory belongs to."""
     folder = os.path.realpath(start)
     while not os.path.lexists(marker := os.path.join(folder, ".git")):
         parent = os.path.dirname(folder)
@@ -77,7 +77,7 @@ def read_line(path: str) -> str:
 
 
 def find_protected(root: str) -> list[str]:
-    """The protected names directly in a folder, whether they exist or not; not `.git`."""
+    """Return the protected paths directly in a folder, existing or not, except `.git`."""
     at_home = root == os.path.realpath(os.path.expanduser("~"))
     named = [
         os.path.join(root, name)
@@ -89,5 +89,5 @@ def find_protected(root: str) -> list[str]:
 
 
 def existing(paths: Iterable[str]) -> list[str]:
-    """Those that are there, with links followed, each once."""
+    """Return the existing paths, resolved, without duplicates."""
     return list(dict.fromkeys(os.path.realpath(path) for path in paths if os.path.exists(path)))

@@ -1,8 +1,8 @@
-"""The one way out of a sandbox with a list of hosts: an HTTP proxy that refuses all others.
+"""The HTTP proxy of a sandbox with a list of hosts: the only way out, which refuses all others.
 
-It listens on a socket that was made inside the network namespace of one command, so nobody else
-reaches it. What it is asked for decides, not what the command says about it: the name is resolved
-here, every address is checked, and exactly the checked address is connected to.
+It listens on a socket created inside the network namespace of one command, so nobody else can reach
+it. It resolves the requested name itself, checks every address, and connects to exactly the checked
+address.
 """
 
 import asyncio
@@ -20,18 +20,18 @@ PIECE = 1 << 16
 HEAD_SECONDS = 30.0
 CONNECT_SECONDS = 20.0
 AT_ONCE = 200
-"""Connections of one command; more of them wait in the kernel's queue, and then fail."""
+"""Connections per command; further ones wait in the kernel's queue, and then fail."""
 
 _OWN_HEADERS = ("connection", "keep-alive", "te", "upgrade", "host")
 _AUTHORITY = re.compile(r"(?P<host>[^:@/?#\[\]]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>\d{1,5}))?")
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 OnRefusal = Callable[[str, int, str], None]
-"""Told the host, the port and the reason."""
+"""Called with the host, the port and the reason."""
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """What a command asked the proxy for."""
+    """A command's request to the proxy."""
 
     method: str
     host: str
@@ -44,18 +44,18 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 class BadRequest(Exception):
-    """The request cannot be read, or is none for a proxy."""
+    """Raised for a request that is invalid or not meant for a proxy."""
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """The addresses of a host, each once. Raises `OSError`."""
+    """Return the addresses of a host without duplicates. Raises `OSError`."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 class FilteringProxy:
-    """Serves one command. `on_refusal` hears of every refused host."""
+    """Serves one command. `on_refusal` is called for every refused host."""
 
     def __init__(
         self, hosts: HostList, on_refusal: OnRefusal, resolve_name: Resolve = resolve
@@ -72,7 +72,7 @@ class FilteringProxy:
         asyncio.get_running_loop().add_reader(listener, self._accept, listener)
 
     def close(self) -> None:
-        """Take no more connections and end those there are."""
+        """Accept no more connections and close the existing ones."""
         if self._listener is not None:
             asyncio.get_running_loop().remove_reader(self._listener)
             self._listener.close()
@@ -83,7 +83,7 @@ class FilteringProxy:
     def _accept(self, listener: socket.socket) -> None:
         try:
             connection, _ = listener.accept()
-        except OSError:  # it went away again, or there are no descriptors left for it
+        except OSError:  # it was closed again, or no descriptors are left
             return
         if len(self._tasks) >= AT_ONCE:
             connection.close()
@@ -99,9 +99,9 @@ class FilteringProxy:
                 wanted = parse_head(await reader.readuntil(b"\r\n\r\n"))
             await self._serve_one(wanted, reader, writer)
         except BadRequest as error:
-            answer(writer, "403 Forbidden", f"This proxy only passes requests on: {error}.")
+            answer(writer, "403 Forbidden", f"The sandbox's proxy refuses this: {error}.")
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError, OSError):
-            pass  # either side went away, or never said what it wanted
+            pass  # either side closed the connection, or never sent a request
         finally:
             writer.close()
 
@@ -129,12 +129,12 @@ class FilteringProxy:
                     group.create_task(copy_body(wanted, reader, sink))
                 group.create_task(copy(remote, writer))
         except* (OSError, asyncio.IncompleteReadError, ValueError):
-            pass  # one side went away: so does the other
+            pass  # one side closed the connection: close the other
         finally:
             sink.close()
 
     async def _connect(self, host: str, port: int) -> tuple[StreamReader, StreamWriter]:
-        """To the first address that answers. Raises `PermissionError` and other `OSError`."""
+        """Connect to the first address that answers. Raises `PermissionError` and `OSError`."""
         pattern = self._hosts.find(host, port)
         addresses = await self._resolve(host, port)
         for address in addresses:
@@ -149,26 +149,26 @@ class FilteringProxy:
 
 
 def parse_head(head: bytes) -> Wanted:
-    """What a request asks for. Raises `BadRequest`."""
+    """Parse a request. Raises `BadRequest`."""
     lines = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
     if re.search(r"[\x00-\x08\x0a-\x1f\x7f]", "".join(lines)):
-        raise BadRequest("this one has control characters in it")
+        raise BadRequest("the request contains control characters")
     first = lines[0].split(" ")
     if len(first) != 3 or not first[2].startswith("HTTP/1."):
-        raise BadRequest("this is none of HTTP/1")
+        raise BadRequest("the request is not HTTP/1")
     method, target, _ = first
     headers = []
     for line in lines[1:]:
         name, colon, value = line.partition(":")
         if not colon or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
-            raise BadRequest("this one has a header that is none")
+            raise BadRequest("the request has an invalid header")
         headers.append((name, value.strip()))
     if method == "CONNECT":
         wanted = Wanted(method, *parse_authority(target, None), "", headers)
     else:
         authority, _, path = target.removeprefix("http://").partition("/")
         if not target.startswith("http://"):
-            raise BadRequest("this one is for itself, or of a protocol it does not know")
+            raise BadRequest("the request is for the proxy itself, or for an unknown protocol")
         wanted = Wanted(method, *parse_authority(authority, 80), f"/{path}", headers)
     check_headers(wanted)
     return wanted
@@ -177,28 +177,28 @@ def parse_head(head: bytes) -> Wanted:
 def parse_authority(text: str, usual_port: int | None) -> tuple[str, int]:
     match = _AUTHORITY.fullmatch(text)
     if match is None or not (match["port"] or usual_port):
-        raise BadRequest("this one names no host and port")
+        raise BadRequest("the request names no host and port")
     try:
         return canonical(match["host"]), int(match["port"] or usual_port or 0)
     except ValueError:
-        raise BadRequest("this one names a host that is none") from None
+        raise BadRequest("the request names an invalid host") from None
 
 
 def check_headers(wanted: Wanted) -> None:
-    """A request for one host must not be meant for another, nor have two ends."""
+    """Refuse a request with another Host header, or with an ambiguous length."""
     named = [value for key, value in wanted.headers if key.lower() == "host"]
     for value in named:
         if parse_authority(value, wanted.port)[0] != wanted.host:
-            raise BadRequest("this one has the Host of another")
+            raise BadRequest("the Host header names another host")
     coding, length = wanted.find("transfer-encoding").lower(), wanted.find("content-length")
     if coding not in ("", "chunked") or (coding and length):
-        raise BadRequest("the length of this one is not certain")
+        raise BadRequest("the length of the request is ambiguous")
     if length and not (length.isascii() and length.isdigit()):
-        raise BadRequest("the length of this one is no number")
+        raise BadRequest("the Content-Length is not a number")
 
 
 def rewrite(wanted: Wanted) -> bytes:
-    """The head as the server gets it: for one request on a connection of its own."""
+    """Return the head for the server: a single request on a connection of its own."""
     named = {name.strip().lower() for name in wanted.find("connection").split(",")}
     dropped = named.union(_OWN_HEADERS) - {"content-length", "transfer-encoding"}
     host = f"[{wanted.host}]" if ":" in wanted.host else wanted.host
@@ -225,7 +225,7 @@ async def copy(reader: StreamReader, writer: StreamWriter) -> None:
 
 
 async def copy_body(wanted: Wanted, reader: StreamReader, writer: StreamWriter) -> None:
-    """The body of this request and nothing behind it: a second request would not be judged."""
+    """Forward the body of this request and no more: a second request would be unchecked."""
     if wanted.find("transfer-encoding"):
         await copy_chunks(reader, writer)
         return
@@ -251,7 +251,7 @@ async def copy_chunks(reader: StreamReader, writer: StreamWriter) -> None:
             break
         await copy_bytes(size, reader, writer)
         writer.write(await reader.readexactly(2))
-    # Trailers are few and optional: they are read, and not passed on.
+    # Trailers are rare and optional: they are read, but not forwarded.
     while await reader.readuntil(b"\r\n") != b"\r\n":
         pass
     writer.write(b"\r\n")

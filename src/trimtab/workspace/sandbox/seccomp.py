@@ -1,7 +1,7 @@
-"""A seccomp filter as bytes: system calls that no command needs and that lead out of a sandbox.
+"""Builds a seccomp filter against system calls that could escape a sandbox.
 
-The program is written by hand (`struct sock_filter`, eight bytes an instruction): a jump per
-refused call, so nothing but the kernel is needed to build or to load it.
+The filter is assembled by hand (`struct sock_filter`, eight bytes per instruction), with a jump per
+refused call, so that no library is needed to build or load it.
 """
 
 import os
@@ -12,18 +12,18 @@ LOAD, JUMP_EQUAL, JUMP_GREATER_EQUAL, JUMP_SET, RETURN = 0x20, 0x15, 0x35, 0x45,
 ALLOW, ERRNO = 0x7FFF0000, 0x00050000
 EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
 NUMBER, ARCHITECTURE, FIRST, SECOND = 0, 4, 16, 24
-"""Where `struct seccomp_data` has them; of an argument the lower half is looked at."""
+"""Offsets in `struct seccomp_data`; of an argument, the lower half is tested."""
 
 X32 = 0x40000000
 NAMESPACES = 0x7E020000
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET."""
 NEW_TIME = 0x80
 TYPING = (0x5412, 0x541C)
-"""TIOCSTI and TIOCLINUX put words into the terminal of whoever started the command."""
+"""TIOCSTI and TIOCLINUX inject input into the terminal of whoever started the command."""
 UNIX, INET, INET6, NETLINK = 1, 2, 10, 16
 
 MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
-"""The kernel's name of a machine's calls, and the column with their numbers."""
+"""The kernel's constant for an architecture, and the column of its call numbers."""
 
 REFUSED = {
     "ptrace": (101, 117),
@@ -75,21 +75,21 @@ CLONE, CLONE3, UNSHARE, IOCTL, SOCKET = (56, 220), (435, 435), (272, 97), (16, 2
 
 
 def is_supported() -> bool:
-    """Whether the numbers of this machine's calls are known."""
+    """Return True if this machine's call numbers are known."""
     return os.uname().machine in MACHINES
 
 
 def build_filter(families: Sequence[int]) -> bytes:
-    """The filter, for sockets of the given families only. Raises `KeyError` where unsupported."""
+    """Return the filter, which allows sockets of these families only. Raises `KeyError`."""
     architecture, column = MACHINES[os.uname().machine]
     program = [
         instruction(LOAD, ARCHITECTURE),
         instruction(JUMP_EQUAL, architecture, 1, 0),
-        refuse(ENOSYS),  # calls of another machine, which have other numbers
+        refuse(ENOSYS),  # calls of another architecture, which have other numbers
         instruction(LOAD, NUMBER),
         instruction(JUMP_GREATER_EQUAL, X32, 0, 1),
         refuse(ENOSYS),
-        # What it is asked for lies in memory, which a filter cannot see; libraries then use clone.
+        # Its arguments are in memory, which a filter cannot read; libraries fall back to clone.
         *when(CLONE3[column], refuse(ENOSYS)),
     ]
     for numbers in REFUSED.values():
@@ -121,7 +121,7 @@ def refuse(number: int) -> bytes:
 
 
 def when(value: int, *then: bytes) -> tuple[bytes, ...]:
-    """If the loaded word is the value, what follows; it must end the program."""
+    """Execute the following instructions, which must return, if the loaded word is the value."""
     return instruction(JUMP_EQUAL, value, 0, len(then)), *then
 
 
