@@ -17,7 +17,7 @@ from trimtab.contracts.provider import Provider
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.runtime import Runtime
 from trimtab.transports.headless.logfile import LogFile
-from trimtab.transports.headless.output import Output, take_stdout
+from trimtab.transports.headless.output import open_outputs, take_stdout
 from trimtab.transports.headless.result import Clock
 from trimtab.transports.headless.run import Headless
 
@@ -46,7 +46,7 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
         from trimtab.cli.talk import talk
 
         return run_async(talk(runtime, options, values, log))
-    answer, notes = Output(take_stdout()), Output(2)
+    answer, notes = open_outputs(take_stdout(), 2)
     face = build_face(values, answer, notes)
 
     def on_event(event: Event, line: bytes) -> None:

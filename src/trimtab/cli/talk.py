@@ -15,7 +15,7 @@ from trimtab.runtime.runtime import Runtime
 from trimtab.transports.headless.delayed_starts import DelayedStarts
 from trimtab.transports.headless.dialog import Dialog, Opening
 from trimtab.transports.headless.logfile import LogFile
-from trimtab.transports.headless.output import Output
+from trimtab.transports.headless.output import open_outputs
 
 _EXISTING = ("resume", "continue", "session_id")
 """Flags that name a session that exists."""
@@ -23,9 +23,9 @@ _EXISTING = ("resume", "continue", "session_id")
 
 async def talk(runtime: Runtime, options: SessionOptions, values: Values, log: LogFile) -> int:
     """Run a conversation; return the exit code."""
-    answer, notes = Output(1), Output(2)
+    answer, notes, keyboard = open_outputs(1, 2, 0)
     # What is typed must be seen wherever notes and answers are redirected to.
-    screen = next((one for one in (notes, answer) if os.isatty(one.fd)), Output(0))
+    screen = next((output for output in (notes, answer) if os.isatty(output.fd)), keyboard)
     face = build_text(values, answer, notes)
     starts = DelayedStarts(face.on_event)
     dialog = Dialog(face, screen, attach_all(values, options.cwd), run_own_command)

@@ -19,6 +19,23 @@ def take_stdout() -> int:
     return _taken[0]
 
 
+def open_outputs(*fds: int) -> "tuple[Output, ...]":
+    """Return a writer for each descriptor; descriptors of the same file share one.
+
+    Two writers of one terminal could overtake each other, because each has its own buffer.
+    """
+    writers: dict[tuple[int, int], Output] = {}
+    outputs: list[Output] = []
+    for fd in fds:
+        try:
+            found = os.fstat(fd)
+        except OSError:  # a closed descriptor is reported by the first write
+            outputs.append(Output(fd))
+        else:
+            outputs.append(writers.setdefault((found.st_dev, found.st_ino), Output(fd)))
+    return tuple(outputs)
+
+
 class Output:
     """A buffered, ordered writer.
 
