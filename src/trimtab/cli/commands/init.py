@@ -1,26 +1,26 @@
-"""`trimtab init`: a first instruction file, from what the repository says about itself."""
+"""`trimtab init`: writes a first instruction file from what the repository's files say."""
 
 import os
 
+from trimtab.checkout.checkout import find_checkout
+from trimtab.cli.command_parser import Arguments, CommandParser, chosen_folder
+from trimtab.cli.customizations.draft import draft_instructions
+from trimtab.config.files import cannot, replace_file
 from trimtab.contracts.errors import UsageError
 
-HELP = "write a first .github/copilot-instructions.md for this repository"
-USAGE = "Usage: trimtab init [--force] [-C DIR]"
 FILE = os.path.join(".github", "copilot-instructions.md")
 
 
-def run(argv: list[str]) -> int:
-    from trimtab.checkout.checkout import find_checkout
-    from trimtab.cli.customizations.arguments import read_arguments
-    from trimtab.cli.customizations.draft import draft_instructions
-    from trimtab.config.files import cannot, replace_file
+def add_arguments(parser: CommandParser) -> None:
+    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
+    parser.add_folder()
 
-    given = read_arguments(argv, USAGE, switches=("--force",))
-    if given.words:
-        raise UsageError(f"`trimtab init {' '.join(argv)}` is not known.\n{USAGE}")
-    root = find_checkout(given.cwd).git_root or given.cwd
+
+def run(args: Arguments) -> int:
+    cwd = chosen_folder(args)
+    root = find_checkout(cwd).git_root or cwd
     path = os.path.join(root, FILE)
-    if os.path.lexists(path) and not given.switches:
+    if os.path.lexists(path) and not args.force:
         raise UsageError(f"{path} exists already; edit it, or replace it with --force.")
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -124,7 +124,7 @@ def _write_file(path: str, chunks: Iterable[bytes]) -> None:
 
 
 def fork(archive: Archive, args: Namespace) -> int:
-    folder = archive.fork(args.id, Cut(event=args.at, turn=args.turn), name=args.name)
+    folder = archive.fork(args.id, Cut(event=args.at, turn=args.prompt), name=args.name)
     if args.json:
         return _print_json({"id": folder.id, "path": folder.path})
     _print([f"Forked to {folder.id}. Go on with: trimtab --resume={folder.id}"])
