@@ -4,7 +4,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from trimtab.cli.collector import wake
+from trimtab.cli.garbage_collection import enable_collection
 
 if TYPE_CHECKING:
     from trimtab.cli.command_parser import CommandParser
@@ -108,13 +108,13 @@ def build_parser(name: str) -> "CommandParser":
 def run_command(name: str, argv: list[str]) -> int:
     """Run a subcommand; return its exit code."""
     args = build_parser(name).parse(argv, command=name)
-    wake()
+    enable_collection()
     code: int = load_command(name).run(args)
     return code
 
 
 def is_word(argument: str) -> bool:
-    """Return True if an argument looks like a command's name: neither a flag nor a prompt."""
+    """Return True if an argument looks like the name of a command, not like a flag or prompt."""
     return not argument.startswith("-") and argument.isascii() and len(argument.split()) == 1
 
 

@@ -1,4 +1,4 @@
-"""Fetches the embedded model, after saying what will be downloaded and to where."""
+"""Downloads the embedded model, and shows source, size and progress."""
 
 import os
 import sys

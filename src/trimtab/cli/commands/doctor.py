@@ -1,4 +1,4 @@
-"""`trimtab doctor`: checks the installation and this folder, and says what to put right."""
+"""`trimtab doctor`: checks the installation and this folder, and says what to fix."""
 
 import os
 
@@ -14,7 +14,7 @@ from trimtab.runtime.doctor import examine
 def add_arguments(parser: CommandParser) -> None:
     parser.epilog = (
         "Only the model service that a session would use is contacted, at no cost. "
-        "The exit code is 1 if something must be put right."
+        "The exit code is 1 if something must be fixed."
     )
     parser.add_json()
     parser.add_argument("--offline", action="store_true", help="contact nothing")

@@ -120,7 +120,7 @@ def _read_input(path: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise UsageError(f"--input {path} cannot be read ({error}); name a JSON file.") from None
     if not isinstance(given, dict):
-        raise UsageError(f"--input {path} must hold a JSON object; correct the file.")
+        raise UsageError(f"--input {path} must contain a JSON object; correct the file.")
     return given
 
 

@@ -1,4 +1,4 @@
-"""`trimtab permissions`: explains decisions, makes foreign text harmless, suggests rules."""
+"""`trimtab permissions`: explains decisions, neutralises text, suggests rules."""
 
 import io
 import json
