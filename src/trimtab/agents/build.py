@@ -325,7 +325,7 @@ def build_fallbacks(chosen: Chosen) -> Fallbacks:
 
 def build_permissions(setup: SessionSetup, options: SessionOptions, client: Client) -> Permissions:
     """Who says whether a call may happen."""
-    policy = msgspec.structs.replace(build_policy(setup, options), client_judges=client.judges)
+    policy = msgspec.structs.replace(build_policy(setup, options), always_ask=client.always_ask)
     if setup.sandbox is not None:
         from trimtab.agents.sandbox import confine
 

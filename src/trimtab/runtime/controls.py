@@ -402,7 +402,7 @@ class Controls:
             return
         self._stale = False
         session, run = self.setup.session, self._run
-        if not self._told_model and self._client.judges:
+        if not self._told_model and self._client.always_ask:
             self._told_model = True
             session.emit(SessionModelChange(new_model=run.agent.model.name, cause="initial"))
         if self.setup.customizations is None:

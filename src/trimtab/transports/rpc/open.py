@@ -48,7 +48,7 @@ async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
         options = equip(server, hosted, settings, options)
         live = await server.runtime_for(settings.git_hub_token).create(options, hosted.as_client())
         hosted.id = live.id
-        hosted.use(live)
+        hosted.attach(live)
         live.emit(MANAGED)
         server.add(hosted)
         mirror(hosted, peer)
@@ -96,7 +96,7 @@ async def _reopen(
         live = await runtime.resume(session_id, options, hosted.as_client())
     except SessionNotFound as error:
         raise RpcError(FAILED, f"Session not found: {session_id} ({error.message})") from None
-    hosted.use(live)
+    hosted.attach(live)
     server.add(hosted)
     mirror(hosted, peer, resumed=True)
     if settings.continue_pending_work:
