@@ -68,7 +68,7 @@ def build_agent(
     setup: SessionSetup, chosen: Chosen, options: SessionOptions, ports: "AgentPorts"
 ) -> SessionAgent:
     """Build the main agent of a session."""
-    tools = choose_tools(options, ports.client, setup.situation(options.mode, chosen.model))
+    tools = choose_tools(options, ports.client, setup.tool_conditions(options.mode, chosen.model))
     parts = build_parts(setup, chosen, options, ports)
     agent = SessionAgent(
         model=ModelSettings(

@@ -22,9 +22,9 @@ def run(argv: list[str]) -> int:
     if unknown := set(argv) - {"--json", "--offline"}:
         raise UsageError(f"Unknown argument {unknown.pop()!r}; see `trimtab doctor --help`.")
     from trimtab.cli.event_loop import run_async
-    from trimtab.runtime.doctor import examine
+    from trimtab.runtime.doctor import run_checks
 
-    findings = run_async(examine(os.environ, os.getcwd(), offline=is_offline(argv)))
+    findings = run_async(run_checks(os.environ, os.getcwd(), offline=is_offline(argv)))
     failed = any(one.state == "fail" for one in findings)
     if "--json" in argv:
         print_json({"ok": not failed, "findings": findings})

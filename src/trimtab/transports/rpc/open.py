@@ -135,7 +135,7 @@ def take_up(live: LiveSession) -> None:
     from trimtab.session.pending_calls import waiting_calls
 
     still_open = len(live.projections.conversation.open_calls)
-    if still_open and live.take_up(waiting_calls(live.folder.events)) < still_open:
+    if still_open and live.resume_calls(waiting_calls(live.folder.events)) < still_open:
         message = "Tool calls that ran when the session was left count as interrupted."
         live.emit(SessionWarning(warning_type="pending_work_interrupted", message=message))
 
