@@ -1,5 +1,6 @@
 """Commands that nobody approved run behind the fence, and what it stops is asked about."""
 
+import json
 import os
 import socket
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clikit import bash
+from clikit import Cli, bash
 from conformance import check_lines
 from gitkit import git, make_repository
 from trimtab.contracts.options import PermissionOptions, SandboxSettings
@@ -189,3 +190,33 @@ async def test_without_a_fence_a_program_of_the_workspace_is_not_run_by_its_name
     assert len(played.of("permission.requested")) == 1
     played = await run(tmp_path, "ls -l")
     assert not (tmp_path / "made").exists()
+
+
+async def test_commands_run_fenced_while_planning_whatever_is_allowed(tmp_path: Path) -> None:
+    plant_program(tmp_path, "touch made")
+    played = await run(
+        tmp_path, "git diff", mode="plan", permissions=PermissionOptions(allow_all_tools=True)
+    )
+    assert not (tmp_path / "made").exists()
+    assert "It would write made" in texts(played.requests)[-1]
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    return Cli(tmp_path)
+
+
+async def test_explain_names_the_fence_and_the_reason(cli: Cli) -> None:
+    fenced = await cli.run("permissions", "explain", "git status")
+    assert "fence: Landlock: nobody approved it, so it may change nothing\n" in fenced.text
+    rule = "--allow-tool=shell(git status)"
+    allowed = await cli.run("permissions", "explain", "git status", rule)
+    assert "fence: none: allowed by shell(git status)\n" in allowed.text
+    asked = await cli.run("permissions", "explain", "git push")
+    assert "fence" not in asked.text
+
+
+async def test_doctor_names_the_fence(cli: Cli) -> None:
+    found = json.loads((await cli.run("doctor", "--json")).out)["findings"]
+    (about,) = [finding for finding in found if finding["subject"] == "fence"]
+    assert about["message"] == "commands that nobody approved run behind Landlock"

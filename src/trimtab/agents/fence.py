@@ -65,9 +65,12 @@ class SessionFence:
     @property
     def name(self) -> str:
         """The backend in use, as people are told."""
-        return {"landlock": "Landlock", "seatbelt": "sandbox-exec"}.get(
-            self._detect().backend or "", self._detect().backend or "none"
-        )
+        backend = self._detect().backend
+        if backend is None:
+            return "none"
+        from trimtab.workspace.sandbox.fence_detection import FENCE_NAMES
+
+        return FENCE_NAMES[backend]
 
     def find_problem(self) -> str:
         """Return why no fence works on this machine, or an empty text."""

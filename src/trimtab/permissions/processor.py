@@ -126,6 +126,7 @@ class Permissions(Processor):
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
         for access in pending.touches(run):
             decision = self._heed(pending, self._judge(access, pending), access)
+            decision = self._hold_to_reading(pending, access, decision)
             if decision.harmless and decision.plain is None:
                 decision = self._prepare_fence(decision)
             if decision.verdict == "ask":
@@ -139,6 +140,26 @@ class Permissions(Processor):
             if refusal is not None:
                 return refusal
         return pending
+
+    def _hold_to_reading(
+        self, pending: PendingCall, access: Access, decision: Decision
+    ) -> Decision:
+        """Put the commands of a planning or read-only agent behind the fence, whatever allows them.
+
+        A command that writes a file of the session, which such an agent may do, runs outside.
+        """
+        fits = pending.only_reads and access.kind == "shell" and decision.verdict == "allow"
+        if not fits or decision.harmless:
+            return decision
+        from trimtab.permissions.assess import read_script
+        from trimtab.permissions.plain import find_plain_programs
+
+        analysis = read_script(access.target, self.policy, access.interpreter)
+        if not analysis.read_only:
+            return decision
+        plain = find_plain_programs(access.target, analysis)
+        held = msgspec.structs.replace(decision, harmless=True, plain=plain)
+        return self._require_fence(held, access)
 
     def _prepare_fence(self, decision: Decision) -> Decision:
         problem = self.fence.prepare(self.policy) if self.fence else "no fence was set up"
@@ -162,6 +183,8 @@ class Permissions(Processor):
         async def ask(attempts: Sequence[Attempt]) -> ToolResult:
             reason = f"It would {describe(attempts)}, which it may not do without a permission."
             decision = Decision(verdict="ask", reason=reason)
+            if pending.only_reads:
+                return ToolResult(text=f"Permission denied: {reason}", kind="denied")
             self.fenced.discard(call_id)
             refusal = await self._question(run, pending, access, decision, warning=reason)
             if refusal is not None:
@@ -218,6 +241,17 @@ class Permissions(Processor):
         there = msgspec.structs.replace(access, target=real)
         both = decision, self._decide(there, tool)
         return max(both, key=lambda one: _STRICTNESS.index(one.verdict))
+
+    def describe_fence(self, decision: Decision) -> str:
+        """Return in which fence a command would run after a decision, and why."""
+        if decision.verdict != "allow":
+            return "none: it would not run unasked"
+        if not decision.harmless:
+            sandbox = "the sandbox" if self.policy.writable is not None else "none"
+            return f"{sandbox}: {decision.reason[:1].lower()}{decision.reason[1:].rstrip('.')}"
+        if decision.plain is not None or self.fence is None:
+            return "none works here: it is harmless as it is written"
+        return f"{self.fence.name}: nobody approved it, so it may change nothing"
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
         self.pins.pop(pending.call.id, None)

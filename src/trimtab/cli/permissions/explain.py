@@ -79,6 +79,7 @@ def explain_flags(command: str, shell: str, flags: Sequence[str]) -> dict[str, A
         **read_script(command, preview.permissions.policy, shell).describe(),
         "decisions": {"given": decision.verdict},
         "reasons": {"given": decision.reason},
+        "fences": {"given": preview.permissions.describe_fence(decision)},
         "warnings": list(preview.warnings),
     }
 
@@ -90,12 +91,18 @@ def explain_command(request: CommandRequest) -> dict[str, Any]:
     analysis = read_script(
         request.command, _permissions(cwd, home, RuleSet()).policy, request.shell
     )
-    decisions, reasons = {}, {}
+    decisions, reasons, fences = {}, {}, {}
     for name, rules in request.rule_sets.items():
         permissions = _permissions(cwd, home, rules)
         decision = _judge(request.command, request.shell, permissions)
         decisions[name], reasons[name] = decision.verdict, decision.reason
-    return {**analysis.describe(), "decisions": decisions, "reasons": reasons}
+        fences[name] = permissions.describe_fence(decision)
+    return {
+        **analysis.describe(),
+        "decisions": decisions,
+        "reasons": reasons,
+        "fences": fences,
+    }
 
 
 def explain_path(request: PathRequest) -> dict[str, Any]:

@@ -14,6 +14,12 @@ from trimtab.workspace.sandbox.confinement import Start
 from trimtab.workspace.sandbox.fence import Fence, FenceBackend
 from trimtab.workspace.sandbox.fence_policy import build_fence_policy
 
+FENCE_NAMES = {
+    "landlock": "Landlock",
+    "bubblewrap": "bubblewrap",
+    "seatbelt": "sandbox-exec",
+}
+"""The names of the backends, as people are told."""
 BACKENDS: Sequence[FenceBackend] = ("landlock", "bubblewrap", "seatbelt")
 TRIAL = """cat {inside}/text >/dev/null || exit 10
 echo x >> "$TMPDIR/x" || exit 11
