@@ -128,15 +128,15 @@ def build_sandbox_policy(
 
 def find_held(context: "SessionContext", options: "SessionOptions") -> list[str]:
     """What is there in the workspace that rules keep from being read."""
-    from trimtab.permissions.held import holds_back, survey
+    from trimtab.permissions.denied_files import denies_some_reads, search
     from trimtab.permissions.rules import parse_rules
 
     deny = (*parse_rules(options.permissions.deny), *context.rules.deny)
-    if not any(map(holds_back, deny)):
+    if not any(map(denies_some_reads, deny)):
         return []
     held: list[str] = []
     for folder in (options.cwd, *options.permissions.add_dirs):
-        found = survey(folder, deny, options.cwd, seconds=SURVEY_SECONDS)
+        found = search(folder, deny, options.cwd, max_seconds=SURVEY_SECONDS)
         held += found.found
         if not found.complete:
             message = (
