@@ -367,12 +367,14 @@ def build_policy(setup: SessionSetup, options: SessionOptions) -> Policy:
     """What is allowed without asking, and in which directories."""
     chosen = options.permissions
     roots = [options.cwd, *chosen.add_dirs, setup.folder.path]
-    if chosen.temp_dir:
-        roots.append(temp_folder(setup.workspace.child_env))
+    temp = temp_folder(setup.workspace.child_env) if chosen.temp_dir else ""
+    if temp:
+        roots.append(temp)
     homes = (setup.home.config, setup.home.state) if setup.home else ()
     return Policy(
         cwd=options.cwd,
         home=setup.workspace.resolve("~"),
+        temp=os.path.realpath(temp) if temp else "",
         homes=tuple(dict.fromkeys(os.path.realpath(home) for home in homes)),
         session_folder=setup.folder.path,
         roots=tuple(os.path.realpath(root) for root in roots),
