@@ -56,6 +56,8 @@ class SubagentPool:
         self.agents: dict[str, Worker] = {}
         """The sub-agents there are now, at any depth, by id."""
         self._opened: list[Chosen] = []
+        self._interaction = ""
+        self._started = 0
         self._roles: RoleModels | None = None
 
     @property
@@ -66,9 +68,20 @@ class SubagentPool:
     def settings(self) -> PoolSettings:
         return read_settings(self.setup.customizations)
 
-    def find(self, name: str) -> AgentDefinition:
-        """The agent of a name. Raises `UsageError` where there is none, or no room for it."""
+    def find(self, name: str, main: Run) -> AgentDefinition:
+        """Return the agent of a name. Raises `UsageError` if there is none, or no room for it.
+
+        Agents are counted over the work on one prompt of the main agent, whatever their depth.
+        """
         settings = self.settings
+        if main.interaction_id != self._interaction:
+            self._interaction, self._started = main.interaction_id, 0
+        self._started += 1
+        if self._started > settings.max_agents:
+            raise UsageError(
+                f"{count(settings.max_agents, 'agent')} were started for this prompt, which is the "
+                "limit; do the rest yourself."
+            )
         if len(self.agents) > settings.max_concurrency:
             raise UsageError(
                 f"No more than {count(settings.max_concurrency, 'agent')} may work at once; wait "

@@ -95,7 +95,7 @@ class Subagent:
         self._crew.agents[self._session.agent_id] = self
         try:
             try:
-                agent = self._crew.find(task.agent_type)
+                agent = self._crew.find(task.agent_type, self._main)
                 chosen = await self._crew.choose(self.caller, agent, task)
                 run = self._build(agent, chosen, task)
             except TrimtabError as error:

@@ -10,6 +10,9 @@ _FIRST_PAUSE = 0.25
 _LONGEST_PAUSE = 15.0
 _FULL_STRENGTH = 32
 
+MAX_RETRY_AFTER = 300.0
+"""The longest pause in seconds that a service may ask for."""
+
 
 class Breaker:
     """Opens after some failures in a row; then one call tries, and success lets others follow.
@@ -81,7 +84,7 @@ class Breaker:
         self._trips += 1
         self._failures = 0
         self._allowed = 1
-        self._until = time.monotonic() + max(pause, retry_after)
+        self._until = time.monotonic() + max(pause, min(retry_after, MAX_RETRY_AFTER))
 
 
 _breakers: dict[str, Breaker] = {}

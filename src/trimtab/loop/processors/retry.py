@@ -18,7 +18,8 @@ TICK = 5.0
 
 
 class Retry(Processor):
-    """Exponential back-off with jitter; the service's own Retry-After wins when it is longer.
+    """Exponential back-off with jitter; the service's own Retry-After wins when it is longer,
+    up to the longest wait of the policy.
 
     When a model has had all its tries, the next of the `fallbacks` gets as many. A rate limit that
     still holds is put to `last_resort`, which may have changed the model when it says True.
@@ -76,4 +77,4 @@ class Retry(Processor):
 
         backoff = min(self._policy.max_delay, self._policy.delay * (1 << min(tried, 30)))
         jittered = backoff * random.uniform(0.5, 1.0)
-        return max(jittered, error.retry_after or 0.0)
+        return max(jittered, min(error.retry_after or 0.0, self._policy.max_wait))
