@@ -69,6 +69,8 @@ def parse(text: str) -> Any:
         raise
     except UnicodeEncodeError as error:
         raise ValueError(HALF_A_PAIR) from error
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def refuse_malformed(spec: ToolSpec, error: ValueError) -> ToolResult:

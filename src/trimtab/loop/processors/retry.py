@@ -8,11 +8,17 @@ from trimtab.contracts.events.assistant import AssistantTurnRetry
 from trimtab.contracts.events.own import RetryWait
 from trimtab.contracts.options import RetryPolicy
 from trimtab.contracts.processor import Processor
-from trimtab.contracts.run import Run
+from trimtab.contracts.run import Prompt, Run
 from trimtab.loop.fallback import Fallbacks
+from trimtab.loop.prompt import record_prompt
 
 RETRYABLE = frozenset(("retryable", "overloaded", "rate_limit", "transport"))
 USUAL = RetryPolicy()
+CUT_RETRIES = 2
+CUT = (
+    "Your last reply was cut at the output limit inside a tool call, which was not run. Take a "
+    "smaller step: split the work over several calls with short arguments."
+)
 TICK = 5.0
 """Seconds between two events of a countdown: often enough to see that it lives."""
 
@@ -41,6 +47,9 @@ class Retry(Processor):
     async def on_request_error(self, run: Run, error: ModelError, attempt: int) -> bool:
         if not attempt:
             self._first = 0
+        if error.code == "output_limit" and attempt < CUT_RETRIES:
+            record_prompt(run, Prompt(text=CUT, source="system", billable=False), delivery="queued")
+            return True
         tried = attempt - self._first
         if error.category in RETRYABLE and tried < self._policy.retries:
             await self._wait(run, error, tried)
