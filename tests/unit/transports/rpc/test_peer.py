@@ -116,3 +116,22 @@ async def test_a_request_can_be_cancelled() -> None:
     for _ in range(3):
         await asyncio.sleep(0)
     assert pipe.messages[0]["error"]["code"] == -32800
+
+
+@pytest.mark.parametrize("sent", ["7", "0", "-3", '"7"', '"a b"', "9007199254740993", "1.5"])
+async def test_the_id_of_a_request_comes_back_as_it_was_sent(sent: str) -> None:
+    async def pong(peer: Peer, method: str, raw: msgspec.Raw) -> Any:
+        return {}
+
+    written: list[bytes] = []
+
+    class Bytes(Pipe):
+        def write(self, data: Any) -> None:
+            written.append(bytes(data))
+
+    peer = Peer(pong, lambda _: None)
+    peer.use(Bytes(), strict=False)
+    peer.data_received(frame(b'{"jsonrpc":"2.0","id":%b,"method":"ping"}' % sent.encode()))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert b'"id":%b,' % sent.encode() in b"".join(written)
