@@ -1,7 +1,7 @@
 """Which model a session uses, and through which service: the one place that decides."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -9,7 +9,7 @@ import msgspec
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import AuthenticationError, ConfigurationError
 from trimtab.contracts.options import SessionOptions
-from trimtab.contracts.provider import Price, Provider
+from trimtab.contracts.provider import Delta, Price, Provider, Reply, Request
 from trimtab.providers.auth import Key
 from trimtab.providers.endpoints import (
     PREFIX,
@@ -22,6 +22,7 @@ from trimtab.providers.prices import price_of
 
 if TYPE_CHECKING:
     from trimtab.models.registry import Registry
+    from trimtab.providers.copilot import Copilot
 
 LOCAL = "local"
 NO_MODEL = (
@@ -59,6 +60,21 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
             await one.provider.aclose()
         if self.roles is not None:
             await self.roles.aclose()
+
+
+class NoService:
+    """Stands in for a service that could not be chosen: every call raises the reason."""
+
+    name = "none"
+
+    def __init__(self, reason: AuthenticationError) -> None:
+        self._reason = reason
+
+    def stream(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
+        raise self._reason
+
+    async def aclose(self) -> None:
+        pass
 
 
 class RoleModels:
@@ -125,9 +141,14 @@ class ModelChooser:
         registry = self.registry
         if registry is not None and (role != "main" or not wanted):
             wanted = registry.roles.get(role) or wanted or self._registered_default(registry)
-        if wanted and (named := self._choose_named(wanted, registry, offline)):
-            return named
-        return await self._choose_found(wanted, offline)
+        try:
+            if wanted and (named := self._choose_named(wanted, registry, offline)):
+                return named
+            return await self._choose_found(wanted, offline)
+        except AuthenticationError as error:
+            if options.needs_model:
+                raise
+            return self._chosen(NoService(error), wanted or "")
 
     def find(self, name: str, options: SessionOptions) -> Chosen | None:
         """Another service, if a name tells one; None: it is a model of the service in use."""
@@ -207,7 +228,15 @@ class ModelChooser:
             return None  # the names of that service may have slashes of their own
         service, slash, model_id = wanted.partition("/")
         if slash and service == "copilot":
-            return self._copilot(model_id, offline=offline)
+            from trimtab.providers.copilot import TOKENS, find_token
+
+            key = find_token(self._env)
+            if key is None:
+                raise AuthenticationError(
+                    f"Not authenticated: no GitHub token for {wanted}; set {TOKENS[0]}, or sign "
+                    "in with `gh auth login`."
+                )
+            return self._chosen(self._copilot(key, offline=offline), model_id)
         for choice in environment_choices(self._env) if slash else ():
             if choice.name == service:
                 return self._connected(choice, model_id, offline)
@@ -228,7 +257,8 @@ class ModelChooser:
         if choice is not None:
             return self._connected(choice, wanted or choice.model, offline)
         if not offline and (key := await self._find_token()) is not None:
-            return self._copilot(wanted, key=key)
+            provider = self._copilot(key)
+            return self._chosen(provider, wanted or await provider.find_default_model())
         from trimtab.providers.local import find_servers
 
         servers = [server for server in await find_servers(self._env) if server.model]
@@ -250,19 +280,10 @@ class ModelChooser:
         except AuthenticationError:
             return None
 
-    def _copilot(
-        self, model: str | None, *, key: Key | None = None, offline: bool = False
-    ) -> Chosen:
-        from trimtab.providers.copilot import DEFAULT_MODEL, TOKENS, Copilot, find_token
+    def _copilot(self, key: Key, *, offline: bool = False) -> "Copilot":
+        from trimtab.providers.copilot import Copilot
 
-        key = key or find_token(self._env)
-        if key is None:
-            raise AuthenticationError(
-                f"Not authenticated: no GitHub token for copilot/{model}; set {TOKENS[0]}, or "
-                "sign in with `gh auth login`."
-            )
-        provider = Copilot(key, self._env, offline=offline, cache=self.cache)
-        return self._chosen(provider, model or DEFAULT_MODEL)
+        return Copilot(key, self._env, offline=offline, cache=self.cache)
 
     def _connected(
         self, choice: ProviderChoice, model: str | None, offline: bool, price: Price | None = None

@@ -12,13 +12,14 @@ from trimtab.providers.auth import Key
 from trimtab.providers.endpoints import ProviderChoice
 from trimtab.providers.errors import from_response, unknown_model
 from trimtab.providers.http import HttpClient
-from trimtab.providers.listing import ModelInfo, discover, list_names
+from trimtab.providers.listing import ModelInfo, discover, find_default, list_names
 from trimtab.providers.names import SERVICE_CHOOSES, did_you_mean
 from trimtab.providers.service import Service
 from trimtab.version import __version__
 
 NAME = "copilot"
 DEFAULT_MODEL = "gpt-4.1"
+"""The model to ask for if the service's list cannot be read."""
 TOKENS = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
 """In order: the one that says what it is for comes first."""
 MOST_REPOSITORIES = 10
@@ -86,21 +87,31 @@ class Copilot:
             base_url=self._base_url,
             key=self._key,
             headers=self._standing_headers(),
-            model=DEFAULT_MODEL,
         )
 
     async def list_models(self) -> list[str] | None:
         """The names of this account's models; None if the service does not list them."""
         return await list_names(await self.choice(), self._http)
 
-    async def _connect(self, model: str) -> Service:
-        choice = await self.choice()
+    async def find_default_model(self) -> str:
+        """Return the model to use for a session that names none."""
+        try:
+            models = await self._discover()
+        except ModelError:
+            return DEFAULT_MODEL  # the first call says what is wrong
+        return find_default(tuple(models.values())) or DEFAULT_MODEL
+
+    async def _discover(self) -> dict[str, ModelInfo]:
         if self._models is None:
-            found = await discover(choice, self._http, cache=self._cache)
+            found = await discover(await self.choice(), self._http, cache=self._cache)
             self._models = {info.id: info for info in found.models or ()}
-        info = self._models.get(model)
-        if info is None and self._models and model not in SERVICE_CHOOSES:
-            raise unknown_model("GitHub", model, did_you_mean(model, self._models))
+        return self._models
+
+    async def _connect(self, model: str) -> Service:
+        choice, models = await self.choice(), await self._discover()
+        info = models.get(model)
+        if info is None and models and model not in SERVICE_CHOOSES:
+            raise unknown_model("GitHub", model, did_you_mean(model, models))
         if info is not None:
             choice = msgspec.structs.replace(
                 choice, wire=_wire(info), efforts=info.efforts, window=info.window

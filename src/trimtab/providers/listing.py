@@ -29,6 +29,10 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     chat: bool = True
     listed: bool = True
     """False for models that exist but are not offered: no policy agreed to, or not for chat."""
+    default: bool = False
+    """The service marks this model as its default for chat."""
+    offered: bool = True
+    """False if the service keeps the model out of pickers, or its policy was not agreed to."""
     window: int | None = None
     max_output: int | None = None
     tools: bool | None = None
@@ -148,6 +152,8 @@ def read_model(raw: Raw) -> ModelInfo:
         vendor=_text(raw.get("vendor") or raw.get("owned_by")),
         chat=chat,
         listed=listed,
+        default=raw.get("is_chat_default") is True,
+        offered=raw.get("model_picker_enabled") is not False and _agreed(raw),
         window=_window(raw, limits),
         max_output=_number(limits.get("max_output_tokens")),
         tools=_flag(supports.get("tool_calls")),
@@ -162,6 +168,17 @@ def read_model(raw: Raw) -> ModelInfo:
 def chat_models(models: Sequence[ModelInfo]) -> list[ModelInfo]:
     """The models to offer: for chat, and agreed to or on preview where the service says."""
     return [model for model in models if model.listed]
+
+
+def find_default(models: Sequence[ModelInfo]) -> str | None:
+    """Return the service's default for chat, else the first model that a person may pick."""
+    offered = [model for model in models if model.chat and model.offered]
+    found = next((model for model in offered if model.default), None) or next(iter(offered), None)
+    return found.id if found is not None else None
+
+
+def _agreed(raw: Raw) -> bool:
+    return _object(raw.get("policy")).get("state") in (None, "enabled")
 
 
 def _parts(raw: Raw) -> tuple[Raw, Raw, Raw]:

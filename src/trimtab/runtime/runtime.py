@@ -123,7 +123,7 @@ class Runtime:
             SessionResume(
                 resume_time=timestamp(),
                 event_count=log.count,
-                selected_model=chosen.model,
+                selected_model=chosen.model or None,
                 reasoning_effort=options.effort,
                 context=checkout.context(),
                 events_file_size_bytes=log.size,
@@ -164,7 +164,7 @@ class Runtime:
             producer="trimtab",
             copilot_version=__version__,
             start_time=timestamp(),
-            selected_model=chosen.model,
+            selected_model=chosen.model or None,
             reasoning_effort=options.effort,
             context=checkout.context(),
         )
