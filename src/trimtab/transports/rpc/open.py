@@ -163,7 +163,7 @@ def _resumed(
     return SessionResume(
         resume_time=timestamp(),
         event_count=live.event_count,
-        selected_model=live.model,
+        selected_model=live.model or None,
         reasoning_effort=live.controls.effort,
         context=live.controls.setup.checkout.context(),
         already_in_use=len(hosted.participants) > 1,

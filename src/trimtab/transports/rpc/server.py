@@ -57,6 +57,7 @@ class Server:
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._runtime: Runtime | None = None
+        self._closed = False
 
     @property
     def runtime(self) -> "Runtime":
@@ -159,6 +160,11 @@ class Server:
                 for session_id in tuple(self.sessions):
                     group.create_task(self._close_quietly(session_id))
 
+    async def shut_down(self) -> None:
+        """Close all sessions and refuse every further call."""
+        self._closed = True
+        await self.close_sessions()
+
     async def close(self) -> None:
         """Close all sessions and connections."""
         await self.close_sessions()
@@ -191,6 +197,8 @@ class Server:
             if self.needs_token:
                 raise RpcError(AUTHENTICATION_FAILED, "AUTHENTICATION_FAILED")
             peer.authenticated = True
+        if self._closed:
+            raise RpcError(FAILED, f"Request {name} failed with message: The server has shut down.")
         return await answer(self, peer, name, raw)
 
     def _on_disconnected(self, peer: Peer) -> None:

@@ -133,6 +133,7 @@ def build_options(settings: SessionSettings, cwd: str) -> SessionOptions:
     return SessionOptions(
         cwd=folder,
         model=settings.model,
+        needs_model=False,
         effort=settings.reasoning_effort,
         stream=settings.streaming,
         name=settings.name,

@@ -140,8 +140,8 @@ async def detach(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.destroy")
 async def destroy(call: Call, params: Nothing) -> JsonObject:
-    session_id = call.session.id
-    await call.server.close_session(session_id)
+    """Close the session. It may have been closed by another client: that is no error."""
+    await call.server.close_session(call.session_id or "")
     return {"success": True}
 
 
@@ -152,13 +152,13 @@ class Shutdown(msgspec.Struct):
 
 @methods.on("session.shutdown", Shutdown)
 async def shut_down(call: Call, params: Shutdown) -> None:
-    await call.server.close_session(call.session.id)
+    await call.server.close_session(call.session_id or "")
 
 
 @methods.on("session.suspend")
 async def suspend(call: Call, params: Nothing) -> None:
     """Close the session; calls that wait for a client continue when it is resumed."""
-    await call.server.close_session(call.session.id, suspend=True)
+    await call.server.close_session(call.session_id or "", suspend=True)
 
 
 @methods.on("session.delete")
