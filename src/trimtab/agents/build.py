@@ -7,6 +7,7 @@ import msgspec
 
 from trimtab.agents.agent import AgentParts, SessionAgent
 from trimtab.agents.call_context import ContextFactory
+from trimtab.agents.fence import SessionFence
 from trimtab.agents.limits import build_ledger
 from trimtab.agents.setup import SessionSetup
 from trimtab.agents.toolset import choose_tools
@@ -335,8 +336,9 @@ def build_permissions(setup: SessionSetup, options: SessionOptions, client: Clie
         from trimtab.hooks.processor import permission_hook
 
         hook = permission_hook(setup.hooks)
+    fence = SessionFence(setup, options.sandbox_settings)
     if setup.home is None:
-        return Permissions(policy, client.ask, hook=hook)
+        return Permissions(policy, client.ask, hook=hook, fence=fence)
     kept = SavedApprovals(setup.home.permissions, trust_key(options.cwd))
     granted = kept.load()
     policy = msgspec.structs.replace(
@@ -344,7 +346,7 @@ def build_permissions(setup: SessionSetup, options: SessionOptions, client: Clie
         allow=(*policy.allow, *granted.rules),
         roots=(*policy.roots, *granted.directories),
     )
-    return Permissions(policy, client.ask, kept, hook)
+    return Permissions(policy, client.ask, kept, hook, fence)
 
 
 def read_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:

@@ -67,6 +67,7 @@ class ContextFactory:
                 call_id,
                 agent=agent.id or None,
                 confined=is_confined(agent, call_id),
+                fenced=call_id in agent.parts.permissions.fenced,
             ),
             files=output.folder or setup.folder.files,
             database=setup.folder.database,
@@ -81,7 +82,7 @@ def find_command_env(
     permissions: Permissions, setup: SessionSetup, call_id: str
 ) -> Mapping[str, str]:
     """Read-only calls run git with hooks and pagers disabled."""
-    if call_id not in permissions.harmless:
+    if call_id not in permissions.fenced:
         return {}
     from trimtab.policy.git_programs import safe_git_variables
 

@@ -60,6 +60,8 @@ class SandboxSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknow
     allowed_hosts: tuple[str, ...] = ()
     denied_hosts: tuple[str, ...] = ()
     auto_allow: bool = False
+    fence: Literal["auto", "landlock", "bubblewrap", "seatbelt", "none"] = "auto"
+    """The backend of the fence; `none` asks about all but the plainest commands."""
 
 
 class PermissionOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """Permissions: rules, policies, decisions, and questions about them."""
 
-from collections.abc import Awaitable, Callable
-from typing import Literal
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -73,7 +73,9 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     rule: Rule | None = None
     harmless: bool = False
-    """True if it is allowed only because it is known to change nothing."""
+    """True if it is allowed only because it seems to change nothing: it must run fenced."""
+    plain: frozenset[str] | None = None
+    """The programs of a command that is harmless even without a fence."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +90,27 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     feedback: str | None = None
     approval: JsonObject | None = None
+
+
+class CommandFence(Protocol):
+    """The kernel's hold on commands that run without anybody's answer."""
+
+    @property
+    def name(self) -> str:
+        """The backend, as people are told: Landlock, bubblewrap, sandbox-exec or none."""
+        ...
+
+    def find_problem(self) -> str:
+        """Return why no fence works on this machine, or an empty text."""
+        ...
+
+    def prepare(self, policy: Policy) -> str:
+        """Have fenced commands held to a policy; return why that is not possible, or nothing."""
+        ...
+
+    def trusts(self, programs: Iterable[str], policy: Policy) -> bool:
+        """Return True if PATH finds all these programs outside the workspace."""
+        ...
 
 
 Ask = Callable[[str, JsonObject], Awaitable[Answer]]

@@ -33,6 +33,8 @@ class PendingCall(msgspec.Struct, frozen=True, kw_only=True):
     args: dict[str, Any]
     hook_verdict: Literal["allow", "ask"] | None = None
     """A hook's verdict: `allow` works like --allow-all for this one call."""
+    only_reads: bool = False
+    """True if the call must change nothing, whatever rules allow: in plan mode, for example."""
     _cached_access: list[Any] = []
     """The arguments for which accesses were determined, and the accesses."""
 

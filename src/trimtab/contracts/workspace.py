@@ -51,7 +51,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
 
     `background` gives it a standard input that stays open; `terminal` a pseudo-terminal; `detached`
     lets it outlive the session. `env` are additional variables. `confined` is
-    false if a person allowed it to run outside the sandbox. `call_id` is the tool call it
+    false if a person allowed it to run outside the sandbox; `fenced` is true if nobody approved it,
+    so that it must change nothing. `call_id` is the tool call it
     belongs to.
     """
 
@@ -63,6 +64,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     terminal: bool = False
     env: Mapping[str, str] = {}
     confined: bool = True
+    fenced: bool = False
     call_id: str = ""
 
 

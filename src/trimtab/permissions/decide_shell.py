@@ -13,6 +13,7 @@ from trimtab.permissions.paths import (
     is_protected,
     refuse_special,
 )
+from trimtab.permissions.plain import find_plain_programs
 from trimtab.permissions.rules import (
     covers,
     find_spots,
@@ -49,7 +50,7 @@ def judge_analysis(analysis: Analysis, policy: Policy, text: str = "") -> Decisi
         return _judge_paths(analysis, policy) or Decision(
             verdict="allow", reason="It runs in the sandbox, where commands need no permission."
         )
-    return _ask_by_nature(analysis) or _judge_commands(analysis, policy)
+    return _ask_by_nature(analysis) or _judge_commands(analysis, policy, text)
 
 
 def _deny(analysis: Analysis, policy: Policy) -> Decision | None:
@@ -183,7 +184,7 @@ def _ask_by_nature(analysis: Analysis) -> Decision | None:
     return None
 
 
-def _judge_commands(analysis: Analysis, policy: Policy) -> Decision:
+def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
     required = [found for found in analysis.commands if not found.shadow]
     rules = [_find_rule(found, policy) for found in required]
     missing = [
@@ -205,7 +206,12 @@ def _judge_commands(analysis: Analysis, policy: Policy) -> Decision:
     if policy.git_programs and any(found.base.startswith("git ") for found in required):
         reason = f"The setting {policy.git_programs} of this repository makes git start a program."
         return Decision(verdict="ask", reason=reason)
-    return Decision(verdict="allow", reason="It only reads, inside the workspace.", harmless=True)
+    return Decision(
+        verdict="allow",
+        reason="It only reads, inside the workspace.",
+        harmless=True,
+        plain=find_plain_programs(text, analysis),
+    )
 
 
 def _find_deleters(analysis: Analysis) -> list[Found]:

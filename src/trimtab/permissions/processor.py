@@ -3,14 +3,14 @@
 What judges is imported with the first call: a run that needs no tool starts without it.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.permission import PermissionCompleted, PermissionRequested
 from trimtab.contracts.ids import new_id
-from trimtab.contracts.permission import Answer, Ask, Decision, Policy, Rule
+from trimtab.contracts.permission import Answer, Ask, CommandFence, Decision, Policy, Rule
 from trimtab.contracts.processor import PendingCall, Processor
 from trimtab.contracts.run import Run
 from trimtab.contracts.tool import Access, ToolResult
@@ -54,13 +54,15 @@ class Permissions(Processor):
         ask: Ask | None = None,
         keeper: ApprovalKeeper | None = None,
         hook: AskHook | None = None,
+        fence: CommandFence | None = None,
     ) -> None:
         self._standing = _Standing(policy)
         self._ask = ask
         self._keeper = keeper
         self._hook = hook
-        self.harmless: set[str] = set()
-        """Calls that were allowed only because they are known to change nothing."""
+        self.fence = fence
+        self.fenced: set[str] = set()
+        """Calls whose commands nobody approved: they run behind the fence."""
         self.pins: dict[str, dict[str, str]] = {}
         """By call, where the paths it names led when it was judged."""
 
@@ -111,7 +113,7 @@ class Permissions(Processor):
 
         Calls are told apart by ids that a model chooses, so each agent's are kept apart.
         """
-        other = Permissions(self.policy, self._ask, self._keeper, self._hook)
+        other = Permissions(self.policy, self._ask, self._keeper, self._hook, self.fence)
         other._standing = self._standing
         return other
 
@@ -124,17 +126,79 @@ class Permissions(Processor):
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
         for access in pending.touches(run):
             decision = self._heed(pending, self._judge(access, pending), access)
+            decision = self._hold_to_reading(pending, access, decision)
+            if decision.harmless and decision.plain is None:
+                decision = self._prepare_fence(decision)
             if decision.verdict == "ask":
                 refusal = await self._question(run, pending, access, decision)
             elif decision.verdict == "deny":
                 refusal = self._deny(run, pending, access, decision)
             else:
-                if decision.harmless:
-                    self.harmless.add(pending.call.id)
+                if decision.harmless and decision.plain is None:
+                    pending = self._put_behind_fence(run, pending, access)
                 continue
             if refusal is not None:
                 return refusal
         return pending
+
+    def _hold_to_reading(
+        self, pending: PendingCall, access: Access, decision: Decision
+    ) -> Decision:
+        """Put the commands of a planning or read-only agent behind the fence, whatever allows them.
+
+        A command that writes a file of the session, which such an agent may do, runs outside.
+        """
+        fits = pending.only_reads and access.kind == "shell" and decision.verdict == "allow"
+        if not fits or decision.harmless:
+            return decision
+        from trimtab.permissions.assess import read_script
+        from trimtab.permissions.plain import find_plain_programs
+
+        analysis = read_script(access.target, self.policy, access.interpreter)
+        if not analysis.read_only:
+            return decision
+        plain = find_plain_programs(access.target, analysis)
+        held = msgspec.structs.replace(decision, harmless=True, plain=plain)
+        return self._require_fence(held, access)
+
+    def _prepare_fence(self, decision: Decision) -> Decision:
+        problem = self.fence.prepare(self.policy) if self.fence else "no fence was set up"
+        if not problem:
+            return decision
+        reason = f"It seems to only read, but nothing can hold it to that: {problem}."
+        return Decision(verdict="ask", reason=reason)
+
+    def _put_behind_fence(self, run: Run, pending: PendingCall, access: Access) -> PendingCall:
+        """Have a command run fenced, and a person asked if the fence stops it."""
+        from trimtab.permissions.fence_stops import Attempt, describe, find_attempts
+        from trimtab.permissions.fenced_tool import FencedTool
+
+        call_id, policy = pending.call.id, self.policy
+
+        def find(output: str, exit_code: int) -> Sequence[Attempt]:
+            readable = ("/",) if policy.allow_all_paths else (*policy.roots, *policy.readable)
+            names = self._name_programs(access)
+            return find_attempts(output, exit_code, names, policy.cwd, readable)
+
+        async def ask(attempts: Sequence[Attempt]) -> ToolResult:
+            reason = f"It would {describe(attempts)}, which it may not do without a permission."
+            decision = Decision(verdict="ask", reason=reason)
+            if pending.only_reads:
+                return ToolResult(text=f"Permission denied: {reason}", kind="denied")
+            self.fenced.discard(call_id)
+            refusal = await self._question(run, pending, access, decision, warning=reason)
+            if refusal is not None:
+                return refusal
+            return await pending.tool.run(pending.args, run.tool_context(call_id))
+
+        self.fenced.add(call_id)
+        return msgspec.structs.replace(pending, tool=FencedTool(pending.tool, find, ask))
+
+    def _name_programs(self, access: Access) -> Sequence[str]:
+        from trimtab.permissions.assess import read_script
+
+        analysis = read_script(access.target, self.policy, access.interpreter)
+        return [found.base.partition(" ")[0] for found in analysis.commands]
 
     def _heed(self, pending: PendingCall, decision: Decision, access: Access) -> Decision:
         """What a preToolUse hook said counts, but for rules that deny or ask and for ruin."""
@@ -178,8 +242,20 @@ class Permissions(Processor):
         both = decision, self._decide(there, tool)
         return max(both, key=lambda one: _STRICTNESS.index(one.verdict))
 
+    def describe_fence(self, decision: Decision) -> str:
+        """Return in which fence a command would run after a decision, and why."""
+        if decision.verdict != "allow":
+            return "none: it would not run unasked"
+        if not decision.harmless:
+            sandbox = "the sandbox" if self.policy.writable is not None else "none"
+            return f"{sandbox}: {decision.reason[:1].lower()}{decision.reason[1:].rstrip('.')}"
+        if decision.plain is not None or self.fence is None:
+            return "none works here: it is harmless as it is written"
+        return f"{self.fence.name}: nobody approved it, so it may change nothing"
+
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
         self.pins.pop(pending.call.id, None)
+        self.fenced.discard(pending.call.id)
         if result.kind == "success" and pending.tool.spec.name in SEARCHES and self.find_hidden():
             return msgspec.structs.replace(result, text=result.text + LEFT_OUT)
         return result
@@ -191,7 +267,22 @@ class Permissions(Processor):
         for rule in self.policy.deny:
             if rule.kind == tool and rule.argument is None:
                 return decide(named, self.policy)
-        return decide(access, self.policy)
+        decision = decide(access, self.policy)
+        return self._require_fence(decision, access) if decision.harmless else decision
+
+    def _require_fence(self, decision: Decision, access: Access) -> Decision:
+        """Let a command that nobody approved run only if it can do no harm."""
+        if access.detail.get("detached") is True:
+            reason = "It would outlive the session, out of reach of the fence."
+            return Decision(verdict="ask", reason=reason)
+        fence = self.fence
+        problem = fence.find_problem() if fence else "no fence was set up"
+        if not problem:
+            return msgspec.structs.replace(decision, plain=None)
+        if fence and decision.plain is not None and fence.trusts(decision.plain, self.policy):
+            return decision
+        reason = f"It seems to only read, but nothing can hold it to that: {problem}."
+        return Decision(verdict="ask", reason=reason)
 
     def _deny(
         self, run: Run, pending: PendingCall, access: Access, decision: Decision
@@ -231,9 +322,17 @@ class Permissions(Processor):
         return request_id
 
     async def _question(
-        self, run: Run, pending: PendingCall, access: Access, decision: Decision
+        self,
+        run: Run,
+        pending: PendingCall,
+        access: Access,
+        decision: Decision,
+        *,
+        warning: str = "",
     ) -> ToolResult | None:
         request = self._build_request(access, pending)
+        if warning:
+            request["warning"] = warning
         answer = await self._hook(pending, request) if self._hook else None
         request_id = self._announce(run, request, settled=answer is not None)
         if answer is None:

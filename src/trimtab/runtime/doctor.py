@@ -31,6 +31,7 @@ from trimtab.providers.names import did_you_mean, same_model
 from trimtab.runtime.options import resolve
 from trimtab.version import __version__
 from trimtab.workspace.sandbox.detection import detect
+from trimtab.workspace.sandbox.fence_detection import FENCE_NAMES, detect_fence
 from trimtab.workspace.search import find_ripgrep
 
 _MAX_LISTED = 5
@@ -72,7 +73,7 @@ async def run_checks(env: Mapping[str, str], cwd: str, *, offline: bool = False)
         ]
     findings += [check_home(home), check_disk_space(home)]
     findings += [await check_model(env, home, cwd, offline), check_embedded(env)]
-    findings += [*check_sandbox(env, cwd), *check_settings(home)]
+    findings += [check_fence(env), *check_sandbox(env, cwd), *check_settings(home)]
     return findings + await check_folder(env, home, cwd)
 
 
@@ -163,6 +164,16 @@ def check_embedded(env: Mapping[str, str]) -> Finding:
     if is_usable(env):
         return ok("embedded", f"{find_weights(env)}")
     return ok("embedded", "not installed; `trimtab models pull local` fetches it (1.1 GB)")
+
+
+def check_fence(env: Mapping[str, str]) -> Finding:
+    """Find out in which fence commands run that nobody approved."""
+    found = detect_fence(env)
+    if found.backend is not None:
+        name = FENCE_NAMES[found.backend]
+        return ok("fence", f"commands that nobody approved run behind {name}")
+    message = f"none works ({'; '.join(found.reasons)}): only the plainest commands run unasked"
+    return warn("fence", message, "Install bubblewrap.")
 
 
 def check_sandbox(env: Mapping[str, str], cwd: str) -> Iterator[Finding]:

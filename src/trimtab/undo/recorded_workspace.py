@@ -21,10 +21,11 @@ class RecordedWorkspace:
         *,
         agent: str | None = None,
         confined: bool = True,
+        fenced: bool = False,
     ) -> None:
         self.root = inner.root
         self.shells = RecordedShells(inner, recorder, call_id, agent)
-        self.shells.confined = confined
+        self.shells.confined, self.shells.fenced = confined, fenced
         self.resolve = inner.resolve
         self.inspect = inner.inspect
         self.list = inner.list
@@ -82,6 +83,8 @@ class RecordedShells:
         self._writing: Reason | None = None
         self.confined = True
         """True if the call's commands must stay in the sandbox, if there is one."""
+        self.fenced = False
+        """True if nobody approved the call, so that its commands must change nothing."""
 
     async def execute(
         self,
@@ -91,7 +94,9 @@ class RecordedShells:
         limit: int,
         listener: Callable[[bytes], None] | None = None,
     ) -> CommandState:
-        command = msgspec.structs.replace(command, confined=self.confined, call_id=self._call_id)
+        command = msgspec.structs.replace(
+            command, confined=self.confined, fenced=self.fenced, call_id=self._call_id
+        )
         if not self._recorder.may_change(Access(kind="shell", target=command.text)):
             return await self._inner.execute(command, wait=wait, limit=limit, listener=listener)
         reason = Reason("shell", self._call_id, command.text[:1000], self._agent)

@@ -165,10 +165,10 @@ class LocalWorkspace:
             return confinement
         if not self.pins:
             return None
-        from trimtab.workspace.sandbox.fence import build_fence
+        from trimtab.workspace.sandbox.search_confinement import confine_search
 
         roots = (os.path.realpath(self.root), *self.pins.values())
-        return build_fence(roots, self._ripgrep, self.home)
+        return confine_search(roots, self._ripgrep, self.home)
 
     async def run(
         self, argv: Sequence[str], *, seconds: float, limit: int = 1_000_000

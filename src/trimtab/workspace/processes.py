@@ -1,6 +1,7 @@
 """Starts, waits for, backgrounds and ends the shell commands of a workspace."""
 
 import asyncio
+import errno
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,9 @@ from trimtab.contracts.workspace import Command, CommandState, ShellError, Shell
 from trimtab.workspace.process_tracking import guardian
 
 if TYPE_CHECKING:
+    from trimtab.workspace.programs import Confined
     from trimtab.workspace.sandbox.confinement import Confinement
+    from trimtab.workspace.sandbox.fence import Fence
     from trimtab.workspace.shell import Shell
 
 FINISHED = 32
@@ -33,6 +36,7 @@ class LocalShells:
         self._shells: dict[str, Shell] = {}
         self._guarded = False
         self.confinement: Confinement | None = None
+        self.fence: Fence | None = None
 
     async def execute(
         self,
@@ -86,6 +90,9 @@ class LocalShells:
             shell.abandon()
         if self.confinement is not None:
             self.confinement.close()
+        if self.fence is not None:
+            self.fence.close()
+            self.fence.remove_temp()
         if self._guarded:
             self._guarded = False
             await guardian.release()
@@ -113,7 +120,7 @@ class LocalShells:
             env["TERM"] = "xterm"
         try:
             self.guard()
-            shell.start(self._root, env, self.confinement if command.confined else None)
+            shell.start(self._root, env, self._confine(command))
         except ValueError:
             raise ShellError("The command contains a NUL character; remove it.") from None
         except OSError as error:
@@ -122,6 +129,13 @@ class LocalShells:
         self._shells[shell_id] = shell
         self._prune()
         return shell
+
+    def _confine(self, command: Command) -> "Confined | None":
+        if not command.fenced:
+            return self.confinement if command.confined else None
+        if self.fence is None:
+            raise OSError(errno.EPERM, "It must run behind the fence, and there is none")
+        return self.fence
 
     def _next_id(self) -> str:
         number = len(self._shells)

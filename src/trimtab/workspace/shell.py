@@ -16,7 +16,7 @@ from trimtab.workspace.capture import Capture, LogFile, Unread, open_saved
 from trimtab.workspace.waiting import Streams, find_awaited
 
 if TYPE_CHECKING:
-    from trimtab.workspace.sandbox.confinement import Confinement
+    from trimtab.workspace.programs import Confined
 
 READ_SIZE = 1 << 16
 """The initial capacity of a pipe. It is enlarged for commands that print much, to switch less."""
@@ -94,9 +94,9 @@ class Shell:
         return self.command.terminal and not self._no_terminal
 
     def start(
-        self, cwd: str, env: Mapping[str, str], confinement: "Confinement | None" = None
+        self, cwd: str, env: Mapping[str, str], confinement: "Confined | None" = None
     ) -> None:
-        """Start the command, in the sandbox if there is one. Raises `OSError`."""
+        """Start the command, confined if that is wanted. Raises `OSError`."""
         opened: list[int] = []
         try:
             opener, argv, streams = self._connect(opened)

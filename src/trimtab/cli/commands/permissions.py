@@ -95,6 +95,8 @@ def _print_explanation(command: str, answer: dict[str, Any]) -> None:
         print(f"  {show(part['identifier'])}: {effect}")
     if answer["hasWriteFileRedirection"]:
         print("  writes files by redirection")
+    if answer["decisions"]["given"] == "allow":
+        print(f"  fence: {show(answer['fences']['given'])}")
     print(f"{answer['decisions']['given']}: {show(answer['reasons']['given'])}")
     for warning in answer["warnings"]:
         print(f"! {show(warning)}", file=sys.stderr)

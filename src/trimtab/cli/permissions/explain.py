@@ -79,6 +79,7 @@ def explain_flags(command: str, shell: str, flags: Sequence[str]) -> dict[str, A
         **read_script(command, preview.permissions.policy, shell).describe(),
         "decisions": {"given": decision.verdict},
         "reasons": {"given": decision.reason},
+        "fences": {"given": preview.permissions.describe_fence(decision)},
         "warnings": list(preview.warnings),
     }
 
@@ -87,13 +88,21 @@ def explain_command(request: CommandRequest) -> dict[str, Any]:
     """Describe a command, with the decision under each set of rules."""
     cwd = request.cwd or os.getcwd()
     home = request.home or os.path.expanduser("~")
-    analysis = read_script(request.command, _policy(cwd, home, RuleSet()), request.shell)
-    decisions, reasons = {}, {}
+    analysis = read_script(
+        request.command, _permissions(cwd, home, RuleSet()).policy, request.shell
+    )
+    decisions, reasons, fences = {}, {}, {}
     for name, rules in request.rule_sets.items():
-        permissions = Permissions(_policy(cwd, home, rules))
+        permissions = _permissions(cwd, home, rules)
         decision = _judge(request.command, request.shell, permissions)
         decisions[name], reasons[name] = decision.verdict, decision.reason
-    return {**analysis.describe(), "decisions": decisions, "reasons": reasons}
+        fences[name] = permissions.describe_fence(decision)
+    return {
+        **analysis.describe(),
+        "decisions": decisions,
+        "reasons": reasons,
+        "fences": fences,
+    }
 
 
 def explain_path(request: PathRequest) -> dict[str, Any]:
@@ -128,7 +137,7 @@ def _judge(command: str, shell: str, permissions: Permissions) -> Decision:
     return permissions.judge(access, SHELL_TOOL)
 
 
-def _policy(cwd: str, home: str, rules: RuleSet) -> Policy:
+def _permissions(cwd: str, home: str, rules: RuleSet) -> Permissions:
     chosen = PermissionOptions(
         allow=tuple(rules.allow),
         deny=tuple(rules.deny),
@@ -137,8 +146,10 @@ def _policy(cwd: str, home: str, rules: RuleSet) -> Policy:
         allow_all_urls=rules.allow_all,
         allow_destructive=rules.allow_destructive,
     )
-    policy = _gather(home, cwd, chosen).permissions.policy
-    return msgspec.structs.replace(policy, ask=(*policy.ask, *parse_rules(rules.ask)))
+    gathered = _gather(home, cwd, chosen).permissions
+    policy = gathered.policy
+    policy = msgspec.structs.replace(policy, ask=(*policy.ask, *parse_rules(rules.ask)))
+    return Permissions(policy, fence=gathered.fence)
 
 
 @lru_cache(256)

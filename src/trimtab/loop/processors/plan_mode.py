@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Literal
 
+import msgspec
+
 from trimtab.contracts.processor import PendingCall, Processor
 from trimtab.contracts.run import Run
 from trimtab.contracts.tool import Access, ToolResult
@@ -41,4 +43,4 @@ class PlanMode(Processor):
                     "denied" if run.agent.mode == "plan" else "failure"
                 )
                 return ToolResult(text=refusal.format(what=what), kind=kind)
-        return pending
+        return msgspec.structs.replace(pending, only_reads=True)

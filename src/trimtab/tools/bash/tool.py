@@ -38,7 +38,14 @@ class Bash:
     )
 
     def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
-        return [Access(kind="shell", target=args["command"], intention=args["description"])]
+        return [
+            Access(
+                kind="shell",
+                target=args["command"],
+                intention=args["description"],
+                detail={"detached": True} if args.get("detach") else {},
+            )
+        ]
 
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
         detached = bool(args.get("detach"))

@@ -1,61 +1,236 @@
-"""Confines a search to the checked folders, even if links are created meanwhile."""
+"""The fence: runs commands that nobody approved, so that they can change nothing.
 
+Analysis decides which commands are worth trying without a question; the kernel makes sure that
+they do no harm. A fenced command reads what the policy allows, executes programs of the system and
+of the person's tools, writes to a temp folder of its own, and has no network.
+"""
+
+import asyncio
 import os
-from collections.abc import Callable, Iterator, Sequence
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Literal
 
-from trimtab.workspace.checked_open import open_exact
-from trimtab.workspace.sandbox import landlock
-from trimtab.workspace.sandbox.confinement import Start, spawn_bound
+import msgspec
 
-SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/nix/store", "/etc/ld.so.cache")
-"""The paths a program needs to start."""
-IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", ".git/info/exclude")
-OWN_IGNORE_FILES = (".gitconfig", ".config/git/config", ".config/git/ignore", ".gitignore")
+from trimtab.workspace import process_tracking
+from trimtab.workspace.sandbox import fence_bubblewrap, landlock, seatbelt, seccomp
+from trimtab.workspace.sandbox.confinement import Start, memory_file, spawn_bound
+from trimtab.workspace.sandbox.fence_policy import (
+    FencePolicy,
+    list_except,
+    read_only_environment,
+)
+
+FenceBackend = Literal["landlock", "bubblewrap", "seatbelt"]
+
+MAX_PROCESSES = 256
+MAX_BYTES = 4 << 30
+"""Bytes of private memory for each process."""
+MAX_FILE = 256 << 20
+"""Bytes of a file in the temp folder."""
+MAX_CPU_SECONDS = 300
+MAX_SECONDS = 600.0
+CHECK_SECONDS = 0.01
+"""Seconds between two looks at the number of tasks on the machine."""
+OWN_CAPABILITIES = 0b110
+"""Root still reads files of other users: DAC_OVERRIDE and DAC_READ_SEARCH."""
+READ, EXECUTE, READ_DIRECTORY = 0b1100, 0b1101, 0b1000
+DEVICE = 0b110 | 1 << 14 | 1 << 15
+"""Read, write, truncate and control a device."""
+TEMP = landlock.ALL & ~(1 | 1 << 6 | 1 << 9 | 1 << 11 | 1 << 15)
+"""Everything but to execute, to make devices or sockets, and to control devices."""
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+
+LIMITS = (
+    'ulimit -c 0; ulimit -f "$1"; ulimit -t "$2"; ulimit -d "$3" 2>/dev/null; '
+    '{ ulimit -u "$4" || ulimit -p "$4"; } 2>/dev/null; shift 4; exec "$@"'
+)
+"""A script for /bin/sh; bash and dash have different letters for the number of processes."""
 
 
 class Fence:
-    """Starts programs that may read below some directories and nowhere else."""
+    """Starts commands behind the fence."""
 
-    def __init__(self, roots: Sequence[str], program: str, home: str) -> None:
-        """`roots` are resolved paths; a root that has become a link is left out."""
-        self._roots = roots
+    def __init__(
+        self,
+        backend: FenceBackend,
+        policy: FencePolicy,
+        program: str = "",
+        version: int | None = None,
+    ) -> None:
+        """`version` is that of Landlock to be used, at most the kernel's."""
+        self.backend = backend
+        self.policy = policy
         self._program = program
-        self._home = home
+        self._version = landlock.find_version() if version is None else version
+        self._ruleset = -1
+        self._listed: dict[str, int] = {}
+        self._filter = b""
 
     def spawn(self, start: Start) -> tuple[int, Callable[[], None]]:
         """Start it; return its process id and a function to call at its end. Raises `OSError`."""
-        descriptors = list(self._open_all())
+        os.makedirs(self.policy.temp, mode=0o700, exist_ok=True)
+        temp = tempfile.mkdtemp(dir=self.policy.temp)
+        start = msgspec.structs.replace(
+            start,
+            argv=[*limit_prefix(), *start.argv],
+            env=read_only_environment(start.env, temp),
+        )
         try:
-            return spawn_bound(lambda: landlock.restrict_reading(descriptors), start), lambda: None
+            pid = self._spawn(start, temp)
+        except BaseException:
+            shutil.rmtree(temp, ignore_errors=True)
+            raise
+        watch = Watch(pid, start)
+
+        def ended() -> None:
+            watch.stop()
+            shutil.rmtree(temp, ignore_errors=True)
+
+        return pid, ended
+
+    def _spawn(self, start: Start, temp: str) -> int:
+        if self.backend == "bubblewrap":
+            return self._wrap(start, temp)
+        if self.backend == "seatbelt":
+            profile = seatbelt.build_profile(self.policy, temp, start.opener[-1:])
+            return start.spawn([self._program, "-p", profile])
+        return self._bind(start)
+
+    def _bind(self, start: Start) -> int:
+        if start.opener:  # a terminal of its own, which no other command may open
+            ruleset = landlock.build_ruleset(self._find_rules(start.opener[-1:]), self._version)
+        else:
+            ruleset = self._keep_ruleset()
+        try:
+            return spawn_bound(
+                lambda: landlock.enter(ruleset, self._build_filter(), OWN_CAPABILITIES), start
+            )
         finally:
-            for fd in descriptors:
-                os.close(fd)
+            if start.opener:
+                os.close(ruleset)
 
-    def _open_all(self) -> Iterator[int]:
-        for path in self._roots:
-            yield from try_open(path, open_exact)
-        beside = os.path.join(os.path.dirname(os.path.dirname(self._program)), "lib")
-        for path in (*SYSTEM, self._program, beside, *self._ignore_files()):
-            yield from try_open(path, os.open)
+    def _keep_ruleset(self) -> int:
+        """Return the ruleset, built anew if a folder has changed whose entries it names."""
+        if self._ruleset >= 0 and all(
+            stamp(folder) == seen for folder, seen in self._listed.items()
+        ):
+            return self._ruleset
+        self.close()
+        self._ruleset = landlock.build_ruleset(self._find_rules(()), self._version)
+        return self._ruleset
 
-    def _ignore_files(self) -> Iterator[str]:
-        """Return the ignore files above the roots."""
-        yield from (os.path.join(self._home, name) for name in OWN_IGNORE_FILES)
-        above = {os.path.dirname(root) for root in self._roots}
-        seen: set[str] = set()
-        while above:
-            seen |= above
-            yield from (os.path.join(folder, name) for folder in above for name in IGNORE_FILES)
-            above = {os.path.dirname(folder) for folder in above} - seen
+    def _find_rules(self, terminals: Sequence[str]) -> list[tuple[str, int]]:
+        policy = self.policy
+        readable, listed = list_except(policy.readable, policy.denied)
+        inside = [
+            root
+            for root in policy.untrusted
+            if any(root.startswith(f"{folder}/") for folder in policy.programs)
+        ]
+        programs, more = list_except(policy.programs, (*policy.denied, *inside))
+        self._listed = {folder: stamp(folder) for folder in (*listed, *more)}
+        rules = [(path, READ) for path in readable]
+        rules += [(path, EXECUTE) for path in programs]
+        rules += [(path, DEVICE) for path in (*(f"/dev/{name}" for name in DEVICES), *terminals)]
+        rules += [(path, READ_DIRECTORY) for path in ("/dev", *listed)]
+        return [*rules, (policy.temp, TEMP)]
+
+    def _build_filter(self) -> bytes:
+        if not self._filter:
+            bound = self.backend == "landlock"
+            self._filter = seccomp.build_fence_filter(
+                refuse_signals=bound and self._version < landlock.SCOPES_SINCE,
+                refuse_truncation=bound and self._version < landlock.TRUNCATE_SINCE,
+            )
+        return self._filter
+
+    def _wrap(self, start: Start, temp: str) -> int:
+        fd = memory_file(self._build_filter())
+        try:
+            argv = fence_bubblewrap.frame(self.policy, self._program, temp)
+            return start.spawn([*argv, "--seccomp", str(fd), "--chdir", start.cwd, "--"], [fd])
+        finally:
+            os.close(fd)
+
+    def close(self) -> None:
+        """Release the ruleset. Commands that are running stay fenced."""
+        if self._ruleset >= 0:
+            os.close(self._ruleset)
+            self._ruleset = -1
+
+    def remove_temp(self) -> None:
+        shutil.rmtree(self.policy.temp, ignore_errors=True)
 
 
-def try_open(path: str, opening: Callable[[str, int], int]) -> Iterator[int]:
+class Watch:
+    """Ends a command that starts too many processes or runs for too long."""
+
+    def __init__(self, pid: int, start: Start) -> None:
+        self._pid = pid
+        self._tag = start.tag
+        self._say = start.say
+        self._until = time.monotonic() + MAX_SECONDS
+        self._tasks_before = count_tasks()
+        self._task: asyncio.Task[None] | None = None
+        with suppress(RuntimeError):  # without an event loop nobody could be told
+            self._timer = asyncio.get_running_loop().call_later(CHECK_SECONDS, self._check)
+
+    def stop(self) -> None:
+        with suppress(AttributeError):
+            self._timer.cancel()
+
+    def _check(self) -> None:
+        reason = ""
+        if count_tasks() > self._tasks_before + MAX_PROCESSES and self._count() > MAX_PROCESSES:
+            reason = f"it started more than {MAX_PROCESSES} processes"
+        elif time.monotonic() > self._until:
+            reason = f"it ran for more than {MAX_SECONDS / 60:g} minutes"
+        loop = asyncio.get_running_loop()
+        if not reason:
+            self._timer = loop.call_later(CHECK_SECONDS, self._check)
+            return
+        if self._say is not None:
+            self._say(f"<stopped by the fence: {reason}>\n")
+        process_tracking.send(-self._pid, signal.SIGKILL)
+        self._task = loop.create_task(process_tracking.end(self._tag, self._pid))
+
+    def _count(self) -> int:
+        return len(process_tracking.processes_of(self._tag, self._pid, recent=True))
+
+
+def limit_prefix() -> list[str]:
+    """Return a program that sets the limits of a command and executes it."""
+    limits = (MAX_FILE // 512, MAX_CPU_SECONDS, MAX_BYTES // 1024, find_process_limit())
+    return ["/bin/sh", "-c", LIMITS, "sh", *map(str, limits)]
+
+
+def find_process_limit() -> int:
+    """Return the highest number of tasks this user may have while the command runs.
+
+    The kernel counts all tasks of a user; there are at most as many as on the whole machine. It
+    does not hold root to such a limit, so the number is watched, too.
+    """
+    return (count_tasks() or 4096) + MAX_PROCESSES
+
+
+def count_tasks() -> int:
+    """Return the number of processes and threads on this machine, 0 if it is not known."""
     try:
-        yield opening(path, os.O_PATH | os.O_CLOEXEC)
+        with open("/proc/loadavg", "rb") as file:
+            return int(file.read().split()[3].partition(b"/")[2])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def stamp(folder: str) -> int:
+    """Return the time at which entries were last added to or removed from a folder."""
+    try:
+        return os.stat(folder).st_mtime_ns
     except OSError:
-        return
-
-
-def build_fence(roots: Sequence[str], program: str, home: str) -> Fence | None:
-    """Return a fence if the kernel supports it."""
-    return Fence(roots, program, home) if landlock.find_version() else None
+        return 0

@@ -4,7 +4,7 @@ import ctypes
 import os
 import stat
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from trimtab.workspace.sandbox.policy import SandboxPolicy, existing
@@ -23,8 +23,10 @@ CAPABILITY_VERSION, CAPABILITIES = 0x20080522, 0b11111011
 """Chown, override access rights, owner, set-id bits, kill, set group and user."""
 FILE_ONLY = 0b111 | 1 << 14 | 1 << 15
 """The rights that rules for files may have."""
+ALL = 0xFFFF
 RIGHTS = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 5: 0xFFFF}
 """The file rights of each version of the interface, cumulative."""
+TRUNCATE_SINCE = 3
 SCOPES_SINCE, SCOPES = 6, 0b11
 """No abstract sockets of processes outside, and no signals to them."""
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "fd", "shm")
@@ -41,26 +43,46 @@ def find_version() -> int:
 
 def restrict(policy: SandboxPolicy, program: bytes) -> None:
     """Confine the calling thread to the policy and a seccomp filter. Raises `OSError`."""
+    ruleset = build_ruleset(list(find_rules(policy)), find_version())
+    try:
+        enter(ruleset, program, CAPABILITIES)
+    finally:
+        os.close(ruleset)
+
+
+def find_rules(policy: SandboxPolicy) -> Iterator[tuple[str, int]]:
+    for path in readable(policy):
+        yield path, READING
+    for path in (*existing(policy.all_writable), *(f"/dev/{name}" for name in DEVICES)):
+        yield path, ALL & ~UNREAD if holds_denied(path, policy) else ALL
+
+
+def build_ruleset(rules: Sequence[tuple[str, int]], version: int) -> int:
+    """Return the descriptor of a ruleset that allows only these rights on paths. Raises `OSError`.
+
+    Paths that do not exist are left out. `enter` may use the ruleset for many commands.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
-    version = find_version()
     rights = max(value for since, value in RIGHTS.items() if since <= version)
     scopes = SCOPES if version >= SCOPES_SINCE else 0
     wanted = struct.pack("=QQQ", rights, 0, scopes)[: 24 if scopes else 8]
     ruleset = check(libc.syscall(CREATE, wanted, len(wanted), 0))
     try:
-        for path in readable(policy):
-            allow(libc, ruleset, path, rights & READING)
-        for path in (*existing(policy.all_writable), *(f"/dev/{name}" for name in DEVICES)):
-            unread = holds_denied(path, policy)
-            allow(libc, ruleset, path, rights & ~UNREAD if unread else rights)
-        drop_capabilities(libc)
-        check(libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0))
-        check(libc.syscall(RESTRICT, ruleset, 0))
-    finally:
+        for path, allowed in rules:
+            allow(libc, ruleset, path, rights & allowed)
+    except BaseException:
         os.close(ruleset)
-    code = ctypes.create_string_buffer(program, len(program))
-    described = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
-    check(libc.prctl(SECCOMP, FILTER, described, 0, 0))
+        raise
+    return ruleset
+
+
+def enter(ruleset: int, program: bytes, capabilities: int) -> None:
+    """Confine the calling thread to a ruleset and a seccomp filter for good. Raises `OSError`."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    drop_capabilities(libc, capabilities)
+    check(libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0))
+    check(libc.syscall(RESTRICT, ruleset, 0))
+    install_filter(libc, program)
 
 
 def restrict_reading(descriptors: Sequence[int]) -> None:
@@ -81,14 +103,20 @@ def holds_denied(folder: str, policy: SandboxPolicy) -> bool:
     return any(os.path.realpath(path).startswith(f"{folder}/") for path in policy.denied)
 
 
-def drop_capabilities(libc: ctypes.CDLL) -> None:
-    """Drop root's capabilities except for files; it could inspect processes outside."""
+def drop_capabilities(libc: ctypes.CDLL, wanted: int) -> None:
+    """Drop root's capabilities except the wanted ones; it could inspect processes outside."""
     header = ctypes.create_string_buffer(struct.pack("=Ii", CAPABILITY_VERSION, 0))
     data = ctypes.create_string_buffer(24)
     check(libc.capget(header, data))
     _, permitted, _, *_ = struct.unpack("=6I", data.raw)
-    kept = permitted & CAPABILITIES
+    kept = permitted & wanted
     check(libc.capset(header, struct.pack("=6I", kept, kept, 0, 0, 0, 0)))
+
+
+def install_filter(libc: ctypes.CDLL, program: bytes) -> None:
+    code = ctypes.create_string_buffer(program, len(program))
+    described = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
+    check(libc.prctl(SECCOMP, FILTER, described, 0, 0))
 
 
 def readable(policy: SandboxPolicy) -> list[str]:

@@ -6,12 +6,12 @@ refused call, so that no library is needed to build or load it.
 
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 LOAD, JUMP_EQUAL, JUMP_GREATER_EQUAL, JUMP_SET, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, ERRNO = 0x7FFF0000, 0x00050000
 EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
-NUMBER, ARCHITECTURE, FIRST, SECOND = 0, 4, 16, 24
+NUMBER, ARCHITECTURE, FIRST, SECOND, THIRD = 0, 4, 16, 24, 32
 """Offsets in `struct seccomp_data`; of an argument, the lower half is tested."""
 
 X32 = 0x40000000
@@ -73,6 +73,69 @@ REFUSED = {
 }
 CLONE, CLONE3, UNSHARE, IOCTL, SOCKET = (56, 220), (435, 435), (272, 97), (16, 29), (41, 198)
 
+NONE = -1
+"""Stands for a call that an architecture does not have."""
+ATTRIBUTES = {
+    "chmod": (90, NONE),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "chown": (92, NONE),
+    "fchown": (93, 55),
+    "lchown": (94, NONE),
+    "fchownat": (260, 54),
+    "utime": (132, NONE),
+    "utimes": (235, NONE),
+    "futimesat": (261, NONE),
+    "utimensat": (280, 88),
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "setxattrat": (463, 463),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "removexattrat": (466, 466),
+    "file_setattr": (469, 469),
+}
+"""Calls that change a file without opening it for writing; Landlock does not check them."""
+SHARED_OBJECTS = {
+    "shmget": (29, 194),
+    "shmctl": (31, 195),
+    "semget": (64, 190),
+    "semctl": (66, 191),
+    "msgget": (68, 186),
+    "msgctl": (71, 187),
+    "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+}
+"""Calls that create or remove objects of the kernel that outlive a command."""
+SIGNALS = {
+    "kill": (62, 129),
+    "tkill": (200, 130),
+    "tgkill": (234, 131),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
+    "pidfd_send_signal": (424, 424),
+}
+ON_PROCESSES = {
+    "sched_setaffinity": (203, 122),
+    "sched_setscheduler": (144, 119),
+    "sched_setparam": (142, 118),
+    "sched_setattr": (314, 274),
+    "migrate_pages": (256, 238),
+    "move_pages": (279, 239),
+    "prlimit64": (302, 261),
+}
+"""Calls whose first argument is a process; 0 is the caller."""
+TRUNCATION = {"truncate": (76, 45), "creat": (85, NONE)}
+OPEN, OPENAT2, O_WRITING, O_TRUNC = ((2, NONE), (257, 56)), 437, 0b11, 0o1000
+"""`open` and `openat`, whose flags are in the second and the third argument."""
+SET_PRIORITY, SET_IO_PRIORITY = (141, 140), (251, 30)
+"""Their second argument is a process; 0 is the caller."""
+FILE_FLAGS = (0x40086602, 0x40046602, 0x401C5820)
+"""FS_IOC_SETFLAGS, its form for 32 bits, and FS_IOC_FSSETXATTR."""
+
 
 def is_supported() -> bool:
     """Return True if this machine's call numbers are known."""
@@ -81,6 +144,46 @@ def is_supported() -> bool:
 
 def build_filter(families: Sequence[int]) -> bytes:
     """Return the filter, which allows sockets of these families only. Raises `KeyError`."""
+    return assemble(families, REFUSED, TYPING, ())
+
+
+def build_fence_filter(*, refuse_signals: bool, refuse_truncation: bool) -> bytes:
+    """Return the filter for commands that must change nothing. Raises `KeyError`.
+
+    Kernels that cannot tell to whom a signal is sent refuse all of them, and those that cannot tell
+    which file is truncated refuse it unless the file is opened for writing.
+    """
+    _, column = MACHINES[os.uname().machine]
+    refused = {**REFUSED, **ATTRIBUTES, **SHARED_OBJECTS, **(SIGNALS if refuse_signals else {})}
+    own_only = [
+        *(part for call in ON_PROCESSES.values() for part in refuse_others(call[column], FIRST)),
+        *refuse_others(SET_PRIORITY[column], SECOND),
+        *refuse_others(SET_IO_PRIORITY[column], SECOND),
+    ]
+    if refuse_truncation:
+        refused |= TRUNCATION
+        for call, argument in zip(OPEN, (SECOND, THIRD), strict=True):
+            if call[column] != NONE:
+                # Landlock checks what is opened for writing, and that before it is truncated.
+                own_only += when(
+                    call[column],
+                    instruction(LOAD, argument),
+                    instruction(JUMP_SET, O_WRITING, 2, 0),
+                    instruction(JUMP_SET, O_TRUNC, 0, 1),
+                    refuse(EPERM),
+                    instruction(RETURN, ALLOW),
+                )
+        own_only += when(OPENAT2, refuse(ENOSYS))
+    return assemble((NETLINK,), refused, (*TYPING, *FILE_FLAGS), own_only)
+
+
+def assemble(
+    families: Sequence[int],
+    refused: Mapping[str, tuple[int, int]],
+    requests: Sequence[int],
+    more: Sequence[bytes],
+) -> bytes:
+    """Return the filter; `requests` are the refused ioctl requests."""
     architecture, column = MACHINES[os.uname().machine]
     program = [
         instruction(LOAD, ARCHITECTURE),
@@ -92,14 +195,16 @@ def build_filter(families: Sequence[int]) -> bytes:
         # Its arguments are in memory, which a filter cannot read; libraries fall back to clone.
         *when(CLONE3[column], refuse(ENOSYS)),
     ]
-    for numbers in REFUSED.values():
-        program += when(numbers[column], refuse(EPERM))
+    for numbers in refused.values():
+        if numbers[column] != NONE:
+            program += when(numbers[column], refuse(EPERM))
+    program += more
     program += when(CLONE[column], *refuse_bits(NAMESPACES))
     program += when(UNSHARE[column], *refuse_bits(NAMESPACES | NEW_TIME))
     program += when(
         IOCTL[column],
         instruction(LOAD, SECOND),
-        *(part for request in TYPING for part in when(request, refuse(EPERM))),
+        *(part for request in requests for part in when(request, refuse(EPERM))),
         instruction(RETURN, ALLOW),
     )
     program += when(
@@ -123,6 +228,12 @@ def refuse(number: int) -> bytes:
 def when(value: int, *then: bytes) -> tuple[bytes, ...]:
     """Execute the following instructions, which must return, if the loaded word is the value."""
     return instruction(JUMP_EQUAL, value, 0, len(then)), *then
+
+
+def refuse_others(call: int, argument: int) -> tuple[bytes, ...]:
+    """Refuse a call for another process than the caller."""
+    own = when(0, instruction(RETURN, ALLOW))
+    return when(call, instruction(LOAD, argument), *own, refuse(EPERM))
 
 
 def refuse_bits(bits: int) -> tuple[bytes, ...]:

@@ -1,0 +1,80 @@
+"""Commands that are harmless as they are written, on machines where no fence works.
+
+Nothing in such a command is expanded: no variable, pattern, substitution or redirection, so no file
+name can become an option and no file's content can become code. Its programs only print.
+"""
+
+import re
+
+from trimtab.permissions.shell.analysis import Analysis
+
+PROGRAMS = frozenset(
+    (
+        *(
+            "arch",
+            "basename",
+            "cat",
+            "cksum",
+            "cmp",
+            "comm",
+            "cut",
+            "date",
+            "df",
+            "diff",
+            "dirname",
+        ),
+        *(
+            "du",
+            "echo",
+            "egrep",
+            "expand",
+            "false",
+            "fgrep",
+            "file",
+            "fmt",
+            "fold",
+            "grep",
+            "groups",
+        ),
+        *(
+            "head",
+            "hexdump",
+            "hostname",
+            "id",
+            "join",
+            "ls",
+            "md5sum",
+            "nl",
+            "nproc",
+            "od",
+            "paste",
+        ),
+        *("printenv", "pwd", "readlink", "realpath", "rev", "sha1sum", "sha256sum", "sha512sum"),
+        *(
+            "sleep",
+            "stat",
+            "strings",
+            "sum",
+            "tac",
+            "tail",
+            "tr",
+            "true",
+            "tty",
+            "uname",
+            "unexpand",
+        ),
+        *("uniq", "uptime", "wc", "whereis", "which", "whoami", ":"),
+    )
+)
+LITERAL = re.compile(r"""(?:[A-Za-z0-9_./=,:@%+\-\s|;&]|'[^']*'|"[^"$`\\!]*")*""")
+"""Plain characters, and what stands in quotes that expand nothing."""
+ASSIGNMENT = re.compile(r"(?:^|[\s;&|])[A-Za-z_]\w*\+?=")
+
+
+def find_plain_programs(text: str, analysis: Analysis) -> frozenset[str] | None:
+    """Return the programs of a command that is harmless as it is written, None for any other."""
+    if not LITERAL.fullmatch(text) or ASSIGNMENT.search(text) or not analysis.read_only:
+        return None
+    bases = frozenset(found.base for found in analysis.commands)
+    identifiers = frozenset(found.identifier for found in analysis.commands)
+    return bases if bases == identifiers and bases <= PROGRAMS else None

@@ -1,0 +1,347 @@
+"""Commands behind the fence, with every backend of this machine: they can change nothing."""
+
+import asyncio
+import os
+import shutil
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from gitkit import git, make_repository
+from toolkit import Bench, open_bench, processes_with
+from trimtab.contracts.workspace import Command
+from trimtab.workspace.sandbox import seatbelt
+from trimtab.workspace.sandbox.fence import Fence, FenceBackend
+from trimtab.workspace.sandbox.fence_detection import detect_fence
+from trimtab.workspace.sandbox.fence_policy import (
+    FencePolicy,
+    build_fence_policy,
+    list_except,
+)
+
+BACKENDS = [
+    pytest.param(name, marks=pytest.mark.needs(name, "git")) for name in ("landlock", "bubblewrap")
+]
+
+
+class Fenced:
+    """A workspace whose commands all run behind the fence."""
+
+    def __init__(self, bench: Bench, backend: FenceBackend, outside: Path) -> None:
+        self.bench = bench
+        self.root = bench.root
+        self.backend = backend
+        self.outside = outside
+        outside.mkdir()
+        (outside / "secret").write_text("s3cret\n")
+        self.use()
+
+    def use(self, **changes: object) -> None:
+        given = {
+            "cwd": str(self.root),
+            "readable": (str(self.root),),
+            "untrusted": (str(self.root),),
+            "denied": (),
+            "env": self.bench.workspace.child_env,
+            "temp": f"{self.bench.files}/temp",
+            **changes,
+        }
+        policy = build_fence_policy(**given)  # type: ignore[arg-type]
+        program = shutil.which("bwrap") or ""
+        self.bench.workspace.shells.fence = Fence(self.backend, policy, program)
+
+    async def run(self, text: str, wait: float = 20) -> str:
+        state = await self.bench.workspace.shells.execute(
+            Command(text=text, fenced=True), wait=wait, limit=100_000
+        )
+        assert state.exit_code is not None, text
+        return f"{state.output.decode()}[{state.exit_code}]"
+
+
+@pytest.fixture
+async def fenced(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Fenced]:
+    (tmp_path / "in").mkdir()
+    async with open_bench(tmp_path / "in") as bench:
+        make_repository(bench.root)
+        bench.write("known.txt", "known\n")
+        bench.write("program", "#!/bin/sh\necho executed\n")
+        (bench.root / "program").chmod(0o755)
+        git(bench.root, "add", ".")
+        git(bench.root, "commit", "-q", "-m", "one")
+        yield Fenced(bench, request.param, tmp_path / "out")
+
+
+every_backend = pytest.mark.parametrize("fenced", BACKENDS, indirect=True)
+
+
+def shape(folder: Path) -> dict[str, tuple[int, int, int, bytes]]:
+    """Everything about the files of a folder that a command could change."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        about = path.lstat()
+        content = path.read_bytes() if path.is_file() else b""
+        found[str(path)] = (about.st_mode, about.st_mtime_ns, about.st_uid, content)
+    return found
+
+
+@every_backend
+async def test_a_fenced_command_reads_the_workspace_and_the_system(fenced: Fenced) -> None:
+    text = await fenced.run("cat known.txt; git log --format=%s; git status --short; uname -s")
+    assert text.startswith("known\none\nLinux\n")
+    assert text.endswith("[0]")
+
+
+WRITES = {
+    "create": "echo x > made",
+    "append": "echo x >> known.txt",
+    "truncate": ": > known.txt",
+    "truncate without writing": "python3 -c 'import os; os.truncate(\"known.txt\", 0)'",
+    "truncate on reading": (
+        "python3 -c 'import os; os.open(\"known.txt\", os.O_RDONLY | os.O_TRUNC)'"
+    ),
+    "touch": "touch -d 2001-01-01 known.txt",
+    "mode": "chmod 777 known.txt",
+    "owner": "chown nobody known.txt",
+    "remove": "rm -f known.txt",
+    "move": "mv known.txt made",
+    "folder": "mkdir made",
+    "link": "ln -s /etc made; ln known.txt made2",
+    "pipe": "mkfifo made",
+    "attribute": "setfattr -n user.x -v y known.txt; chattr +d known.txt",
+    "git": "git add -A; git commit --allow-empty -q -m two; git config a.b c; git gc -q",
+    "python": 'python3 -c \'open("made", "w")\'',
+    "outside": "echo x > ../out/made; echo x > ../out/secret",
+    "shared memory": "echo x > /dev/shm/trimtab-fence; echo x > /tmp/trimtab-fence",
+    "session": "echo x > {files}/made",
+}
+
+
+@every_backend
+@pytest.mark.parametrize("name", WRITES)
+async def test_a_fenced_command_changes_no_file(fenced: Fenced, name: str) -> None:
+    before = shape(fenced.root), shape(fenced.outside)
+    await fenced.run(WRITES[name].format(files=fenced.bench.files))
+    assert (shape(fenced.root), shape(fenced.outside)) == before
+    assert not os.path.exists("/dev/shm/trimtab-fence")
+    assert not os.path.exists("/tmp/trimtab-fence")
+    assert os.listdir(fenced.bench.files) == ["temp"]
+
+
+@every_backend
+async def test_a_temp_folder_is_private_to_one_command(fenced: Fenced) -> None:
+    text = await fenced.run('echo kept > "$TMPDIR/x"; cat "$TMPDIR/x"; sort known.txt <<< a')
+    assert text == "kept\nknown\n[0]"
+    assert os.listdir(f"{fenced.bench.files}/temp") == []
+
+
+@pytest.mark.parametrize("fenced", BACKENDS[:1], indirect=True)
+@pytest.mark.parametrize(
+    "command",
+    [
+        "./program",
+        "$PWD/program",
+        "PATH=$PWD:$PATH program",
+        "env ./program",
+        'cp program "$TMPDIR/p"; "$TMPDIR/p"',
+    ],
+)
+async def test_a_fenced_command_executes_no_program_of_the_workspace(
+    fenced: Fenced, command: str
+) -> None:
+    text = await fenced.run(command)
+    assert "executed" not in text
+    assert "Permission denied" in text
+
+
+@every_backend
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat ../out/secret",
+        "cat link",
+        "cat *",
+        "grep -rs s3cret ..",
+        "cat /proc/{pid}/environ; cat /proc/{pid}/root/etc/shadow",
+        "cat /etc/shadow",
+        "git --no-pager diff --no-index /dev/null ../out/secret",
+    ],
+)
+async def test_a_fenced_command_reads_nothing_outside(fenced: Fenced, command: str) -> None:
+    os.symlink(fenced.outside / "secret", fenced.root / "link")
+    text = await fenced.run(command.replace("{pid}", str(os.getpid())))
+    assert "s3cret" not in text
+    assert "PATH=" not in text
+    assert "root:" not in text
+
+
+@every_backend
+async def test_denied_files_cannot_be_read_but_new_ones_can(fenced: Fenced) -> None:
+    (fenced.root / ".env").write_text("s3cret\n")
+    fenced.use(denied=(str(fenced.root / ".env"),))
+    assert "s3cret" not in await fenced.run("cat .env; grep -r s3cret .; cat ./.env; cat .e*")
+    assert "known.txt" in await fenced.run("ls; cat known.txt")
+    (fenced.root / "later.txt").write_text("later\n")
+    assert "later\n" in await fenced.run("cat later.txt")
+
+
+CONNECT = "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 2)'"
+
+
+@every_backend
+async def test_a_fenced_command_connects_to_nothing(fenced: Fenced) -> None:
+    path = str(fenced.root / "socket")
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as local:
+        server.settimeout(0)
+        local.bind(path)
+        local.listen()
+        local.settimeout(0)
+        port = server.getsockname()[1]
+        await fenced.run(CONNECT.format(port=port))
+        await fenced.run(f"exec 3<>/dev/tcp/127.0.0.1/{port}")
+        await fenced.run(
+            "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"socket\")'"
+        )
+        with pytest.raises(BlockingIOError):
+            server.accept()
+        with pytest.raises(BlockingIOError):
+            local.accept()
+
+
+@every_backend
+async def test_a_fenced_command_signals_nobody_else(fenced: Fenced) -> None:
+    other = await asyncio.create_subprocess_exec("sleep", "60")
+    try:
+        pid = other.pid
+        await fenced.run(f"kill -9 {pid}; renice 5 -p {pid}; prlimit --pid {pid} --nofile=5:5")
+        assert other.returncode is None
+        assert os.getpriority(os.PRIO_PROCESS, pid) == os.getpriority(os.PRIO_PROCESS, 0)
+        text = await fenced.run("sleep 60 & kill $!; wait $!; echo ended $?; timeout 0.1 sleep 9")
+        assert text.endswith("ended 143\n[124]")
+    finally:
+        other.kill()
+        await other.wait()
+
+
+@pytest.mark.parametrize("fenced", BACKENDS[:1], indirect=True)
+@pytest.mark.parametrize("version", [1, 2, 3, 5])
+async def test_what_older_kernels_do_not_check_is_refused_for_every_file(
+    fenced: Fenced, version: int
+) -> None:
+    shells = fenced.bench.workspace.shells
+    assert shells.fence is not None
+    shells.fence = Fence("landlock", shells.fence.policy, version=version)
+    before = shape(fenced.root)
+    for text in WRITES.values():
+        await fenced.run(text.format(files=fenced.bench.files))
+    assert shape(fenced.root) == before
+    assert await fenced.run(f"kill -0 {os.getpid()} 2>/dev/null") == "[1]"
+    assert await fenced.run('cat known.txt; echo x >> "$TMPDIR/x"') == "known\n[0]"
+
+
+@every_backend
+async def test_a_fork_bomb_is_ended(fenced: Fenced) -> None:
+    # Bounded at a thousand processes, should the fence fail.
+    bomb = "f() { if [ $1 -gt 0 ]; then f $(($1-1)) & f $(($1-1)) & fi; sleep 20; }; f 9"
+    async with asyncio.timeout(15):
+        text = await fenced.run(bomb)
+    assert "<stopped by the fence: it started more than 256 processes>" in text
+    assert not processes_with(fenced.bench.session_id)
+
+
+@every_backend
+async def test_memory_and_files_are_limited(fenced: Fenced) -> None:
+    text = await fenced.run("python3 -c 'x = bytearray(5 << 30)'; ulimit -c -f; ulimit -d 9999999")
+    assert "MemoryError" in text
+    text = await fenced.run('head -c 400M /dev/zero > "$TMPDIR/x"; stat -c %s "$TMPDIR/x"')
+    assert "268435456" in text
+
+
+@every_backend
+async def test_a_fenced_command_has_a_terminal_of_its_own(fenced: Fenced) -> None:
+    state = await fenced.bench.workspace.shells.execute(
+        Command(text="tty; test -t 1 && echo terminal", fenced=True, terminal=True),
+        wait=20,
+        limit=10_000,
+    )
+    assert b"terminal" in state.output
+
+
+@every_backend
+async def test_start_up_files_and_functions_of_the_environment_are_left_out(
+    fenced: Fenced,
+) -> None:
+    (fenced.root / "start").write_text("echo from start-up\n")
+    state = await fenced.bench.workspace.shells.execute(
+        Command(
+            text="ls known.txt",
+            fenced=True,
+            env={"BASH_ENV": "./start", "BASH_FUNC_ls%%": "() { echo from function; }"},
+        ),
+        wait=20,
+        limit=10_000,
+    )
+    assert state.output == b"known.txt\n"
+
+
+def test_a_backend_is_tried_and_not_guessed() -> None:
+    found = detect_fence(os.environ, ())
+    assert found.backend is None
+    assert found.reasons == ("it is switched off",)
+    missing = detect_fence({"PATH": "/nowhere"}, ("bubblewrap", "seatbelt"))
+    assert missing.backend is None
+    assert missing.reasons == ("bubblewrap is not installed",)
+
+
+def test_programs_of_the_workspace_and_of_other_people_are_not_trusted(tmp_path: Path) -> None:
+    for name in ("tools/bin", "tools/lib", "work/bin", "open/bin"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "open/bin").chmod(0o777)
+    path = os.pathsep.join(f"{tmp_path}/{name}/bin" for name in ("tools", "work", "open"))
+    policy = build_fence_policy(
+        cwd=str(tmp_path / "work"),
+        readable=(),
+        untrusted=(str(tmp_path / "work"),),
+        denied=(),
+        env={"PATH": f"{path}:relative", "HOME": str(tmp_path)},
+        temp="",
+    )
+    own = [folder for folder in policy.programs if folder.startswith(str(tmp_path))]
+    assert own == [f"{tmp_path}/tools/bin", f"{tmp_path}/tools/lib"]
+
+
+def test_git_settings_of_the_person_stay_readable_with_what_they_include(tmp_path: Path) -> None:
+    (tmp_path / ".gitconfig").write_text("[include]\n\tpath = ~/work/more\n")
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/more").write_text('[core]\n\texcludesFile = "ignored"\n')
+    (tmp_path / "work/ignored").write_text("*.o\n")
+    policy = build_fence_policy(
+        cwd="/", readable=(), untrusted=(), denied=(), env={"HOME": str(tmp_path)}, temp=""
+    )
+    assert f"{tmp_path}/work/more" in policy.readable
+    assert f"{tmp_path}/work/ignored" in policy.readable
+    assert str(tmp_path) not in policy.readable
+
+
+def test_a_folder_is_replaced_by_its_other_entries(tmp_path: Path) -> None:
+    for name in ("a", "b/c", "b/d"):
+        (tmp_path / name).mkdir(parents=True)
+    found, listed = list_except([str(tmp_path)], [f"{tmp_path}/b/c"])
+    assert sorted(found) == [f"{tmp_path}/a", f"{tmp_path}/b/d"]
+    assert listed == [str(tmp_path), f"{tmp_path}/b"]
+    assert list_except([f"{tmp_path}/b/c"], [f"{tmp_path}/b"]) == ([], [])
+
+
+def test_the_profile_for_macos_denies_what_the_policy_denies() -> None:
+    policy = FencePolicy(
+        readable=("/Users/a/work",),
+        programs=("/opt/homebrew/bin",),
+        untrusted=("/Users/a/work",),
+        denied=('/Users/a/work/"secret"',),
+    )
+    lines = seatbelt.build_profile(policy, "/tmp/x", ()).split("\n")
+    assert lines[1] == "(deny default)"
+    assert '(deny process-exec (subpath "/Users/a/work"))' in lines
+    assert lines[-1] == r'(deny file-read* file-write* (subpath "/Users/a/work/\"secret\""))'
+    assert "(deny network*)" in lines
