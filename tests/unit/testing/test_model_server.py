@@ -199,9 +199,9 @@ async def test_stopping_does_not_wait_for_stalled_answers() -> None:
 
 async def test_requests_on_one_connection_are_answered_in_turn() -> None:
     async with ModelServer(Script.of(["first", "second"])) as server:
-        one = http("POST", "/chat/completions", b"{}").replace(b"Connection: close\r\n", b"")
-        two = http("POST", "/chat/completions", b"{}")
-        answer = await exchange(server, one + two)
+        first = http("POST", "/chat/completions", b"{}").replace(b"Connection: close\r\n", b"")
+        second = http("POST", "/chat/completions", b"{}")
+        answer = await exchange(server, first + second)
         assert answer.index(b"first") < answer.index(b"second")
         assert server.connections == 1
 
