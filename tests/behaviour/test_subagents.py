@@ -115,7 +115,7 @@ async def test_agents_that_only_read_change_nothing(cli: Cli, agent: str) -> Non
     script = [{"tools": [start(agent)]}, {"tools": [bash("touch made")]}, DONE, DONE]
     async with serving(script) as server:
         outcome = await cli.use(server).ask("go")
-    assert "This agent only reads: shell 'touch made'" in refused(outcome)[0]
+    assert "This agent is read-only: shell 'touch made'" in refused(outcome)[0]
     assert list(cli.cwd.iterdir()) == []
     assert outcome.code == 0
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from trimtab.loop.processors.context_usage import ContextUsage
     from trimtab.loop.processors.discovered import DiscoveredInstructions
     from trimtab.loop.processors.images import ImageRemoval
-    from trimtab.loop.processors.limits import TurnLimit
     from trimtab.loop.processors.plan_mode import PlanMode
+    from trimtab.loop.processors.plan_watcher import PlanWatcher
     from trimtab.loop.processors.progress import Progress
     from trimtab.loop.processors.result_limit import ResultLimit
     from trimtab.loop.processors.retry import Retry
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from trimtab.loop.processors.slash import SlashCommands
     from trimtab.loop.processors.steering import Steering
     from trimtab.loop.processors.stop_gate import StopGate
-    from trimtab.loop.processors.terminal import TerminalTools
+    from trimtab.loop.processors.terminal_tools import TerminalTools
     from trimtab.loop.processors.title import Titles
-    from trimtab.loop.processors.tracked import Tracked
+    from trimtab.loop.processors.turn_limit import TurnLimit
     from trimtab.models.routing import ModelRouting
     from trimtab.permissions.firewall import Firewall
     from trimtab.permissions.processor import Permissions
@@ -68,7 +68,7 @@ class AgentParts(msgspec.Struct, frozen=True, kw_only=True):
     firewall: "Firewall | None" = None
     sandbox_bypass: "SandboxBypass | None" = None
     stop_gate: "StopGate | None" = None
-    tracked: "Tracked | None" = None
+    plan_watcher: "PlanWatcher | None" = None
     progress: "Progress"
     autopilot: "Autopilot | None" = None
     context_usage: "ContextUsage"

@@ -18,21 +18,20 @@ from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.permission import Policy, Rule
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.run import Run
-from trimtab.loop.fallback import Fallback, Fallbacks
 from trimtab.loop.processors.autopilot import Autopilot
 from trimtab.loop.processors.compaction import Compaction
 from trimtab.loop.processors.context_usage import ContextUsage
 from trimtab.loop.processors.discovered import DiscoveredInstructions
 from trimtab.loop.processors.images import ImageRemoval
 from trimtab.loop.processors.plan_mode import PlanMode
+from trimtab.loop.processors.plan_watcher import PlanWatcher
 from trimtab.loop.processors.progress import Progress
 from trimtab.loop.processors.result_limit import ResultLimit
-from trimtab.loop.processors.retry import Retry
+from trimtab.loop.processors.retry import Fallback, Fallbacks, Retry
 from trimtab.loop.processors.skills import Skills
 from trimtab.loop.processors.slash import SlashCommands
 from trimtab.loop.processors.steering import Steering
 from trimtab.loop.processors.stop_gate import StopGate
-from trimtab.loop.processors.tracked import Tracked
 from trimtab.models.choose import LOCAL, Chosen
 from trimtab.permissions.processor import Permissions
 from trimtab.policy.git_programs import find_git_programs
@@ -52,8 +51,8 @@ if TYPE_CHECKING:
     from trimtab.checkout.worktree_commits import WorktreeCommits
     from trimtab.contracts.tool import Assignment, ToolResult
     from trimtab.loop.compact import Carryover
-    from trimtab.loop.processors.limits import TurnLimit
     from trimtab.loop.processors.title import Titles
+    from trimtab.loop.processors.turn_limit import TurnLimit
     from trimtab.loop.side_calls import Writer
     from trimtab.models.routing import ModelRouting, ModelSwitch
     from trimtab.permissions.firewall import Firewall
@@ -135,7 +134,7 @@ def build_parts(
         firewall=firewall,
         sandbox_bypass=bypass,
         stop_gate=build_stop_gate(setup),
-        tracked=Tracked(
+        plan_watcher=PlanWatcher(
             setup.folder.plan, setup.folder.database, lambda: read_todos(setup.folder.database)
         ),
         progress=Progress(limits.max_repeats, attended=client.attended),
@@ -168,7 +167,7 @@ def build_model_routing(
 def build_turn_limit(max_turns: int | None, taken: int = 0) -> "TurnLimit | None":
     if max_turns is None:
         return None
-    from trimtab.loop.processors.limits import TurnLimit
+    from trimtab.loop.processors.turn_limit import TurnLimit
 
     return TurnLimit(max_turns, taken)
 

@@ -235,7 +235,7 @@ class Controls:
         """Set the tools of clients, and the names of built-in tools that clients make usable."""
         self._client_tools, self._offered = external, offered
         if any(getattr(tool, "is_terminal", False) for tool in external):
-            from trimtab.loop.processors.terminal import TerminalTools
+            from trimtab.loop.processors.terminal_tools import TerminalTools
 
             self._run.agent = self.agent.with_parts(terminal_tools=TerminalTools())
         self._choose_tools()
