@@ -63,7 +63,7 @@ async def test_an_agent_at_work_is_listed_and_can_be_ended(sdk: Sdk) -> None:
         ended = await talk.session.rpc.tasks.cancel(rpc.TasksCancelRequest(id=task.id))
         assert ended.cancelled
         await talk.heard.until("session.idle")
-        assert talk.tool_results(-1) == ["The user ended the agent explore."]
+        assert talk.tool_results(-1) == ["The user cancelled the agent explore."]
         (completed,) = talk.heard.of("subagent.completed")
         assert completed.cancelled
 

@@ -235,7 +235,7 @@ class Controls:
         """Set the tools of clients, and the names of built-in tools that clients make usable."""
         self._client_tools, self._offered = external, offered
         if any(getattr(tool, "is_terminal", False) for tool in external):
-            from trimtab.loop.processors.terminal import TerminalTools
+            from trimtab.loop.processors.terminal_tools import TerminalTools
 
             self._run.agent = self.agent.with_parts(terminal_tools=TerminalTools())
         self._choose_tools()
@@ -312,12 +312,12 @@ class Controls:
     def describe_agents(self) -> list[JsonObject]:
         """Return the running sub-agents as the protocol describes tasks."""
         agents = self._pool.agents.values() if self._pool else ()
-        return [agent.about for agent in agents]
+        return [agent.description for agent in agents]
 
     def cancel_agent(self, agent_id: str) -> bool:
         """Cancel a sub-agent; its caller receives a result that says so."""
         agent = self._pool.agents.get(agent_id) if self._pool else None
-        return agent is not None and agent.end()
+        return agent is not None and agent.cancel()
 
     def set_subagents(self, settings: JsonObject | None) -> None:
         """Set the models and efforts of sub-agents by name; they override the settings."""

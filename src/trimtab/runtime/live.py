@@ -19,12 +19,12 @@ from trimtab.contracts.events.session import (
     SessionShutdown,
     SessionWarning,
 )
-from trimtab.contracts.messages import AssistantMessage
+from trimtab.contracts.messages import INTERRUPTED, AssistantMessage
 from trimtab.contracts.processor import Stop
 from trimtab.contracts.run import Measured, Mode, Prompt, Run
 from trimtab.contracts.tool import ToolResult
 from trimtab.loop.drain import drain
-from trimtab.loop.execute import INTERRUPTED, record
+from trimtab.loop.execute import record
 from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.controls import Controls
 from trimtab.session.folder import SessionFolder

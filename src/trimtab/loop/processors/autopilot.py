@@ -1,4 +1,4 @@
-"""Autopilot: the agent goes on until it says itself that it is done, or that it is blocked."""
+"""Autopilot: keeps the agent working until it declares the task complete or blocked."""
 
 from trimtab.contracts.events.session import (
     SessionAutopilotStopped,
@@ -14,7 +14,7 @@ TOOL = "task_complete"
 
 
 class Autopilot(Processor):
-    """Nudges a model that stops without `task_complete`, at most `max_continues` times a prompt."""
+    """Sends a model that stops without `task_complete` back to work, `max_continues` times."""
 
     def __init__(self, nudge: str, max_continues: int) -> None:
         self._nudge = nudge
