@@ -146,8 +146,7 @@ class Server:
                 return
             try:
                 await hosted.live.suspend(hosted.waiting_calls() if suspend else ())
-                if hosted.mirror is not None:
-                    await hosted.mirror.finish()
+                await hosted.aclose()
             finally:
                 self.sessions.pop(session_id, None)
                 if timer := self._timers.pop(session_id, None):
