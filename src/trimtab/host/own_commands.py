@@ -10,6 +10,7 @@ from contextlib import suppress
 import msgspec
 
 from trimtab.contracts.ids import new_id
+from trimtab.contracts.text import count
 
 READ_SIZE = 1 << 16
 LONGEST_OUTPUT = 1 << 20
@@ -154,7 +155,8 @@ class _Excerpt:
     def text(self) -> str:
         if not self._left_out:
             return self._head + self._tail
-        return f"{self._head}\n[{self._left_out:,} characters left out]\n{self._tail}"
+        left_out = count(self._left_out, "character")
+        return f"{self._head}\n[{left_out} left out]\n{self._tail}"
 
 
 async def _read(reader: asyncio.StreamReader, stream: str, on_output: OnOutput) -> None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 CLOSING = 4.0
 """Seconds that sessions have to close when the server stops."""
+LEAVING = 3.0
+"""Seconds that clients have to disconnect after they shut the server down."""
 ABANDONED = 1800.0
 """Seconds after which an idle session without clients is closed."""
 
@@ -160,9 +162,14 @@ class Server:
                     group.create_task(self._close_quietly(session_id))
 
     async def shut_down(self) -> None:
-        """Close all sessions and refuse every further call."""
+        """Close all sessions and refuse every further call.
+
+        The process ends when the last client has left, or a little later: the official clients
+        take a process that ends while they are connected for a crash.
+        """
         self._closed = True
         await self.close_sessions()
+        asyncio.get_running_loop().call_later(LEAVING, self.ended.set)
 
     async def close(self) -> None:
         """Close all sessions and connections."""
@@ -202,6 +209,8 @@ class Server:
 
     def _on_disconnected(self, peer: Peer) -> None:
         self.peers.discard(peer)
+        if self._closed and not self.peers:
+            self.ended.set()
         if self.inference is peer:
             self.inference = None
             for exchange in tuple(self.exchanges.values()):

@@ -5,7 +5,7 @@ import msgspec
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.ids import timestamp
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
-from trimtab.transports.rpc.protocol import VERSION, Then
+from trimtab.transports.rpc.protocol import VERSION
 from trimtab.version import __version__
 
 methods = Methods()
@@ -37,7 +37,6 @@ async def get_status(call: Call, params: Nothing) -> JsonObject:
 
 
 @methods.on("runtime.shutdown")
-async def shut_down(call: Call, params: Nothing) -> Then:
-    """Close all sessions, and end the process once the reply is written."""
+async def shut_down(call: Call, params: Nothing) -> None:
+    """Close all sessions; the process ends once its clients have left."""
     await call.server.shut_down()
-    return Then(None, call.server.ended.set)
