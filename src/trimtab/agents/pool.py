@@ -108,9 +108,9 @@ class SubagentPool:
         custom = self.setup.customizations
         if custom is None or not agent.models:
             return agent.models
-        from trimtab.customize.model_families import find_meant_models
+        from trimtab.customize.model_families import resolve_model_families
 
-        await find_meant_models(custom, agent, offline=bool(self.options.offline))
+        await resolve_model_families(custom, agent, offline=bool(self.options.offline))
         return custom.models_of(agent)
 
     def _by_name(self, caller: Run, name: str) -> Chosen:

@@ -60,4 +60,4 @@ def find_tool_conditions(
     from trimtab.tools.memories import Memories
 
     folder = os.path.join(home.state, "memories")
-    return msgspec.structs.replace(now, memory=Memories(folder, custom.around.git_root or ""))
+    return msgspec.structs.replace(now, memory=Memories(folder, custom.checkout.git_root or ""))
