@@ -107,7 +107,7 @@ async def test_who_may_call_a_skill_is_decided_by_its_fields(cli: Cli) -> None:
     assert "Skill not found: hidden" in second[-1]["content"]
     assert "HIDDEN BODY now" in called
     assert refused.code == 2
-    assert "is for the model only" in refused.result["error"]["message"]
+    assert "Only the model can call the skill" in refused.result["error"]["message"]
 
 
 @pytest.mark.proves("CMD-01", "CMD-03", "CMD-04", "SKILL-11")

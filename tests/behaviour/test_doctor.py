@@ -38,7 +38,7 @@ async def test_models_are_ok_only_if_something_can_answer(cli: Cli) -> None:
     """Models were called ok as soon as an address was known, whoever answered there."""
     (nothing,) = await findings(cli, "models")
     assert nothing["state"] == "fail"
-    assert nothing["message"] == "nothing can answer"
+    assert nothing["message"] == "no model is available"
     assert "OPENAI_API_KEY" in nothing["advice"]
     looked_for = {"TRIMTAB_LOCAL_SERVERS": "mine=http://127.0.0.1:1/v1"}
     (unanswered,) = await findings(cli, "models", env=looked_for)

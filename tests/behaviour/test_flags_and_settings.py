@@ -147,7 +147,7 @@ async def resolve(folder: Path, argv: tuple[str, ...], settings: dict[str, Any],
     (home / "settings.json").write_text(json.dumps(settings))
     runtime = Runtime(env={"COPILOT_HOME": str(home), "HOME": str(folder)})
     options = build_options(parse(["-C", str(folder), *argv]))
-    custom, resolved = await runtime.prepare(await runtime.folders.judge(options, Client()))
+    custom, resolved = await runtime.prepare(await runtime.folders.inspect(options, Client()))
     complete = resolved.options
     return read(complete, custom)
 

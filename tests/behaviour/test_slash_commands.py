@@ -46,14 +46,14 @@ async def test_help_lists_every_command_and_paths_go_to_the_model(tmp_path: Path
         ("/nosuch", "Unknown command /nosuch; see /help."),
         ("/modle gpt-5", "Unknown command /modle; did you mean /mode or /model?"),
         ("/CONTEXTS", "did you mean /context?"),
-        ("/clear", "works only in a conversation in the terminal"),
-        ("!ls", "begins with ! runs a command"),
-        ("/queue frob", "There is no /queue frob"),
-        ("/limits tokens", "is not a list of limits"),
-        ("/limits bananas 3", "There is no limit 'bananas'"),
-        ("/limits tokens many", "write a number, or off"),
+        ("/clear", "works only in an interactive session"),
+        ("!ls", "begin with ! run a shell command"),
+        ("/queue frob", "Unknown argument 'frob'"),
+        ("/limits tokens", "is not a list of names and values"),
+        ("/limits bananas 3", "Unknown limit 'bananas'"),
+        ("/limits tokens many", "write a number or off"),
         ("/limits usd 5", "No price is known"),
-        ("/mode dancing", "There is no mode 'dancing'"),
+        ("/mode dancing", "Unknown mode 'dancing'"),
         ("/undo later", "write /undo [preview]"),
     ],
 )
@@ -113,7 +113,7 @@ async def test_prompts_that_were_never_sent_can_be_seen_sent_and_dropped(tmp_pat
         assert len(server.requests) == 2
         empty = await cli.ask("/queue", resume)
     assert not empty.of("session.warning")
-    assert empty.of("session.info")[0]["message"] == "No prompt waits."
+    assert empty.of("session.info")[0]["message"] == "No prompts are waiting."
 
 
 @pytest.mark.parametrize("listed", [True, False])
@@ -128,7 +128,7 @@ async def test_a_model_is_switched_to_only_if_its_service_has_it(
         good = await cli.ask("/model other-2")
     if listed:
         assert ran.code == 2
-        assert "There is no model 'nosuch'" in ran.result["error"]["message"]
+        assert "Unknown model 'nosuch'" in ran.result["error"]["message"]
         assert "did you mean other-2" in near.result["error"]["message"]
         assert good.of("session.info")[0]["message"] == "The model is other-2."
     else:
@@ -206,7 +206,7 @@ LIMITS_CHANGED = "session.session_limits_changed"
     ("text", "said"),
     [
         ("/compact", "nothing to summarise"),
-        ("/usage", "Nothing was spent yet."),
+        ("/usage", "No model calls yet."),
         ("/model", "The model is scripted."),
         ("/mode plan", "The mode is plan."),
     ],

@@ -184,7 +184,7 @@ async def test_a_folder_is_made_ready_in_order_and_git_runs_nothing_of_one_not_t
         refused = await cli.use(server).run("-p", "go", "--worktree=fix")
         assert (refused.code, server.requests) == (2, [])
     assert "is not trusted" in refused.notes
-    assert "start with --trust-folder if you know it." in refused.notes
+    assert "start with --trust-folder if you trust it." in refused.notes
     assert not ran.exists()
     assert not worktree(cli, "fix").exists()
     outcome = await work(cli, "--worktree=fix", "--trust-folder", f"--add-dir={cli.home}")

@@ -68,7 +68,7 @@ def build_agent(
     setup: SessionSetup, chosen: Chosen, options: SessionOptions, ports: "AgentPorts"
 ) -> SessionAgent:
     """Build the main agent of a session."""
-    tools = choose_tools(options, ports.client, setup.situation(options.mode, chosen.model))
+    tools = choose_tools(options, ports.client, setup.tool_conditions(options.mode, chosen.model))
     parts = build_parts(setup, chosen, options, ports)
     agent = SessionAgent(
         model=ModelSettings(
@@ -325,7 +325,7 @@ def build_fallbacks(chosen: Chosen) -> Fallbacks:
 
 def build_permissions(setup: SessionSetup, options: SessionOptions, client: Client) -> Permissions:
     """Who says whether a call may happen."""
-    policy = msgspec.structs.replace(build_policy(setup, options), client_judges=client.judges)
+    policy = msgspec.structs.replace(build_policy(setup, options), always_ask=client.always_ask)
     if setup.sandbox is not None:
         from trimtab.agents.sandbox import confine
 

@@ -51,7 +51,7 @@ class SubagentPool:
         self.pool = pool
         self._models = models
         self._options = options
-        self.wanted: JsonObject = {}
+        self.overrides: JsonObject = {}
         """What a client wants of agents, by name: model, effortLevel."""
         self.agents: dict[str, Worker] = {}
         """The sub-agents there are now, at any depth, by id."""
@@ -83,7 +83,7 @@ class SubagentPool:
 
     def setting(self, agent: AgentDefinition, name: str) -> str | None:
         """What a client wants of an agent, else what settings say."""
-        for wanted in (self.wanted.get(agent.name), self.settings.agents.get(agent.name)):
+        for wanted in (self.overrides.get(agent.name), self.settings.agents.get(agent.name)):
             if isinstance(wanted, dict) and isinstance(value := wanted.get(name), str) and value:
                 return value
         return None

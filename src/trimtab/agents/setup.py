@@ -25,7 +25,7 @@ class SessionSetup(SessionContext, frozen=True, kw_only=True):
         agent = self.customizations.agent if self.customizations else None
         return agent is not None and agent.read_only
 
-    def situation(self, mode: Mode, model: str) -> ToolConditions:
+    def tool_conditions(self, mode: Mode, model: str) -> ToolConditions:
         """What decides which tools there are here."""
         if self.customizations is None:
             return ToolConditions(mode=mode, model=model, env=self.env, home=self.home)
@@ -35,7 +35,7 @@ class SessionSetup(SessionContext, frozen=True, kw_only=True):
 def find_tool_conditions(
     custom: Customizations, home: Home | None, mode: Mode, model: str
 ) -> ToolConditions:
-    """What decides which tools a session has that these customizations belong to."""
+    """Return the conditions that decide which tools a session with these customizations has."""
     now = ToolConditions(
         mode=mode,
         model=model,

@@ -90,7 +90,7 @@ def choose_names(options: SessionOptions, client: Client, now: ToolConditions) -
     """Which built-in tools there are, apart from those that are made for a session."""
     left_out = set(NEEDS_CLIENT | NEEDS_MEMORY)
     left_out |= {name for name, flag in FEATURES.items() if flag not in now.features}
-    if client.judges:
+    if client.always_ask:
         named = options.available_tools or ()
         left_out |= {n for n in ON_REQUEST if n not in named and f"builtin:{n}" not in named}
     if not now.skills:

@@ -177,7 +177,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     ask: Ask | None = None
     attended: bool = False
     """True if a person follows what the agent does, and can stop it."""
-    judges: bool = False
+    always_ask: bool = False
     """True if `ask` decides everything that no rule covers, including reads in the workspace."""
     hooks: "HookPort | None" = None
     ask_trust: "AskTrust | None" = None

@@ -62,7 +62,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """True if commands need no question because the sandbox confines them to `writable`."""
     assess: Assess | None = None
     """An assessor that reads scripts besides our own grammar."""
-    client_judges: bool = False
+    always_ask: bool = False
     """True if a client is asked about everything that no rule decides, harmless or not."""
 
 

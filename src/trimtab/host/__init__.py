@@ -1,1 +1,1 @@
-"""Hosting a session: who takes part in it, who is asked what, and what a face shows of it."""
+"""Shares a live session between clients, routes its questions, and folds what to display."""

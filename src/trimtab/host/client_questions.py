@@ -1,4 +1,4 @@
-"""Questions a session puts to one client: words, a plan's approval, another model."""
+"""Questions that a session asks one client: free text, approval of a plan, a switch of model."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 async def ask_person(hosted: "HostedSession", question: Question) -> Response | None:
-    """A person's answer; None if nobody gives one."""
+    """Return the person's answer, or None if the client has none."""
     request_id = new_id()
     params: JsonObject = {"question": question.text, "allowFreeform": question.allow_freeform}
     if question.choices:
@@ -37,27 +37,24 @@ async def ask_person(hosted: "HostedSession", question: Question) -> Response | 
     )
     reply: Any = None
     try:
-        reply = await hosted.first(
+        reply = await hosted.first_answer(
             request_id,
-            lambda: hosted.ask_one("request_user_input", "userInput.request", params),
+            lambda: hosted.ask_any_client("request_user_input", "userInput.request", params),
         )
     except ClientError:
         return None
     finally:
-        said = reply if isinstance(reply, dict) else {}
-        freeform = bool(said.get("wasFreeform", said.get("answer") not in question.choices))
+        fields = reply if isinstance(reply, dict) else {}
+        answer = fields.get("answer")
+        freeform = bool(fields.get("wasFreeform", answer not in question.choices))
         hosted.live.emit(
-            UserInputCompleted(
-                request_id=request_id, answer=said.get("answer"), was_freeform=freeform
-            )
+            UserInputCompleted(request_id=request_id, answer=answer, was_freeform=freeform)
         )
-    if not isinstance(said.get("answer"), str):
-        return None
-    return Response(text=said["answer"], freeform=freeform)
+    return Response(text=answer, freeform=freeform) if isinstance(answer, str) else None
 
 
 async def ask_approval(hosted: "HostedSession", plan: PlanReady) -> PlanVerdict:
-    """Ask a client what becomes of a plan."""
+    """Return a client's verdict on a plan."""
 
     async def decide(request_id: str, content: str) -> PlanVerdict:
         params: JsonObject = {
@@ -68,25 +65,27 @@ async def ask_approval(hosted: "HostedSession", plan: PlanReady) -> PlanVerdict:
         }
         reply: Any = None
         try:
-            reply = await hosted.first(
+            reply = await hosted.first_answer(
                 request_id,
-                lambda: hosted.ask_one("request_exit_plan_mode", "exitPlanMode.request", params),
+                lambda: hosted.ask_any_client(
+                    "request_exit_plan_mode", "exitPlanMode.request", params
+                ),
             )
         except ClientError as error:
             reply = {"approved": False, "feedback": error.message}
-        said = reply if isinstance(reply, dict) else {}
+        fields = reply if isinstance(reply, dict) else {}
         return PlanVerdict(
-            approved=said.get("approved") is True,
-            action=said.get("selectedAction") or plan.recommended,
-            feedback=said.get("feedback"),
+            approved=fields.get("approved") is True,
+            action=fields.get("selectedAction") or plan.recommended,
+            feedback=fields.get("feedback"),
         )
 
     return await present_plan(hosted.live, plan, decide)
 
 
 async def ask_mode_switch(hosted: "HostedSession", error: ModelError) -> bool:
-    """Whether a client wants to go on with the model the service chooses; False without one."""
-    if not hosted.able("request_auto_mode_switch"):
+    """Offer to continue with model `auto` after a rate limit; return True if a client accepts."""
+    if not hosted.supports("request_auto_mode_switch"):
         return False
     live, request_id = hosted.live, new_id()
     error.reported = True
@@ -99,26 +98,26 @@ async def ask_mode_switch(hosted: "HostedSession", error: ModelError) -> bool:
             eligible_for_auto_switch=True,
         )
     )
-    wait = int(error.retry_after) if error.retry_after else None
+    retry_after = int(error.retry_after) if error.retry_after else None
     live.emit(
         AutoModeSwitchRequested(
-            request_id=request_id, error_code=error.code, retry_after_seconds=wait
+            request_id=request_id, error_code=error.code, retry_after_seconds=retry_after
         )
     )
-    params: JsonObject = {"errorCode": error.code, "retryAfterSeconds": wait}
-    said: Any = None
+    params: JsonObject = {"errorCode": error.code, "retryAfterSeconds": retry_after}
+    reply: Any = None
     try:
-        said = await hosted.first(
+        reply = await hosted.first_answer(
             request_id,
-            lambda: hosted.ask_one(
+            lambda: hosted.ask_any_client(
                 "request_auto_mode_switch",
                 "autoModeSwitch.request",
                 {name: value for name, value in params.items() if value is not None},
             ),
         )
     except ClientError:
-        said = None
-    response = said.get("response") if isinstance(said, dict) else said
+        reply = None
+    response = reply.get("response") if isinstance(reply, dict) else reply
     response = response if response in ("yes", "yes_always") else "no"
     live.emit(AutoModeSwitchCompleted(request_id=request_id, response=response))
     if response == "no":

@@ -1,4 +1,4 @@
-"""A session that clients share: who sits at it, who is asked what, who hears what."""
+"""A live session shared by clients: sends them its events and brings their answers back."""
 
 import asyncio
 import re
@@ -22,10 +22,12 @@ from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import PlanReady, PlanVerdict, Question, Response
 from trimtab.contracts.tool import Tool
 from trimtab.hooks.answers import combine
+from trimtab.host import client_questions
 from trimtab.host.participants import Capabilities, Participant
 from trimtab.host.ports import ClientError, ClientGone, ClientPort, FileMirror
 from trimtab.models.catalog import SessionCatalog
 from trimtab.runtime.live import LiveSession
+from trimtab.tools.catalog import NAMES
 
 _REQUESTS = frozenset(
     ("permission.requested", "external_tool.requested", "elicitation.requested", "command.execute")
@@ -39,15 +41,15 @@ _ANSWERS = frozenset(
     )
 )
 
-NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class HostedSession:
-    """One live session and the clients at it.
+    """A live session and the clients that take part in it.
 
-    Broadcast questions (tools, permissions, commands, elicitation) are events; whoever answers
-    first has answered. Other questions are put to one client that can be asked, and to the next
-    one if that leaves.
+    Requests for tools, permissions, commands and elicitation are events that every client
+    receives; the first answer wins. Other questions go to one client that supports them, and to
+    the next such client if the first disconnects.
     """
 
     def __init__(self, session_id: str, on_title: Callable[[str], None]) -> None:
@@ -57,16 +59,17 @@ class HostedSession:
         self.participants: list[Participant] = []
         self.last_event = time.monotonic()
         self.interests: dict[str, str] = {}
-        self.handles: set[str] = set()
-        """Of clients that want to answer by themselves when a model's limit is reached."""
+        """The event types clients asked for, by handle."""
+        self.mode_switch_handlers: set[str] = set()
+        """Handles of clients that decide themselves whether to switch models at a rate limit."""
         self.settings: JsonObject = {}
-        """What clients set and only they read: kept, reported, without effect here."""
+        """Settings that only clients interpret: stored and reported, without effect here."""
         self.catalog: SessionCatalog | None = None
         self.token: str | None = None
         self.mirror: FileMirror | None = None
         self._live: LiveSession | None = None
         self._title = ""
-        self._came = asyncio.Event()
+        self._client_joined = asyncio.Event()
         self._requests: dict[str, tuple[Event, bytes]] = {}
 
     @property
@@ -74,18 +77,19 @@ class HostedSession:
         assert self._live is not None
         return self._live
 
-    def use(self, live: LiveSession) -> None:
+    def attach(self, live: LiveSession) -> None:
+        """Set the session that the clients share, and give it their tools."""
         self._live = live
         live.client_commands = lambda: [str(command.get("name")) for command in self.commands]
         self._title = live.projections.title.text
         self.refresh()
 
     def as_client(self) -> Client:
-        """The clients as the runtime sees them: as one."""
+        """Return a `Client` that represents all participants to the runtime."""
         return Client(
             on_event=self._on_event,
             ask=self._ask_permission,
-            judges=True,
+            always_ask=True,
             hooks=self,
             transform=self._transform,
             ask_person=self._ask_person,
@@ -94,18 +98,21 @@ class HostedSession:
         )
 
     def join(self, client: ClientPort, capabilities: Capabilities) -> Participant:
-        """Add a client, or replace what it brings."""
-        self._check(capabilities.tools)
+        """Add a client, or replace its capabilities if it has already joined."""
+        self._check_names(capabilities.tools)
         self.leave(client, refresh=False)
         participant = Participant(client, capabilities)
         self.participants.append(participant)
         if self._live is not None:
             self.refresh()
-        self._came.set()
+        self._client_joined.set()
         return participant
 
     def leave(self, client: ClientPort, *, refresh: bool = True) -> bool:
-        """A client goes and takes what it brought along; its open questions stay."""
+        """Remove a client and its tools; return False if it had not joined.
+
+        Questions it was asked stay open for other clients.
+        """
         before = len(self.participants)
         self.participants = [
             participant for participant in self.participants if participant.client is not client
@@ -117,20 +124,20 @@ class HostedSession:
         return True
 
     def participant(self, client: ClientPort) -> Participant:
-        """A client's place; a client that has not joined gets one that leads nowhere."""
+        """Return a client's participant; for a client that has not joined, a detached one."""
         return next(
             (participant for participant in self.participants if participant.client is client),
             Participant(client, Capabilities()),
         )
 
     def set_tools(self, client: ClientPort, tools: tuple[ToolDefinition, ...]) -> None:
-        self._check(tools)
+        self._check_names(tools)
         participant = self.participant(client)
         participant.capabilities = msgspec.structs.replace(participant.capabilities, tools=tools)
         self.refresh()
 
     def refresh(self) -> None:
-        """Give the run the tools and capabilities of those who are here."""
+        """Update the session's tools to those of its present clients."""
         live = self.live
         tools: dict[str, Tool] = {}
         for participant in self.participants:
@@ -139,20 +146,18 @@ class HostedSession:
                     definition, self.questions, live.emit, live.controls.options.cwd
                 )
         offered = set()
-        if self.able("request_user_input"):
+        if self.supports("request_user_input"):
             offered.add("ask_user")
-        if self.able("request_exit_plan_mode"):
+        if self.supports("request_exit_plan_mode"):
             offered.add("exit_plan_mode")
         live.controls.set_tools(tuple(tools.values()), offered)
 
-    def _check(self, tools: tuple[ToolDefinition, ...]) -> None:
-        from trimtab.tools.catalog import NAMES
-
+    def _check_names(self, tools: tuple[ToolDefinition, ...]) -> None:
         for tool in tools:
-            if not NAME.fullmatch(tool.name):
+            if not _TOOL_NAME.fullmatch(tool.name):
                 raise ConfigurationError(
-                    f"External tool {tool.name!r} has a name model services refuse; use letters, "
-                    "digits, _ and -, 64 at most."
+                    f"External tool {tool.name!r} has a name that model services reject; use at "
+                    "most 64 letters, digits, _ and -."
                 )
             if tool.name in NAMES and not tool.overrides_built_in_tool:
                 raise ConfigurationError(
@@ -160,18 +165,21 @@ class HostedSession:
                     "set overridesBuiltInTool."
                 )
 
-    def able(self, what: str) -> bool:
-        """Whether any client here can be asked this."""
-        return any(getattr(participant.capabilities, what) for participant in self.participants)
+    def supports(self, capability: str) -> bool:
+        """Return True if any client has this capability."""
+        return any(
+            getattr(participant.capabilities, capability) for participant in self.participants
+        )
 
     @property
     def capabilities(self) -> JsonObject:
-        elicitation = self.able("request_elicitation")
+        """The session's capabilities, as the protocol reports them."""
+        elicitation = self.supports("request_elicitation")
         return {"ui": {"elicitation": elicitation, "mcpApps": False}, "extensions": False}
 
     @property
     def commands(self) -> list[JsonObject]:
-        """The slash commands clients registered, by name; the first to register one has it."""
+        """The slash commands of clients; the first client to register a name keeps it."""
         found: dict[str, JsonObject] = {}
         for participant in self.participants:
             for command in participant.capabilities.commands:
@@ -179,34 +187,34 @@ class HostedSession:
         return list(found.values())
 
     def announce_changes(self, before: JsonObject, commands: list[JsonObject]) -> None:
-        """Tell everybody if coming or going changed what can be asked or called."""
+        """Emit events if capabilities or commands differ from what they were before."""
         if self.capabilities != before:
             self.live.emit(CapabilitiesChanged(ui=self.capabilities["ui"]))
         if self.commands != commands:
             self.live.emit(CommandsChanged(commands=self.commands))
 
     def repeat_open_requests(self, participant: Participant) -> None:
-        """Show a client that came later what waits for an answer."""
+        """Send a client that joined late the requests that still wait for an answer."""
         for event, line in self._requests.values():
             participant.send(self.id, event, line)
 
     def waiting_calls(self) -> list[str]:
-        """The tool calls that a client has been asked about and has not answered."""
+        """Return the ids of the tool calls that wait for a client's answer."""
         found = []
         for event, _ in self._requests.values():
             match event.data:
-                case PermissionRequested(permission_request=asked):
-                    found.append(str(asked.get("toolCallId") or ""))
+                case PermissionRequested(permission_request=request):
+                    found.append(str(request.get("toolCallId") or ""))
                 case ExternalToolRequested(tool_call_id=call_id):
                     found.append(call_id)
         return found
 
     def open_requests(self, wire_name: str) -> list[Any]:
-        """The data of the requests of one type that nobody has answered."""
+        """Return the data of unanswered requests of an event type."""
         return [event.data for event, _ in self._requests.values() if event.type == wire_name]
 
     async def get_token(self, provider: str) -> str:
-        """A token for a model service, from a client that gives one."""
+        """Return a token for a model service from the first client that supplies one."""
         for participant in self.participants:
             try:
                 reply = await participant.client.ask(
@@ -218,7 +226,7 @@ class HostedSession:
             if isinstance(token, str):
                 return token
         raise AuthenticationError(
-            f"No client gave a token for the provider {provider!r}; check its token callback."
+            f"No client supplied a token for the provider {provider!r}; check its token callback."
         )
 
     def _on_event(self, event: Event, line: bytes) -> None:
@@ -242,11 +250,11 @@ class HostedSession:
 
     @property
     def wanted(self) -> bool:
-        """Whether any client has hooks."""
-        return self.able("hooks")
+        """True if any client has hooks."""
+        return self.supports("hooks")
 
     async def call(self, hook: str, given: JsonObject) -> JsonObject | None:
-        """Run a hook in every client that has hooks; the strictest verdict of theirs counts."""
+        """Run a hook in every client that has hooks; the strictest verdict wins."""
         outputs: list[JsonObject] = []
         for participant in [
             participant for participant in self.participants if participant.capabilities.hooks
@@ -255,41 +263,41 @@ class HostedSession:
             try:
                 reply = await participant.client.ask("hooks.invoke", params)
             except (ClientGone, ClientError) as error:
-                raise HookFailed(str(error) or "the client gave an error") from None
+                raise HookFailed(str(error) or "the client returned an error") from None
             output = reply.get("output") if isinstance(reply, dict) else None
             if isinstance(output, dict):
                 outputs.append(output)
         return combine(outputs) or None
 
-    async def ask_one(self, able: str, method: str, params: JsonObject) -> Any:
-        """Put a question to a client that can be asked; to another one if that leaves.
+    async def ask_any_client(self, capability: str, method: str, params: JsonObject) -> Any:
+        """Ask a client that has the capability; if it disconnects, ask the next one.
 
-        With nobody there the question waits for somebody to come.
+        If no client has it, the question waits until one joins.
         """
         while True:
             for participant in [
                 participant
                 for participant in self.participants
-                if getattr(participant.capabilities, able)
+                if getattr(participant.capabilities, capability)
             ]:
                 try:
                     return await participant.client.ask(method, {"sessionId": self.id, **params})
                 except ClientGone:
                     continue
-            self._came.clear()
-            await self._came.wait()
+            self._client_joined.clear()
+            await self._client_joined.wait()
 
-    async def first(self, request_id: str, asking: Callable[[], Awaitable[Any]]) -> Any:
-        """The answer that comes first: a client's reply, or one given by the request's id."""
-        waiting = asyncio.ensure_future(self.questions.wait(request_id))
-        asked = asyncio.ensure_future(asking())
+    async def first_answer(self, request_id: str, ask: Callable[[], Awaitable[Any]]) -> Any:
+        """Return whichever comes first: the reply to `ask`, or an answer by the request's id."""
+        answer = asyncio.ensure_future(self.questions.wait(request_id))
+        reply = asyncio.ensure_future(ask())
         try:
-            await asyncio.wait((waiting, asked), return_when=asyncio.FIRST_COMPLETED)
-            return (asked if asked.done() and not waiting.done() else waiting).result()
+            await asyncio.wait((answer, reply), return_when=asyncio.FIRST_COMPLETED)
+            return (reply if reply.done() and not answer.done() else answer).result()
         finally:
-            for task in (waiting, asked):
+            for task in (answer, reply):
                 task.cancel()
-            await asyncio.gather(waiting, asked, return_exceptions=True)
+            await asyncio.gather(answer, reply, return_exceptions=True)
 
     async def _transform(self, sections: Mapping[str, str]) -> Mapping[str, str]:
         wrapped = {name: {"content": text} for name, text in sections.items()}
@@ -310,16 +318,10 @@ class HostedSession:
         return sections
 
     async def _ask_person(self, question: Question) -> Response | None:
-        from trimtab.host.client_questions import ask_person
-
-        return await ask_person(self, question)
+        return await client_questions.ask_person(self, question)
 
     async def _ask_approval(self, plan: PlanReady) -> PlanVerdict:
-        from trimtab.host.client_questions import ask_approval
-
-        return await ask_approval(self, plan)
+        return await client_questions.ask_approval(self, plan)
 
     async def _ask_mode_switch(self, error: ModelError) -> bool:
-        from trimtab.host.client_questions import ask_mode_switch
-
-        return await ask_mode_switch(self, error)
+        return await client_questions.ask_mode_switch(self, error)

@@ -1,6 +1,6 @@
-"""Folds the events of a session to the parts that faces show.
+"""Folds the events of a session into the parts that faces render.
 
-To show a new event, add a row to `CASES` or `NOTICES`; no face needs to know about events.
+To display a new event, add a row to `CASES` or `NOTICES`; faces never see events.
 """
 
 from collections.abc import Callable, Sequence
@@ -73,16 +73,16 @@ from trimtab.host.parts import (
 )
 
 OUTPUT_KEPT = 64 * 1024
-"""Characters of a running call's output that a part carries; the whole is in its result."""
+"""The number of trailing characters of a running call's output that its part carries."""
 
 
 Case = Callable[["PartFold", Event, Any], Sequence[Part]]
 
 
 class PartFold:
-    """Folds events to parts. Pure: no clock, no disk; replaying a log gives the same parts.
+    """Folds events into parts. Pure: no clock, no disk; a replayed log yields the same parts.
 
-    `apply` returns the parts an event adds or replaces, in the order they are to be shown.
+    `apply` returns the parts an event adds or replaces, in display order.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class PartFold:
 
     @property
     def open_questions(self) -> list[Question]:
-        """Questions nobody has answered yet, the oldest first."""
+        """Unanswered questions, oldest first."""
         return list(self._questions.values())
 
     @property
@@ -104,7 +104,7 @@ class PartFold:
 
     @property
     def waiting_prompts(self) -> list[QueuedPrompt]:
-        """Prompts the model has not been shown yet."""
+        """Prompts that have not been sent to the model yet."""
         return list(self._queue.values())
 
     def apply(self, event: Event) -> Sequence[Part]:
@@ -206,7 +206,7 @@ class PartFold:
             started=event.timestamp,
             parent_call_id=data.parent_tool_call_id or "",
         )
-        return (self._keep(call),)
+        return (self._store(call),)
 
     def tool_output(self, event: Event, data: ToolExecutionPartialResult) -> Sequence[Part]:
         return self._change_call(
@@ -244,7 +244,7 @@ class PartFold:
         result, error = data.result or {}, data.error or {}
         text = str(result.get("content") or data.model_text or "")
         changes: dict[str, Any] = {
-            "state": "completed" if data.success else find_failure(error),
+            "state": "completed" if data.success else failure_state(error),
             "output": text,
             "delta": "",
             "detail": str(result.get("detailedContent") or ""),
@@ -266,9 +266,9 @@ class PartFold:
         call = self._calls.get((event.agent_id, call_id))
         if call is None:
             return ()
-        return (self._keep(msgspec.structs.replace(call, **change(call))),)
+        return (self._store(msgspec.structs.replace(call, **change(call))),)
 
-    def _keep(self, call: ToolInvocation) -> ToolInvocation:
+    def _store(self, call: ToolInvocation) -> ToolInvocation:
         self._calls[call.agent_id, call.call_id] = call
         return call
 
@@ -277,8 +277,8 @@ class PartFold:
             return ()
         call_id = str(data.permission_request.get("toolCallId") or "")
         question = self._ask(event, data.request_id, "permission", data.permission_request, call_id)
-        held = self._change_call(event, call_id, lambda _: {"state": "pending", "delta": ""})
-        return (*held, question)
+        call = self._change_call(event, call_id, lambda _: {"state": "pending", "delta": ""})
+        return (*call, question)
 
     def permission_completed(self, event: Event, data: PermissionCompleted) -> Sequence[Part]:
         outcome = str(data.result.get("kind") or "")
@@ -472,13 +472,13 @@ CASES: dict[type[EventData], Case] = {
     SessionUsageInfo: PartFold.state,
     SessionTodosChanged: PartFold.state,
 }
-"""The events that are shown, and how each becomes parts."""
+"""The method that folds each displayed event type."""
 
 _SHOWN_ARGUMENTS = ("command", "path", "pattern", "url", "query", "skill", "description", "prompt")
 
 
 def describe_call(name: str, arguments: Any) -> str:
-    """Return a tool call in one line: its name and its most telling argument."""
+    """Return a tool call as one line: its name and its most informative argument."""
     shown = ""
     if isinstance(arguments, dict):
         values = (arguments.get(key) for key in _SHOWN_ARGUMENTS)
@@ -487,8 +487,8 @@ def describe_call(name: str, arguments: Any) -> str:
     return f"{name} {first}{' …' if more else ''}".rstrip()
 
 
-def find_failure(error: JsonObject) -> ToolState:
-    """Return the state of a call that did not succeed, from the code of its error."""
+def failure_state(error: JsonObject) -> ToolState:
+    """Return the state of an unsuccessful call, by the code of its error."""
     code = str(error.get("code") or "")
     states: dict[str, ToolState] = {
         "denied": "denied",
@@ -499,7 +499,7 @@ def find_failure(error: JsonObject) -> ToolState:
 
 
 def find_exit_code(data: ToolExecutionComplete) -> int | None:
-    """Return the exit code of a command, where the call ran one to its end."""
+    """Return the exit code of the command a call ran, or None if it did not run one to its end."""
     code = (data.shell_execution or {}).get("exitCode")
     if isinstance(code, int):
         return code
@@ -531,9 +531,9 @@ NOTICES: dict[type[EventData], Callable[[Any], NoticeText]] = {
     AssistantTurnRetry: lambda data: (
         "warning",
         "retry",
-        data.reason or "The model call is tried again.",
+        data.reason or "The model call is being retried.",
     ),
     LeftOut: lambda data: ("warning", "left_out", data.message),
     Abort: lambda _: ("warning", "abort", "Stopped by the user."),
 }
-"""Level, kind and text of remarks for the person."""
+"""The level, kind and text of the notice for each event type."""

@@ -1,4 +1,4 @@
-"""Clients at a session: what each brings, and how events reach it."""
+"""The clients of a hosted session: their capabilities, and the delivery of events to them."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ from trimtab.host.ports import ClientPort
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a client brings to a session: its tools, and what it can be asked."""
+    """The tools and commands a client contributes, and the questions it can answer."""
 
     tools: tuple[ToolDefinition, ...] = ()
     commands: tuple[JsonObject, ...] = ()
@@ -22,25 +22,28 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Participant:
-    """A client's place at a session. While it holds, events wait: a reply goes first."""
+    """A client of one session.
+
+    Between `hold` and `release` its events are buffered, so that a reply arrives before them.
+    """
 
     def __init__(self, client: ClientPort, capabilities: Capabilities) -> None:
         self.client = client
         self.capabilities = capabilities
-        self._held: list[tuple[Event, bytes]] | None = None
+        self._buffer: list[tuple[Event, bytes]] | None = None
 
     def hold(self) -> None:
-        if self._held is None:
-            self._held = []
+        if self._buffer is None:
+            self._buffer = []
 
     def release(self, session_id: str) -> None:
-        held, self._held = self._held, None
-        for event, line in held or ():
+        buffered, self._buffer = self._buffer, None
+        for event, line in buffered or ():
             self.client.send_event(session_id, event, line)
 
     def send(self, session_id: str, event: Event, line: bytes) -> None:
-        if self._held is not None:
-            self._held.append((event, line))
+        if self._buffer is not None:
+            self._buffer.append((event, line))
         elif not (event.agent_id and event.ephemeral) or (
             self.capabilities.include_sub_agent_streaming_events
         ):

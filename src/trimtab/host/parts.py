@@ -1,7 +1,7 @@
-"""What a face shows of a session: a small vocabulary of parts.
+"""Parts: the display model of a session, shared by every user interface.
 
 Every face (terminal, editor, plain text) renders parts and nothing else. A part is immutable; when
-something about it changes, the fold gives another one with the same key.
+something about it changes, the fold returns another part with the same key.
 """
 
 from typing import Any, Literal
@@ -16,17 +16,20 @@ ToolState = Literal[
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """Something to show. Parts with one key replace each other; `agent_id` names a sub-agent."""
+    """Something to display. A part replaces earlier parts with the same key.
+
+    `agent_id` is the sub-agent it belongs to, None for the main agent.
+    """
 
     key: str
     agent_id: str | None = None
     timestamp: str = ""
     done: bool = True
-    """False while more of the same part is to come."""
+    """False while later versions of the part may follow."""
 
 
 class UserPrompt(Part, frozen=True, kw_only=True):
-    """A prompt the model was shown. `source` is empty for what a person typed."""
+    """A prompt that was sent to the model. `source` is empty if a person typed it."""
 
     text: str
     source: str = ""
@@ -35,7 +38,7 @@ class UserPrompt(Part, frozen=True, kw_only=True):
 
 
 class QueuedPrompt(Part, frozen=True, kw_only=True):
-    """A prompt that waits. `state` is `waiting` until it is sent or taken back."""
+    """A prompt in the queue. `state` is `waiting` until it is sent or withdrawn."""
 
     text: str
     steering: bool
@@ -43,21 +46,21 @@ class QueuedPrompt(Part, frozen=True, kw_only=True):
 
 
 class Markdown(Part, frozen=True, kw_only=True):
-    """The model's words so far. `delta` is what came with this event."""
+    """The model's message so far. `delta` is the text that this event added."""
 
     text: str
     delta: str = ""
 
 
 class Reasoning(Part, frozen=True, kw_only=True):
-    """What the model thought so far."""
+    """The model's reasoning so far."""
 
     text: str
     delta: str = ""
 
 
 class FileEdit(msgspec.Struct, frozen=True, kw_only=True):
-    """One file that a call changed. `before` and `after` are digests; None where nothing is."""
+    """A file that a call changed. `before` and `after` are digests, None if it did not exist."""
 
     path: str
     before: str | None = None
@@ -68,10 +71,10 @@ class FileEdit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolInvocation(Part, frozen=True, kw_only=True):
-    """A tool call and how far it is.
+    """A tool call and its progress.
 
-    It is held back, state `pending`, while a permission for it is asked. `output` is the tail of
-    what a running call printed, later its whole result; `error` says why it failed.
+    Its state is `pending` while a permission question for it is open. `output` is the tail of the
+    output while the call runs, later its whole result; `error` says why it failed.
     """
 
     call_id: str
@@ -96,9 +99,9 @@ class ToolInvocation(Part, frozen=True, kw_only=True):
 
 
 class Question(Part, frozen=True, kw_only=True):
-    """A question that waits for somebody; `done` once it was answered, here or elsewhere.
+    """A question to a person; `done` once any client has answered it.
 
-    `request` is the request as its event carries it. `answer` says in a word what was decided.
+    `request` is the request as its event carries it. `answer` is the decision in one word.
     """
 
     request_id: str
@@ -109,7 +112,7 @@ class Question(Part, frozen=True, kw_only=True):
 
 
 class Subagent(Part, frozen=True, kw_only=True):
-    """A sub-agent at work, or what became of it."""
+    """A sub-agent: running, or ended with a result."""
 
     name: str
     call_id: str
@@ -123,7 +126,7 @@ class Subagent(Part, frozen=True, kw_only=True):
 
 
 class Notice(Part, frozen=True, kw_only=True):
-    """A remark for the person. `kind` is the type the event gives it."""
+    """A message for the person. `kind` is the info, warning or error type of its event."""
 
     level: Literal["info", "warning", "error", "answer"]
     text: str
@@ -144,7 +147,7 @@ class ModeInUse(Part, frozen=True, kw_only=True):
 
 
 class ContextUsage(Part, frozen=True, kw_only=True):
-    """How full the model's window is."""
+    """The tokens used of the model's context window."""
 
     used: int
     limit: int
@@ -155,7 +158,7 @@ class TodosChanged(Part, frozen=True, kw_only=True):
 
 
 class Compaction(Part, frozen=True, kw_only=True):
-    """The history is being summarised, or was."""
+    """A compaction of the history: running while `success` is None, then its outcome."""
 
     success: bool | None = None
     tokens_before: int | None = None

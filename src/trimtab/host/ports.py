@@ -1,4 +1,4 @@
-"""What a hosted session needs of a client, whichever transport connects it."""
+"""The interface of a client to a hosted session, independent of its transport."""
 
 from typing import Any, Protocol
 
@@ -6,7 +6,7 @@ from trimtab.contracts.events.envelope import Event, JsonObject
 
 
 class ClientGone(Exception):
-    """Raised when a client leaves before it has answered."""
+    """Raised when a client disconnects before it has answered."""
 
 
 class ClientError(Exception):

@@ -18,7 +18,7 @@ from trimtab.permissions.rules import matches_address, matches_path, matches_too
 def decide(access: Access, policy: Policy) -> Decision:
     """Whether one access may happen. Pure but for resolving links of the paths it judges."""
     decision = _decide(access, policy)
-    if decision.verdict == "allow" and policy.client_judges and _is_open(access, decision, policy):
+    if decision.verdict == "allow" and policy.always_ask and _is_open(access, decision, policy):
         return Decision(verdict="ask", reason="The client decides what no rule decides.")
     return decision
 

@@ -149,7 +149,7 @@ class Permissions(Processor):
             allow_all_tools=True,
             allow_all_paths=True,
             allow_all_urls=True,
-            client_judges=False,
+            always_ask=False,
         )
         return decide(access, generous)
 

@@ -1,1 +1,1 @@
-"""The one place that knows every part and puts them together."""
+"""Assembles sessions from the other packages and lets transports drive them."""

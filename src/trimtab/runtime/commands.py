@@ -1,5 +1,6 @@
-"""Commands a person types as a prompt: `/context`, `/limits tokens 50000`, `/model ID`."""
+"""Slash commands, typed as a prompt: `/context`, `/limits tokens 50000`, `/model ID`."""
 
+import difflib
 import os
 import re
 from collections.abc import Awaitable, Callable, Iterator
@@ -7,9 +8,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from trimtab.agents.system_prompt import measure_parts
 from trimtab.contracts.errors import UsageError
+from trimtab.contracts.provider import CREDIT_USD
 from trimtab.contracts.run import Run
 from trimtab.contracts.text import count
+from trimtab.customize.overview import survey
+from trimtab.providers.meter import ContextMeter
+from trimtab.providers.windows import DEFAULT
+from trimtab.runtime.undo_text import describe_plan, summarise_plan
+from trimtab.undo.history import UndoRequest
 
 if TYPE_CHECKING:
     from trimtab.contracts.customization import Customization
@@ -18,62 +26,64 @@ if TYPE_CHECKING:
     from trimtab.runtime.live import LiveSession
 
 _COMMAND = re.compile(r"/([A-Za-z?][\w:.-]*)(?:\s+(.*))?", re.DOTALL)
-_SHOWN = 100
-"""Characters of a queued prompt that are listed."""
+_PREVIEW_LENGTH = 100
+"""The number of characters `/queue` shows of each prompt."""
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """A command in its session; `rest` is what follows its name."""
+class Invocation(msgspec.Struct, frozen=True):
+    """A slash command that was typed in a session; `arguments` is the text after its name."""
 
     live: "LiveSession"
     run: Run
-    rest: str
+    arguments: str
 
 
-Answer = Callable[[Asked], Awaitable[str]]
+Handler = Callable[[Invocation], Awaitable[str]]
 
 
 class SlashCommand(msgspec.Struct, frozen=True):
-    """One row of the table. Without `answer`, only a conversation in the terminal has it."""
+    """A row of the table of commands. Those without a handler exist in the terminal only."""
 
     name: str
     arguments: str
     help: str
-    answer: Answer | None = None
+    handler: Handler | None = None
 
 
 async def answer_command(live: "LiveSession", run: Run, text: str) -> str | None:
-    """Do what a command says and return its answer; None if the text is not a command.
+    """Run a slash command and return its output; None if the text is not a command.
 
-    Raises `UsageError` for a command that is unknown or wrong.
+    Raises `UsageError` if the command is unknown or its arguments are invalid.
     """
     found = find_command(live, text)
     if found is None:
         return None
-    command, rest = found
-    if command.answer is None:
-        raise UsageError(f"/{command.name} works only in a conversation in the terminal.")
-    return await command.answer(Asked(live, run, rest))
+    command, arguments = found
+    if command.handler is None:
+        raise UsageError(
+            f"/{command.name} works only in an interactive session; start one with `trimtab`."
+        )
+    return await command.handler(Invocation(live, run, arguments))
 
 
 def find_command(live: "LiveSession", text: str) -> tuple[SlashCommand, str] | None:
-    """Return a command and what follows its name; None if the text is a prompt.
+    """Return a command and its arguments; None if the text is a prompt.
 
-    Raises `UsageError` for a name nobody knows. A path is not a command, nor is what a skill or a
-    client answers.
+    Paths, skills and commands of clients count as prompts. Raises `UsageError` for an unknown
+    name.
     """
     if re.match(r"!\S", text):
         raise UsageError(
-            "A line that begins with ! runs a command, and only a conversation in the terminal "
-            "has that; begin with a blank to send it as a prompt."
+            "Lines that begin with ! run a shell command in an interactive session only; begin "
+            "with a space to send it as a prompt."
         )
     match = _COMMAND.fullmatch(text.strip())
     if match is None or not text.startswith("/"):
         return None
-    name, rest = match[1].lower(), (match[2] or "").strip()
+    name, arguments = match[1].lower(), (match[2] or "").strip()
     command = COMMANDS.get(ALIASES.get(name, name))
     if command is not None:
-        return command, rest
+        return command, arguments
     if match[1] in live.client_commands() or is_skill(live, match[1]):
         return None
     if os.path.exists(f"/{match[1]}"):
@@ -82,7 +92,7 @@ def find_command(live: "LiveSession", text: str) -> tuple[SlashCommand, str] | N
 
 
 def is_skill(live: "LiveSession", name: str) -> bool:
-    """Tell whether a person can call a skill or prompt file by this name.
+    """Return True if the person can call a skill or prompt file by this name.
 
     Raises `UsageError` for a skill that exists but is disabled or reserved for the model.
     """
@@ -95,12 +105,14 @@ def is_skill(live: "LiveSession", name: str) -> bool:
             f"The skill {name} is disabled; enable it with `trimtab skills enable {name}`."
         )
     if not skill.user_invocable:
-        raise UsageError(f"The skill {name} is for the model only; ask for it in words.")
+        raise UsageError(
+            f"Only the model can call the skill {name}; ask for it in a prompt instead."
+        )
     return True
 
 
 def other_names(live: "LiveSession") -> Iterator[str]:
-    """The names that skills, prompt files and clients answer to."""
+    """Yield the names of skills, prompt files and client commands."""
     custom = live.controls.setup.customizations
     if custom is not None:
         yield from (skill.name for skill in custom.skills.active if skill.user_invocable)
@@ -108,24 +120,19 @@ def other_names(live: "LiveSession") -> Iterator[str]:
 
 
 def describe_unknown(name: str, known: list[str]) -> str:
-    import difflib
-
-    near = [f"/{one}" for one in difflib.get_close_matches(name, known, 2)]
-    advice = f"did you mean {' or '.join(near)}?" if near else "see /help."
-    return f"Unknown command /{name}; {advice} Begin with a blank to send it as a prompt."
+    similar = [f"/{match}" for match in difflib.get_close_matches(name, known, 2)]
+    advice = f"did you mean {' or '.join(similar)}?" if similar else "see /help."
+    return f"Unknown command /{name}; {advice} Begin with a space to send it as a prompt."
 
 
-async def show_context(asked: Asked) -> str:
-    """How full the window is, by what fills it."""
-    from trimtab.providers.meter import ContextMeter
-    from trimtab.providers.windows import DEFAULT
-
-    meter = ContextMeter(asked.run.agent.model.name)
-    session = asked.run.session
-    found = asked.run.measured or meter.measure(
-        session.conversation, asked.run.agent.specs, session.prompt_tokens
+async def show_context(invocation: Invocation) -> str:
+    """Return how many tokens of the context window each part of the request uses."""
+    meter = ContextMeter(invocation.run.agent.model.name)
+    session = invocation.run.session
+    found = invocation.run.measured or meter.measure(
+        session.conversation, invocation.run.agent.specs, session.prompt_tokens
     )
-    limit = asked.run.agent.model.prompt_limit or DEFAULT
+    limit = invocation.run.agent.model.prompt_limit or DEFAULT
     rows = [
         ("system prompt", found.system),
         ("tool definitions", found.tools),
@@ -133,32 +140,31 @@ async def show_context(asked: Asked) -> str:
         ("free", max(0, limit - found.total)),
     ]
     lines = [f"{name:<18}{count:>10,}  {count / limit:>5.1%}" for name, count in rows]
-    title = f"{asked.run.agent.model.name}: {found.total:,} of {limit:,} tokens"
+    title = f"{invocation.run.agent.model.name}: {found.total:,} of {limit:,} tokens"
     wire = f"{'on the wire':<18}{found.size:>10,}  bytes"
-    return "\n".join((title, *lines, wire, *_list_parts(asked)))
+    return "\n".join((title, *lines, wire, *_list_parts(invocation)))
 
 
-def _list_parts(asked: Asked) -> list[str]:
-    """What each section and tool costs, by the count `trimtab prompt show` makes."""
-    from trimtab.agents.system_prompt import measure_parts
-
-    prompt, run = asked.live.controls.prompt, asked.run
+def _list_parts(invocation: Invocation) -> list[str]:
+    """Return a line with the tokens of each section and tool, as `trimtab prompt show` does."""
+    prompt, run = invocation.live.controls.prompt, invocation.run
     parts = measure_parts(run.agent.model.name, prompt.parts, run.agent.specs)
     return [f"  {part.tokens:>8,}  {part.name}" for part in parts]
 
 
-async def show_customizations(asked: Asked) -> str:
-    """What the session loads, as `trimtab customizations` lists it."""
-    from trimtab.customize.overview import survey
-
-    controls = asked.live.controls
+async def show_customizations(invocation: Invocation) -> str:
+    """Return the customizations the session loads, as `trimtab customizations` lists them."""
+    controls = invocation.live.controls
     custom = controls.setup.customizations
     if custom is None:
         return "This session loads no customizations."
     entries = survey(custom.env, controls.options).entries
-    shown = [one for one in entries if asked.rest in ("", one.kind)]
-    lines = [f"{one.kind} {one.name} ({one.source})" + _unused(one) for one in shown]
-    return "\n".join(lines) or "Nothing here customizes the session."
+    lines = [
+        f"{entry.kind} {entry.name} ({entry.source})" + _unused(entry)
+        for entry in entries
+        if invocation.arguments in ("", entry.kind)
+    ]
+    return "\n".join(lines) or "No customizations."
 
 
 def _unused(entry: "Customization") -> str:
@@ -166,20 +172,19 @@ def _unused(entry: "Customization") -> str:
     return "" if used else " not used"
 
 
-async def show_usage(asked: Asked) -> str:
-    spent = asked.live.projections.usage
+async def show_usage(invocation: Invocation) -> str:
     lines = [
-        f"{model}: {count(one.requests, 'call')}, {count(one.input_tokens or 0, 'token')} in, "
-        f"{one.output_tokens or 0:,} out, {_money(one.cost_usd)}"
-        for model, one in spent.models.items()
+        f"{model}: {count(usage.requests, 'call')}, {count(usage.input_tokens or 0, 'token')} in, "
+        f"{usage.output_tokens or 0:,} out, {_money(usage.cost_usd)}"
+        for model, usage in invocation.live.projections.usage.models.items()
     ]
-    return "\n".join(lines) or "Nothing was spent yet."
+    return "\n".join(lines) or "No model calls yet."
 
 
-async def change_limits(asked: Asked) -> str:
-    controls = asked.live.controls
-    if asked.rest:
-        controls.set_limits(read_limits(asked.rest, controls.options.limits))
+async def change_limits(invocation: Invocation) -> str:
+    controls = invocation.live.controls
+    if invocation.arguments:
+        controls.set_limits(read_limits(invocation.arguments, controls.options.limits))
     limits = controls.options.limits
     rows = [
         ("tokens", limits.max_tokens),
@@ -191,16 +196,14 @@ async def change_limits(asked: Asked) -> str:
 
 
 def read_limits(text: str, before: "LimitOptions") -> "LimitOptions":
-    """`tokens 5000 usd 2.50 credits 100 turns 20 continues 3`; `off` takes a limit away."""
-    from trimtab.contracts.provider import CREDIT_USD
-
+    """Parse `tokens 5000 usd 2.50 credits 100 turns 20 continues 3`; `off` removes a limit."""
     words = text.replace("=", " ").split()
     if len(words) % 2:
-        raise UsageError(f"{text!r} is not a list of limits; write /limits {LIMITS}.")
+        raise UsageError(f"{text!r} is not a list of names and values; write /limits {LIMITS}.")
     changes: dict[str, float | int | None] = {}
     for name, value in zip(words[::2], words[1::2], strict=True):
         if name not in LIMIT_FIELDS:
-            raise UsageError(f"There is no limit {name!r}; write /limits {LIMITS}.")
+            raise UsageError(f"Unknown limit {name!r}; write /limits {LIMITS}.")
         number: float | None = None
         if value != "off":
             try:
@@ -208,7 +211,7 @@ def read_limits(text: str, before: "LimitOptions") -> "LimitOptions":
             except ValueError:
                 number = -1.0
             if not 0 <= number < float("inf"):
-                raise UsageError(f"{value!r} is no limit; write a number, or off.")
+                raise UsageError(f"{value!r} is not a valid limit; write a number or off.")
         field = LIMIT_FIELDS[name]
         if number is not None:
             number = number * CREDIT_USD if name == "credits" else number
@@ -218,40 +221,42 @@ def read_limits(text: str, before: "LimitOptions") -> "LimitOptions":
     return msgspec.structs.replace(before, **changes)
 
 
-async def compact(asked: Asked) -> str:
-    compaction = asked.live.controls.agent.parts.compaction
-    if len(asked.run.session.conversation.messages) < 2:
+async def compact(invocation: Invocation) -> str:
+    compaction = invocation.live.controls.agent.parts.compaction
+    if len(invocation.run.session.conversation.messages) < 2:
         return "There is nothing to summarise yet."
-    outcome = await compaction.compact(asked.run, "manual", asked.rest)
+    outcome = await compaction.compact(invocation.run, "manual", invocation.arguments)
     return (
         f"{count(outcome.messages_removed, 'message')} summarised: the conversation went from "
         f"{outcome.tokens_before:,} to {count(outcome.tokens_after, 'token')}."
     )
 
 
-async def change_model(asked: Asked) -> str:
-    if not asked.rest:
-        return f"The model is {asked.run.agent.model.name}."
-    checked = await asked.live.controls.check_model(asked.rest)
-    await asked.live.controls.switch_model(asked.rest)
-    remark = "" if checked else " Its service did not list its models, so the name is unchecked."
-    return f"The model is {asked.run.agent.model.name}.{remark}"
+async def change_model(invocation: Invocation) -> str:
+    if not invocation.arguments:
+        return f"The model is {invocation.run.agent.model.name}."
+    checked = await invocation.live.controls.check_model(invocation.arguments)
+    await invocation.live.controls.switch_model(invocation.arguments)
+    note = "" if checked else " Its service does not list its models, so the name is unchecked."
+    return f"The model is {invocation.run.agent.model.name}.{note}"
 
 
-async def change_mode(asked: Asked) -> str:
-    if asked.rest:
-        if asked.rest not in MODES:
-            raise UsageError(f"There is no mode {asked.rest!r}; write {', '.join(MODES)}.")
-        asked.live.controls.set_mode(asked.rest)  # type: ignore[arg-type]
-    return f"The mode is {asked.run.agent.mode}."
+async def change_mode(invocation: Invocation) -> str:
+    if invocation.arguments:
+        if invocation.arguments not in MODES:
+            raise UsageError(
+                f"Unknown mode {invocation.arguments!r}; use one of {', '.join(MODES)}."
+            )
+        invocation.live.controls.set_mode(invocation.arguments)  # type: ignore[arg-type]
+    return f"The mode is {invocation.run.agent.mode}."
 
 
-async def change_queue(asked: Asked) -> str:
-    """List the prompts that wait, send those that are held, or drop some."""
-    inbox = asked.live.inbox
-    action, _, which = asked.rest.partition(" ")
+async def change_queue(invocation: Invocation) -> str:
+    """List the waiting prompts, send those left from an earlier run, or drop some."""
+    inbox = invocation.live.inbox
+    action, _, which = invocation.arguments.partition(" ")
     if action not in ("", "list", "send", "drop"):
-        raise UsageError(f"There is no /queue {action}; write /queue {QUEUE}.")
+        raise UsageError(f"Unknown argument {action!r}; write /queue {QUEUE}.")
     waiting = [*inbox.held, *inbox.pending]
     if action == "send":
         chosen = choose_prompts(inbox.held, which.strip())
@@ -263,43 +268,40 @@ async def change_queue(asked: Asked) -> str:
             inbox.withdraw(prompt.message_id, "dropped")
         return f"{count(len(chosen), 'prompt')} dropped."
     if not waiting:
-        return "No prompt waits."
+        return "No prompts are waiting."
     lines = [f"{number:>3}  {_first_line(prompt)}" for number, prompt in enumerate(waiting, 1)]
     return "\n".join((*lines, "Send them with /queue send [N], drop them with /queue drop [N]."))
 
 
 def choose_prompts(prompts: "list[PromptQueued]", number: str) -> "list[PromptQueued]":
-    """All prompts of a list, or the one with a number."""
+    """Return the prompt with a number, or all prompts if none is given."""
     if not prompts:
-        raise UsageError("No prompt waits; type one.")
+        raise UsageError("No prompts are waiting; type one.")
     if not number:
         return prompts
     if not number.isdecimal() or not 1 <= int(number) <= len(prompts):
-        raise UsageError(f"There is no prompt {number!r}; see /queue for the numbers.")
+        raise UsageError(f"No waiting prompt has the number {number}; list them with /queue.")
     return [prompts[int(number) - 1]]
 
 
 def _first_line(prompt: "PromptQueued") -> str:
     text = " ".join((prompt.display or prompt.text).split())
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return text if len(text) <= _PREVIEW_LENGTH else f"{text[: _PREVIEW_LENGTH - 1]}…"
 
 
-async def undo(asked: Asked) -> str:
-    return take_back(asked, "undo")
+async def undo(invocation: Invocation) -> str:
+    return undo_or_redo(invocation, "undo")
 
 
-async def redo(asked: Asked) -> str:
-    return take_back(asked, "redo")
+async def redo(invocation: Invocation) -> str:
+    return undo_or_redo(invocation, "redo")
 
 
-def take_back(asked: Asked, action: str) -> str:
-    """Take back what the last turn did to files, or the last undo; or show what that would do."""
-    from trimtab.runtime.undo_text import describe_plan, summarise_plan
-    from trimtab.undo.history import UndoRequest
-
-    if asked.rest not in ("", "preview"):
-        raise UsageError(f"There is no /{action} {asked.rest}; write /{action} [preview].")
-    history, preview = asked.live.history, asked.rest == "preview"
+def undo_or_redo(invocation: Invocation, action: str) -> str:
+    """Undo the file changes of the last turn, or redo the last undo; or preview either."""
+    if invocation.arguments not in ("", "preview"):
+        raise UsageError(f"Unknown argument {invocation.arguments!r}; write /{action} [preview].")
+    history, preview = invocation.live.history, invocation.arguments == "preview"
     plan = (
         history.plan_redo(UndoRequest()) if action == "redo" else history.plan_undo(UndoRequest())
     )
@@ -307,12 +309,15 @@ def take_back(asked: Asked, action: str) -> str:
         plan = history.apply(plan)
     lines = [*describe_plan(plan, history, diffs=preview), *summarise_plan(plan, preview=preview)]
     if not preview and action == "undo":
-        lines.append("Take that back with /redo.")
+        lines.append("Reverse this with /redo.")
     return "\n".join(lines)
 
 
-async def show_help(_: Asked) -> str:
-    rows = [(f"/{one.name} {one.arguments}".rstrip(), one.help) for one in COMMANDS.values()]
+async def show_help(_: Invocation) -> str:
+    rows = [
+        (f"/{command.name} {command.arguments}".rstrip(), command.help)
+        for command in COMMANDS.values()
+    ]
     width = max(len(usage) for usage, _ in rows)
     return "\n".join(f"{usage:<{width}}  {text}" for usage, text in (*rows, SHELL))
 
@@ -340,18 +345,18 @@ COMMANDS = {
     for command in (
         SlashCommand("help", "", "Show these commands.", show_help),
         SlashCommand("clear", "", "Start a new session; the old one is kept."),
-        SlashCommand("compact", "[WORDS]", "Summarise the conversation now.", compact),
-        SlashCommand("context", "", "Show how full the model's window is.", show_context),
+        SlashCommand("compact", "[INSTRUCTIONS]", "Summarise the conversation now.", compact),
+        SlashCommand("context", "", "Show the use of the context window.", show_context),
         SlashCommand(
-            "customizations", "[KIND]", "List what people wrote for the agent.", show_customizations
+            "customizations", "[KIND]", "List the customizations in use.", show_customizations
         ),
         SlashCommand("exit", "", "Leave; so does Ctrl-D."),
         SlashCommand("limits", "[tokens N] [usd N] …", "Show or set limits.", change_limits),
         SlashCommand("mode", "[NAME]", "Show or change the mode.", change_mode),
         SlashCommand("model", "[ID]", "Show or change the model.", change_model),
         SlashCommand("queue", QUEUE, "Show, send or drop waiting prompts.", change_queue),
-        SlashCommand("redo", "[preview]", "Take back the last undo.", redo),
-        SlashCommand("undo", "[preview]", "Take back what the last turn did to files.", undo),
-        SlashCommand("usage", "", "Show what was spent, by model.", show_usage),
+        SlashCommand("redo", "[preview]", "Reverse the last undo.", redo),
+        SlashCommand("undo", "[preview]", "Undo the file changes of the last turn.", undo),
+        SlashCommand("usage", "", "Show tokens and cost by model.", show_usage),
     )
 }

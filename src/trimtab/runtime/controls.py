@@ -1,4 +1,4 @@
-"""What can be changed about a session while it lives: mode, model, tools, permissions."""
+"""Changes a live session: its mode, model, tools, limits, permissions and customizations."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,7 @@ from trimtab.customize.python_tools import PythonTools
 from trimtab.customize.watcher import CustomizationWatcher
 from trimtab.mcp.session_servers import SessionServers
 from trimtab.models.choose import Chosen, ModelChooser
+from trimtab.providers.names import did_you_mean, same_model
 from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.options import OptionOwner
 
@@ -48,10 +49,10 @@ if TYPE_CHECKING:
 
 
 class Controls:
-    """The settings of one session, and how they reach its run.
+    """Applies changes of settings to the run of one session.
 
-    A change takes effect with the next model call; what it changes about the system message or
-    the tools is announced before the next prompt.
+    A change takes effect with the next model call; changes of the system message and the tools
+    are announced before the next prompt.
     """
 
     def __init__(
@@ -68,32 +69,34 @@ class Controls:
         self._client = client
         self._models = models
         self._opened: list[Chosen] = []
-        self._external: Sequence[Tool] = ()
+        self._client_tools: Sequence[Tool] = ()
         self._offered: Collection[str] = ()
-        self._told_model = False
+        self._model_announced = False
         self._model_without_agent: str | None = None
-        self._told_tools: set[str] = set()
+        self._announced_tools: set[str] = set()
         self._stale = True
         self.prompt = SystemPrompt("", {})
-        self._stock = CustomizationWatcher(setup.session, setup.customizations)
-        self._python = PythonTools(setup)
-        self.servers = SessionServers(setup, setup.hooks, self._use_servers, lambda: self.options)
-        self._crew: SubagentPool | None = None
+        self._watcher = CustomizationWatcher(setup.session, setup.customizations)
+        self._python_tools = PythonTools(setup)
+        self.servers = SessionServers(
+            setup, setup.hooks, self._on_servers_changed, lambda: self.options
+        )
+        self._pool: SubagentPool | None = None
         self.subagents: JsonObject = {}
 
     @property
     def options(self) -> SessionOptions:
-        """The options of the session as they are resolved now."""
+        """The session's current options, resolved."""
         return self._owner.current
 
     @property
     def option_sources(self) -> Mapping[str, str]:
-        """What chose each option: a flag, a variable, an agent, a setting or the default."""
+        """The source of each option: a flag, a variable, an agent, a setting or the default."""
         return self._owner.sources
 
     @property
     def agent(self) -> SessionAgent:
-        """The main agent as it is now."""
+        """The current main agent."""
         return agent_of(self._run)
 
     @property
@@ -109,8 +112,8 @@ class Controls:
         if mode == previous:
             return
         self._run.agent = msgspec.structs.replace(self.agent, mode=mode)
-        if self._crew is not None:
-            self._crew.set_mode(mode)
+        if self._pool is not None:
+            self._pool.set_mode(mode)
         self.setup.session.emit(SessionModeChanged(previous_mode=previous, new_mode=mode))
         self._choose_tools()
 
@@ -144,7 +147,7 @@ class Controls:
             price=price,
             prompt_limit=prompt_limit,
         )
-        self._told_model = True
+        self._model_announced = True
         self._choose_tools()
         self.setup.session.emit(
             SessionModelChange(
@@ -157,9 +160,9 @@ class Controls:
         )
 
     async def switch_model(self, model: str, *, effort: str | None = None) -> str:
-        """Go on with a model by any name there is, through its own service if the name tells one.
+        """Switch to a model, also to another service if the name selects one.
 
-        Returns the name by which the service knows it.
+        Returns the name by which the service knows the model.
         """
         chosen = self._models.find(model, self.options)
         if chosen is None:
@@ -171,12 +174,10 @@ class Controls:
         return chosen.model
 
     async def check_model(self, model: str) -> bool:
-        """Return whether a service has a model; False if it does not list its models.
+        """Return True if the service lists the model, False if it does not list its models.
 
-        Raises `UsageError` if it lists them and this one is not among them.
+        Raises `UsageError` if it lists its models without this one.
         """
-        from trimtab.providers.names import did_you_mean, same_model
-
         if self._models.is_declared(model):
             return True
         chosen = self._models.find(model, self.options)
@@ -186,28 +187,28 @@ class Controls:
             if isinstance(provider, ListsModels):
                 listed = await provider.list_models()
         except ModelError:
-            pass  # the next call will say what is wrong with the service
+            pass  # the next model call reports what is wrong with the service
         finally:
             if chosen is not None:
                 await chosen.aclose()
         if listed is not None and not any(same_model(model, name) for name in listed):
             advice = did_you_mean(model, listed)
             raise UsageError(
-                f"There is no model {model!r}; {advice}{'' if advice.endswith('?') else '.'} Start "
+                f"Unknown model {model!r}; {advice}{'' if advice.endswith('?') else '.'} Start "
                 f"with --model {model} to use it unchecked."
             )
         return listed is not None
 
     async def aclose(self) -> None:
-        """End the MCP servers, and close the services that were switched to."""
+        """Stop the MCP servers and sub-agents, and close the services that were switched to."""
         await self.servers.aclose()
         for chosen in self._opened:
             await chosen.aclose()
-        if self._crew is not None:
-            await self._crew.aclose()
+        if self._pool is not None:
+            await self._pool.aclose()
 
     def set_limits(self, limits: LimitOptions) -> None:
-        """Other limits from now on; what was spent before counts."""
+        """Replace the limits; tokens and money spent before count towards the new ones."""
         check_limits(self.agent.model.name, limits, self.agent.model.price)
         self._owner.change(limits=limits)
         turn_limit = build_turn_limit(limits.max_turns, self._run.total_turns)
@@ -215,24 +216,24 @@ class Controls:
         if agent.parts.autopilot is not None:
             agent.parts.autopilot.max_continues = limits.continues
         self._run.agent = agent.with_budget(build_ledger(self.setup.session, limits))
-        if self._crew is not None:
-            self._crew.share_budget()
-        told = {"maxTokens": limits.max_tokens, "maxUsd": limits.max_usd}
-        self.setup.session.emit(SessionLimitsChanged(session_limits=told))
+        if self._pool is not None:
+            self._pool.share_budget()
+        session_limits = {"maxTokens": limits.max_tokens, "maxUsd": limits.max_usd}
+        self.setup.session.emit(SessionLimitsChanged(session_limits=session_limits))
 
     def set_effort(self, effort: str | None) -> None:
         self._run.agent = self.agent.with_model(effort=effort)
 
     def set_vision(self, vision: bool) -> None:
-        """Whether the model is shown images from now on."""
+        """Set whether images are sent to the model."""
         self._run.agent = self.agent.with_model(vision=vision)
 
     def set_streaming(self, stream: bool) -> None:
         self._run.agent = self.agent.with_model(stream=stream)
 
     def set_tools(self, external: Sequence[Tool], offered: Collection[str]) -> None:
-        """The tools of clients, and the built-in ones that need a client and have one."""
-        self._external, self._offered = external, offered
+        """Set the tools of clients, and the names of built-in tools that clients make usable."""
+        self._client_tools, self._offered = external, offered
         if any(getattr(tool, "is_terminal", False) for tool in external):
             from trimtab.loop.processors.terminal import TerminalTools
 
@@ -240,61 +241,61 @@ class Controls:
         self._choose_tools()
 
     def change_options(self, **changes: Any) -> None:
-        """Choose other values for fields of `SessionOptions` that have no method of their own."""
+        """Change fields of `SessionOptions` that have no method of their own."""
         self._owner.change(**changes)
         self._choose_tools()
 
     def add_servers(self, servers: Mapping[str, object]) -> None:
-        """Use more MCP servers of a client."""
+        """Add MCP servers that a client supplies."""
         customize = self._owner.given.customize
         servers = {**customize.servers, **servers}
         self.change_options(customize=msgspec.structs.replace(customize, servers=servers))
 
     def set_agent(self, name: str | None) -> None:
-        """Work as a custom agent from the next prompt on: its prompt, tools and model; or as none.
+        """Take on a custom agent's prompt, tools and model from the next prompt on.
 
-        Without an agent the model is again the one that was used before one was chosen.
+        None returns to the default agent and to the model used before an agent was chosen.
         """
         custom = self.setup.customizations
         if custom is None:
             return
-        usual = self._model_without_agent or self._run.agent.model.name
+        own_model = self._model_without_agent or self._run.agent.model.name
         customize = msgspec.structs.replace(self._owner.given.customize, agent=name)
         changes: dict[str, Any] = {"customize": customize}
         if name is not None and custom.models_of(custom.find_agent(name)):
             changes["model"] = None  # choosing an agent chooses its model
-        wanted = self._owner.change(**changes)
-        model = wanted.model if name is not None and wanted.model else usual
-        self._model_without_agent = None if name is None else usual
+        options = self._owner.change(**changes)
+        model = options.model if name is not None and options.model else own_model
+        self._model_without_agent = None if name is None else own_model
         if model != self._run.agent.model.name:
-            self.set_model(model, effort=wanted.effort)
+            self.set_model(model, effort=options.effort)
         self._choose_tools()
 
     def switch_skill(self, name: str, *, enabled: bool) -> None:
-        """Switch a skill on or off in this session only."""
+        """Enable or disable a skill in this session only."""
         custom = self.setup.customizations
         if custom is None or name not in custom.skills.skills:
-            raise UsageError(f"There is no skill {name!r}; see session.skills.list.")
+            raise UsageError(f"Unknown skill {name!r}; list the skills with session.skills.list.")
         custom.switched_skills[name] = enabled
         self.reload()
 
     def reload(self) -> None:
-        """Read again what is on disk, whether or not it seems to have changed."""
+        """Read the customizations again, even if no file seems to have changed."""
         custom = self.setup.customizations
         if custom is not None:
             custom.reload()
-            self._stock.renew()
+            self._watcher.renew()
             self._choose_tools()
 
     def set_permissions(self, permissions: PermissionOptions) -> None:
-        """Other rules from now on. What was approved for the session is forgotten."""
+        """Replace the permission rules; approvals for this session are discarded."""
         before, after = self.options.permissions, permissions
         self._owner.change(permissions=permissions)
         policy = build_permissions(self.setup, self.options, self._client).policy
         self.agent.parts.permissions.adopt(policy)
         if added := [path for path in after.add_dirs if path not in before.add_dirs]:
-            around = self.setup.checkout.widen(added)
-            self.setup = msgspec.structs.replace(self.setup, checkout=around)
+            checkout = self.setup.checkout.widen(added)
+            self.setup = msgspec.structs.replace(self.setup, checkout=checkout)
             self.agent.parts.recorder.track(added)
         if before.allow_all_tools != after.allow_all_tools:
             names = {True: "allow-all", False: "manual"}
@@ -309,73 +310,74 @@ class Controls:
         self._stale = True
 
     def describe_agents(self) -> list[JsonObject]:
-        """The sub-agents at work now, as clients know tasks."""
-        agents = self._crew.agents.values() if self._crew else ()
+        """Return the running sub-agents as the protocol describes tasks."""
+        agents = self._pool.agents.values() if self._pool else ()
         return [agent.about for agent in agents]
 
     def cancel_agent(self, agent_id: str) -> bool:
-        """End a sub-agent; the one that asked is told so."""
-        agent = self._crew.agents.get(agent_id) if self._crew else None
+        """Cancel a sub-agent; its caller receives a result that says so."""
+        agent = self._pool.agents.get(agent_id) if self._pool else None
         return agent is not None and agent.end()
 
     def set_subagents(self, settings: JsonObject | None) -> None:
-        """Models and efforts of sub-agents by name, before what settings say."""
+        """Set the models and efforts of sub-agents by name; they override the settings."""
         self.subagents = settings or {}
 
     async def delegate(self, caller: Run, call_id: str, task: Assignment) -> ToolResult:
-        """Have a sub-agent do a task on behalf of a tool call."""
+        """Run a sub-agent on a task for a tool call, and return its result."""
         from trimtab.agents.pool import SubagentPool
         from trimtab.agents.subagent import Subagent
 
-        if self._crew is None:
-            self._crew = SubagentPool(
-                self.setup, self._client, self._models, lambda: self.options, self._pool
+        if self._pool is None:
+            self._pool = SubagentPool(
+                self.setup, self._client, self._models, lambda: self.options, self._subagent_tools
             )
-        self._crew.wanted = self.subagents
-        return await Subagent(self._crew, self._run, caller, call_id).perform(task)
+        self._pool.overrides = self.subagents
+        return await Subagent(self._pool, self._run, caller, call_id).perform(task)
 
-    def _situation(self, run: Run) -> ToolConditions:
+    def _tool_conditions(self, run: Run) -> ToolConditions:
         return msgspec.structs.replace(
-            self.setup.situation(run.agent.mode, run.agent.model.name),
-            external=(*self._python.tools, *self._external),
+            self.setup.tool_conditions(run.agent.mode, run.agent.model.name),
+            external=(*self._python_tools.tools, *self._client_tools),
             served=self.servers.tools,
             offered=self._offered,
         )
 
-    def _pool(self, run: Run) -> dict[str, Tool]:
-        """The tools a sub-agent may choose from: those of the main agent do not limit it."""
+    def _subagent_tools(self, run: Run) -> dict[str, Tool]:
+        """Return the tools available to sub-agents, whatever the main agent's own tools are."""
         custom, options = self.setup.customizations, self.options
         if custom is not None and custom.agent is not None:
             options = msgspec.structs.replace(options, available_tools=custom.available_tools)
         options = msgspec.structs.replace(options, main_excluded=())
-        return choose_tools(options, self._client, self._situation(run))
+        return choose_tools(options, self._client, self._tool_conditions(run))
 
     def _choose_tools(self) -> None:
-        tools = choose_tools(self.options, self._client, self._situation(self._run))
+        tools = choose_tools(self.options, self._client, self._tool_conditions(self._run))
         self._run.agent = self.agent.with_tools(tools)
         self._stale = True
 
-    def _use_servers(self) -> None:
-        """Tools of MCP servers came or went: the next request has what there is now."""
-        told = not self._stale
+    def _on_servers_changed(self) -> None:
+        """Update the tools after MCP servers added or removed some."""
+        was_announced = not self._stale
         self._choose_tools()
-        if told:
+        if was_announced:
             self.setup.session.emit(SessionToolsUpdated(model=self._run.agent.model.name))
 
-    def _tell_changed_tools(self) -> None:
-        """Tell a model that a tool it may have used is gone, and which ones servers brought."""
-        before, now = self._told_tools, set(self._run.agent.tools)
-        self._told_tools = now
-        gone = before - now
-        came = {tool.spec.name for tool in self.servers.tools} & (now - before) if before else ()
-        said = []
-        if gone:
-            names = ", ".join(sorted(gone))
-            said.append(f"These tools are not available any more; do not call them: {names}.")
-        if came:
-            said.append(f"These tools are available from now on: {', '.join(sorted(came))}.")
-        if said:
-            text = "\n".join(said)
+    def _announce_tool_changes(self) -> None:
+        """Tell the model which tools were removed, and which ones MCP servers added."""
+        before, now = self._announced_tools, set(self._run.agent.tools)
+        self._announced_tools = now
+        removed = before - now
+        served = {tool.spec.name for tool in self.servers.tools}
+        added = served & (now - before) if before else ()
+        lines = []
+        if removed:
+            names = ", ".join(sorted(removed))
+            lines.append(f"These tools are no longer available; do not call them: {names}.")
+        if added:
+            lines.append(f"These tools are available from now on: {', '.join(sorted(added))}.")
+        if lines:
+            text = "\n".join(lines)
             self._run.notices.append(f"<tools_changed_notice>\n{text}\n</tools_changed_notice>")
 
     async def _build_prompt(self) -> SystemPrompt:
@@ -383,35 +385,35 @@ class Controls:
         prompt = await build_prompt(case, self.options, self._client.transform)
         if prompt.left_out and prompt.left_out != self.prompt.left_out:
             message = (
-                f"The window of {case.model} is too small for all ({case.limit or DEFAULT:,} "
-                f"tokens), so the system prompt leaves out {', '.join(prompt.left_out)}; see "
-                "`trimtab prompt show`."
+                f"The context window of {case.model} ({case.limit or DEFAULT:,} tokens) is too "
+                "small for the whole system prompt, which now leaves out "
+                f"{', '.join(prompt.left_out)}; see `trimtab prompt show`."
             )
             warning = SessionWarning(warning_type="prompt_shortened", message=message)
             self.setup.session.emit(warning)
         return prompt
 
     async def announce(self) -> None:
-        """Before a prompt: tell what the session has, and set the system message, if it changed."""
-        if self._stock.has_changed():
+        """Before a prompt: announce changed customizations and tools, update the system message."""
+        if self._watcher.has_changed():
             self.reload()
-        if await self._python.refresh():
+        if await self._python_tools.refresh():
             self._choose_tools()
         await self.servers.refresh()
         if not self._stale:
             return
         self._stale = False
         session, run = self.setup.session, self._run
-        if not self._told_model and self._client.judges:
-            self._told_model = True
+        if not self._model_announced and self._client.always_ask:
+            self._model_announced = True
             session.emit(SessionModelChange(new_model=run.agent.model.name, cause="initial"))
         if self.setup.customizations is None:
             session.emit(SessionMcpServersLoaded(servers=[]))
             session.emit(SessionSkillsLoaded(skills=[]))
         else:
-            for told in describe_loaded(self.setup.customizations, self.servers.describe()):
-                session.emit(told)
-        self._tell_changed_tools()
+            for event in describe_loaded(self.setup.customizations, self.servers.describe()):
+                session.emit(event)
+        self._announce_tool_changes()
         self.prompt = await self._build_prompt()
         if self.prompt.text != session.conversation.system:
             session.emit(SystemMessage(role="system", content=self.prompt.text))

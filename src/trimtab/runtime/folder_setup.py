@@ -1,4 +1,4 @@
-"""Makes the folder of a session ready: its worktree, its trust, what others left uncommitted."""
+"""Prepares the folder a session works in: worktree, folder trust, uncommitted changes."""
 
 import asyncio
 import os
@@ -19,20 +19,19 @@ if TYPE_CHECKING:
     from trimtab.checkout.worktrees import Worktree
 
 
-class Ready(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder to work in, what is known about it, and the choices made for it."""
+class PreparedFolder(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder to work in: its checkout, its trust, and the options adjusted to it."""
 
     options: SessionOptions
-    around: Checkout
+    checkout: Checkout
     trust: FolderTrust
 
 
 class FolderSetup:
-    """Says where a session works, before anything of it exists.
+    """Prepares folders before a session is created in them.
 
-    First the worktree, for which git starts programs only in a folder that is trusted, and the
-    person's uncommitted changes; then trust of what will be loaded; then the folders that are
-    tracked.
+    The worktree comes first, since trust is decided for the folder the session ends up in. Git
+    starts the programs of a repository's own settings only if the repository is trusted.
     """
 
     def __init__(self, home: Home, env: Mapping[str, str], store: SessionStore) -> None:
@@ -42,19 +41,22 @@ class FolderSetup:
 
     async def set_up(
         self, options: SessionOptions, client: Client, resumed: str | None = None
-    ) -> Ready:
-        """Make a folder ready for a session, or for one that goes on. Raises `UsageError`."""
+    ) -> PreparedFolder:
+        """Prepare a folder for a new session, or for the one with the id `resumed`.
+
+        Raises `UsageError`.
+        """
         worktree = None
         if options.isolation is not None:
             options, worktree = await self._isolate(options, client, resumed)
-        ready = await self.judge(options, client)
-        around = msgspec.structs.replace(ready.around, worktree=worktree)
-        return msgspec.structs.replace(ready, around=around)
+        prepared = await self.inspect(options, client)
+        checkout = msgspec.structs.replace(prepared.checkout, worktree=worktree)
+        return msgspec.structs.replace(prepared, checkout=checkout)
 
-    async def judge(
+    async def inspect(
         self, options: SessionOptions, client: Client, *, remembers: bool = True
-    ) -> Ready:
-        """What a session would find here; nothing is made."""
+    ) -> PreparedFolder:
+        """Find the checkout and decide on trust, without creating a worktree."""
         trust = await judge_folder(
             self._home,
             options.cwd,
@@ -63,52 +65,54 @@ class FolderSetup:
             ask=client.ask_trust,
             remembers=remembers,
         )
-        around = find_checkout(options.cwd, options.permissions.add_dirs)
-        around = msgspec.structs.replace(around, trusted=trust.trusted)
-        return Ready(options=options, around=around, trust=trust)
+        checkout = find_checkout(options.cwd, options.permissions.add_dirs)
+        checkout = msgspec.structs.replace(checkout, trusted=trust.trusted)
+        return PreparedFolder(options=options, checkout=checkout, trust=trust)
 
     async def _isolate(
         self, options: SessionOptions, client: Client, resumed: str | None
     ) -> tuple[SessionOptions, "Worktree | None"]:
-        wanted = options.isolation
-        assert wanted is not None
-        if not wanted.new:
+        isolation = options.isolation
+        assert isolation is not None
+        if not isolation.new:
             before = self._store.folder(resumed).read_metadata().get("cwd") if resumed else None
-            return enter_again(options, str(before or ""))
-        options = await self._admit_programs(options, client)
+            return reenter_worktree(options, str(before or ""))
+        options = await self._check_git_programs(options, client)
         from trimtab.checkout.session_worktrees import Worktrees
 
         session = resumed or options.session_id or new_id()
         worktrees = Worktrees(self._env, options.cwd)
-        worktree = await asyncio.to_thread(worktrees.enter, session, wanted)
-        cwd = same_folder(options.cwd, worktree)
+        worktree = await asyncio.to_thread(worktrees.enter, session, isolation)
+        cwd = map_into_worktree(options.cwd, worktree)
         return msgspec.structs.replace(options, cwd=cwd, session_id=session), worktree
 
-    async def _admit_programs(self, options: SessionOptions, client: Client) -> SessionOptions:
-        """Checking files out starts programs that the repository's own settings name."""
+    async def _check_git_programs(self, options: SessionOptions, client: Client) -> SessionOptions:
+        """Require trust if a checkout would start programs named in the repository's settings."""
         from trimtab.policy.git_programs import find_git_programs
 
         setting = find_git_programs(options.cwd)
         if not setting:
             return options
-        trust = (await self.judge(options, client)).trust
+        trust = (await self.inspect(options, client)).trust
         if not trust.trusted:
             raise UsageError(
-                f"No worktree was made: {trust.root} is not trusted, and its git settings would "
-                f"start a program ({setting}); start with --trust-folder if you know it."
+                f"No worktree was created: {trust.root} is not trusted, and its git settings would "
+                f"start a program ({setting}); start with --trust-folder if you trust it."
             )
         return msgspec.structs.replace(options, trust_folder=options.trust_folder or trust.for_now)
 
 
-def same_folder(cwd: str, worktree: "Worktree") -> str:
-    """The folder in a worktree that a folder of the checkout is, or the top if it is not there."""
+def map_into_worktree(cwd: str, worktree: "Worktree") -> str:
+    """Return the path in a worktree of a folder of the checkout, or its top if that is missing."""
     inside = os.path.relpath(os.path.realpath(cwd), worktree.repository)
     found = os.path.normpath(os.path.join(worktree.path, inside))
     return worktree.path if inside.startswith("..") or not os.path.isdir(found) else found
 
 
-def enter_again(options: SessionOptions, before: str) -> "tuple[SessionOptions, Worktree | None]":
-    """A session goes on where it was, if it had a worktree and that is still there."""
+def reenter_worktree(
+    options: SessionOptions, before: str
+) -> "tuple[SessionOptions, Worktree | None]":
+    """Return to the worktree a resumed session worked in before, if it still exists."""
     if ".worktrees/" not in before:
         return options, None
     from trimtab.checkout.worktrees import read_marker

@@ -1,4 +1,4 @@
-"""A running session: the handle through which every transport sends, listens and stops."""
+"""An open session: the handle by which transports send prompts, receive events and stop runs."""
 
 import asyncio
 import time
@@ -43,9 +43,9 @@ ABORTED = Stop(reason="aborted", exit_code=130, message="The run was aborted.")
 
 
 class LiveSession:
-    """One open session. Made by `Runtime`; close it, or the folder stays locked.
+    """An open session. `Runtime` creates it; close it to unlock its folder.
 
-    A drain runs while there are prompts. `send` starts one if none runs; `finished` waits for it.
+    A drain runs while prompts wait. `send` starts one if none runs; `finished` waits for it.
     """
 
     def __init__(
@@ -62,13 +62,13 @@ class LiveSession:
         self._run = run
         self._release = release
         self._task: asyncio.Task[Stop] | None = None
-        self._wanted_stop: Stop | None = None
+        self._requested_stop: Stop | None = None
         self._last_stop = Stop(reason="end_turn")
         self._timer: asyncio.TimerHandle | None = None
         self._started = time.time()
         self._closed = False
         self.client_commands: Callable[[], Collection[str]] = tuple
-        """Gives the names of commands that clients of the session answer."""
+        """Returns the names of the slash commands that clients handle."""
 
     @property
     def id(self) -> str:
@@ -82,7 +82,7 @@ class LiveSession:
 
     @property
     def projections(self) -> Projections:
-        """What is known about the session, folded from its events."""
+        """The state of the session, folded from its events."""
         return self._session.projections
 
     @property
@@ -95,25 +95,27 @@ class LiveSession:
 
     @property
     def context(self) -> tuple[Measured | None, int]:
-        """How full the window was before the last call, and how many tokens a prompt may have."""
+        """The size of the last request, if there was one, and the token limit of a request."""
         return self._run.measured, self._run.agent.model.prompt_limit or DEFAULT
 
     @property
     def answer(self) -> str:
-        """The text of the model's last message; empty if it has not said anything."""
+        """The text of the model's last message; empty if there is none."""
         messages = reversed(self.projections.conversation.messages)
-        return next((one.text for one in messages if isinstance(one, AssistantMessage)), "")
+        return next(
+            (message.text for message in messages if isinstance(message, AssistantMessage)), ""
+        )
 
     @property
     def busy(self) -> bool:
         return self._task is not None and not self._task.done()
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Have every event from now on given to `subscriber`; returns what ends that."""
+        """Call `subscriber` with every event from now on; return an unsubscribe function."""
         return self._session.subscribe(subscriber)
 
     def send(self, prompt: Prompt | str) -> str:
-        """Accept a prompt and return its id; it is in the log when this returns."""
+        """Write a prompt to the log, start a run if none is active, and return the prompt's id."""
         if isinstance(prompt, str):
             prompt = Prompt(text=prompt)
         if prompt.mode == "immediate" and not self.busy:
@@ -127,11 +129,11 @@ class LiveSession:
             self._task = asyncio.get_running_loop().create_task(self._drain())
 
     def emit(self, data: EventData, *, ephemeral: bool | None = None) -> Event:
-        """Record that something happened to the session outside its run."""
+        """Append an event that did not come from the run."""
         return self._session.emit(data, ephemeral=ephemeral)
 
     def read_events(self) -> list[msgspec.Raw]:
-        """Everything stored so far, each event in the bytes it is stored in."""
+        """Return all stored events as the exact bytes of their lines."""
         return [msgspec.Raw(record.line) for record in read_records(self._session.log.path)]
 
     @property
@@ -140,15 +142,15 @@ class LiveSession:
 
     @property
     def log_size(self) -> int:
-        """Bytes of the log so far."""
+        """The size of the log in bytes."""
         return self._session.log.size
 
     async def synced(self) -> None:
-        """Wait until everything that happened so far would survive a power cut."""
+        """Wait until all events so far are on the disk."""
         await self._session.synced()
 
-    def cut(self, event_id: str) -> int:
-        """Forget an event and all after it; returns how many. Only while nothing runs."""
+    def truncate(self, event_id: str) -> int:
+        """Remove an event and all later ones; return how many. Only while nothing runs."""
         removed = self._session.truncate(event_id)
         self.controls.refresh()
         return removed
@@ -156,7 +158,7 @@ class LiveSession:
     async def compact(self, instructions: str = "") -> "Outcome":
         """Summarise the conversation now. Only while nothing runs."""
         if self.busy:
-            raise UsageError("The agent is working; abort it before you compact the history.")
+            raise UsageError("The agent is working; abort the run before you compact the history.")
         return await self.controls.agent.parts.compaction.compact(self._run, "manual", instructions)
 
     @property
@@ -165,58 +167,58 @@ class LiveSession:
 
     @property
     def history(self) -> "FileHistory":
-        """What the session did to files, to be undone and redone. Only while nothing runs."""
+        """The session's file changes, for undo and redo. Only while nothing runs."""
         from trimtab.undo.history import FileHistory
 
         return FileHistory(self.folder, self.recorder.store, self.recorder.record)
 
     def rewind(self, point: "Point", mode: "RewindMode") -> "Rewound":
-        """Go back to before a turn. Only while nothing runs."""
+        """Return to the state before a turn. Only while nothing runs."""
         from trimtab.undo.rewind import rewind
 
-        done = rewind(self._session, self.history, self.recorder.record, (point, mode))
+        rewound = rewind(self._session, self.history, self.recorder.record, (point, mode))
         self.controls.refresh()
-        return done
+        return rewound
 
     async def run_command(self, text: str) -> str | None:
-        """Do what a slash command says and return its answer; None if the text is a prompt."""
+        """Run a slash command and return its output; None if the text is a prompt."""
         from trimtab.runtime.commands import answer_command
 
         return await answer_command(self, self._run, text)
 
     def check_command(self, text: str) -> None:
-        """Raise `UsageError` if the text is a command that nobody knows."""
+        """Raise `UsageError` if the text is an unknown slash command."""
         if text.startswith("/"):
             from trimtab.runtime.commands import find_command
 
             find_command(self, text)
 
     def model_metrics(self) -> JsonObject:
-        """What was spent, by model."""
+        """Return requests and tokens by model, as the protocol reports them."""
         return {
             model: {
-                "requests": {"count": spent.requests, "cost": 0},
+                "requests": {"count": usage.requests, "cost": 0},
                 "usage": {
-                    "inputTokens": spent.input_tokens or 0,
-                    "outputTokens": spent.output_tokens or 0,
-                    "cacheReadTokens": spent.cache_read_tokens or 0,
-                    "cacheWriteTokens": spent.cache_write_tokens or 0,
+                    "inputTokens": usage.input_tokens or 0,
+                    "outputTokens": usage.output_tokens or 0,
+                    "cacheReadTokens": usage.cache_read_tokens or 0,
+                    "cacheWriteTokens": usage.cache_write_tokens or 0,
                 },
             }
-            for model, spent in self.projections.usage.models.items()
+            for model, usage in self.projections.usage.models.items()
         }
 
     def hide(self, values: Sequence[str]) -> None:
-        """Show these values to nobody from now on, and store them nowhere."""
+        """Mask these values in all events from now on."""
         if self._session.mask is not None:
             self._session.mask.add(values)
 
     def inform(self, info_type: str, message: str) -> None:
-        """Put a remark into the log and before every subscriber."""
+        """Emit a `session.info` event."""
         self._session.emit(SessionInfo(info_type=info_type, message=message))
 
     async def finished(self) -> Stop:
-        """Wait until nothing is left to answer; says why the last run ended."""
+        """Wait until no prompt is left to answer; return why the last run ended."""
         while self._task is not None:
             task = self._task
             await asyncio.wait((task,))
@@ -225,33 +227,33 @@ class LiveSession:
         return self._last_stop
 
     async def ask(self, prompt: Prompt | str) -> Stop:
-        """Send a prompt and wait for its answer."""
+        """Send a prompt and wait until it is answered."""
         self.send(prompt)
         return await self.finished()
 
     def stop(self, stop: Stop = ABORTED) -> None:
-        """End what runs now. Queued prompts stay queued; open tool calls end as interrupted."""
+        """Cancel the run. Queued prompts stay queued; open tool calls end as interrupted."""
         if self._task is not None and not self._task.done():
-            self._wanted_stop = self._wanted_stop or stop
+            self._requested_stop = self._requested_stop or stop
             self._task.cancel()
 
     async def abort(self, stop: Stop = ABORTED) -> None:
-        """End what runs now, and wait until it has ended."""
+        """Cancel the run and wait until it has ended."""
         self.stop(stop)
         if self._task is not None:
             await asyncio.wait((self._task,))
 
     def stop_after(self, seconds: float) -> None:
-        """End whatever runs when the time is up."""
+        """Cancel the active run after this many seconds."""
         stop = Stop(
             reason="deadline",
             exit_code=6,
-            message=f"Stopped at the deadline of {seconds:g} s; give --deadline more time.",
+            message=f"Stopped at the deadline of {seconds:g} s; raise --deadline to go on.",
         )
         self._timer = asyncio.get_running_loop().call_later(seconds, self.stop, stop)
 
     async def close(self, error: str | None = None) -> None:
-        """End the run, record the shutdown, release the folder. Safe to call twice."""
+        """Cancel the run, record the shutdown, release the folder. Safe to call twice."""
         if self._closed:
             return
         self._closed = True
@@ -270,7 +272,7 @@ class LiveSession:
             self._session.close()
 
     async def suspend(self, waiting: Sequence[str]) -> None:
-        """Leave the session as it is: these calls wait for a client, and can be taken up later."""
+        """Close the session and keep these tool calls open, to be resumed later."""
         if self._closed:
             return
         if waiting:
@@ -278,25 +280,25 @@ class LiveSession:
             self._run.suspended = True
         await self.close()
 
-    def take_up(self, waiting: Collection[str]) -> int:
-        """Go on with the calls that waited when the session was left; returns how many.
+    def resume_calls(self, waiting: Collection[str]) -> int:
+        """Run the tool calls that waited when the session was suspended; return how many.
 
-        What ran then may have had effects: those calls are told to the model as interrupted.
+        Calls that were already running may have had effects: they are recorded as interrupted.
         """
         calls = self.projections.conversation.open_tool_calls
-        left = tuple(call for call in calls if call.id in waiting)
-        if not left:
+        resumed = tuple(call for call in calls if call.id in waiting)
+        if not resumed:
             return 0
         for call in calls:
             if call.id not in waiting:
                 interrupted = ToolResult(text=INTERRUPTED, kind="failure")
                 record(self._run, call, interrupted, code="interrupted")
-        self._run.pending_calls = left
+        self._run.pending_calls = resumed
         self._wake()
-        return len(left)
+        return len(resumed)
 
     async def _drain(self) -> Stop:
-        """Answer what waits, and what came while the end was being recorded."""
+        """Answer the queued prompts, and those that arrive while the end is being recorded."""
         stop = await self._drain_once()
         while not stop.exit_code and self.inbox.pending:
             stop = await self._drain_once()
@@ -307,16 +309,16 @@ class LiveSession:
             await self.controls.announce()
             stop = await drain(self._run)
         except asyncio.CancelledError:
-            stop = self._wanted_stop or ABORTED
-            self._wanted_stop = None
+            stop = self._requested_stop or ABORTED
+            self._requested_stop = None
             self._record_interruption(stop)
             await self._settle(stop, aborted=True)
         except TrimtabError as error:
             stop = Stop(reason="error", exit_code=error.exit_code, message=error.message)
-            with suppress(TrimtabError):  # the error may be that nothing can be recorded any more
+            with suppress(TrimtabError):  # the error may be that the log cannot be written
                 self._record_error(error)
                 await self._settle(stop)
-        except Exception as error:  # a bug: the person gets a sentence, the log the traceback
+        except Exception as error:  # a bug: the person sees a sentence, the log has the traceback
             stop = Stop(reason="error", exit_code=1, message=_describe(error))
             with suppress(TrimtabError):
                 self._record_bug(error)

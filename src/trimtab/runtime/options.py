@@ -1,7 +1,7 @@
 """Resolves the options of a session: flag, environment, agent, setting, default, in this order.
 
-An option nobody chose is None. Everything that reads options reads resolved ones; `Controls` holds
-what was given and resolves it again when something changes.
+An option that was not given is None. All other code reads resolved options; `OptionOwner` keeps
+the given ones and resolves them again after a change.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,11 +19,11 @@ from trimtab.contracts.options import (
 from trimtab.customize.customizations import Customizations
 
 Chosen = tuple[Any, str]
-"""A value, and the name of what chose it."""
+"""A value and the name of its source."""
 
 
 class Option(msgspec.Struct, frozen=True):
-    """An option that can be chosen in several ways. `path` is its field in `SessionOptions`."""
+    """An option with several possible sources. `path` is its field in `SessionOptions`."""
 
     path: str
     flag: str
@@ -33,17 +33,17 @@ class Option(msgspec.Struct, frozen=True):
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """Options without gaps, and what chose each of those that can be chosen in several ways."""
+    """Resolved options, and the source of each option in `OPTIONS`."""
 
     options: SessionOptions
     sources: Mapping[str, str]
 
 
 class OptionOwner:
-    """Owns the options of one session: what was given, and what that resolves to now.
+    """Owns the options of one session: those that were given, and what they resolve to.
 
-    Every later change goes through `change`, so that a choice made by a flag or a client keeps
-    winning over settings, and customizations see the same options as everybody else.
+    Every later change goes through `change`. A value from a flag or a client therefore continues
+    to override settings, and customizations see the same options as all other code.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class OptionOwner:
 
     @property
     def given(self) -> SessionOptions:
-        """The options as they were given, without what an agent or settings add."""
+        """The options as they were given, before an agent or settings add to them."""
         return self._given
 
     @property
@@ -69,11 +69,11 @@ class OptionOwner:
 
     @property
     def sources(self) -> Mapping[str, str]:
-        """What chose each option that can be chosen in several ways."""
+        """The source of each option in `OPTIONS`."""
         return self._resolved.sources
 
     def change(self, **changes: Any) -> SessionOptions:
-        """Choose other values for fields of `SessionOptions`, and return the resolved options."""
+        """Change fields of `SessionOptions`, and return the resolved options."""
         before, agent = self._given, self._custom.agent
         self._custom.given = msgspec.structs.replace(before, **changes)
         try:
@@ -124,13 +124,13 @@ OPTIONS = (
 
 
 def resolve(given: SessionOptions, env: Mapping[str, str], custom: Customizations) -> Resolved:
-    """Fill in what nobody gave. Raises `UsageError` and `ConfigurationError`."""
+    """Fill in the options that were not given. Raises `UsageError` and `ConfigurationError`."""
     adopted = custom.adopt_agent(given)
     settings: Mapping[str, Chosen] = {}
     if custom.has_settings:
         settings = read_settings(custom.settings.values)
         if "model" in settings and given.provider is not None:
-            settings = {**settings, "model": (None, "")}  # a client's own service has its models
+            settings = {**settings, "model": (None, "")}  # a client's service has its own models
     sources: dict[str, str] = {}
     changes: dict[str, dict[str, Any]] = {}
     for option in OPTIONS:
@@ -161,7 +161,7 @@ def choose(
     env: Mapping[str, str],
     settings: Mapping[str, Chosen],
 ) -> Chosen:
-    """Return the value of one option, and what chose it."""
+    """Return the value of one option and its source."""
     if (value := get(given, option.path)) is not None:
         return value, option.flag or "client"
     if option.variable and (text := env.get(option.variable)) is not None:
@@ -182,7 +182,7 @@ def get(options: SessionOptions, path: str) -> Any:
 
 
 def read_settings(values: Mapping[str, Any]) -> dict[str, Chosen]:
-    """Return what settings choose, by the path of the option. Raises `ConfigurationError`."""
+    """Return the values that settings give options, by path. Raises `ConfigurationError`."""
     found: dict[str, Chosen] = {}
     for path, name in (("model", "model"), ("effort", "effortLevel")):
         if isinstance(value := values.get(name), str) and value:
@@ -195,9 +195,7 @@ def read_settings(values: Mapping[str, Any]) -> dict[str, Chosen]:
     try:
         limits = msgspec.convert(values["limits"], LimitSettings)
     except msgspec.ValidationError as error:
-        raise ConfigurationError(
-            f"The setting `limits` is not valid: {error}; correct it."
-        ) from None
+        raise ConfigurationError(f"The setting `limits` is invalid: {error}; correct it.") from None
     return found | {
         "limits.max_tokens": (limits.max_tokens, "limits.maxTokens"),
         "limits.max_turns": (limits.max_turns, "limits.maxTurns"),
@@ -217,7 +215,7 @@ def parse_number(variable: str, text: str) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number < 1e9:
-        raise UsageError(f"{variable} is {text!r}; set it to a number, or unset it.")
+        raise UsageError(f"{variable} is {text!r}, not a number; set it to one or unset it.")
     return number
 
 

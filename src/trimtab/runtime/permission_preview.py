@@ -1,4 +1,4 @@
-"""Gathers what decides about the calls of a run, as a run does, without opening a session."""
+"""Builds the permissions a session would have, without opening one."""
 
 import shutil
 import tempfile
@@ -21,45 +21,47 @@ from trimtab.workspace.local import LocalWorkspace
 
 
 class PermissionPreview(msgspec.Struct, frozen=True):
-    """The judge of the calls of a run, and the warnings that would come before the first call."""
+    """The permissions of a would-be session, and the warnings it would start with."""
 
     permissions: Permissions
     warnings: tuple[str, ...] = ()
 
 
 async def preview_permissions(env: Mapping[str, str], options: SessionOptions) -> PermissionPreview:
-    """Gather what decides about calls: flags, rules of files, trust, exclusions, the sandbox and
-    answers that were kept. Nothing is remembered, and no hook is run.
+    """Combine flags, rule files, trust, exclusions, the sandbox and saved approvals.
+
+    Records no trust and runs no hooks.
     """
-    runtime, nobody = Runtime(env=env), Client()
-    ready = await runtime.folders.judge(options, nobody, remembers=False)
-    custom, resolved = await runtime.prepare(ready)
+    runtime, client = Runtime(env=env), Client()
+    prepared = await runtime.folders.inspect(options, client, remembers=False)
+    custom, resolved = await runtime.prepare(prepared)
     options = resolved.options
     warnings: list[str] = []
 
-    def hear(event: Event, _: bytes) -> None:
+    def on_event(event: Event, _: bytes) -> None:
         if isinstance(event.data, SessionWarning | LeftOut):
             warnings.append(event.data.message)
 
     path = tempfile.mkdtemp(prefix="trimtab-preview-")
     folder = SessionFolder("preview", path)
     session = Session(folder.id, EventLog.create(folder.events), Projections())
-    session.subscribe(hear)
+    session.subscribe(on_event)
     workspace = LocalWorkspace(
         root=options.cwd, session_id=folder.id, files=folder.files, env=env, secrets=options.secrets
     )
-    place = SessionSetup(
+    setup = SessionSetup(
         session=session,
         folder=folder,
         workspace=workspace,
-        checkout=ready.around,
+        checkout=prepared.checkout,
         home=runtime.home,
         customizations=custom,
-        trust=ready.trust,
+        trust=prepared.trust,
         env=env,
     )
     try:
-        permissions = build_permissions(await runtime.govern(place, options), options, nobody)
+        setup = await runtime.load_policy(setup, options)
+        permissions = build_permissions(setup, options, client)
     finally:
         await workspace.aclose()
         session.close()

@@ -1,4 +1,4 @@
-"""A finished plan is put to whoever decides about it; approval changes the mode."""
+"""Submits a finished plan for approval, and leaves plan mode when it is approved."""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from trimtab.runtime.live import LiveSession
 
 Decide = Callable[[str, str], Awaitable["PlanVerdict"]]
-"""Given the id of the request and the whole plan, says what becomes of it."""
+"""Takes the request id and the text of the plan, and returns the verdict."""
 
 
 async def present_plan(live: "LiveSession", plan: "PlanReady", decide: Decide) -> "PlanVerdict":
-    """Have a plan decided about, and leave plan mode if it is approved."""
+    """Emit the request, await the verdict, and leave plan mode if the plan is approved."""
     request_id = new_id()
     content = live.folder.read_plan() or plan.summary
     live.emit(

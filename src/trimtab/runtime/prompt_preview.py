@@ -1,4 +1,4 @@
-"""What a session would send with its first prompt, without a session and without sending it."""
+"""Builds the first request a session would send, without opening a session or sending it."""
 
 import msgspec
 
@@ -10,16 +10,18 @@ from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.provider import ToolSpec
 from trimtab.customize.customizations import Customizations
+from trimtab.customize.skills import read_body
+from trimtab.loop.processors.skills import fill_arguments, wrap
 from trimtab.prompts.transform import render_prompt
 from trimtab.providers.windows import DEFAULT, window_of
 from trimtab.runtime.runtime import Runtime
 
 UNKNOWN_MODEL = "gpt-5"
-"""Whose tokens are counted where no model is set up."""
+"""The model whose tokenizer counts if no model is configured."""
 
 
 class PromptPreview(msgspec.Struct, frozen=True, kw_only=True):
-    """The first request of a session. `limit` is how many tokens a prompt may have."""
+    """The first request of a session. `limit` is the token limit of a request."""
 
     model: str
     limit: int
@@ -34,13 +36,13 @@ class PromptPreview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def preview_prompt(runtime: Runtime, options: SessionOptions, text: str) -> PromptPreview:
-    """What these choices and this prompt would send, as things are now."""
-    ready = await runtime.folders.judge(options, Client())
-    custom, resolved = await runtime.prepare(ready)
+    """Return the request that a session with these options would send for a prompt."""
+    prepared = await runtime.folders.inspect(options, Client())
+    custom, resolved = await runtime.prepare(prepared)
     options = resolved.options
     model, limit = await _find_model(runtime, options)
-    now = find_tool_conditions(custom, runtime.home, options.mode, model)
-    tools = choose_tools(options, Client(), now)
+    conditions = find_tool_conditions(custom, runtime.home, options.mode, model)
+    tools = choose_tools(options, Client(), conditions)
     case = PromptCase(
         model=model,
         tools=frozenset(tools),
@@ -61,7 +63,7 @@ async def preview_prompt(runtime: Runtime, options: SessionOptions, text: str) -
 async def _find_model(runtime: Runtime, options: SessionOptions) -> tuple[str, int | None]:
     try:
         chosen = await runtime.models.choose(options)
-    except TrimtabError:  # no service is set up: the prompt can be shown all the same
+    except TrimtabError:  # no service is configured, and showing the prompt needs none
         model = options.model or UNKNOWN_MODEL
         return model, window_of(model)
     await chosen.aclose()
@@ -74,13 +76,10 @@ def _render(text: str, custom: Customizations) -> str:
 
 
 def _expand(text: str, custom: Customizations) -> str:
-    """A skill or command a person calls stands for its text."""
+    """Replace the call of a skill or command with its text."""
     name, _, arguments = text.removeprefix("/").partition(" ")
     skill = custom.find_skill(name.strip()) if text.startswith("/") else None
     if skill is None or not skill.user_invocable:
         return text
-    from trimtab.customize.skills import read_body
-    from trimtab.loop.processors.skills import fill_arguments, wrap
-
     body = fill_arguments(read_body(skill), arguments.strip())
     return body if skill.is_command else wrap(skill, body)

@@ -1,4 +1,4 @@
-"""The one setup that knows every part: opens sessions and hands them out."""
+"""Opens sessions: builds every part of a new or resumed session and connects them."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ from trimtab.models.choose import (
 )
 from trimtab.policy.rule_files import load_rules
 from trimtab.runtime.controls import Controls
-from trimtab.runtime.folder_setup import FolderSetup, Ready
+from trimtab.runtime.folder_setup import FolderSetup, PreparedFolder
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.options import OptionOwner, Resolved, resolve
 from trimtab.session.folder import SessionFolder
@@ -48,14 +48,14 @@ from trimtab.version import __version__
 from trimtab.workspace.environment import find_keys
 from trimtab.workspace.local import LocalWorkspace
 
-NOBODY = Client()
+NO_CLIENT = Client()
 
 
 class Runtime:
-    """Opens sessions. One runtime serves many sessions; it holds no state of theirs.
+    """Opens sessions. A runtime serves many sessions and keeps no state about them.
 
-    `provider` replaces the choice from the environment: that is how programs embed their own
-    model and how tests script one.
+    `provider` is used instead of the service chosen by the environment: embedding programs supply
+    their own model with it, and tests a scripted one.
     """
 
     def __init__(
@@ -68,45 +68,45 @@ class Runtime:
         self._provider = provider
         self.models = ModelChooser(self.env, self.home, provider)
 
-    async def create(self, options: SessionOptions, client: Client = NOBODY) -> LiveSession:
+    async def create(self, options: SessionOptions, client: Client = NO_CLIENT) -> LiveSession:
         """Start a new session."""
-        ready = await self.folders.set_up(options, client)
-        custom, resolved = await self.prepare(ready)
+        prepared = await self.folders.set_up(options, client)
+        custom, resolved = await self.prepare(prepared)
         options = resolved.options
-        around, trust = ready.around, ready.trust
+        checkout, trust = prepared.checkout, prepared.trust
         chosen = await self._choose(options)
         folder, log = self.store.create(
             options.session_id,
             cwd=options.cwd,
             name=options.name,
-            git={"git_root": around.git_root, "branch": around.branch},
+            git={"git_root": checkout.git_root, "branch": checkout.branch},
         )
         session = Session(folder.id, log, Projections())
         session.mask = self._build_mask(options)
         if client.on_event:
             session.subscribe(client.on_event)
-        session.emit(self._describe_start(folder, chosen, options, around))
+        session.emit(self._describe_start(folder, chosen, options, checkout))
         setup = SessionSetup(
             session=session,
             folder=folder,
             workspace=self._workspace(folder, options),
-            checkout=around,
+            checkout=checkout,
             home=self.home,
             customizations=custom,
             trust=trust,
             env=self.env,
         )
-        owner = OptionOwner(ready.options, resolved, custom, self.env)
-        return await self._equip(setup, chosen, owner, client)
+        owner = OptionOwner(prepared.options, resolved, custom, self.env)
+        return await self._finish_setup(setup, chosen, owner, client)
 
     async def resume(
-        self, session_id: str, options: SessionOptions, client: Client = NOBODY
+        self, session_id: str, options: SessionOptions, client: Client = NO_CLIENT
     ) -> LiveSession:
-        """Go on with a session, whatever state its log is in."""
-        ready = await self.folders.set_up(options, client, session_id)
-        custom, resolved = await self.prepare(ready)
+        """Reopen a session, whatever state its log is in."""
+        prepared = await self.folders.set_up(options, client, session_id)
+        custom, resolved = await self.prepare(prepared)
         options = resolved.options
-        around, trust = ready.around, ready.trust
+        checkout, trust = prepared.checkout, prepared.trust
         chosen = await self._choose(options)
         folder, log = self.store.open(session_id)
         try:
@@ -117,15 +117,15 @@ class Runtime:
         session.mask = self._build_mask(options)
         if client.on_event:
             session.subscribe(client.on_event)
-        if not log.count:  # a log must begin with it
-            session.emit(self._describe_start(folder, chosen, options, around))
+        if not log.count:  # every log begins with session.start
+            session.emit(self._describe_start(folder, chosen, options, checkout))
         session.emit(
             SessionResume(
                 resume_time=timestamp(),
                 event_count=log.count,
                 selected_model=chosen.model,
                 reasoning_effort=options.effort,
-                context=around.context(),
+                context=checkout.context(),
                 events_file_size_bytes=log.size,
             )
         )
@@ -134,8 +134,8 @@ class Runtime:
         for note in log.notes:
             if note.is_reported:
                 session.emit(SessionWarning(warning_type="log_incomplete", message=note.sentence))
-        if held := len(session.projections.queue.prompts):
-            prompts = count(held, "prompt")
+        if unsent := len(session.projections.queue.prompts):
+            prompts = count(unsent, "prompt")
             message = (
                 f"{prompts} of this session never sent: list them with the command /queue, send "
                 "them with /queue send, or drop them with /queue drop."
@@ -145,18 +145,18 @@ class Runtime:
             session=session,
             folder=folder,
             workspace=self._workspace(folder, options),
-            checkout=around,
+            checkout=checkout,
             home=self.home,
             customizations=custom,
             trust=trust,
             env=self.env,
             resumed=True,
         )
-        owner = OptionOwner(ready.options, resolved, custom, self.env)
-        return await self._equip(setup, chosen, owner, client)
+        owner = OptionOwner(prepared.options, resolved, custom, self.env)
+        return await self._finish_setup(setup, chosen, owner, client)
 
     def _describe_start(
-        self, folder: SessionFolder, chosen: Chosen, options: SessionOptions, around: Checkout
+        self, folder: SessionFolder, chosen: Chosen, options: SessionOptions, checkout: Checkout
     ) -> SessionStart:
         return SessionStart(
             session_id=folder.id,
@@ -166,14 +166,14 @@ class Runtime:
             start_time=timestamp(),
             selected_model=chosen.model,
             reasoning_effort=options.effort,
-            context=around.context(),
+            context=checkout.context(),
         )
 
-    async def prepare(self, ready: Ready) -> tuple[Customizations, Resolved]:
-        """Return what a session in a folder would load, and its resolved options."""
-        options = ready.options
-        custom = Customizations(self.home, self.env, ready.around, options)
-        custom.trusted, custom.switched = ready.trust.trusted, ready.trust.switched
+    async def prepare(self, folder: PreparedFolder) -> tuple[Customizations, Resolved]:
+        """Return the customizations and resolved options of a session in a folder."""
+        options = folder.options
+        custom = Customizations(self.home, self.env, folder.checkout, options)
+        custom.trusted, custom.switched = folder.trust.trusted, folder.trust.switched
         if options.customize.agent is not None and options.model is None:
             from trimtab.customize.model_families import resolve_model_families
 
@@ -187,11 +187,11 @@ class Runtime:
         return EventMask(find_secrets(self.env, options.secrets, keys, options.secret_values))
 
     async def _choose(self, options: SessionOptions) -> Chosen:
-        """The model of a session, and those it may go on with; limits must hold for all of them."""
+        """Choose the model and its fallbacks; check that the limits can be enforced for each."""
         chosen = await self.models.choose(options)
         fallbacks = await self.models.choose_fallbacks(options)
-        for one in (chosen, *fallbacks):
-            check_limits(one.model, options.limits, one.price)
+        for candidate in (chosen, *fallbacks):
+            check_limits(candidate.model, options.limits, candidate.price)
         chosen = msgspec.structs.replace(
             chosen, fallbacks=tuple(fallbacks), roles=RoleModels(self.models, options)
         )
@@ -201,12 +201,12 @@ class Runtime:
             )
         return chosen
 
-    async def _equip(
+    async def _finish_setup(
         self, setup: SessionSetup, chosen: Chosen, owner: OptionOwner, client: Client
     ) -> LiveSession:
-        """Find the hooks of a session and say what was left out, then open it."""
+        """Load rules, sandbox and hooks, then open the session."""
         options = owner.current
-        setup = await self.govern(setup, options)
+        setup = await self.load_policy(setup, options)
         hooks, prompts = await set_up_hooks(setup, options, client, self.env)
         setup = msgspec.structs.replace(setup, hooks=hooks)
         live = self._open(setup, chosen, owner, client)
@@ -214,12 +214,12 @@ class Runtime:
             live.inbox.put(Prompt(text=prompt, source="hook"))
         return live
 
-    async def govern(self, setup: SessionSetup, options: SessionOptions) -> SessionSetup:
-        """Load the rules of files that hold here, and set up the sandbox."""
+    async def load_policy(self, setup: SessionSetup, options: SessionOptions) -> SessionSetup:
+        """Report folder trust, load the rule files that apply, and set up the sandbox."""
         if setup.trust is not None:
             setup.trust.report(setup.session)
-            more = options.permissions.add_dirs
-            rules = await load_rules(self.home, setup.trust, setup.session, more)
+            added = options.permissions.add_dirs
+            rules = await load_rules(self.home, setup.trust, setup.session, added)
             setup = msgspec.structs.replace(setup, rules=rules)
         if options.sandbox:
             from trimtab.agents.sandbox import set_up_sandbox
@@ -261,7 +261,7 @@ class Runtime:
         return live
 
     async def list_models(self) -> Sequence[JsonObject]:
-        """The models of the service a new session would use, as it describes them."""
+        """Return the models of the service a new session would use, as it describes them."""
         from trimtab.models.catalog import fetch_models
 
         return await fetch_models(await self.models.find_service(), self.env)
@@ -277,7 +277,7 @@ class Runtime:
 
 
 def announce(setup: SessionSetup, chosen: Chosen, run: Run) -> None:
-    """Have hooks hear of events, and record what is special about where the session works."""
+    """Subscribe hooks to the session's events, and announce its worktree and embedded model."""
     if setup.hooks is not None:
         from trimtab.hooks.listener import HookListener
 

@@ -1,5 +1,6 @@
-"""Shows what an undo, redo or rewind does to files."""
+"""Describes in text what an undo, redo or rewind does to files."""
 
+import difflib
 import os
 from collections.abc import Iterator
 
@@ -7,13 +8,13 @@ from trimtab.contracts.changes import FileState
 from trimtab.contracts.text import count, neutralise
 from trimtab.undo.history import FileHistory, FilePlan, Plan
 
-SHOWN = 400
-"""Lines of one file's diff that are printed."""
-LARGEST = 1 << 20
+_MAX_DIFF_LINES = 400
+_MAX_DIFF_BYTES = 1 << 20
+"""Larger files are listed without a diff."""
 
 
 def describe_plan(plan: Plan, history: FileHistory, *, diffs: bool) -> Iterator[str]:
-    """One line for each file, with its diff if wanted; then what is left alone and why."""
+    """Yield a line for each file, followed by its diff if asked for, then the skipped paths."""
     for file in plan.files:
         name = _show(os.path.relpath(file.path))
         if file.problem:
@@ -23,11 +24,11 @@ def describe_plan(plan: Plan, history: FileHistory, *, diffs: bool) -> Iterator[
             if diffs:
                 yield from _diff(file, history, name)
     for path in plan.left:
-        yield f"left alone {_show(os.path.relpath(path))} (name it with --file to take it back)"
+        yield f"left alone {_show(os.path.relpath(path))} (name it with --file to include it)"
 
 
 def summarise_plan(plan: Plan, *, preview: bool) -> Iterator[str]:
-    """Say how much is changed, and what could not be."""
+    """Yield the number of changed paths and of conflicts."""
     changed = sum(file.is_needed for file in plan.files)
     paths = count(changed, "path")
     if preview:
@@ -36,15 +37,13 @@ def summarise_plan(plan: Plan, *, preview: bool) -> Iterator[str]:
         yield f"{plan.action} of turn {plan.turn}: {paths} changed."
     if plan.problems:
         conflicts = count(len(plan.problems), "path")
-        yield f"{conflicts} with conflicts left as before: settle them by hand, or undo more."
+        yield f"{conflicts} with conflicts left unchanged: resolve them by hand, or undo more."
 
 
 def _diff(file: FilePlan, history: FileHistory, name: str) -> Iterator[str]:
-    """The unified diff from what is there now, its hunks numbered for --hunk."""
-    import difflib
-
-    if file.current.size > LARGEST or file.target.size > LARGEST:
-        yield "  (too large to be shown)"
+    """Yield the unified diff from the current content, with its hunks numbered for --hunk."""
+    if file.current.size > _MAX_DIFF_BYTES or file.target.size > _MAX_DIFF_BYTES:
+        yield "  (too large to show)"
         return
     old, new = _text(file.current, history), _text(file.target, history)
     if old is None or new is None:
@@ -52,8 +51,8 @@ def _diff(file: FilePlan, history: FileHistory, name: str) -> Iterator[str]:
         return
     lines = difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", lineterm="", n=0)
     hunks = 0
-    for shown, line in enumerate(lines):
-        if shown >= SHOWN:
+    for index, line in enumerate(lines):
+        if index >= _MAX_DIFF_LINES:
             yield "  …"
             return
         hunks += line.startswith("@@")
@@ -62,7 +61,7 @@ def _diff(file: FilePlan, history: FileHistory, name: str) -> Iterator[str]:
 
 
 def _text(state: FileState, history: FileHistory) -> list[str] | None:
-    """The lines of a file; None if it is not text. A last line without an end says so."""
+    """Return the lines of a file as a diff shows them; None if it is not text."""
     if state.kind in ("absent", "directory") or not state.digest:
         return []
     data = history.store.get(state.digest)
@@ -76,7 +75,7 @@ def _text(state: FileState, history: FileHistory) -> list[str] | None:
 
 
 def _show(text: str) -> str:
-    """One line as it is: white space counts, and what cannot be seen is shown by its code."""
+    """Return text on one line, white space kept and invisible characters as escapes."""
     return neutralise(text, "approval").replace("\n", "⏎")
 
 

@@ -55,9 +55,9 @@ def test_a_tool_call_waits_while_its_own_permission_is_asked() -> None:
     folding = PartFold()
     folding.apply(event(start("c1", command="rm x")))
     folding.apply(event(start("c2", command="ls")))
-    held, question = folding.apply(event(ASKED))
-    assert isinstance(held, ToolInvocation)
-    assert (held.call_id, held.state) == ("c1", "pending")
+    pending, question = folding.apply(event(ASKED))
+    assert isinstance(pending, ToolInvocation)
+    assert (pending.call_id, pending.state) == ("c1", "pending")
     assert isinstance(question, Question)
     assert (question.kind, question.done) == ("permission", False)
     assert {each.call_id: each.state for each in folding.open_calls} == {
@@ -108,14 +108,14 @@ def test_output_arrives_in_pieces_and_the_end_has_the_whole() -> None:
         ("failure", "failed"),
     ],
 )
-def test_the_way_a_call_failed_is_told(code: str, state: str) -> None:
+def test_the_state_of_a_failed_call_names_the_cause(code: str, state: str) -> None:
     end = ToolExecutionComplete(
         tool_call_id="c1", success=False, error={"message": "no", "code": code}
     )
     assert states(fold(start("c1"), end))[-1] == state
 
 
-def test_a_waiting_prompt_is_sent_or_taken_back() -> None:
+def test_a_waiting_prompt_is_sent_or_withdrawn() -> None:
     folding = PartFold()
     folding.apply(event(PromptQueued(message_id="m1", text="first", mode="immediate")))
     folding.apply(event(PromptQueued(message_id="m2", text="second")))

@@ -73,7 +73,7 @@ def test_a_variable_wins_over_the_default_and_is_named(bench: Bench) -> None:
 
 def test_a_variable_that_is_not_a_number_is_a_usage_error(bench: Bench) -> None:
     bench.env["TRIMTAB_RETRIES"] = "many"
-    with pytest.raises(UsageError, match="TRIMTAB_RETRIES is 'many'; set it to a number"):
+    with pytest.raises(UsageError, match="TRIMTAB_RETRIES is 'many', not a number"):
         bench.resolve()
 
 
@@ -90,7 +90,7 @@ def test_an_agent_wins_over_a_setting_and_loses_against_a_flag(bench: Bench) -> 
 
 def test_a_setting_that_is_not_valid_is_told(bench: Bench) -> None:
     bench.settings(limits={"maxTurns": "many"})
-    with pytest.raises(ConfigurationError, match="`limits` is not valid"):
+    with pytest.raises(ConfigurationError, match="`limits` is invalid"):
         bench.resolve()
 
 

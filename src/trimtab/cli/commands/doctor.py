@@ -8,7 +8,7 @@ from trimtab.cli.streams import print_json
 from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.text import neutralise
 from trimtab.models.choose import is_offline
-from trimtab.runtime.doctor import examine
+from trimtab.runtime.doctor import run_checks
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -23,7 +23,7 @@ def add_arguments(parser: CommandParser) -> None:
 def run(args: Arguments) -> int:
     cwd = os.getcwd()
     offline = is_offline(SessionOptions(cwd=cwd, offline=args.offline or None), os.environ)
-    findings = run_async(examine(os.environ, cwd, offline=offline))
+    findings = run_async(run_checks(os.environ, cwd, offline=offline))
     failed = any(finding.state == "fail" for finding in findings)
     if args.json:
         print_json({"ok": not failed, "findings": findings})

@@ -54,7 +54,7 @@ async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
         options = equip(server, hosted, settings, options)
         live = await server.runtime_for(settings.git_hub_token).create(options, hosted.as_client())
         hosted.id = live.id
-        hosted.use(live)
+        hosted.attach(live)
         live.emit(MANAGED)
         server.add(hosted)
         mirror(hosted, peer)
@@ -102,7 +102,7 @@ async def _reopen(
         live = await runtime.resume(session_id, options, hosted.as_client())
     except SessionNotFound as error:
         raise RpcError(FAILED, f"Session not found: {session_id} ({error.message})") from None
-    hosted.use(live)
+    hosted.attach(live)
     server.add(hosted)
     mirror(hosted, peer, resumed=True)
     if settings.continue_pending_work:
@@ -135,7 +135,7 @@ async def fetch(server: Server, peer: Peer, session_id: str) -> bool:
 def take_up(live: LiveSession) -> None:
     """Continue calls that waited for a client; warn about calls that were interrupted."""
     still_open = len(live.projections.conversation.open_calls)
-    if still_open and live.take_up(waiting_calls(live.folder.events)) < still_open:
+    if still_open and live.resume_calls(waiting_calls(live.folder.events)) < still_open:
         message = "Tool calls that were running when the session was closed count as interrupted."
         live.emit(SessionWarning(warning_type="pending_work_interrupted", message=message))
 

@@ -32,7 +32,7 @@ async def list_commands(call: Call, params: Nothing) -> JsonObject:
             "allowDuringAgentExecution": False,
         }
         for name, command in COMMANDS.items()
-        if command.answer is not None
+        if command.handler is not None
     ]
     return {
         "commands": builtin

@@ -31,7 +31,7 @@ async def truncate(call: Call, params: EventId) -> JsonObject:
     live = call.session.live
     if live.busy:
         raise UsageError("The agent is working; abort it before you truncate the history.")
-    removed = live.cut(params.event_id)
+    removed = live.truncate(params.event_id)
     live.emit(SessionSnapshotRewind(up_to_event_id=params.event_id, events_removed=removed))
     return {"eventsRemoved": removed}
 

@@ -30,7 +30,7 @@ class Response(msgspec.Struct, rename="camel"):
 async def elicit(call: Call, params: Elicit) -> JsonObject:
     """Show a form in every client that can; the first answer wins."""
     hosted = call.session
-    if not hosted.able("request_elicitation"):
+    if not hosted.supports("request_elicitation"):
         raise UsageError("No client of this session can show a form; register a handler for it.")
     request_id = new_id()
     waiting = hosted.questions.open(request_id)
@@ -93,12 +93,12 @@ class Handle(msgspec.Struct):
 async def register_handler(call: Call, params: Nothing) -> JsonObject:
     """Register a client that answers questions about another model itself."""
     handle = new_id()
-    call.session.handles.add(handle)
+    call.session.mode_switch_handlers.add(handle)
     return {"handle": handle}
 
 
 @methods.on("session.ui.unregisterDirectAutoModeSwitchHandler", Handle)
 async def unregister_handler(call: Call, params: Handle) -> JsonObject:
-    known = params.handle in call.session.handles
-    call.session.handles.discard(params.handle)
+    known = params.handle in call.session.mode_switch_handlers
+    call.session.mode_switch_handlers.discard(params.handle)
     return {"unregistered": known}
