@@ -16,7 +16,7 @@ from trimtab.session.projections.changes import CodeChanges
 from trimtab.session.todos import read_table
 from trimtab.session.unmasked import read_events
 
-INDEX = "# WorktreeCommits\n\n| # | Title | File | When |\n|---|---|---|---|\n"
+INDEX = "# Checkpoints\n\n| # | Title | File | When |\n|---|---|---|---|\n"
 _TITLE = re.compile(r"<checkpoint_title>(.*?)</checkpoint_title>", re.DOTALL)
 
 
