@@ -15,7 +15,7 @@ from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.run import Mode, Run
 from trimtab.contracts.text import count
 from trimtab.contracts.tool import Assignment, Tool
-from trimtab.customize.model_families import find_meant_models
+from trimtab.customize.model_families import resolve_model_families
 from trimtab.customize.subagent_settings import PoolSettings, read_settings
 from trimtab.loop.ledger import Ledger
 from trimtab.models.choose import Chosen, ModelChooser, RoleModels
@@ -113,7 +113,7 @@ class SubagentPool:
         custom = self.setup.customizations
         if custom is None or not agent.models:
             return agent.models
-        await find_meant_models(custom, agent, offline=bool(self.options.offline))
+        await resolve_model_families(custom, agent, offline=bool(self.options.offline))
         return custom.models_of(agent)
 
     def _by_name(self, caller: Run, name: str) -> Chosen:

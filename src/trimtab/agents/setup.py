@@ -64,5 +64,5 @@ def find_tool_conditions(
     from trimtab.tools.memories import Memories
 
     folder = os.path.join(home.state, "memories")
-    memory = Memories(folder, custom.around.git_root or "")
+    memory = Memories(folder, custom.checkout.git_root or "")
     return msgspec.structs.replace(conditions, memory=memory)

@@ -35,7 +35,7 @@ from trimtab.contracts.options import (
 from trimtab.contracts.provider import ListsModels, Price, Provider
 from trimtab.contracts.run import Mode, Run
 from trimtab.contracts.tool import Assignment, Tool, ToolResult
-from trimtab.customize.announce import describe_loaded
+from trimtab.customize.describe import describe_loaded
 from trimtab.customize.python_tools import PythonTools
 from trimtab.customize.watcher import CustomizationWatcher
 from trimtab.mcp.session_servers import SessionServers

@@ -175,11 +175,11 @@ class Runtime:
         custom = Customizations(self.home, self.env, folder.checkout, options)
         custom.trusted, custom.switched = folder.trust.trusted, folder.trust.switched
         if options.customize.agent is not None and options.model is None:
-            from trimtab.customize.model_families import find_meant_models
+            from trimtab.customize.model_families import resolve_model_families
 
             offline = is_offline(options, self.env)
             agent = custom.find_agent(options.customize.agent)
-            await find_meant_models(custom, agent, offline=offline)
+            await resolve_model_families(custom, agent, offline=offline)
         return custom, resolve(options, self.env, custom)
 
     def _build_mask(self, options: SessionOptions) -> EventMask:
