@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import argparse
 
     from trimtab.contracts.hooks import HookEntry, UnreadableGuard
-    from trimtab.hooks.dry_run import Listed, Said
+    from trimtab.hooks.dry_run import HookRun, Listed
 
 HELP = "list hooks, and run them on a sample input"
 
@@ -69,7 +69,7 @@ async def _list(args: "argparse.Namespace") -> int:
 
 async def _test(args: "argparse.Namespace") -> int:
     from trimtab.customize.hook_files import NAMES
-    from trimtab.hooks.dry_run import SAMPLES, SWITCHED_OFF, try_hooks
+    from trimtab.hooks.dry_run import DISABLED, SAMPLES, try_hooks
 
     args.event = NAMES.get(args.event, args.event)
     if args.event not in SAMPLES:
@@ -83,7 +83,7 @@ async def _test(args: "argparse.Namespace") -> int:
     for one in said:
         _print_said(one)
     mine = [one for one in listed.entries if one.event == args.event]
-    left = [why for one in mine if (why := listed.obstacle(one)) and why != SWITCHED_OFF]
+    left = [why for one in mine if (why := listed.obstacle(one)) and why != DISABLED]
     if left:
         hooks = count(len(left), "hook")
         print(f"{hooks} of this folder did not run ({left[0]}); use --trust-folder.")
@@ -92,7 +92,7 @@ async def _test(args: "argparse.Namespace") -> int:
     return 0
 
 
-def _print_said(one: "Said") -> None:
+def _print_said(one: "HookRun") -> None:
     print(f"{_show(one.entry.does)}  ({_show(one.entry.file)}:{one.entry.line})")
     print(f"    given  {_compact(one.given)}")
     ended = f"failed: {_show(one.problem)}" if one.problem else f"said   {_compact(one.output)}"
@@ -116,7 +116,7 @@ def _describe(entry: "HookEntry | UnreadableGuard") -> dict[str, Any]:
     }
 
 
-def _describe_said(one: "Said") -> dict[str, Any]:
+def _describe_said(one: "HookRun") -> dict[str, Any]:
     answer = {"given": one.given, "output": one.output, "problem": one.problem}
     return _describe(one.entry) | answer | {"seconds": round(one.seconds, 3)}
 
