@@ -40,24 +40,24 @@ def find_server(name: str, given: Given) -> McpServer:
 def test_server(name: str, given: Given) -> int:
     """Connect to a server, say what it has, and end it again; 0 if it works."""
     from trimtab.cli.event_loop import run_async
-    from trimtab.mcp.check import try_server
+    from trimtab.mcp.check import check_server
     from trimtab.models.choose import is_offline
 
     offline = is_offline(SessionOptions(cwd=given.cwd), os.environ)
-    trial = run_async(try_server(find_server(name, given), os.environ, offline=offline))
+    result = run_async(check_server(find_server(name, given), os.environ, offline=offline))
     if given.json:
-        print_json(trial)
-        return 0 if trial.status == "connected" else 1
-    print(neutralise(f"{name}: {trial.status}" + (f" ({trial.error})" if trial.error else "")))
-    width = max(map(len, trial.tools), default=0)
-    for tool, description in trial.tools.items():
+        print_json(result)
+        return 0 if result.status == "connected" else 1
+    print(neutralise(f"{name}: {result.status}" + (f" ({result.error})" if result.error else "")))
+    width = max(map(len, result.tools), default=0)
+    for tool, description in result.tools.items():
         first = description.strip().partition("\n")[0]
         print(neutralise(f"  {tool:<{width}}  {first[:100]}".rstrip()))
-    if trial.instructions:
-        print(neutralise(f"It says: {trial.instructions}"))
-    for warning in trial.warnings:
+    if result.instructions:
+        print(neutralise(f"It says: {result.instructions}"))
+    for warning in result.warnings:
         print(neutralise(f"Note: {warning}."))
-    return 0 if trial.status == "connected" else 1
+    return 0 if result.status == "connected" else 1
 
 
 def describe_server(server: McpServer, *, secrets: bool) -> dict[str, Any]:
