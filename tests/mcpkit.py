@@ -14,7 +14,7 @@ from trimtab.contracts.customization import McpServer
 from trimtab.contracts.mcp import ServerAccess
 from trimtab.contracts.tool import Tool, ToolContext, ToolResult
 from trimtab.mcp.host import McpHost
-from trimtab.mcp.messages import LARGEST
+from trimtab.mcp.messages import MAX_MESSAGE_BYTES
 from trimtab.mcp.tool import ToolSupport
 from trimtab.providers.http import HttpClient
 from trimtab.providers.sse import SseParser
@@ -68,7 +68,7 @@ class Hosted:
             env=env,
             start=PipedProgram,
             http=lambda: self.http,
-            read_events=lambda: SseParser(LARGEST),
+            read_events=lambda: SseParser(MAX_MESSAGE_BYTES),
         )
         self.told: list[Any] = []
         self.said: list[str] = []

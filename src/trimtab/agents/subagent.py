@@ -28,8 +28,12 @@ from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.tool import Assignment, Tool, ToolResult
 from trimtab.hooks.caller import HookCaller
-from trimtab.hooks.processor import Hooks
-from trimtab.hooks.subagents import describe, stop_hook, tell_start
+from trimtab.hooks.processor import (
+    Hooks,
+    describe_subagent,
+    subagent_start_hook,
+    subagent_stop_hook,
+)
 from trimtab.loop.drain import answer
 from trimtab.loop.ledger import Ledger
 from trimtab.loop.processors.compaction import Compaction
@@ -219,7 +223,7 @@ class Subagent:
         hooks = self._pool.setup.hooks
         if hooks is None:
             return None, None
-        self._hook_input = describe(agent, self._session.agent_id)
+        self._hook_input = describe_subagent(agent, self._session.agent_id)
         caller = self._hooks = hooks.for_agent(
             self._session,
             {
@@ -229,7 +233,7 @@ class Subagent:
                 "parentAgentId": self.caller.agent.id or self._session.id,
             },
         )
-        stop = stop_hook(caller, self._pool.setup.folder.events, self._hook_input)
+        stop = subagent_stop_hook(caller, self._pool.setup.folder.events, self._hook_input)
         return Hooks(caller, read_modified), StopGate(stop)
 
     async def _start(self, run: Run, agent: AgentDefinition) -> None:
@@ -251,7 +255,7 @@ class Subagent:
         case = PromptCase.of(run, setup.checkout, setup.customizations)
         session.emit(SystemMessage(role="system", content=build_agent_prompt(case, agent)))
         if self._hooks is not None:
-            await tell_start(self._hooks, run, self._hook_input)
+            await subagent_start_hook(self._hooks, run, self._hook_input)
 
     async def _work(self, run: Run, agent: AgentDefinition) -> ToolResult:
         try:

@@ -9,7 +9,7 @@ from customizekit import places_in, write
 from trimtab.contracts.customization import FoundSkills, Skill
 from trimtab.customize.folders import SkillFolder, command_folders, skill_folders
 from trimtab.customize.skills import find_skills, read_body
-from trimtab.prompts.instructions import LONGEST_LIST, WINDOW_SHARE, list_skills
+from trimtab.prompts.instructions import LIST_SHARE, MAX_LIST_LENGTH, list_skills
 
 ROWS = [
     ("repo/.github/skills", "repository", "project"),
@@ -155,7 +155,7 @@ def test_ten_thousand_skills_are_found_and_what_a_prompt_says_of_them_is_bounded
     found = find(tmp_path)
     assert len(found.skills) == 10_000
     listed = list_skills([(skill.name, skill.description) for skill in found.active])
-    assert len(listed) < LONGEST_LIST + 200
+    assert len(listed) < MAX_LIST_LENGTH + 200
     *shown, rest = listed.split("\n")
     assert f"- {10_000 - len(shown):,} more skills not listed: call the skill tool" in rest
 
@@ -165,7 +165,7 @@ def test_the_list_of_skills_leaves_room_in_every_window(window: int) -> None:
     listed = list_skills(
         [(f"skill-{n}", "does things with files " * 9) for n in range(999)], window
     )
-    assert len(listed) / 4 < window / WINDOW_SHARE + 50
+    assert len(listed) / 4 < window / LIST_SHARE + 50
     assert "call the skill tool" in listed
 
 

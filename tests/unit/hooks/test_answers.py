@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.hooks import Ended, HookEntry, HookFailed
-from trimtab.hooks.answers import LONGEST_CONTEXT, check, combine, read_answer, read_end
+from trimtab.hooks.answers import MAX_CONTEXT_BYTES, check, combine, read_answer, read_end
 from trimtab.hooks.caller import matches
 from trimtab.hooks.claude import read_arguments, translate
 
@@ -114,9 +114,9 @@ def test_progress_lines_come_before_the_answer() -> None:
 
 
 def test_long_context_is_cut_and_says_so() -> None:
-    said = check("postToolUse", {"additionalContext": "é" * LONGEST_CONTEXT})["additionalContext"]
-    assert len(said.encode()) < LONGEST_CONTEXT + 100
-    assert said.endswith(f"[cut: the hook gave {2 * LONGEST_CONTEXT:,} bytes]")
+    said = check("postToolUse", {"additionalContext": "é" * MAX_CONTEXT_BYTES})["additionalContext"]
+    assert len(said.encode()) < MAX_CONTEXT_BYTES + 100
+    assert said.endswith(f"[cut: the hook returned {2 * MAX_CONTEXT_BYTES:,} bytes]")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.mcp.messages import LARGEST, Lines, ServerProblem, decode, encode
+from trimtab.mcp.messages import MAX_MESSAGE_BYTES, Lines, ServerProblem, decode, encode
 
 
 @given(st.lists(st.binary().map(lambda one: one.replace(b"\n", b" "))), st.data())
@@ -23,7 +23,7 @@ def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], data: st.Da
 def test_a_line_without_an_end_is_given_up() -> None:
     reader = Lines()
     for _ in range(32):
-        assert reader.feed(b"x" * (LARGEST // 32)) == []
+        assert reader.feed(b"x" * (MAX_MESSAGE_BYTES // 32)) == []
     with pytest.raises(ServerProblem, match="more than 16 MB"):
         reader.feed(b"x")
 

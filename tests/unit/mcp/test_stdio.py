@@ -36,7 +36,7 @@ async def test_a_server_may_speak_an_older_version(tmp_path: Path, version: str)
 async def test_a_server_with_another_protocol_is_not_used(tmp_path: Path) -> None:
     async with hosting(tmp_path, server(mode="version=1999-01-01")) as hosted:
         assert hosted.states()[-1] == "failed"
-        assert "it speaks version '1999-01-01' of the protocol" in hosted.error()
+        assert "it uses version '1999-01-01' of the protocol" in hosted.error()
 
 
 async def test_all_pages_of_a_list_are_read(tmp_path: Path) -> None:
@@ -50,9 +50,9 @@ async def test_all_pages_of_a_list_are_read(tmp_path: Path) -> None:
     ("tool", "text", "kind"),
     [
         ("fail", "it did not work", "failure"),
-        ("refuse", "The MCP server small refused the call: bad arguments", "failure"),
+        ("refuse", "The MCP server small rejected the call: bad arguments", "failure"),
         ("data", '{"answer":42}', "success"),
-        ("die", "The MCP server small cannot be used: its program ended.", "failure"),
+        ("die", "The MCP server small cannot be used: its program exited.", "failure"),
     ],
 )
 async def test_every_end_of_a_call_is_told_to_the_model(
@@ -151,9 +151,9 @@ async def test_noise_does_not_keep_a_server_from_working(tmp_path: Path, mode: s
 @pytest.mark.parametrize(
     ("mode", "reason"),
     [
-        ("exits", "its program ended, saying: no key was given: ******"),
+        ("exits", "its program exited: no key was given: ******"),
         ("huge", "it sent a line of more than 16 MB"),
-        ("closed", "its program ended"),
+        ("closed", "its program exited"),
         ("wrong-ids", "it did not answer within 0.5 s"),
         ("silent", "it did not answer within 0.5 s"),
     ],
@@ -254,7 +254,7 @@ async def test_a_server_that_is_switched_off_has_no_tools_until_it_is_on_again(
         await hosted.host.switch("small", enabled=False)
         assert hosted.host.tools == []
         result = await hosted.run(tool, text="x")
-        assert result.text == "The MCP server small cannot be used: it is switched off."
+        assert result.text == "The MCP server small cannot be used: it is disabled."
         before = hosted.offers
         await hosted.host.switch("small", enabled=True)
         await hosted.host.settled()

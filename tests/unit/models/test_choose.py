@@ -144,10 +144,13 @@ async def test_an_unknown_model_of_a_provider_is_refused_with_near_matches(desk:
     ("value", "message"),
     [
         ("{", "correct it"),
-        ({"providers": [{"name": "x", "baseUrl": "http://h", "apiKey": "k"}]}, "holds a key"),
-        ({"providers": [{"name": "x", "baseUrl": "http://h", "bearerToken": "k"}]}, "holds a key"),
+        ({"providers": [{"name": "x", "baseUrl": "http://h", "apiKey": "k"}]}, "contains a key"),
+        (
+            {"providers": [{"name": "x", "baseUrl": "http://h", "bearerToken": "k"}]},
+            "contains a key",
+        ),
         ({"models": [{"id": "m", "provider": "nobody"}]}, "not among its providers"),
-        ({"roles": {"cook": "x/y"}}, "roles are main"),
+        ({"roles": {"cook": "x/y"}}, "use one of main"),
         ({"providers": 3}, "correct it"),
     ],
 )

@@ -197,22 +197,24 @@ def test_explore_costs_at_most_2000_tokens_with_its_tools() -> None:
 
 @given(limit=st.integers(1, 20_000), size=st.integers(0, 60_000))
 def test_a_small_window_keeps_what_matters_most(limit: int, size: int) -> None:
-    asked = facts(limit=limit, instructions=("x" * size,) if size else ())
-    whole_prompt, shown = assemble(facts(instructions=asked.instructions)), assemble(asked)
-    kept = [one.section for one in shown.sections]
-    assert sorted((*kept, *shown.left_out)) == sorted(one.section for one in whole_prompt.sections)
-    for name in ("identity", "safety"):
-        assert name in kept
+    small = facts(limit=limit, instructions=("x" * size,) if size else ())
+    complete = assemble(facts(instructions=small.instructions)).sections
+    assembled = assemble(small)
+    kept, left_out = assembled.sections, assembled.left_out
+    names = [section.section for section in kept]
+    assert sorted((*names, *left_out)) == sorted(section.section for section in complete)
+    assert {"identity", "safety"} <= set(names)
     if limit > assembling.SMALL_WINDOW:
-        assert not shown.left_out
-    least = sum(len(one.text) for one in shown.sections if not one.keep)
-    assert sum(len(one.text) for one in shown.sections) <= max(limit, least) or not shown.left_out
-    for gone in shown.left_out:
-        one = next(one for one in whole_prompt.sections if one.section == gone)
-        lower = sum(len(two.text) for two in shown.sections if two.keep and two.keep < one.keep)
-        used = sum(len(two.text) for two in shown.sections)
-        assert used - lower + len(one.text) > limit, (
-            "nothing goes for the sake of what matters less"
+        assert not left_out
+    used = sum(len(section.text) for section in kept)
+    least = sum(len(section.text) for section in kept if not section.priority)
+    assert used <= max(limit, least) or not left_out
+    for missing in (section for section in complete if section.section in left_out):
+        lower = sum(
+            len(section.text) for section in kept if 0 < section.priority < missing.priority
+        )
+        assert used - lower + len(missing.text) > limit, (
+            "no section is dropped for one of lower priority"
         )
 
 

@@ -205,6 +205,7 @@ def equip(
     hosted.settings = settings.kept()
     hosted.token = settings.git_hub_token
     hosted.catalog = SessionCatalog(
+        server.env,
         provider=settings.provider,
         providers=settings.providers,
         models=settings.models,
