@@ -64,8 +64,8 @@ def event(*, ephemeral: bool) -> Event:
 async def test_a_client_that_is_behind_loses_ephemeral_events_and_no_durable_one() -> None:
     peer, pipe = make_peer()
     pipe.unread = BACKLOG + 1
-    for one in [event(ephemeral=True), event(ephemeral=False), event(ephemeral=True)]:
-        peer.send_event("s", one, encode(one))
+    for sent in [event(ephemeral=True), event(ephemeral=False), event(ephemeral=True)]:
+        peer.send_event("s", sent, encode(sent))
     await asyncio.sleep(0)
     told, stored = (message["params"]["event"] for message in pipe.messages)
     assert (told["type"], told["data"]["count"]) == ("trimtab.events_dropped", 1)
@@ -73,7 +73,7 @@ async def test_a_client_that_is_behind_loses_ephemeral_events_and_no_durable_one
     assert "ephemeral" not in stored
     assert peer.dropped == 2
     pipe.unread = 0
-    peer.send_event("s", one, encode(one))
+    peer.send_event("s", sent, encode(sent))
     await asyncio.sleep(0)
     kinds = [message["params"]["event"]["type"] for message in pipe.messages[2:]]
     assert kinds == ["trimtab.events_dropped", "session.info"]

@@ -41,7 +41,7 @@ class Send(msgspec.Struct, kw_only=True, rename="camel"):
     prompt: str
     attachments: tuple[JsonObject, ...] = ()
     mode: Literal["enqueue", "immediate", "interactive", "plan", "autopilot"] = "enqueue"
-    """How the prompt is delivered; older clients send the agent's mode here."""
+    """The way of delivery; older clients send the agent's mode here."""
     agent_mode: str | None = None
     request_headers: dict[str, str] = {}
     display_prompt: str | None = None
