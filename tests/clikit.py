@@ -87,7 +87,7 @@ class Cli:
             env=env,
             stdin=options.pop("stdin_fd", asyncio.subprocess.DEVNULL),
             stdout=options.pop("stdout", asyncio.subprocess.PIPE),
-            stderr=asyncio.subprocess.PIPE,
+            stderr=options.pop("stderr", asyncio.subprocess.PIPE),
             limit=1 << 26,
             **options,
         )

@@ -11,7 +11,7 @@ def main() -> int:
             return print_version()
         import gc
 
-        gc.disable()  # `cli.collector` enables it when the start is over
+        gc.disable()  # `cli.garbage_collection` enables it after start-up
         from trimtab.cli.main import main as run
 
         return run(argv)

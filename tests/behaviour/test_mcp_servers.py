@@ -596,7 +596,7 @@ async def test_a_server_can_be_tried_without_a_session(small: Cli) -> None:
     assert outcome.code == 0
     assert outcome.text.startswith("small: connected\n")
     assert "small-echo    Says it again." in outcome.text
-    assert "It says: Call echo before anything else." in outcome.text
+    assert "Instructions: Call echo before anything else." in outcome.text
     configure(small.home / "mcp-config.json", small={"command": "no-such-program"})
     outcome = await small.run("mcp", "test", "small", "--json")
     assert outcome.code == 1

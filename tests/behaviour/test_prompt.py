@@ -91,7 +91,7 @@ async def test_two_prompts_are_compared(cli: Cli) -> None:
     assert "→       0  system: custom_instructions" in outcome.text
     wrong = await cli.run("prompt", "diff", "default", "nonsense")
     assert wrong.code == 2
-    assert "'nonsense' names no prompt" in wrong.notes
+    assert "'nonsense' does not describe a prompt" in wrong.notes
 
 
 async def test_a_command_stands_for_its_text_and_a_mode_must_exist(cli: Cli) -> None:

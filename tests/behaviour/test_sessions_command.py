@@ -127,7 +127,7 @@ def test_export_writes_to_a_file_or_to_standard_output(home: Path, form: str) ->
 
 
 def test_fork_delete_and_restore(home: Path) -> None:
-    copy = document(home, "fork", SESSION, "--turn", "1", "--name", "a copy")
+    copy = document(home, "fork", SESSION, "--prompt", "1", "--name", "a copy")
     assert len(lines_in(Path(copy["path"]) / "events.jsonl")) == 12
     assert len(document(home, "list")["sessions"]) == 2
     assert document(home, "delete", "a copy")["id"] == copy["id"]
@@ -181,11 +181,19 @@ def test_what_cannot_be_done_is_exit_code_2_with_a_sentence(
     assert error["exitCode"] == 2
 
 
-@pytest.mark.parametrize("args", [(), ("bogus",), ("show",), ("fork", "x", "--turn", "0")])
-def test_wrong_usage_is_exit_code_2(home: Path, args: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("args", [(), ("bogus",), ("show",), ("fork", "x", "--prompt", "0")])
+def test_wrong_usage_is_exit_code_2_and_one_sentence(home: Path, args: tuple[str, ...]) -> None:
     done = sessions(home, *args)
     assert done.returncode == 2
-    assert "usage:" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_old_name_of_the_prompt_option_still_works(home: Path) -> None:
+    copies = [document(home, "fork", SESSION, name, "1") for name in ("--prompt", "--turn")]
+    first, second = (lines_in(Path(copy["path"]) / "events.jsonl") for copy in copies)
+    assert len(first) == len(second)
+    both = sessions(home, "fork", SESSION, "--prompt", "1", "--turn", "1")
+    assert both.returncode == 2
 
 
 def test_following_ends_when_nobody_writes(home: Path) -> None:

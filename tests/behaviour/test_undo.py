@@ -163,7 +163,7 @@ async def test_one_turn_one_file_or_one_hunk_can_be_taken_back(cli: Cli) -> None
         [edit("a.txt", "one\n", "ONE\n"), create("b.txt", "b\n")],
         [edit("a.txt", "six\n", "SIX\n"), edit("a.txt", "three\n", "THREE\n")],
     )
-    assert (await cli.run("undo", "--turn", "1", "--file", "a.txt")).code == 0
+    assert (await cli.run("undo", "--prompt", "1", "--file", "a.txt")).code == 0
     assert (cli.cwd / "a.txt").read_text() == "one\ntwo\nTHREE\nfour\nfive\nSIX\n"
     assert (cli.cwd / "b.txt").exists()
     assert (await cli.run("undo", "--turn", "2", "--file", "a.txt", "--hunk", "2")).code == 0
@@ -189,7 +189,7 @@ async def test_rewind_goes_back_in_conversation_and_files(cli: Cli) -> None:
     await work(cli, [create("b.txt", "b\n")], [edit("a.txt", "two\n", "TWO\n")])
     listed = await cli.run("rewind")
     assert "turn 2" in listed.text
-    rewound = await cli.run("rewind", "--turn", "1")
+    rewound = await cli.run("rewind", "--prompt", "1")
     assert rewound.code == 0, rewound.notes
     assert tree(cli.cwd) == before
     assert (await cli.run("rewind")).text == ""
@@ -204,7 +204,7 @@ async def test_rewind_of_the_conversation_alone_leaves_files_that_can_still_be_u
     before = tree(cli.cwd)
     await work(cli, [create("b.txt", "b\n")])
     changed = tree(cli.cwd)
-    assert (await cli.run("rewind", "--turn", "1", "--conversation")).code == 0
+    assert (await cli.run("rewind", "--prompt", "1", "--conversation")).code == 0
     assert tree(cli.cwd) == changed
     assert (await cli.run("undo")).code == 0
     assert tree(cli.cwd) == before
@@ -259,7 +259,7 @@ async def test_a_running_session_is_forked_at_a_turn_with_all_it_needs_to_undo(c
         async for line in running.stdout:
             if b'"tool.execution_start"' in line:
                 break
-        forked = await cli.run("sessions", "fork", session, "--turn", "1", "--json")
+        forked = await cli.run("sessions", "fork", session, "--prompt", "1", "--json")
         running.kill()
         await running.communicate()
     assert forked.code == 0, forked.notes
@@ -398,5 +398,5 @@ async def test_lines_that_an_undo_brings_back_are_of_who_wrote_them(cli: Cli) ->
     assert (await cli.run("undo")).code == 0
     told = (await cli.run("blame", "a.txt")).text.splitlines()
     assert [line.split()[0] for line in (told[0], told[2])] == ["before", "before"]
-    assert "turn 1 tool" in told[1]
+    assert "prompt 1 tool" in told[1]
     assert told[1].endswith("TWO")

@@ -14,7 +14,8 @@ import pytest
 from clikit import TRIMTAB, Cli, serving
 from e2e.test_failures import FAILURES
 from terminalkit import TRACES, Terminal, start
-from trimtab.cli.command_table import COMMANDS
+from trimtab.cli.command_parser import CommandParser
+from trimtab.cli.command_table import COMMANDS, build_parser
 
 WRONG: dict[str, list[list[str]]] = {
     "agents": [["add", "nowhere"], ["remove", "x"], ["enable", "x"], ["-C", "nowhere"], ["--bad"]],
@@ -33,12 +34,12 @@ WRONG: dict[str, list[list[str]]] = {
     "permissions": [[], ["explain"], ["explain", "ls", "--allow-tool", "shell("], ["x"]],
     "plugins": [["install", "nowhere"], ["install", "."], ["update", "x"], ["enable", "x"], ["uninstall", "x"], ["trust", "x"], ["marketplace", "add", "nowhere"], ["marketplace", "browse", "x"], ["marketplace", "x"]],
     "prompt": [[], ["diff"], ["diff", "a", "b"], ["show", "--agent", "x"], ["show", "--mode", "x"]],
-    "redo": [["x"], ["--turn", "x"], ["--bad"]],
-    "rewind": [["x"], ["--turn", "9"], ["--bad"]],
+    "redo": [["x"], ["--prompt", "x"], ["--bad"]],
+    "rewind": [["x"], ["--prompt", "9"], ["--bad"]],
     "schema": [[], ["x"]],
-    "sessions": [[], ["show", "x"], ["show", "../../etc/passwd"], ["verify"], ["repair", "x"], ["export", "x"], ["fork", "x"], ["fork", "x", "--turn", "0"], ["delete", "x"], ["restore", "x"]],
+    "sessions": [[], ["show", "x"], ["show", "../../etc/passwd"], ["verify"], ["repair", "x"], ["export", "x"], ["fork", "x"], ["fork", "x", "--prompt", "0"], ["delete", "x"], ["restore", "x"]],
     "skills": [["add", "nowhere"], ["remove", "x"], ["enable", "x"], ["add", "."]],
-    "undo": [["x"], ["--turn", "x"], ["--hunk", "1"], ["--file", "x"], ["--bad"]],
+    "undo": [["x"], ["--prompt", "x"], ["--hunk", "1"], ["--file", "x"], ["--bad"]],
     "version": [["x"]],
     "worktrees": [["remove", "x"], ["remove"], ["x"]],
 }  # fmt: skip
@@ -88,6 +89,8 @@ async def test_wrong_arguments_are_refused_with_a_sentence(cli: Cli, name: str) 
         check(ran.text + ran.notes, ran.code, args)
         assert ran.code, f"{args} were accepted: {ran.text}"
         assert ran.notes.strip(), f"{args}: nothing was said"
+        if ran.code == 2:
+            assert ran.notes.count("\n") == 1, f"{args}: more than a sentence: {ran.notes}"
 
     for args in WRONG[name]:
         await refused(args)
@@ -95,12 +98,16 @@ async def test_wrong_arguments_are_refused_with_a_sentence(cli: Cli, name: str) 
 
 @pytest.mark.parametrize("name", COMMANDS)
 async def test_every_subcommand_explains_itself(cli: Cli, name: str) -> None:
-    asked = await cli.run(name, "--help")
-    helped = await cli.run("help", name)
-    assert (asked.code, helped.code) == (0, 0)
-    assert asked.text == helped.text
-    assert f"sage: trimtab {name}" in asked.text
-    assert not asked.notes
+    waiting: list[tuple[list[str], CommandParser]] = [([name], build_parser(name))]
+    while waiting:
+        words, parser = waiting.pop()
+        asked = await cli.run(*words, "--help")
+        helped = await cli.run("help", *words)
+        assert (asked.code, helped.code) == (0, 0)
+        assert asked.text == helped.text
+        assert f"Usage: trimtab {' '.join(words)}" in asked.text
+        assert not asked.notes
+        waiting += [([*words, action], child) for action, child in parser.actions.items()]
 
 
 def broken_home(folder: Path, content: bytes) -> dict[str, str]:

@@ -62,24 +62,3 @@ async def test_the_python_example_is_a_program(cli: Cli) -> None:
         ran = await cli.use(server).run("example.py", program=sys.executable)
     assert ran.code == 0, ran.notes
     assert ran.text == "It steers large models.\nIt ended because of: end_turn\n"
-
-
-@pytest.mark.parametrize("page", [README, STARTED], ids=["README", "getting started"])
-async def test_the_flags_and_commands_that_are_shown_are_known(cli: Cli, page: str) -> None:
-    """Each line is tried as far as that needs no model: it is parsed, and its command is there."""
-    lines = re.findall(r"^(?:\$ |    )(trimtab(?: .*)?)$", page, re.MULTILINE)
-    assert len(lines) >= 3
-    for line in lines:
-        words = re.sub(r"\s+#.*", "", line).replace("…", "")
-        script = cli.cwd / "line.sh"
-        script.write_text(
-            f'trimtab() {{ "{shutil.which("trimtab", path=venv())}" "$@"; }}\n{words}'
-        )
-        ran = await cli.run(str(script), program="bash")
-        assert ran.code in (0, 2, 7), f"{line}: {ran.notes}"
-        for sentence in ("Unknown", "Unexpected", "not known", "cannot be used"):
-            assert sentence not in ran.notes, f"{line}: {ran.notes}"
-
-
-def venv() -> str:
-    return os.path.dirname(sys.executable)

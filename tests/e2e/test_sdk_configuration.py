@@ -197,7 +197,7 @@ async def test_the_working_directory_is_the_sessions_own(sdk: Sdk) -> None:
 
 async def test_a_working_directory_that_is_not_there_is_refused(sdk: Sdk) -> None:
     async with sdk.client() as client:
-        with pytest.raises(Exception, match="no directory"):
+        with pytest.raises(Exception, match="no such directory"):
             await client.create_session(working_directory=str(sdk.cwd / "nowhere"))
 
 

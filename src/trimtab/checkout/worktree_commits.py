@@ -86,9 +86,10 @@ def announce_worktree(session: Session, worktree: Worktree) -> None:
         )
     )
     if worktree.uncommitted:
+        changes = count(worktree.uncommitted, "uncommitted change")
         message = (
-            f"{worktree.uncommitted} uncommitted changes of {worktree.repository} are not in the "
-            "worktree; commit them first if you need them there."
+            f"The worktree starts without {changes} of {worktree.repository}; commit first what "
+            "is needed there, or copy all with --worktree-changes=copy."
         )
         session.emit(SessionInfo(info_type="worktree", message=message))
     if worktree.copied:

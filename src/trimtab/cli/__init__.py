@@ -1,1 +1,1 @@
-"""The command line: arguments become one transport."""
+"""The command line: reads the arguments and starts one transport or one command."""

@@ -1,67 +1,125 @@
-"""The table of subcommands, and how one is run."""
+"""The table of subcommands, in the order and groups in which `trimtab help` shows them."""
 
 from importlib import import_module
 from types import ModuleType
+from typing import TYPE_CHECKING
 
-from trimtab.cli.collector import wake
+from trimtab.cli.garbage_collection import enable_collection
 
-COMMANDS = {
-    "blame": "blame",
-    "agents": "agents",
-    "customizations": "customizations",
-    "demo": "demo",
-    "doctor": "doctor",
-    "help": "help",
-    "hooks": "hooks",
-    "init": "init",
-    "instructions": "instructions",
-    "mcp": "mcp",
-    "mock-model": "mock_model",
-    "permissions": "permissions",
-    "models": "models",
-    "net": "net",
-    "redo": "redo",
-    "rewind": "rewind",
-    "plugins": "plugins",
-    "prompt": "prompt",
-    "schema": "schema",
-    "sessions": "sessions",
-    "undo": "undo",
-    "skills": "skills",
-    "version": "version",
-    "worktrees": "worktrees",
-}
-"""Subcommand → module in `cli/commands`, imported when called.
+if TYPE_CHECKING:
+    from trimtab.cli.command_parser import CommandParser
 
-A module has `HELP`, one line for the list of commands, and `run`. It has `USAGE` as well unless
-it parses its arguments with argparse, which answers `--help` itself.
-"""
+GROUPS = (
+    (
+        "Start here",
+        (
+            ("demo", "run the agent once on a small example project"),
+            ("init", "write a first .github/copilot-instructions.md for this repository"),
+            ("help", "show this help, or the help of a command"),
+            ("version", "print the version"),
+        ),
+    ),
+    (
+        "Sessions",
+        (
+            ("sessions", "list, show, verify, repair, export, fork, delete or restore sessions"),
+            ("worktrees", "list or remove the git worktrees made for sessions"),
+        ),
+    ),
+    (
+        "What changed",
+        (
+            ("undo", "restore the files that a prompt's work changed"),
+            ("redo", "reverse the last undo"),
+            ("rewind", "go back to before a prompt: conversation, files, or both"),
+            ("blame", "show who wrote each line of a file: a session's prompt or a person"),
+        ),
+    ),
+    (
+        "Set-up",
+        (
+            ("customizations", "list everything that customizes a session here; explain an entry"),
+            ("instructions", "list the instruction files a session here loads"),
+            ("skills", "list, add, remove, enable or disable skills"),
+            ("agents", "list, add, remove, enable or disable agents"),
+            ("mcp", "list, show, add, remove, enable, disable or test MCP servers"),
+            ("hooks", "list hooks, or run them on a sample input"),
+            ("plugins", "list, install, update, enable, disable or uninstall plugins"),
+            ("permissions", "explain decisions about commands, suggest rules"),
+        ),
+    ),
+    (
+        "Models",
+        (
+            (
+                "models",
+                "list the models that can be used now; probe a model; fetch the embedded one",
+            ),
+        ),
+    ),
+    (
+        "Diagnosis",
+        (
+            ("doctor", "check the installation, the sandbox, trust and settings"),
+            ("prompt", "show what would be sent to the model; compare two prompts"),
+            ("net", "list every address that could be contacted, and why"),
+        ),
+    ),
+    (
+        "For developers",
+        (
+            ("mock-model", "run a model server that answers from a script"),
+            ("schema", "print the JSON Schema of the event stream"),
+        ),
+    ),
+)
+"""Group → commands with their one-line summaries."""
+
+COMMANDS = {name: summary for _, rows in GROUPS for name, summary in rows}
+
+_SHARED = {"redo": "undo", "rewind": "undo"}
+"""Commands that live in the module of another one."""
 
 
 def load_command(name: str) -> ModuleType:
-    """Import the module of a subcommand."""
-    return import_module(f"trimtab.cli.commands.{COMMANDS[name]}")
+    """Import the module of a subcommand.
+
+    It has `add_arguments`, which completes the parser, and `run`, which takes the parsed
+    arguments and returns the exit code.
+    """
+    module = _SHARED.get(name, name).replace("-", "_")
+    return import_module(f"trimtab.cli.commands.{module}")
+
+
+def build_parser(name: str) -> "CommandParser":
+    """Return the parser of a subcommand."""
+    from trimtab.cli.command_parser import CommandParser
+
+    summary = COMMANDS[name]
+    parser = CommandParser(
+        prog=f"trimtab {name}",
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        passes_unknown=name == "demo",
+    )
+    load_command(name).add_arguments(parser)
+    return parser
 
 
 def run_command(name: str, argv: list[str]) -> int:
-    """Run a subcommand, or print its usage if that is asked for."""
-    command = load_command(name)
-    wake()
-    own = argv[: argv.index("--")] if "--" in argv else argv
-    if hasattr(command, "USAGE") and ("-h" in own or "--help" in own):
-        print(f"{command.USAGE}\n\n{command.HELP[0].upper()}{command.HELP[1:]}.")
-        return 0
-    code: int = command.run(argv)
+    """Run a subcommand; return its exit code."""
+    args = build_parser(name).parse(argv, command=name)
+    enable_collection()
+    code: int = load_command(name).run(args)
     return code
 
 
 def is_word(argument: str) -> bool:
-    """Tell whether an argument looks like the name of a command: neither a flag nor a prompt."""
+    """Return True if an argument looks like the name of a command, not like a flag or prompt."""
     return not argument.startswith("-") and argument.isascii() and len(argument.split()) == 1
 
 
 def describe_unknown(argv: list[str]) -> str:
-    """Say that a command is unknown, which one is meant, and how a prompt is given."""
+    """Return the error for an unknown command: a similar command, and how to give a prompt."""
     import difflib
     import shlex
 

@@ -4,30 +4,35 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from trimtab.cli.collector import waking
+from trimtab.cli.garbage_collection import enable_collection
 from trimtab.cli.streams import is_debugging, say
 
 T = TypeVar("T")
+
+START_UP = 1.0
+"""Seconds after which start-up counts as done, and garbage is collected."""
 
 
 def run_async(work: Coroutine[None, None, T]) -> T:
     """Run a coroutine to its end in a new event loop.
 
-    An exception nobody waits for is told in one line. asyncio itself would print a traceback.
+    An exception that nobody awaits is reported in one line; asyncio would print a traceback.
     """
 
     async def guarded() -> T:
-        asyncio.get_running_loop().set_exception_handler(report_lost_exception)
-        return await waking(work)
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(report_lost_exception)
+        loop.call_later(START_UP, enable_collection)
+        return await work
 
     return asyncio.run(guarded())
 
 
 def report_lost_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Say that a task or callback failed and nobody was waiting for it."""
+    """Report the exception of a task or callback that nobody awaits."""
     if is_debugging():
         loop.default_exception_handler(context)
         return
     error = context.get("exception")
-    what = f"{type(error).__name__}: {error}" if error else context["message"]
-    say(f"Internal error ({what}); set TRIMTAB_DEBUG=1 for more.")
+    cause = f"{type(error).__name__}: {error}" if error else context["message"]
+    say(f"Internal error ({cause}); set TRIMTAB_DEBUG=1 for more.")

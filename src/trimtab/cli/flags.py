@@ -1,10 +1,51 @@
-"""The flags of a run as data: parsing, help and reference documentation read the same table."""
+"""The flags of a run as data, for parsing, help and reference documentation."""
 
-from trimtab.cli.flag import Flag, Kind
-from trimtab.cli.refused_flags import REFUSED
+from typing import Literal
 
-__all__ = ["FLAGS", "Flag", "Kind"]
+import msgspec
 
+Kind = Literal["switch", "value", "optional", "list", "number", "money", "duration"]
+
+
+class Flag(msgspec.Struct, frozen=True, kw_only=True):
+    """A flag. `optional` may stand without a value; `list` may be repeated.
+
+    `refused` is the reason why a flag of Copilot CLI cannot be used; `ignored` the reason why it
+    has no effect, which an event reports.
+    """
+
+    names: tuple[str, ...]
+    group: str
+    help: str
+    kind: Kind = "switch"
+    choices: tuple[str, ...] = ()
+    metavar: str = ""
+    hidden: bool = False
+    refused: str = ""
+    ignored: str = ""
+
+    @property
+    def key(self) -> str:
+        return self.names[-1].lstrip("-").replace("-", "_")
+
+
+LATER = "it is not part of this version yet; leave it out"
+
+REFUSED: tuple[tuple[str, Kind, str], ...] = (
+    ("--share-gist", "switch", "gists need GitHub's service; use --share=FILE"),
+    ("--connect", "optional", "remote sessions need GitHub's service; use --resume"),
+    ("--remote", "switch", "remote steering needs GitHub's service; leave it out"),
+    ("--acp", "switch", LATER),
+    ("--disable-mcp-server", "list", LATER),
+    ("--add-github-mcp-tool", "list", LATER),
+    ("--add-github-mcp-toolset", "list", LATER),
+    ("--enable-all-github-mcp-tools", "switch", LATER),
+    ("--banner", "switch", "there is no banner; leave it out"),
+    ("--screen-reader", "switch", "output is plain text already; leave it out"),
+    ("--mouse", "optional", "there is no full-screen interface; leave it out"),
+    ("--bash-env", "optional", LATER),
+)
+"""Flags of Copilot CLI that this program knows and cannot serve, each with the reason."""
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 LEVELS = ("none", "error", "warning", "info", "debug", "all", "default")
 FLAGS: tuple[Flag, ...] = (

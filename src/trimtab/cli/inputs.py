@@ -1,5 +1,6 @@
-"""What the person gave: flags to options, and the prompt."""
+"""Turns the flags of a run into session options, and reads its prompt."""
 
+import asyncio
 import os
 import sys
 from collections.abc import Callable
@@ -28,11 +29,13 @@ _CONFLICTS = (
 
 
 def build_options(values: Values) -> SessionOptions:
-    """Check what cannot be true together, and give every choice its place."""
-    for one, other in _CONFLICTS:
-        if one in values and other in values:
+    """Return the options that the flags ask for. Raises `UsageError` for flags that conflict."""
+    for first, second in _CONFLICTS:
+        if first in values and second in values:
             raise UsageError(
-                f"--{one} and --{other} cannot be used together; leave one out.".replace("_", "-")
+                f"--{first} and --{second} cannot be used together; leave one out.".replace(
+                    "_", "-"
+                )
             )
     cwd = find_cwd(values)
     session_id = values.get("session_id")
@@ -67,12 +70,16 @@ def find_customizations(values: Values, cwd: str) -> CustomizationOptions:
     texts = tuple(values.get("additional_mcp_config", []))
     for text in texts:
         if text.startswith("@") and not os.path.isfile(os.path.join(cwd, text[1:])):
-            raise UsageError(f"--additional-mcp-config {text} names no file; give one that exists.")
+            raise UsageError(
+                f"no such file: {text[1:]}; name an existing one with --additional-mcp-config."
+            )
     named = map(os.path.expanduser, values.get("plugin_dir", []))
     plugins = tuple(os.path.join(cwd, name) for name in named)
     for folder in plugins:
         if not os.path.isdir(folder):
-            raise UsageError(f"--plugin-dir {folder} is no directory; name one that exists.")
+            raise UsageError(
+                f"no such directory: {folder}; name an existing one with --plugin-dir."
+            )
     given = [name for name in ("experimental", "no_experimental") if name in values]
     return CustomizationOptions(
         agent=values.get("agent"),
@@ -85,7 +92,7 @@ def find_customizations(values: Values, cwd: str) -> CustomizationOptions:
 def find_cwd(values: Values) -> str:
     folder = os.path.abspath(str(values.get("cwd", os.curdir)))
     if not os.path.isdir(folder):
-        raise UsageError(f"-C {values['cwd']} is no directory; name one that exists.")
+        raise UsageError(f"no such directory: {values['cwd']}; name an existing one with -C.")
     return folder
 
 
@@ -107,7 +114,7 @@ def find_permissions(values: Values, cwd: str) -> PermissionOptions:
     for name in values.get("add_dir", []):
         folder = os.path.join(cwd, os.path.expanduser(name))
         if not os.path.isdir(folder):
-            raise UsageError(f"--add-dir {name} is no directory; name one that exists.")
+            raise UsageError(f"no such directory: {name}; name an existing one with --add-dir.")
         folders.append(folder)
     allowed, denied = find_rules(values, "allow"), find_rules(values, "deny")
     return PermissionOptions(
@@ -123,7 +130,7 @@ def find_permissions(values: Values, cwd: str) -> PermissionOptions:
 
 
 def find_rules(values: Values, verb: str) -> tuple[str, ...]:
-    """The rules of one kind of flag; a wrong one is a usage error that names it."""
+    """Return the rules that `--allow-…` or `--deny-…` flags hold. Raises for an invalid rule."""
     texts: list[str] = values.get(f"{verb}_tool", [])
     rules = [rule for text in texts for rule in split_rules(text)]
     rules += [f"url({pattern})" for pattern in split(values.get(f"{verb}_url", []))]
@@ -135,7 +142,7 @@ def find_rules(values: Values, verb: str) -> tuple[str, ...]:
 
 
 def split_rules(text: str) -> list[str]:
-    """Rules separated by commas; those in parentheses separate nothing."""
+    """Split a text at the commas that are not in parentheses."""
     rules, depth = [""], 0
     for character in text:
         depth += (character == "(") - (character == ")")
@@ -159,17 +166,17 @@ def find_limits(values: Values) -> LimitOptions:
 
 
 def split(texts: list[str]) -> tuple[str, ...]:
-    """Names given comma-separated, in one flag or several."""
+    """Return the comma-separated names of all texts."""
     return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
 
 
 def attach_all(values: Values, cwd: str) -> Callable[[str], Prompt | str]:
-    """Makes prompts of what a person types: flags attach to the first, `@path` to each."""
-    waiting: list[str] = list(values.get("attachment", []))
+    """Return a function that attaches files: those of flags to the first prompt, `@path` to any."""
+    from_flags: list[str] = list(values.get("attachment", []))
 
     def prepare(text: str) -> Prompt | str:
-        given = tuple(waiting)
-        waiting.clear()
+        given = tuple(from_flags)
+        from_flags.clear()
         if not given and "@" not in text:
             return text
         from trimtab.attachments.attach import attach
@@ -180,7 +187,7 @@ def attach_all(values: Values, cwd: str) -> Callable[[str], Prompt | str]:
 
 
 async def read_prompt(values: Values) -> str:
-    """The prompt of a run: the argument if there is one, else all of stdin."""
+    """Return the prompt of a run: the argument, or else all of standard input."""
     prompt: str | None = values.get("prompt")
     if prompt is None:
         prompt = await read_stdin()
@@ -190,9 +197,7 @@ async def read_prompt(values: Values) -> str:
 
 
 async def read_stdin() -> str:
-    """All of standard input, without blocking the loop."""
-    import asyncio
-
+    """Read all of standard input without blocking the event loop."""
     if sys.stdin is None or os.isatty(0):
         raise UsageError("There is no prompt; give it with -p TEXT or on stdin.")
     loop = asyncio.get_running_loop()

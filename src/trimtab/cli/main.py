@@ -1,4 +1,4 @@
-"""The entry point behind the fast path: subcommands, and runs of the agent."""
+"""Dispatches to a subcommand or a run of the agent, and handles every error."""
 
 import sys
 
@@ -25,7 +25,7 @@ def run(argv: list[str]) -> int:
     """Run the program; turn every exception into one sentence and an exit code."""
     try:
         return dispatch(argv)
-    except SystemExit as end:  # argparse has said what is wrong
+    except SystemExit as end:  # argparse has printed help
         return end.code if isinstance(end.code, int) else 2
     except BrokenPipeError as error:
         return report_lost_output(error)
@@ -60,7 +60,7 @@ def dispatch(argv: list[str]) -> int:
 
 
 def report(argv: list[str], message: str, exit_code: int) -> int:
-    """Say what went wrong on stderr and, where JSON was asked for, in a result."""
+    """Print an error to standard error and, if JSON is requested, as a result; return its code."""
     say(message)
     if wants_json(argv):
         from trimtab.contracts.processor import Stop
@@ -77,7 +77,7 @@ def report(argv: list[str], message: str, exit_code: int) -> int:
 
 
 def wants_json(argv: list[str]) -> bool:
-    """Tell whether the arguments, right or wrong as a whole, ask for JSON."""
+    """Return True if the arguments, even if they are invalid, ask for JSON."""
     following = [*argv[1:], ""]
     return any(
         word == "--output-format=json" or (word == "--output-format" and value == "json")

@@ -1,4 +1,4 @@
-"""Opens the session that the flags ask for, and builds the output it is shown on."""
+"""Opens the session that the flags ask for, and builds its output."""
 
 import os
 from typing import TYPE_CHECKING
@@ -7,7 +7,7 @@ import msgspec
 
 from trimtab.cli.parse import Values
 from trimtab.contracts.errors import UsageError
-from trimtab.contracts.options import Client, SessionOptions
+from trimtab.contracts.options import Client, Isolation, SessionOptions
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.runtime import Runtime
 from trimtab.transports.headless.output import Output
@@ -20,30 +20,28 @@ if TYPE_CHECKING:
 async def open_session(
     runtime: Runtime, options: SessionOptions, values: Values, client: Client
 ) -> LiveSession:
-    """The session the flags ask for: a new one, or one that exists."""
-    wanted = find_session(runtime, options, values)
-    if "worktree" in values or (wanted is not None and "cwd" not in values):
-        options = isolate(options, values)
-    if wanted is None:
+    """Create or resume the session that the flags ask for."""
+    session_id = find_session(runtime, options, values)
+    if "worktree" in values or (session_id is not None and "cwd" not in values):
+        options = request_worktree(options, values)
+    if session_id is None:
         return await runtime.create(options, client)
-    return await runtime.resume(wanted, options, client)
+    return await runtime.resume(session_id, options, client)
 
 
-def isolate(options: SessionOptions, values: Values) -> SessionOptions:
-    """A worktree, if one is asked for or the session to be resumed has one."""
-    from trimtab.contracts.options import Isolation
-
+def request_worktree(options: SessionOptions, values: Values) -> SessionOptions:
+    """Ask for a new worktree if `--worktree` is given, else for the one of the resumed session."""
     name = values.get("worktree")
-    wanted = Isolation(
+    isolation = Isolation(
         new="worktree" in values,
         name=None if name is True else name,
         changes=values.get("worktree_changes", "leave"),
     )
-    return msgspec.structs.replace(options, isolation=wanted)
+    return msgspec.structs.replace(options, isolation=isolation)
 
 
 def find_session(runtime: Runtime, options: SessionOptions, values: Values) -> str | None:
-    """The id of the session to resume, or None for a new one."""
+    """Return the id of the session to resume, or None for a new session."""
     store = runtime.store
     if "resume" in values and values["resume"] is not True:
         return store.find(values["resume"], cwd=options.cwd)
@@ -66,7 +64,7 @@ def find_session(runtime: Runtime, options: SessionOptions, values: Values) -> s
 
 
 def build_face(values: Values, answer: Output, notes: Output) -> Face:
-    """How the run is shown."""
+    """Return the output of a headless run: JSON lines or text."""
     if values.get("output_format") == "json":
         from trimtab.transports.headless.jsonl import JsonLines
 
@@ -75,7 +73,7 @@ def build_face(values: Values, answer: Output, notes: Output) -> Face:
 
 
 def build_text(values: Values, answer: Output, notes: Output) -> "TextOutput":
-    """The face of a run for people."""
+    """Return the output for people."""
     from trimtab.transports.headless.text import Style, TextOutput
 
     terminal = os.isatty(2)

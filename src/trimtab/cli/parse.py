@@ -1,4 +1,4 @@
-"""Arguments to values, by the table of flags."""
+"""Parses the arguments of a run by the table of flags, without the cost of argparse."""
 
 import re
 from typing import Any
@@ -13,9 +13,9 @@ _BY_NAME = {name: flag for flag in FLAGS for name in flag.names}
 
 
 def parse(argv: list[str]) -> Values:
-    """Read the arguments of a run. Raises `UsageError` that names what is wrong with which flag.
+    """Parse the arguments of a run. Raises `UsageError` that names the wrong flag.
 
-    A sentence without a flag is the prompt, under the key `words`.
+    A prompt without a flag is stored under the key `words`.
     """
     values: Values = {"ignored": []}
     rest = list(argv)
@@ -30,15 +30,15 @@ def parse(argv: list[str]) -> Values:
             _store_words(values, word)
             continue
         if flag is None:
-            raise UsageError(_unknown(word))
+            raise UsageError(_describe_unknown(word))
         if flag.refused:
             raise UsageError(f"{name} cannot be used: {flag.refused}.")
-        _store(values, flag, name, _value(flag, name, text if has_value else None, rest))
+        _store(values, flag, name, _take_value(flag, name, text if has_value else None, rest))
     return values
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of `90s`, `20m`, `1h30m` or a plain number of seconds."""
+    """Return the seconds of `90s`, `20m`, `1h30m` or a plain number of seconds."""
     match = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s?)?", text.strip())
     if not text.strip() or match is None:
         raise ValueError(text)
@@ -51,7 +51,7 @@ def _is_short_with_value(word: str) -> bool:
     return len(word) > 2 and word[0] == "-" != word[1] and flag is not None and flag.kind == "value"
 
 
-def _value(flag: Flag, name: str, text: str | None, rest: list[str]) -> str | bool:
+def _take_value(flag: Flag, name: str, text: str | None, rest: list[str]) -> str | bool:
     if flag.kind == "switch":
         if text is not None:
             raise UsageError(f"{name} takes no value; write it without '={text}'.")
@@ -68,7 +68,7 @@ def _value(flag: Flag, name: str, text: str | None, rest: list[str]) -> str | bo
 
 
 def _store_words(values: Values, word: str) -> None:
-    """Keep the prompt that is given without a flag; a single word is most likely a mistake."""
+    """Store the prompt that is given without a flag. A single word is most likely a mistake."""
     for name, flag in (("prompt", "-p "), ("interactive", "-i "), ("words", "")):
         if name in values:
             import shlex
@@ -122,10 +122,11 @@ def _duration(name: str, text: str) -> float:
     return seconds
 
 
-def _unknown(word: str) -> str:
+def _describe_unknown(word: str) -> str:
     import difflib
 
     name = word.partition("=")[0]
-    near = difflib.get_close_matches(name, [n for n in _BY_NAME if n.startswith("--")], 3)
+    long_names = [known for known in _BY_NAME if known.startswith("--")]
+    near = difflib.get_close_matches(name, long_names, 3)
     advice = f"did you mean {' or '.join(near)}?" if near else "see trimtab --help."
     return f"Unknown option {name}; {advice}"

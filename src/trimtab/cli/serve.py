@@ -1,24 +1,25 @@
-"""`--headless`: the program as a server for the Copilot SDKs."""
+"""`--headless`: serves the protocol of the Copilot SDKs."""
 
 import os
 
 from trimtab.cli.event_loop import run_async
 from trimtab.cli.parse import Values
 from trimtab.contracts.errors import UsageError
+from trimtab.transports.rpc.listen import serve_port, serve_stdio
+from trimtab.transports.rpc.server import Server, find_token
 
-_NOT_HERE = ("prompt", "interactive", "resume", "continue", "output_format")
+_FLAGS_OF_RUNS = ("prompt", "interactive", "resume", "continue", "output_format")
 
 
 def serve(values: Values) -> int:
-    """Serve until told to end; returns the exit code."""
-    for name in _NOT_HERE:
+    """Serve until a client or a signal ends it; return the exit code."""
+    for name in _FLAGS_OF_RUNS:
         if name in values:
-            raise UsageError(f"--headless and --{name.replace('_', '-')} cannot be used together.")
+            raise UsageError(
+                f"--headless and --{name.replace('_', '-')} cannot be used together; leave one out."
+            )
     if "stdio" in values and "port" in values:
         raise UsageError("--stdio and --port cannot be used together; leave one out.")
-    from trimtab.transports.rpc.listen import serve_port, serve_stdio
-    from trimtab.transports.rpc.server import Server, find_token
-
     env = build_env(values)
     cwd = os.path.abspath(values.get("cwd", os.curdir))
 
@@ -37,7 +38,7 @@ def serve(values: Values) -> int:
 
 
 def build_env(values: Values) -> dict[str, str]:
-    """The environment sessions see: with the token the caller passed, or with none at all."""
+    """Return the environment of sessions, with the token the caller chose, or without any."""
     env = dict(os.environ)
     if "config_dir" in values:
         env["COPILOT_HOME"] = os.path.abspath(values["config_dir"])

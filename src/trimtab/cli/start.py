@@ -1,11 +1,11 @@
-"""From flags to one run: options, session, output."""
+"""Starts a run: parses its flags, and connects session, output and log file."""
 
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from trimtab.cli.command_table import run_command
 from trimtab.cli.event_loop import run_async
 from trimtab.cli.inputs import attach_all, build_options, read_prompt
 from trimtab.cli.opening import build_face, open_session
@@ -17,23 +17,18 @@ from trimtab.contracts.provider import Provider
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.runtime import Runtime
 from trimtab.transports.headless.logfile import LogFile
-from trimtab.transports.headless.output import Output, take_stdout
+from trimtab.transports.headless.output import open_outputs, take_stdout
 from trimtab.transports.headless.result import Clock
 from trimtab.transports.headless.run import Headless
-
-if TYPE_CHECKING:
-    pass
 
 Finisher = Callable[[LiveSession, JsonObject], None]
 
 
 def start(argv: list[str], provider: Provider | None = None) -> int:
-    """Run the agent as the flags say; returns the exit code."""
+    """Run the agent as the flags say; return the exit code."""
     clock = Clock()
     values = parse(argv)
     if "help" in values or "version" in values:
-        from trimtab.cli.command_table import run_command
-
         return run_command("help" if "help" in values else "version", [])
     take_words(values)
     env = dict(os.environ)
@@ -46,7 +41,7 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
         from trimtab.cli.talk import talk
 
         return run_async(talk(runtime, options, values, log))
-    answer, notes = Output(take_stdout()), Output(2)
+    answer, notes = open_outputs(take_stdout(), 2)
     face = build_face(values, answer, notes)
 
     def on_event(event: Event, line: bytes) -> None:
@@ -70,25 +65,25 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
 
 
 def take_words(values: Values) -> None:
-    """Let a prompt without a flag begin a conversation where one can be had, else be the run."""
+    """Treat a prompt without a flag as `-i` at a terminal, else as `-p`."""
     if "words" in values:
         values["interactive" if is_at_terminal(values) else "prompt"] = values.pop("words")
 
 
 def is_at_terminal(values: Values) -> bool:
-    """Tell whether a person can be talked to."""
+    """Return True if a person can answer and read."""
     return os.isatty(0) and os.isatty(1) and values.get("output_format") != "json"
 
 
 def wants_dialog(values: Values) -> bool:
-    """Tell whether the run is a conversation."""
+    """Return True if the run is a conversation."""
     if "interactive" in values and not os.isatty(0):
         raise UsageError("--interactive needs a terminal; give the prompt with -p instead.")
     return "interactive" in values or ("prompt" not in values and is_at_terminal(values))
 
 
 def build_finishers(values: Values, runtime: Runtime) -> list[Finisher]:
-    """What is written when the run has ended."""
+    """Return the functions that write files when the run has ended."""
     finishers: list[Finisher] = []
     if "usage_output_file" in values:
         finishers.append(lambda _, result: write_usage(values["usage_output_file"], result))

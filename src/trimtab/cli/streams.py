@@ -1,5 +1,6 @@
-"""The standard streams of the process: always there, and never the cause of a traceback."""
+"""Opens, writes and flushes the standard streams so that none of them causes a traceback."""
 
+import errno
 import io
 import os
 import sys
@@ -19,7 +20,7 @@ def prepare_streams() -> None:
         try:
             os.fstat(fd)
         except OSError:
-            # Read-only, so that whoever writes to a closed standard output learns it.
+            # Read-only, so that writing to a closed standard output fails.
             os.open(os.devnull, os.O_WRONLY if fd == 2 else os.O_RDONLY)
     if sys.stdin is None:
         sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
@@ -33,7 +34,7 @@ def prepare_streams() -> None:
 
 
 def say(message: str) -> None:
-    """Print a line to standard error, if it takes one."""
+    """Print a line to standard error, if that is possible."""
     try:
         print(message, file=sys.stderr, flush=True)
     except OSError:
@@ -41,7 +42,7 @@ def say(message: str) -> None:
 
 
 def print_json(value: object, indent: int | None = 2) -> None:
-    """Print one JSON document, in ASCII: bytes that are not UTF-8 in a path are escaped, too."""
+    """Print a JSON document in ASCII, so that bytes of a path that are not UTF-8 are escaped."""
     import json
 
     import msgspec
@@ -50,7 +51,7 @@ def print_json(value: object, indent: int | None = 2) -> None:
 
 
 def flush_streams(exit_code: int) -> int:
-    """Write what is buffered while a failure can still be told; return the exit code."""
+    """Write the buffers while a failure can still be reported; return the exit code."""
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -63,9 +64,7 @@ def flush_streams(exit_code: int) -> int:
 
 
 def report_lost_output(error: OSError) -> int:
-    """Say why standard output could not be written; return the exit code for that."""
-    import errno
-
+    """Print why standard output cannot be written; return the exit code for that."""
     discard(sys.stdout)
     if error.errno in (errno.EPIPE, errno.EBADF):
         return CLOSED
@@ -74,12 +73,12 @@ def report_lost_output(error: OSError) -> int:
 
 
 def discard(stream: TextIO) -> None:
-    """Let a stream that cannot be written end in nothing, also when Python flushes it at exit."""
+    """Redirect a stream to nowhere, so that the flush at exit does not fail."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1 if stream is sys.stdout else 2)
     os.close(null)
 
 
 def is_debugging() -> bool:
-    """Return True if tracebacks are to be shown."""
+    """Return True if tracebacks are wanted."""
     return "TRIMTAB_DEBUG" in os.environ

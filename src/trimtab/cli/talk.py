@@ -1,4 +1,4 @@
-"""From flags to a conversation in the terminal."""
+"""Starts a conversation in the terminal, as the flags ask for."""
 
 import asyncio
 import os
@@ -15,17 +15,17 @@ from trimtab.runtime.runtime import Runtime
 from trimtab.transports.headless.delayed_starts import DelayedStarts
 from trimtab.transports.headless.dialog import Dialog, Opening
 from trimtab.transports.headless.logfile import LogFile
-from trimtab.transports.headless.output import Output
+from trimtab.transports.headless.output import open_outputs
 
 _EXISTING = ("resume", "continue", "session_id")
-"""Flags that name a session that exists."""
+"""Flags that name an existing session."""
 
 
 async def talk(runtime: Runtime, options: SessionOptions, values: Values, log: LogFile) -> int:
     """Run a conversation; return the exit code."""
-    answer, notes = Output(1), Output(2)
-    # What is typed must be seen wherever notes and answers are redirected to.
-    screen = next((one for one in (notes, answer) if os.isatty(one.fd)), Output(0))
+    answer, notes, keyboard = open_outputs(1, 2, 0)
+    # Typed text is shown even if answers and notes are redirected.
+    screen = next((output for output in (notes, answer) if os.isatty(output.fd)), keyboard)
     face = build_text(values, answer, notes)
     starts = DelayedStarts(face.on_event)
     dialog = Dialog(face, screen, attach_all(values, options.cwd), run_own_command)
@@ -46,26 +46,26 @@ async def talk(runtime: Runtime, options: SessionOptions, values: Values, log: L
             ask_approval=dialog.ask_approval,
         )
 
-    async def open_wanted() -> LiveSession:
-        return equip(await open_session(runtime, options, values, client), client)
+    async def open_first() -> LiveSession:
+        return add_dialog_tools(await open_session(runtime, options, values, client), client)
 
     async def open_new() -> LiveSession:
         fresh = msgspec.structs.replace(options, session_id=None, name=None)
-        left = {name: value for name, value in values.items() if name not in _EXISTING}
-        return equip(await open_session(runtime, fresh, left, client), client)
+        others = {name: value for name, value in values.items() if name not in _EXISTING}
+        return add_dialog_tools(await open_session(runtime, fresh, others, client), client)
 
-    return await dialog.run(Opening(open_wanted, open_new), values.get("interactive"))
+    return await dialog.run(Opening(open_first, open_new), values.get("interactive"))
 
 
-def equip(live: LiveSession, client: Client) -> LiveSession:
-    """Give a session the tools that need a person."""
+def add_dialog_tools(live: LiveSession, client: Client) -> LiveSession:
+    """Add the tools that ask a person, if there is a person to ask."""
     if client.ask_person is not None:
         live.controls.set_tools((), ("ask_user", "exit_plan_mode"))
     return live
 
 
 async def run_own_command(command: str, live: LiveSession) -> int:
-    """Run a command for the person: in the terminal, with their rights, unseen by the model."""
+    """Run a command of the person in the terminal. The model does not see it."""
     process = await asyncio.create_subprocess_exec(
         os.environ.get("SHELL") or "/bin/sh", "-c", command, cwd=live.controls.options.cwd
     )

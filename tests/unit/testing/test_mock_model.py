@@ -7,11 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = [
-    sys.executable,
-    "-c",
-    "import sys; from trimtab.cli.commands.mock_model import run; sys.exit(run(sys.argv[1:]))",
-]
+PROGRAM = [sys.executable, "-m", "trimtab", "mock-model"]
 
 
 def start(script: Path, *options: str) -> subprocess.Popen[str]:
@@ -69,5 +65,5 @@ def test_a_bad_script_ends_it_with_one_sentence(tmp_path: Path) -> None:
     with start(path) as process:
         output, errors = process.communicate(timeout=10)
     assert (process.returncode, output) == (2, "")
-    assert errors.startswith("trimtab mock-model: The script ")
+    assert errors.startswith("The script ")
     assert errors.count("\n") == 1

@@ -1,25 +1,22 @@
-"""`trimtab blame`: who wrote each line of a file, a session's turn or a person."""
+"""`trimtab blame`: shows who wrote each line of a file, a session's prompt or a person."""
 
 import os
 
+import msgspec
+
+from trimtab.cli.command_parser import Arguments, CommandParser
 from trimtab.cli.streams import print_json
+from trimtab.undo.blame import blame
 
-HELP = "say who wrote each line of a file: which session, turn and call, or a person"
 
-
-def run(argv: list[str]) -> int:
-    import argparse
-
-    parser = argparse.ArgumentParser(prog="trimtab blame", description=HELP.capitalize() + ".")
+def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("path", metavar="PATH")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-    args = parser.parse_args(argv)
-    from trimtab.undo.blame import blame
+    parser.add_json()
 
+
+def run(args: Arguments) -> int:
     lines = blame(os.environ, args.path)
     if args.json:
-        import msgspec
-
         rows = [
             {**msgspec.to_builtins(line.source), "text": line.text.decode("utf-8", "replace")}
             for line in lines
@@ -29,10 +26,10 @@ def run(argv: list[str]) -> int:
     for number, line in enumerate(lines, 1):
         source = line.source
         if source.session:
-            where = f"{source.session[:8]} turn {source.turn} {source.reason}"
-            what = " ".join((source.detail or source.call).split())[:24]
+            author = f"{source.session[:8]} prompt {source.turn} {source.reason}"
+            call = " ".join((source.detail or source.call).split())[:24]
         else:
-            where, what = source.reason, ""
+            author, call = source.reason, ""
         text = line.text.decode("utf-8", "replace").rstrip("\n")
-        print(f"{where:<28} {what:<24} {number:>5} {text}")
+        print(f"{author:<30} {call:<24} {number:>5} {text}")
     return 0

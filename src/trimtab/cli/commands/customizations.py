@@ -1,36 +1,35 @@
 """`trimtab customizations`: everything that shapes a session here, in one list."""
 
-import sys
-
+from trimtab.cli.command_parser import Arguments, CommandParser
+from trimtab.cli.customizations.show import print_entries, print_explanation, survey_folder
 from trimtab.contracts.errors import UsageError
-
-HELP = "show everything that customizes a session here; explain one"
-
-USAGE = """\
-Usage: trimtab customizations [--json] [--kind KIND] [-C DIR]
-                                    what a session here loads, from where, and what wins
-       trimtab customizations explain NAME [--json] [-C DIR]
-                                    one of them: file, scope, why it is used or not"""
+from trimtab.customize.overview import ORDER
 
 
-def run(argv: list[str]) -> int:
-    from trimtab.cli.customizations.arguments import read_arguments
-    from trimtab.cli.customizations.show import print_entries, print_explanation, survey_here
-    from trimtab.customize.overview import ORDER
+def add_arguments(parser: CommandParser) -> None:
+    actions = parser.add_actions(default="list")
+    listing = actions.add("list", "list what a session here loads, from where, and what wins")
+    explain = actions.add("explain", "show an entry's file, its scope, and why it is used or not")
+    explain.add_argument("name", metavar="NAME")
+    for part in (parser, listing):
+        part.add_argument(
+            "--kind", choices=ORDER, metavar="KIND", help=f"one of {', '.join(ORDER)}"
+        )
+    for part in (parser, listing, explain):
+        part.add_json()
+        part.add_folder()
 
-    given = read_arguments(argv, USAGE, values=("--kind",))
-    overview = survey_here(given)
-    if given.words[:1] == ["explain"] and len(given.words) == 2:
-        found = overview.find(given.words[1])
+
+def run(args: Arguments) -> int:
+    overview = survey_folder(args)
+    if args.action == "explain":
+        found = overview.find(args.name)
         if not found:
-            raise UsageError(f"There is no customization {given.words[1]!r}; list them without it.")
-        print_explanation(found, as_json=given.json)
-        return 0
-    if given.words:
-        raise UsageError(f"`trimtab customizations {' '.join(argv)}` is not known.\n{USAGE}")
-    kind = given.values.get("--kind")
-    if kind is not None and kind not in ORDER:
-        raise UsageError(f"There is no kind {kind!r}; choose one of {', '.join(ORDER)}.")
-    print_entries(overview, kinds=None if kind is None else (kind,), as_json=given.json)
-    sys.stdout.flush()
+            raise UsageError(
+                f"There is no customization {args.name!r}; see `trimtab customizations`."
+            )
+        print_explanation(found, as_json=args.json)
+    else:
+        kinds = None if args.kind is None else (args.kind,)
+        print_entries(overview, kinds=kinds, as_json=args.json)
     return 0

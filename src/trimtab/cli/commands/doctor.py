@@ -1,36 +1,36 @@
-"""`trimtab doctor`: what works in this installation and this folder, and what to do otherwise."""
+"""`trimtab doctor`: checks the installation and this folder, and says what to fix."""
 
 import os
 
+from trimtab.cli.command_parser import Arguments, CommandParser
+from trimtab.cli.event_loop import run_async
 from trimtab.cli.streams import print_json
-from trimtab.contracts.errors import UsageError
+from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.text import neutralise
-
-HELP = "check the installation, the sandbox, trust and settings"
-USAGE = """\
-Usage: trimtab doctor [--json] [--offline]
-
-Only the model service that a session would use is contacted, and not with --offline; that costs
-nothing. The exit code is 1 if something must be put right."""
+from trimtab.models.choose import is_offline
+from trimtab.runtime.doctor import run_checks
 
 
-def is_offline(argv: list[str]) -> bool:
-    return "--offline" in argv or os.environ.get("COPILOT_OFFLINE", "").lower() in {"1", "true"}
+def add_arguments(parser: CommandParser) -> None:
+    parser.epilog = (
+        "Only the model service that a session would use is contacted, at no cost. "
+        "The exit code is 1 if something must be fixed."
+    )
+    parser.add_json()
+    parser.add_argument("--offline", action="store_true", help="contact nothing")
 
 
-def run(argv: list[str]) -> int:
-    if unknown := set(argv) - {"--json", "--offline"}:
-        raise UsageError(f"Unknown argument {unknown.pop()!r}; see `trimtab doctor --help`.")
-    from trimtab.cli.event_loop import run_async
-    from trimtab.runtime.doctor import run_checks
-
-    findings = run_async(run_checks(os.environ, os.getcwd(), offline=is_offline(argv)))
-    failed = any(one.state == "fail" for one in findings)
-    if "--json" in argv:
+def run(args: Arguments) -> int:
+    cwd = os.getcwd()
+    offline = is_offline(SessionOptions(cwd=cwd, offline=args.offline or None), os.environ)
+    findings = run_async(run_checks(os.environ, cwd, offline=offline))
+    failed = any(finding.state == "fail" for finding in findings)
+    if args.json:
         print_json({"ok": not failed, "findings": findings})
         return int(failed)
-    for one in findings:
-        print(f"{one.state:<5} {one.subject:<9} {neutralise(one.message, 'transcript')}")
-        if one.advice:
-            print(f"{'':<16}{neutralise(one.advice, 'transcript')}")
+    for finding in findings:
+        message = neutralise(finding.message, "transcript")
+        print(f"{finding.state:<5} {finding.subject:<9} {message}")
+        if finding.advice:
+            print(f"{'':<16}{neutralise(finding.advice, 'transcript')}")
     return int(failed)

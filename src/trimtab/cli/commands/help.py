@@ -1,13 +1,11 @@
-"""`trimtab help`: commands and flags, from the tables they are parsed by."""
+"""`trimtab help`: commands and flags, from the tables that parse them."""
 
 import textwrap
 
-from trimtab.cli.command_table import COMMANDS, load_command, run_command
+from trimtab.cli.command_parser import Arguments, CommandParser
+from trimtab.cli.command_table import COMMANDS, GROUPS, build_parser, describe_unknown
 from trimtab.cli.flags import FLAGS, Flag
 from trimtab.contracts.errors import UsageError
-
-HELP = "show this help, or that of a command"
-USAGE = "Usage: trimtab help [COMMAND]"
 
 INTRO = """\
 Usage: trimtab [flags]             a conversation in the terminal, or the prompt on stdin
@@ -16,12 +14,12 @@ Usage: trimtab [flags]             a conversation in the terminal, or the prompt
        trimtab COMMAND [...]       see below; `trimtab help COMMAND` for more
 """
 
-GROUPS = (
+FLAG_GROUPS = (
     "prompt",
+    "session",
     "model",
     "mode",
     "limits",
-    "session",
     "permission",
     "customization",
     "output",
@@ -34,33 +32,46 @@ denied, 5 budget reached, 6 turn or time limit, 7 authentication, 8 model or ser
 130/143 ended by a signal, 141 nobody reads the output."""
 
 
-def run(argv: list[str]) -> int:
-    if len(argv) > 1:
-        raise UsageError(f"`trimtab help` takes one command; leave out {argv[1]!r}.")
-    if not argv:
+def add_arguments(parser: CommandParser) -> None:
+    parser.add_argument(
+        "words", nargs="*", metavar="COMMAND", help="a command, and an action of it"
+    )
+
+
+def run(args: Arguments) -> int:
+    if not args.words:
         print(render())
         return 0
-    if argv[0] not in COMMANDS:
-        raise UsageError(f"There is no command {argv[0]!r}; see `trimtab help`.")
-    return run_command(argv[0], ["--help"])
+    name, *actions = args.words
+    if name not in COMMANDS:
+        raise UsageError(describe_unknown([name]))
+    parser = build_parser(name)
+    for action in actions:
+        if action not in parser.actions:
+            raise UsageError(f"`{parser.prog}` has no action {action!r}; see `{parser.prog} -h`.")
+        parser = parser.actions[action]
+    parser.print_help()
+    return 0
 
 
 def render() -> str:
-    """The whole help text."""
-    lines = [INTRO, "Commands:"]
-    lines += [f"  {name:<14} {load_command(name).HELP}" for name in sorted(COMMANDS)]
-    for group in GROUPS:
-        lines += ["", f"{group.capitalize()}:"]
-        lines += [row for flag in FLAGS if shown(flag, group) for row in describe(flag)]
-    return "\n".join([*lines, "", EXIT_CODES])
+    """Return the whole help text."""
+    lines = [INTRO]
+    for title, rows in GROUPS:
+        lines += [f"{title}:", *(f"  {name:<16}{summary}" for name, summary in rows), ""]
+    for group in FLAG_GROUPS:
+        lines.append(f"{group.capitalize()} flags:")
+        lines += [row for flag in FLAGS if is_shown(flag, group) for row in describe(flag)]
+        lines.append("")
+    return "\n".join([*lines, EXIT_CODES])
 
 
-def shown(flag: Flag, group: str) -> bool:
+def is_shown(flag: Flag, group: str) -> bool:
     return flag.group == group and not flag.hidden
 
 
 def usage_of(flag: Flag) -> str:
-    """The flag as it is written, with its value."""
+    """Return the flag as a person writes it, with its value."""
     names = ", ".join(flag.names)
     value = "|".join(flag.choices) if flag.choices else flag.metavar
     if flag.kind == "optional":
@@ -69,6 +80,7 @@ def usage_of(flag: Flag) -> str:
 
 
 def describe(flag: Flag) -> list[str]:
+    """Return the lines about a flag: usage on the left, explanation on the right."""
     usage = usage_of(flag)
     text = textwrap.wrap(flag.help, 62)
     if len(usage) > 30:

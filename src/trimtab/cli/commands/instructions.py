@@ -1,17 +1,16 @@
-"""`trimtab instructions`: the instruction files a session here would be given."""
+"""`trimtab instructions`: the instruction files a session here loads."""
 
-from trimtab.contracts.errors import UsageError
-
-HELP = "list the instruction files a session here is given"
-USAGE = "Usage: trimtab instructions [list] [--json] [-C DIR]"
+from trimtab.cli.command_parser import Arguments, CommandParser
+from trimtab.cli.customizations.show import print_entries, survey_folder
 
 
-def run(argv: list[str]) -> int:
-    from trimtab.cli.customizations.arguments import read_arguments
-    from trimtab.cli.customizations.show import print_entries, survey_here
+def add_arguments(parser: CommandParser) -> None:
+    actions = parser.add_actions(default="list")
+    for part in (parser, actions.add("list", "list the instruction files")):
+        part.add_json()
+        part.add_folder()
 
-    given = read_arguments(argv, USAGE)
-    if given.words not in ([], ["list"]):
-        raise UsageError(f"`trimtab instructions {' '.join(argv)}` is not known.\n{USAGE}")
-    print_entries(survey_here(given), kinds=("instruction",), as_json=given.json)
+
+def run(args: Arguments) -> int:
+    print_entries(survey_folder(args), kinds=("instruction",), as_json=args.json)
     return 0

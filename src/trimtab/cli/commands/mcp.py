@@ -1,53 +1,80 @@
-"""`trimtab mcp`: list, show, add, remove, enable, disable and try MCP servers."""
+"""`trimtab mcp`: list, show, add, remove, enable, disable and test MCP servers."""
 
 import os
 
+from trimtab.cli.command_parser import Arguments, CommandParser, positive
+from trimtab.cli.customizations.files import set_listed
+from trimtab.cli.customizations.servers import (
+    add_server,
+    remove_server,
+    show_server,
+    test_server,
+)
+from trimtab.cli.customizations.show import print_entries, survey_folder
 from trimtab.contracts.errors import UsageError
 
-HELP = "list, get, add, remove, enable, disable or test MCP servers"
-USAGE = """\
-Usage: trimtab mcp [list] [--json] [-C DIR]
-       trimtab mcp get NAME [--json] [--show-secrets]
-       trimtab mcp add NAME [--env KEY=VALUE] [--tools A,B] [--timeout MS] -- COMMAND [ARGS…]
-       trimtab mcp add NAME --transport http|sse [--header 'Name: value'] URL
-       trimtab mcp remove NAME | enable NAME | disable NAME
-       trimtab mcp test NAME [--json]"""
+
+def add_arguments(parser: CommandParser) -> None:
+    actions = parser.add_actions(default="list")
+    listing = actions.add("list", "list the servers a session here uses")
+    get = actions.add("get", "show a server's configuration")
+    get.add_argument("--show-secrets", action="store_true", help="do not mask secrets")
+    test = actions.add("test", "connect to a server, list its tools, and disconnect")
+    _add_server_arguments(actions.add("add", "add a server to your configuration"))
+    remove = actions.add("remove", "remove a server from your configuration")
+    enable = actions.add("enable", "use a server again")
+    disable = actions.add("disable", "stop using a server")
+    for part in (get, test, remove, enable, disable):
+        part.add_argument("name", metavar="NAME")
+    for part in (parser, listing, get, test):
+        part.add_json()
+    for part in (parser, listing, get, test, enable, disable):
+        part.add_folder()
 
 
-def run(argv: list[str]) -> int:
-    from trimtab.cli.customizations.arguments import read_arguments
-    from trimtab.cli.customizations.files import set_listed
-    from trimtab.cli.customizations.servers import (
-        add_server,
-        remove_server,
-        show_server,
-        test_server,
+def _add_server_arguments(add: CommandParser) -> None:
+    add.usage = (
+        "trimtab mcp add NAME [--env KEY=VALUE] [options] -- COMMAND [ARG ...]\n"
+        "       trimtab mcp add NAME [--header 'NAME: VALUE'] [options] URL"
     )
-    from trimtab.cli.customizations.show import print_entries, survey_here
-
-    given = read_arguments(
-        argv,
-        USAGE,
-        values=("--transport", "--tools", "--timeout"),
-        lists=("--env", "--header"),
-        switches=("--show-secrets",),
+    add.add_argument("name", metavar="NAME", help="what to call the server")
+    add.add_argument("target", metavar="COMMAND|URL", help="the program to start, or the address")
+    add.add_argument("args", nargs="*", default=[], metavar="ARG", help="arguments of the program")
+    add.add_argument("--transport", choices=("stdio", "http", "sse"), help="default: by the target")
+    add.add_argument(
+        "--env",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a variable for the program; may be repeated",
     )
-    match given.words:
-        case [] | ["list"]:
-            print_entries(survey_here(given), kinds=("mcp-server",), as_json=given.json)
-        case ["get", name]:
-            show_server(name, given)
-        case ["test", name]:
-            return test_server(name, given)
-        case ["add", name, target, *args]:
-            print(f"Added {name} to {add_server(name, target, args, given)}.")
-        case ["remove", name]:
-            print(f"Removed {name} from {remove_server(name)}.")
-        case ["enable" | "disable" as action, name]:
-            if not any(entry.kind == "mcp-server" for entry in survey_here(given).find(name)):
-                raise UsageError(f"There is no MCP server {name!r}; see `trimtab mcp`.")
-            set_listed(os.environ, "disabledMcpServers", name, listed=action == "disable")
-            print(f"{name} is {action}d.")
-        case _:
-            raise UsageError(f"`trimtab mcp {' '.join(argv)}` is not known.\n{USAGE}")
+    add.add_argument(
+        "--header",
+        action="append",
+        default=[],
+        metavar="'NAME: VALUE'",
+        help="a header for the address; may be repeated",
+    )
+    add.add_argument("--tools", default="*", metavar="A,B", help="only these tools")
+    add.add_argument("--timeout", type=positive, metavar="MS", help="milliseconds for a call")
+
+
+def run(args: Arguments) -> int:
+    match args.action:
+        case "list":
+            print_entries(survey_folder(args), kinds=("mcp-server",), as_json=args.json)
+        case "get":
+            show_server(args.name, args)
+        case "test":
+            return test_server(args.name, args)
+        case "add":
+            print(f"Added {args.name} to {add_server(args)}.")
+        case "remove":
+            print(f"Removed {args.name} from {remove_server(args.name)}.")
+        case "enable" | "disable" as action:
+            found = survey_folder(args).find(args.name)
+            if not any(entry.kind == "mcp-server" for entry in found):
+                raise UsageError(f"There is no MCP server {args.name!r}; see `trimtab mcp`.")
+            set_listed(os.environ, "disabledMcpServers", args.name, listed=action == "disable")
+            print(f"{args.name} is {action}d.")
     return 0

@@ -1,35 +1,27 @@
-"""`trimtab mock-model`: a model server on this machine that answers by a script."""
+"""`trimtab mock-model`: a model server on this machine that answers from a script."""
 
 import asyncio
 import signal
 import sys
 
-from trimtab.contracts.errors import ConfigurationError
+from trimtab.cli.command_parser import Arguments, CommandParser, port_number
+from trimtab.cli.event_loop import run_async
 from trimtab.contracts.text import count
 from trimtab.testing import ModelServer, Script
 
-HELP = "run a model server that answers by a script, for tests and for trying things out"
 
-
-def run(argv: list[str]) -> int:
-    from argparse import ArgumentParser
-
-    parser = ArgumentParser(prog="trimtab mock-model", description=f"{HELP.capitalize()}.")
+def add_arguments(parser: CommandParser) -> None:
     parser.add_argument("--script", metavar="FILE", required=True, help="the script (YAML or JSON)")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-    parser.add_argument("--port", type=int, default=0, metavar="N", help="0 chooses a free port")
     parser.add_argument(
-        "--once", action="store_true", help="end after the first answer or failure was sent"
+        "--port", type=port_number, default=0, metavar="N", help="0 chooses a free port"
     )
-    options = parser.parse_args(argv)
-    try:
-        server = ModelServer(Script.load(options.script), options.host, options.port)
-        from trimtab.cli.event_loop import run_async
+    parser.add_argument("--once", action="store_true", help="end after the first answer or failure")
 
-        run_async(_serve(server, once=options.once))
-    except ConfigurationError as error:
-        print(f"trimtab mock-model: {error.message}", file=sys.stderr)
-        return error.exit_code
+
+def run(args: Arguments) -> int:
+    server = ModelServer(Script.load(args.script), args.host, args.port)
+    run_async(_serve(server, once=args.once))
     return 0
 
 

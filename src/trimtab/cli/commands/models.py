@@ -1,63 +1,59 @@
-"""`trimtab models`: what can be used now and from where; `probe` asks a model what it can do."""
+"""`trimtab models`: lists the models that can be used now; probes one; fetches the embedded one."""
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
+from trimtab.cli.command_parser import Arguments, CommandParser
+from trimtab.cli.event_loop import run_async
+from trimtab.cli.pull import pull_embedded
 from trimtab.cli.streams import print_json
-from trimtab.contracts.errors import ModelError, UsageError
+from trimtab.config.paths import find_home
+from trimtab.contracts.errors import ModelError
+from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.text import count
-
-if TYPE_CHECKING:
-    from trimtab.models.probe import Findings
-    from trimtab.models.sources import Offer, Source
-
-HELP = "list the models that can be used now; probe one; pull the embedded one"
-
-USAGE = """\
-Usage: trimtab models [--json] [--refresh] [--offline]
-                                    what can be used now, from where, with which limits and price
-       trimtab models probe ID [--json] [--offline]
-                                    ask a model what it can really do (about 10 small calls)
-       trimtab models pull local    fetch the embedded model"""
+from trimtab.models.choose import NO_MODEL, ModelChooser
+from trimtab.models.probe import Findings, Probe
+from trimtab.models.sources import Offer, Source, Sources
 
 
-def run(argv: list[str]) -> int:
-    if argv[:1] == ["pull"]:
-        from trimtab.cli.pull import run as pull
+def add_arguments(parser: CommandParser) -> None:
+    actions = parser.add_actions(default="list")
+    listing = actions.add("list", "list the models with source, window, abilities and price")
+    probe = actions.add("probe", "ask a model what it can really do (about 10 small calls)")
+    probe.add_argument("model", metavar="ID", help="the model's id, or provider/id")
+    pull = actions.add("pull", "fetch the embedded model")
+    pull.add_argument(
+        "model", choices=("local",), metavar="MODEL", help="local, the embedded model"
+    )
+    for part in (parser, listing):
+        part.add_argument("--refresh", action="store_true", help="ask the services anew")
+    for part in (parser, listing, probe):
+        part.add_json()
+        part.add_argument("--offline", action="store_true", help="contact only this machine")
 
-        return pull(argv[1:])
-    from trimtab.cli.event_loop import run_async
 
-    flags = {word for word in argv if word.startswith("-")}
-    words = [word for word in argv if word not in flags]
-    if words[:1] == ["probe"] and len(words) == 2 and flags <= {"--json", "--offline"}:
-        return run_async(probe(words[1], flags))
-    if words or flags - {"--json", "--refresh", "--offline"}:
-        raise UsageError(f"`trimtab models {' '.join(argv)}` is not known.\n{USAGE}")
-    return run_async(show(flags))
+def run(args: Arguments) -> int:
+    match args.action:
+        case "pull":
+            pull_embedded(os.environ)
+            return 0
+        case "probe":
+            return run_async(probe(args))
+    return run_async(print_models(args))
 
 
-async def show(flags: set[str]) -> int:
-    from trimtab.config.paths import find_home
-    from trimtab.models.sources import Sources
-
-    sources = Sources(os.environ, find_home(os.environ), offline="--offline" in flags)
-    found = await sources.survey(refresh="--refresh" in flags)
-    if "--json" in flags:
+async def print_models(args: Arguments) -> int:
+    sources = Sources(os.environ, find_home(os.environ), offline=args.offline)
+    found = await sources.survey(refresh=args.refresh)
+    if args.json:
         print_json({"sources": found})
-        return 0
-    print("\n\n".join(map(describe_source, found)) or nothing_found())
+    else:
+        print("\n\n".join(map(describe_source, found)) or NO_MODEL)
     return 0
 
 
-async def probe(model: str, flags: set[str]) -> int:
-    from trimtab.config.paths import find_home
-    from trimtab.contracts.options import SessionOptions
-    from trimtab.models.choose import ModelChooser
-    from trimtab.models.probe import Probe
-
-    options = SessionOptions(cwd=os.getcwd(), model=model, offline="--offline" in flags)
+async def probe(args: Arguments) -> int:
+    options = SessionOptions(cwd=os.getcwd(), model=args.model, offline=args.offline)
     chosen = await ModelChooser(os.environ, find_home(os.environ)).choose(options)
     print(f"Asking {chosen.model}: at most {Probe.CALLS} calls.", file=sys.stderr)
     try:
@@ -67,29 +63,23 @@ async def probe(model: str, flags: set[str]) -> int:
         return error.exit_code
     finally:
         await chosen.aclose()
-    if "--json" in flags:
+    if args.json:
         print_json(findings)
     else:
         print(describe_findings(findings))
     return 0
 
 
-def nothing_found() -> str:
-    from trimtab.models.choose import NO_MODEL
-
-    return NO_MODEL
-
-
-def describe_source(source: "Source") -> str:
+def describe_source(source: Source) -> str:
     head = f"{source.name}: {source.address} ({source.because})"
     if source.models is None:
-        return f"{head}\n  its models are not known: {source.problem}"
+        return f"{head}\n  models unknown: {source.problem}"
     return "\n".join([head, *map(describe_offer, source.models)])
 
 
-def describe_offer(offer: "Offer") -> str:
+def describe_offer(offer: Offer) -> str:
     window = f"{offer.window // 1000:,}k" if offer.window else "?"
-    able = [
+    abilities = [
         name
         for name, has in (
             ("tools", offer.tools),
@@ -103,10 +93,10 @@ def describe_offer(offer: "Offer") -> str:
         price = f"${offer.price.input:g} in, ${offer.price.output:g} out"
     elif offer.billing_multiplier is not None:
         price = f"{offer.billing_multiplier:g}x"
-    return f"  {offer.choice:<40} {window:>7}  {', '.join(able) or '-':<28} {price}"
+    return f"  {offer.choice:<40} {window:>7}  {', '.join(abilities) or '-':<28} {price}"
 
 
-def describe_findings(found: "Findings") -> str:
+def describe_findings(found: Findings) -> str:
     window = found.window
     size = f"at least {count(window.accepted, 'token')}"
     if window.limit is not None:

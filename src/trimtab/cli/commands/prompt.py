@@ -1,33 +1,26 @@
-"""`trimtab prompt`: what would be sent to the model, and what makes it differ."""
+"""`trimtab prompt`: shows what would be sent to the model, and compares two prompts."""
 
 import os
-from typing import TYPE_CHECKING, Any
+from difflib import unified_diff
+from typing import Any
 
 import msgspec
 
+from trimtab.cli.command_parser import Arguments, CommandParser, chosen_folder
+from trimtab.cli.event_loop import run_async
+from trimtab.cli.inputs import split
 from trimtab.cli.streams import print_json
 from trimtab.contracts.errors import UsageError
+from trimtab.contracts.options import CustomizationOptions, SessionOptions
+from trimtab.contracts.text import neutralise
+from trimtab.runtime.prompt_preview import PromptPreview, preview_prompt
+from trimtab.runtime.runtime import Runtime
 
-if TYPE_CHECKING:
-    from trimtab.runtime.prompt_preview import PromptPreview
-
-HELP = "show what would be sent to the model, by part; compare two prompts"
-USAGE = """\
-Usage: trimtab prompt show [--agent NAME] [--model ID] [--mode MODE] [--no-custom-instructions]
-                           [--available-tools LIST] [--excluded-tools LIST] [--trust-folder]
-                           [--json] [-C DIR] [PROMPT]
-                              the system prompt, the tools and the first message, with tokens
-       trimtab prompt diff A B [--trust-folder] [--json] [-C DIR]
-                              what differs between two: default, agent:NAME, model:ID, mode:MODE,
-                              no-instructions; several with + between them"""
 MODES = ("interactive", "plan", "autopilot")
-_VALUES = ("--agent", "--model", "--mode")
-_LISTS = ("--available-tools", "--excluded-tools")
-_SWITCHES = ("--no-custom-instructions", "--trust-folder")
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """For whom a prompt is shown."""
+class PromptCase(msgspec.Struct, frozen=True, kw_only=True):
+    """The agent, model, mode and tools for which a prompt is built."""
 
     cwd: str
     trusted: bool = False
@@ -39,37 +32,56 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     excluded: tuple[str, ...] = ()
 
 
-def run(argv: list[str]) -> int:
-    from trimtab.cli.customizations.arguments import read_arguments
+def add_arguments(parser: CommandParser) -> None:
+    actions = parser.add_actions()
+    show = actions.add("show", "show the system prompt, the tools and the first message, by part")
+    show.add_argument("prompt", nargs="?", default="", metavar="PROMPT")
+    show.add_argument("--agent", metavar="NAME", help="as this agent")
+    show.add_argument("--model", metavar="ID", help="for this model")
+    show.add_argument("--mode", choices=MODES, default="interactive", help="in this mode")
+    show.add_argument("--no-custom-instructions", action="store_true", help="load no instructions")
+    for name, effect in (("--available-tools", "offer only"), ("--excluded-tools", "do not offer")):
+        show.add_argument(name, action="append", metavar="NAMES", help=f"{effect} these tools")
+    diff = actions.add("diff", "show how two prompts differ")
+    diff.epilog = (
+        "A and B are default, agent:NAME, model:ID, mode:MODE or no-instructions, or several "
+        "joined with +."
+    )
+    diff.add_argument("first", metavar="A")
+    diff.add_argument("second", metavar="B")
+    for part in (show, diff):
+        part.add_argument("--trust-folder", action="store_true", help="trust this folder")
+        part.add_json()
+        part.add_folder()
 
-    given = read_arguments(argv, USAGE, values=_VALUES, lists=_LISTS, switches=_SWITCHES)
-    base = Wanted(cwd=given.cwd, trusted="--trust-folder" in given.switches)
-    match given.words:
-        case ["show", *words] if len(words) <= 1:
-            wanted = msgspec.structs.replace(
-                base,
-                agent=given.values.get("--agent"),
-                model=given.values.get("--model"),
-                mode=given.values.get("--mode", base.mode),
-                instructions="--no-custom-instructions" not in given.switches,
-                available=_names(given.lists.get("--available-tools")),
-                excluded=_names(given.lists.get("--excluded-tools")) or (),
-            )
-            shown = preview(wanted, words[0] if words else "")
-            if given.json:
-                print_json(describe(shown))
-            else:
-                print(write(shown))
-        case ["diff", first, second] if not given.values:
-            left, right = preview(read_case(first, base)), preview(read_case(second, base))
-            compare((first, left), (second, right), as_json=given.json)
-        case _:
-            raise UsageError(f"`trimtab prompt {' '.join(argv)}` is not known.\n{USAGE}")
+
+def run(args: Arguments) -> int:
+    base = PromptCase(cwd=chosen_folder(args), trusted=args.trust_folder)
+    if args.action == "diff":
+        left = preview(read_case(args.first, base))
+        right = preview(read_case(args.second, base))
+        print_difference((args.first, left), (args.second, right), as_json=args.json)
+        return 0
+    available = args.available_tools
+    case = msgspec.structs.replace(
+        base,
+        agent=args.agent,
+        model=args.model,
+        mode=args.mode,
+        instructions=not args.no_custom_instructions,
+        available=None if available is None else split(available),
+        excluded=split(args.excluded_tools or []),
+    )
+    shown = preview(case, args.prompt)
+    if args.json:
+        print_json(describe(shown))
+    else:
+        print(render(shown))
     return 0
 
 
-def read_case(text: str, base: Wanted) -> Wanted:
-    """`agent:explore+model:gpt-5`, `no-instructions`, `default`."""
+def read_case(text: str, base: PromptCase) -> PromptCase:
+    """Parse `agent:explore+model:gpt-5`, `no-instructions` or `default`."""
     changes: dict[str, Any] = {}
     for word in text.split("+"):
         name, colon, value = word.partition(":")
@@ -78,40 +90,30 @@ def read_case(text: str, base: Wanted) -> Wanted:
         elif colon and value and name in ("agent", "model", "mode"):
             changes[name] = value
         elif word != "default":
-            raise UsageError(f"{word!r} names no prompt.\n{USAGE}")
+            raise UsageError(
+                f"{word!r} does not describe a prompt; see `trimtab prompt diff --help`."
+            )
     return msgspec.structs.replace(base, **changes)
 
 
-def preview(wanted: Wanted, text: str = "") -> "PromptPreview":
-    from trimtab.contracts.options import CustomizationOptions, SessionOptions
-    from trimtab.runtime.prompt_preview import preview_prompt
-    from trimtab.runtime.runtime import Runtime
-
-    if wanted.mode not in MODES:
-        raise UsageError(f"There is no mode {wanted.mode!r}; use one of {', '.join(MODES)}.")
+def preview(case: PromptCase, text: str = "") -> PromptPreview:
+    if case.mode not in MODES:
+        raise UsageError(f"There is no mode {case.mode!r}; choose {', '.join(MODES)}.")
     options = SessionOptions(
-        cwd=wanted.cwd,
-        model=wanted.model,
-        mode=wanted.mode,  # type: ignore[arg-type]
-        instructions="load" if wanted.instructions else "skip",
-        trust_folder=wanted.trusted,
-        available_tools=wanted.available,
-        excluded_tools=wanted.excluded,
-        customize=CustomizationOptions(agent=wanted.agent),
+        cwd=case.cwd,
+        model=case.model,
+        mode=case.mode,  # type: ignore[arg-type]
+        instructions="load" if case.instructions else "skip",
+        trust_folder=case.trusted,
+        available_tools=case.available,
+        excluded_tools=case.excluded,
+        customize=CustomizationOptions(agent=case.agent),
     )
-    from trimtab.cli.event_loop import run_async
-
     return run_async(preview_prompt(Runtime(env=os.environ), options, text))
 
 
-def _names(lists: list[str] | None) -> tuple[str, ...] | None:
-    if lists is None:
-        return None
-    return tuple(name.strip() for text in lists for name in text.split(",") if name.strip())
-
-
-def describe(shown: "PromptPreview") -> dict[str, Any]:
-    """A prompt for programs."""
+def describe(shown: PromptPreview) -> dict[str, Any]:
+    """Return a prompt as JSON."""
     parts = shown.parts
     return {
         "model": shown.model,
@@ -128,10 +130,8 @@ def describe(shown: "PromptPreview") -> dict[str, Any]:
     }
 
 
-def write(shown: "PromptPreview") -> str:
-    """A prompt for people: the texts as they are sent, then what each part costs."""
-    from trimtab.contracts.text import neutralise
-
+def render(shown: PromptPreview) -> str:
+    """Return a prompt as text: the parts as they are sent, then the tokens of each."""
     texts = ["# system", shown.system.text, "# tools", *(tool.name for tool in shown.tools)]
     if shown.user:
         texts += ["# user", shown.user]
@@ -144,31 +144,26 @@ def write(shown: "PromptPreview") -> str:
     return neutralise("\n".join((*texts, "# tokens", *rows)))
 
 
-def compare(
-    left: "tuple[str, PromptPreview]", right: "tuple[str, PromptPreview]", *, as_json: bool
+def print_difference(
+    left: tuple[str, PromptPreview], right: tuple[str, PromptPreview], *, as_json: bool
 ) -> None:
-    """Print what the second has that the first has not, and the other way round."""
-    from difflib import unified_diff
-
-    from trimtab.contracts.text import neutralise
-
+    """Print the lines, tools and tokens in which two prompts differ."""
     before, after = _lines(left[1]), _lines(right[1])
     lines = list(unified_diff(before, after, left[0], right[0], lineterm="", n=1))
-    costs = [{part.name: part.tokens for part in one.parts} for one in (left[1], right[1])]
+    old, new = ({part.name: part.tokens for part in shown.parts} for _, shown in (left, right))
     changed = {
-        name: (costs[0].get(name, 0), costs[1].get(name, 0))
-        for name in {**costs[0], **costs[1]}
-        if costs[0].get(name) != costs[1].get(name)
+        name: (old.get(name, 0), new.get(name, 0))
+        for name in {**old, **new}
+        if old.get(name) != new.get(name)
     }
     if as_json:
-        tokens = {name: {"before": one, "after": two} for name, (one, two) in changed.items()}
+        tokens = {name: {"before": was, "after": now} for name, (was, now) in changed.items()}
         print_json({"diff": lines, "tokens": tokens})
         return
-    rows = [f"{one:>7,} → {two:>7,}  {name}" for name, (one, two) in changed.items()]
-    sums = [sum(cost.values()) for cost in costs]
-    rows.append(f"{sums[0]:>7,} → {sums[1]:>7,}  together")
+    rows = [f"{was:>7,} → {now:>7,}  {name}" for name, (was, now) in changed.items()]
+    rows.append(f"{sum(old.values()):>7,} → {sum(new.values()):>7,}  together")
     print(neutralise("\n".join((*lines, "# tokens", *rows))))
 
 
-def _lines(shown: "PromptPreview") -> list[str]:
+def _lines(shown: PromptPreview) -> list[str]:
     return [*shown.system.text.split("\n"), *(f"tool {tool.name}" for tool in shown.tools)]

@@ -2,19 +2,17 @@
 
 import sys
 
-from trimtab.contracts.errors import UsageError
+import msgspec
 
-HELP = "print the JSON Schema of the event stream"
-USAGE = "Usage: trimtab schema events"
+from trimtab.cli.command_parser import Arguments, CommandParser
+from trimtab.transports.headless.schema import event_schema
 
 
-def run(argv: list[str]) -> int:
-    if argv != ["events"]:
-        raise UsageError("The schema to print is not known; write `trimtab schema events`.")
-    import msgspec
+def add_arguments(parser: CommandParser) -> None:
+    parser.add_argument("schema", choices=("events",), metavar="SCHEMA", help="events")
 
-    from trimtab.transports.headless.schema import event_schema
 
+def run(args: Arguments) -> int:
     sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(event_schema()), indent=2))
     sys.stdout.buffer.write(b"\n")
     return 0

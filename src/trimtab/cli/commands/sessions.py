@@ -1,82 +1,66 @@
-"""`trimtab sessions`: look at, check, mend, copy, delete and restore the sessions on disk."""
+"""`trimtab sessions`: lists, shows, checks, repairs, copies, deletes and restores sessions."""
 
 import os
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import argparse
-
-HELP = "list, show, verify, repair, export, fork, delete or restore sessions"
-
-
-def run(argv: list[str]) -> int:
-    from trimtab.cli.sessions.commands import COMMANDS, report_error
-    from trimtab.contracts.errors import TrimtabError
-    from trimtab.session.archive import Archive
-
-    args = _parser().parse_args(argv)
-    try:
-        return COMMANDS[args.command](Archive(os.environ, cwd=_cwd()), args)
-    except TrimtabError as error:
-        return report_error(error, as_json=args.json)
+from trimtab.cli.command_parser import HIDDEN, Arguments, CommandParser, positive
+from trimtab.cli.sessions.commands import COMMANDS, report_error
+from trimtab.contracts.errors import TrimtabError
+from trimtab.session.archive import Archive
 
 
-def _cwd() -> str | None:
-    try:
-        return os.getcwd()
-    except OSError:  # the folder has been removed
-        return None
+def add_arguments(parser: CommandParser) -> None:
+    parser.epilog = "ID is a session's id, its first 7 or more characters, or its name."
+    actions = parser.add_actions()
 
-
-def _parser() -> "argparse.ArgumentParser":
-    import argparse
-
-    parser = argparse.ArgumentParser(
-        prog="trimtab sessions",
-        description=HELP.capitalize() + ". ID is an id, its first 7 or more characters, or a name.",
-    )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-
-    def command(name: str, summary: str, *, takes_id: bool = True) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=summary, description=summary)
-        added.add_argument("--json", action="store_true", help="print one JSON document")
+    def add(name: str, summary: str, *, takes_id: bool = True) -> CommandParser:
+        added = actions.add(name, summary)
+        added.add_json()
         if takes_id:
             added.add_argument("id", metavar="ID")
         return added
 
-    command("list", "List all sessions, the one used last first.", takes_id=False)
+    add("list", "list all sessions, the last used first", takes_id=False)
 
-    show = command("show", "Show the last turn of a session.")
-    which = show.add_mutually_exclusive_group()
-    which.add_argument("--last", action="store_true", help="the last turn (what is shown anyway)")
-    which.add_argument("--all", action="store_true", help="the whole conversation")
-    which.add_argument("--events", action="store_true", help="every event, one line each")
-    which.add_argument("--follow", action="store_true", help="go on while another process writes")
+    show = add("show", "show the last prompt of a session and the work on it")
+    part = show.add_mutually_exclusive_group()
+    part.add_argument("--last", action="store_true", help="the last prompt (the default)")
+    part.add_argument("--all", action="store_true", help="the whole conversation")
+    part.add_argument("--events", action="store_true", help="every event, one line each")
+    part.add_argument("--follow", action="store_true", help="continue while another process writes")
 
-    verify = command("verify", "Check logs for damage; changes nothing.", takes_id=False)
+    verify = add("verify", "check logs for damage without changing them", takes_id=False)
     verify.add_argument("id", metavar="ID", nargs="?")
     verify.add_argument("--all", action="store_true", help="every session")
 
-    command("repair", "Mend a log as opening it does, and say what was done.")
+    add("repair", "repair a log as opening it does, and say what was done")
 
-    export = command("export", "Write a session as one document.")
+    export = add("export", "write a session as one document")
     export.add_argument("--format", choices=("md", "html", "json"), default="md")
     export.add_argument("-o", "--output", metavar="FILE", help="instead of standard output")
 
-    fork = command("fork", "Start a new session with a copy of another.")
-    where = fork.add_mutually_exclusive_group()
-    where.add_argument("--at", metavar="EVENT", help="copy up to the event with this id")
-    where.add_argument("--turn", type=_positive, metavar="N", help="copy the first N turns")
-    fork.add_argument("--name", help="what to call the new session")
+    fork = add("fork", "start a new session with a copy of another")
+    cut = fork.add_mutually_exclusive_group()
+    cut.add_argument("--at", metavar="EVENT", help="copy up to the event with this id")
+    cut.add_argument(
+        "--prompt", type=positive, metavar="N", help="copy the first N prompts and their work"
+    )
+    cut.add_argument("--turn", type=positive, dest="prompt", default=HIDDEN, help=HIDDEN)
+    fork.add_argument("--name", metavar="NAME", help="the name of the new session")
 
-    command("delete", "Move a session to the trash.")
-    command("trash", "List deleted sessions.", takes_id=False)
-    command("restore", "Bring a deleted session back.")
-    return parser
+    add("delete", "move a session to the trash")
+    add("trash", "list deleted sessions", takes_id=False)
+    add("restore", "restore a deleted session")
 
 
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
+def run(args: Arguments) -> int:
+    try:
+        return COMMANDS[args.action](Archive(os.environ, cwd=_find_cwd()), args)
+    except TrimtabError as error:
+        return report_error(error, as_json=args.json)
+
+
+def _find_cwd() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # the folder has been removed
+        return None

@@ -1,14 +1,13 @@
 """`trimtab version`: the same as `--version`."""
 
-from trimtab.contracts.errors import UsageError
+from trimtab.cli.command_parser import Arguments, CommandParser
 from trimtab.version import __version__
 
-HELP = "print the version"
-USAGE = "Usage: trimtab version"
+
+def add_arguments(parser: CommandParser) -> None:
+    """Add nothing: the command takes no arguments."""
 
 
-def run(argv: list[str]) -> int:
-    if argv:
-        raise UsageError(f"`trimtab version` takes no arguments; leave out {argv[0]!r}.")
+def run(args: Arguments) -> int:
     print(f"Trimtab {__version__}")
     return 0

@@ -2,54 +2,48 @@
 
 import os
 
+from trimtab.checkout.session_worktrees import Worktrees, reasons_to_keep
+from trimtab.cli.command_parser import Arguments, CommandParser
 from trimtab.cli.streams import print_json
 
-HELP = "list or remove the git worktrees made for sessions"
 
-
-def run(argv: list[str]) -> int:
-    import argparse
-
-    parser = argparse.ArgumentParser(prog="trimtab worktrees", description=HELP.capitalize() + ".")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    commands.add_parser("list", help="those of this repository (what is done anyway)")
-    remove = commands.add_parser("remove", help="refused if anything would be lost")
+def add_arguments(parser: CommandParser) -> None:
+    actions = parser.add_actions(default="list")
+    listing = actions.add("list", "list the worktrees of this repository")
+    remove = actions.add("remove", "remove a worktree and its branch, if nothing would be lost")
     remove.add_argument("name", metavar="NAME")
-    args = parser.parse_args(argv)
-    return remove_one(args.name) if args.command == "remove" else show_list(as_json=args.json)
+    for part in (parser, listing):
+        part.add_json()
 
 
-def remove_one(name: str) -> int:
-    from trimtab.checkout.session_worktrees import Worktrees
-
-    removed = Worktrees(os.environ, os.getcwd()).remove(name)
-    print(f"Removed {removed.path} and branch {removed.branch}.")
+def run(args: Arguments) -> int:
+    if args.action == "remove":
+        removed = Worktrees(os.environ, os.getcwd()).remove(args.name)
+        print(f"Removed {removed.path} and branch {removed.branch}.")
+    else:
+        print_list(as_json=args.json)
     return 0
 
 
-def show_list(*, as_json: bool) -> int:
-    from trimtab.checkout.session_worktrees import Worktrees, reasons_to_keep
-
+def print_list(*, as_json: bool) -> None:
     worktrees = Worktrees(os.environ, os.getcwd())
     rows = []
-    for one in worktrees.list():
-        owner = worktrees.owner(one)
-        reasons = [*reasons_to_keep(one)]
+    for worktree in worktrees.list():
+        owner = worktrees.owner(worktree)
+        reasons = [*reasons_to_keep(worktree)]
         if owner is not None:
             reasons.insert(0, f"in use by process {owner.pid}")
         rows.append(
             {
-                "name": one.name,
-                "path": one.path,
-                "branch": one.branch,
-                "session": one.session,
+                "name": worktree.name,
+                "path": worktree.path,
+                "branch": worktree.branch,
+                "session": worktree.session,
                 "keep": reasons,
             }
         )
     if as_json:
         print_json({"worktrees": rows}, indent=None)
-        return 0
+        return
     for row in rows:
         print(f"{row['name']:<20} {row['branch']:<28} {'; '.join(row['keep']) or 'can be removed'}")
-    return 0

@@ -1,1 +1,1 @@
-"""What the commands about customizations share: their arguments and how entries are shown."""
+"""Shows and changes customizations, for the commands about skills, agents, servers, plugins."""

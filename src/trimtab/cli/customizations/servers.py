@@ -1,4 +1,4 @@
-"""Reads and changes the MCP servers of the person."""
+"""Shows, tests, adds and removes the MCP servers of the person."""
 
 import json
 import os
@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from trimtab.cli.customizations.arguments import Given
+from trimtab.cli.command_parser import Arguments, chosen_folder
+from trimtab.cli.event_loop import run_async
 from trimtab.cli.streams import print_json
 from trimtab.config.paths import find_home
 from trimtab.contracts.customization import McpServer
@@ -15,13 +16,15 @@ from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.text import neutralise
 from trimtab.customize.overview import gather
 from trimtab.customize.user_servers import UserServers
+from trimtab.mcp.check import check_server
+from trimtab.models.choose import is_offline
 from trimtab.providers.addresses import parse_url
 
 
-def show_server(name: str, given: Given) -> None:
-    """One server as it would be used, secrets masked unless they are asked for."""
-    shown = describe_server(find_server(name, given), secrets="--show-secrets" in given.switches)
-    if given.json:
+def show_server(name: str, args: Arguments) -> None:
+    """Print a server as a session would use it. Secrets are masked without `--show-secrets`."""
+    shown = describe_server(find_server(name, args), secrets=args.show_secrets)
+    if args.json:
         print_json(shown)
         return
     for field, value in shown.items():
@@ -29,23 +32,19 @@ def show_server(name: str, given: Given) -> None:
         print(neutralise(f"{field:<14} {text}"))
 
 
-def find_server(name: str, given: Given) -> McpServer:
-    """Raises `UsageError`. What an untrusted folder configures is not there."""
-    servers = gather(os.environ, SessionOptions(cwd=given.cwd)).servers.servers
+def find_server(name: str, args: Arguments) -> McpServer:
+    """Return a server of a session here; those of an untrusted folder are not included."""
+    servers = gather(os.environ, SessionOptions(cwd=chosen_folder(args))).servers.servers
     if name not in servers:
         raise UsageError(f"There is no MCP server {name!r}; see `trimtab mcp`.")
     return servers[name]
 
 
-def test_server(name: str, given: Given) -> int:
-    """Connect to a server, say what it has, and end it again; 0 if it works."""
-    from trimtab.cli.event_loop import run_async
-    from trimtab.mcp.check import check_server
-    from trimtab.models.choose import is_offline
-
-    offline = is_offline(SessionOptions(cwd=given.cwd), os.environ)
-    result = run_async(check_server(find_server(name, given), os.environ, offline=offline))
-    if given.json:
+def test_server(name: str, args: Arguments) -> int:
+    """Connect to a server, print its tools, and disconnect; return 0 if it works."""
+    offline = is_offline(SessionOptions(cwd=chosen_folder(args)), os.environ)
+    result = run_async(check_server(find_server(name, args), os.environ, offline=offline))
+    if args.json:
         print_json(result)
         return 0 if result.status == "connected" else 1
     print(neutralise(f"{name}: {result.status}" + (f" ({result.error})" if result.error else "")))
@@ -54,14 +53,14 @@ def test_server(name: str, given: Given) -> int:
         first = description.strip().partition("\n")[0]
         print(neutralise(f"  {tool:<{width}}  {first[:100]}".rstrip()))
     if result.instructions:
-        print(neutralise(f"It says: {result.instructions}"))
+        print(neutralise(f"Instructions: {result.instructions}"))
     for warning in result.warnings:
         print(neutralise(f"Note: {warning}."))
     return 0 if result.status == "connected" else 1
 
 
 def describe_server(server: McpServer, *, secrets: bool) -> dict[str, Any]:
-    """The fields that are set. Values of variables and headers may be secrets."""
+    """Return the fields that are set. Values of variables and headers may be secrets."""
     shown = {
         name: value
         for name, value in msgspec.to_builtins(server).items()
@@ -73,32 +72,28 @@ def describe_server(server: McpServer, *, secrets: bool) -> dict[str, Any]:
     return shown
 
 
-def add_server(name: str, target: str, args: list[str], given: Given) -> str:
-    """Write a server into the user's file; returns that file. An old one is not replaced."""
+def add_server(args: Arguments) -> str:
+    """Write a server into the user's file and return its path. Never replaces a server."""
     servers = UserServers(find_home(os.environ))
-    transport = given.values.get("--transport")
+    transport = args.transport
     if transport is None:
-        transport = "http" if target.startswith(("http://", "https://")) else "stdio"
+        transport = "http" if args.target.startswith(("http://", "https://")) else "stdio"
     if transport == "stdio":
-        entry: dict[str, Any] = {"type": "local", "command": target, "args": args}
-        entry["env"] = _pairs(given.lists.get("--env", []), "=", "--env KEY=VALUE")
-    elif transport in ("http", "sse"):
-        check_address(target)
-        entry = {"type": transport, "url": target}
-        entry["headers"] = _pairs(given.lists.get("--header", []), ":", "--header 'Name: value'")
+        entry: dict[str, Any] = {"type": "local", "command": args.target, "args": args.args}
+        entry["env"] = _pairs(args.env, "=", "--env KEY=VALUE")
     else:
-        raise UsageError(f"--transport is stdio, http or sse, not {transport!r}; choose one.")
-    entry["tools"] = (given.values.get("--tools") or "*").split(",")
-    if timeout := given.values.get("--timeout"):
-        if not timeout.isdigit():
-            raise UsageError(f"--timeout needs a number of milliseconds, not {timeout!r}.")
-        entry["timeout"] = int(timeout)
-    servers.add(name, {field: value for field, value in entry.items() if value != {}})
+        check_address(args.target)
+        entry = {"type": transport, "url": args.target}
+        entry["headers"] = _pairs(args.header, ":", "--header 'Name: value'")
+    entry["tools"] = args.tools.split(",")
+    if args.timeout is not None:
+        entry["timeout"] = args.timeout
+    servers.add(args.name, {field: value for field, value in entry.items() if value != {}})
     return servers.path
 
 
 def check_address(text: str) -> None:
-    """Raise `UsageError` unless the text is an address that can be connected to."""
+    """Raise `UsageError` unless the text is a valid URL."""
     try:
         parse_url(text, "MCP server")
     except ModelError as error:

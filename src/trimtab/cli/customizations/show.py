@@ -1,4 +1,4 @@
-"""How customizations are shown: as a list for people, as JSON for programs."""
+"""Prints customizations: as a list for people, as JSON for programs."""
 
 import os
 from collections.abc import Collection, Sequence
@@ -6,24 +6,26 @@ from typing import Any
 
 import msgspec
 
-from trimtab.cli.customizations.arguments import Given
+from trimtab.cli.command_parser import Arguments, chosen_folder
 from trimtab.cli.streams import print_json
 from trimtab.contracts.customization import Customization, Problem
 from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.text import count, neutralise
 from trimtab.customize.overview import Overview, survey
+from trimtab.providers.tokens import counter_for
 
 MODEL = "gpt-5"
-"""Whose tokens are counted; models differ by a few percent."""
+"""The model whose tokenizer counts; others differ by a few percent."""
 
 
-def survey_here(given: Given) -> Overview:
-    return survey(os.environ, SessionOptions(cwd=given.cwd))
+def survey_folder(args: Arguments) -> Overview:
+    """Return the customizations of a session in the folder of `-C`."""
+    return survey(os.environ, SessionOptions(cwd=chosen_folder(args)))
 
 
 def print_entries(overview: Overview, kinds: Collection[str] | None, *, as_json: bool) -> None:
-    """All entries, or those of some kinds."""
-    entries = [one for one in overview.entries if kinds is None or one.kind in kinds]
+    """Print all entries, or those of some kinds."""
+    entries = [entry for entry in overview.entries if kinds is None or entry.kind in kinds]
     problems = [
         problem
         for kind, found in overview.problems.items()
@@ -33,8 +35,8 @@ def print_entries(overview: Overview, kinds: Collection[str] | None, *, as_json:
     if as_json:
         shown = {
             "trusted": overview.trusted,
-            "customizations": [describe(one) for one in entries],
-            "problems": [describe_problem(one) for one in problems],
+            "customizations": [describe(entry) for entry in entries],
+            "problems": [describe_problem(problem) for problem in problems],
         }
         print_json(shown)
         return
@@ -51,11 +53,13 @@ def print_entries(overview: Overview, kinds: Collection[str] | None, *, as_json:
         print("\nproblems")
         print_problems(problems)
     if not overview.trusted and any(not entry.trusted for entry in entries):
-        print("\nThis folder is not trusted: what is marked so is not used. See --trust-folder.")
+        print(
+            "\nThis folder is not trusted, so its customizations are not used. See --trust-folder."
+        )
 
 
 def print_explanation(entries: Sequence[Customization], *, as_json: bool) -> None:
-    """Everything that is known about some entries."""
+    """Print everything that is known about some entries."""
     if as_json:
         shown = [describe(entry) for entry in entries]
         print_json(shown)
@@ -74,14 +78,14 @@ def print_explanation(entries: Sequence[Customization], *, as_json: bool) -> Non
         for label, text in rows:
             if text:
                 print(neutralise(f"  {label:<8} {text}"))
-        for field, said in entry.fields.items():
-            print(neutralise(f"    {field}: {said}"))
-        rest = [one for one in entry.problems if one.field not in entry.fields]
+        for field, effect in entry.fields.items():
+            print(neutralise(f"    {field}: {effect}"))
+        rest = [problem for problem in entry.problems if problem.field not in entry.fields]
         print_problems(rest, entry.file)
 
 
 def print_problems(problems: Sequence[Problem], file: str = "") -> None:
-    """A line each; the file is named where it is not `file`, under which they stand."""
+    """Print a line for each problem, with its file unless that is `file`."""
     for problem in problems:
         mark = "·" if problem.note else "✗"
         line = f" (line {problem.line})" if problem.line else ""
@@ -90,7 +94,7 @@ def print_problems(problems: Sequence[Problem], file: str = "") -> None:
 
 
 def describe_state(entry: Customization) -> str:
-    """Whether an entry is used, and why not."""
+    """Return `used`, `disabled`, or the reason why an entry is not used."""
     if not entry.trusted:
         return f"not used: {entry.why or 'the folder is not trusted'}"
     if entry.overridden_by:
@@ -101,11 +105,11 @@ def describe_state(entry: Customization) -> str:
 
 
 def describe(entry: Customization) -> dict[str, Any]:
-    """An entry for programs."""
+    """Return an entry as JSON."""
     described = msgspec.to_builtins(entry)
     del described["prompt"]
     described["tokens"] = count_tokens(entry)
-    described["problems"] = [describe_problem(one) for one in entry.problems]
+    described["problems"] = [describe_problem(problem) for problem in entry.problems]
     return {_camel(key): value for key, value in described.items()}
 
 
@@ -121,11 +125,9 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
 
 
 def count_tokens(entry: Customization) -> int:
-    """What an entry costs in every prompt of a session."""
+    """Return the tokens an entry adds to every request of a session."""
     if not entry.prompt or not entry.enabled or not entry.trusted:
         return 0
-    from trimtab.providers.tokens import counter_for
-
     return counter_for(MODEL).text(entry.prompt)
 
 

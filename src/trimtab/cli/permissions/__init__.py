@@ -1,1 +1,1 @@
-"""What `trimtab permissions` does: explain decisions, neutralise text, suggest rules."""
+"""Explains decisions and suggests rules, for `trimtab permissions`."""

@@ -1,7 +1,6 @@
-"""Says what would happen to a command or a path, and why, without doing it.
+"""Explains what a run would decide about a command or a path, without running anything.
 
-The decision is the one of a run with the same flags in the same folder: the same function gathers
-what decides, and the same one decides.
+The policy is gathered and applied by the functions that a run with the same flags uses.
 """
 
 import asyncio
@@ -28,7 +27,7 @@ SHELL_TOOL = "bash"
 
 
 class RuleSet(msgspec.Struct):
-    """Rules under which a command is judged, besides those of files."""
+    """Rules to apply in addition to those in files."""
 
     allow: list[str] = []
     deny: list[str] = []
@@ -48,7 +47,7 @@ class CommandRequest(msgspec.Struct, kw_only=True):
 
 
 class PathRequest(msgspec.Struct, kw_only=True):
-    """A path that a tool wants to read or change. `flags` are those of a run."""
+    """A path that a tool would read or change. `flags` are those of a run."""
 
     path: str
     op: str = "read"
@@ -60,7 +59,7 @@ class PathRequest(msgspec.Struct, kw_only=True):
 
 
 def explain_request(request: Any) -> dict[str, Any]:
-    """The answer to one request; what is wrong with it is an answer, too."""
+    """Answer a request. The answer to an invalid request has an `error`."""
     try:
         if not isinstance(request, dict):
             return {"error": "A request is an object with `command`, or with `op` and `path`."}
@@ -72,7 +71,7 @@ def explain_request(request: Any) -> dict[str, Any]:
 
 
 def explain_flags(command: str, shell: str, flags: Sequence[str]) -> dict[str, Any]:
-    """Describe what a command would do, and decide about it as a run with these flags does."""
+    """Describe a command, with the decision of a run with these flags."""
     options = build_options(parse(list(flags)))
     preview = asyncio.run(preview_permissions(os.environ, options))
     decision = _judge(command, shell, preview.permissions)
@@ -85,7 +84,7 @@ def explain_flags(command: str, shell: str, flags: Sequence[str]) -> dict[str, A
 
 
 def explain_command(request: CommandRequest) -> dict[str, Any]:
-    """What a command would do, and the decision under each set of rules."""
+    """Describe a command, with the decision under each set of rules."""
     cwd = request.cwd or os.getcwd()
     home = request.home or os.path.expanduser("~")
     analysis = read_script(request.command, _policy(cwd, home, RuleSet()), request.shell)
@@ -98,14 +97,16 @@ def explain_command(request: CommandRequest) -> dict[str, Any]:
 
 
 def explain_path(request: PathRequest) -> dict[str, Any]:
-    """Where a path leads, whether that is inside, and the decision."""
+    """Return the target of a path, whether it is inside the allowed folders, and the decision."""
     if request.op not in ("read", "write", "create", "delete"):
-        raise UsageError(f"{request.op!r} is no operation; use read, write, create or delete.")
+        raise UsageError(
+            f"There is no operation {request.op!r}; use read, write, create or delete."
+        )
     cwd = request.cwd or os.getcwd()
     path = os.path.join(cwd, os.path.expanduser(request.path))
     policy = _path_policy(request, cwd)
     if "\0" in path:
-        reason = "A path cannot hold a NUL character."
+        reason = "A path cannot contain a NUL character."
         return {"decision": "deny", "resolved": "", "inside": False, "reason": reason}
     access = Access(
         kind="read" if request.op == "read" else "write",
@@ -142,13 +143,13 @@ def _policy(cwd: str, home: str, rules: RuleSet) -> Policy:
 
 @lru_cache(256)
 def _gather(home: str, cwd: str, permissions: PermissionOptions) -> PermissionPreview:
-    """Many requests are about one folder and one set of rules: what decides is gathered once."""
+    """Gather a policy, once for many requests with the same folder and rules."""
     env = {**os.environ, "HOME": home}
     return asyncio.run(preview_permissions(env, SessionOptions(cwd=cwd, permissions=permissions)))
 
 
 def _path_policy(request: PathRequest, cwd: str) -> Policy:
-    """The flags of a run, read by the same table; rules in `rules` allow unless they say `deny`."""
+    """Return the policy of the flags. Entries of `rules` allow unless they have a `deny`."""
     chosen = find_permissions(parse(list(request.flags)), cwd)
     allow, deny = [*chosen.allow], [*chosen.deny]
     for rule in request.rules:
@@ -169,13 +170,13 @@ def _texts(value: Any) -> Sequence[str]:
 
 
 def _granted(grants: Sequence[Any], operation: str) -> Sequence[str]:
-    """Directories that were granted; one granted for reading only counts for reading."""
+    """Return the granted directories; those for reading only if the operation is `read`."""
     folders = []
     for grant in grants:
         if isinstance(grant, str):
             folders.append(grant)
         elif isinstance(grant, dict) and isinstance(grant.get("path"), str):
-            limited = "read" in str(grant.get("access") or grant.get("mode") or "").split("-")
-            if not limited or operation == "read":
+            read_only = "read" in str(grant.get("access") or grant.get("mode") or "").split("-")
+            if not read_only or operation == "read":
                 folders.append(grant["path"])
     return folders

@@ -1,4 +1,4 @@
-"""Rules that would have saved questions, from the answers in past sessions."""
+"""Suggests rules that would have saved questions, from the answers in past sessions."""
 
 import os
 from collections import Counter
@@ -20,7 +20,7 @@ class Suggestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def suggest(env: Mapping[str, str], *, least: int = 2) -> list[Suggestion]:
-    """Rules for what was approved at least so often and never rejected."""
+    """Return rules for requests that were approved at least this often and never rejected."""
     approved: Counter[str] = Counter()
     rejected: set[str] = set()
     for request, outcome in _answers(find_home(env).session_state):
@@ -37,7 +37,7 @@ def suggest(env: Mapping[str, str], *, least: int = 2) -> list[Suggestion]:
 
 
 def _answers(folder: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Every request with the outcome it had, over all sessions."""
+    """Yield every answered request of all sessions, with its outcome."""
     try:
         names = sorted(os.listdir(folder))
     except OSError:
@@ -71,10 +71,10 @@ def _events(path: str) -> Iterator[dict[str, Any]]:
 
 
 def _rules_for(request: dict[str, Any]) -> list[str]:
-    """The rules that would cover a request; none if no rule could."""
+    """Return the rules that would cover a request; none if no rule could."""
     match request:
         case {"kind": "shell", "canOfferSessionApproval": True, "commands": list(commands)}:
-            names = [one["identifier"] for one in commands if not one.get("readOnly")]
+            names = [part["identifier"] for part in commands if not part.get("readOnly")]
             return [f"shell({name})" for name in dict.fromkeys(names)]
         case {"kind": "mcp", "serverName": str(server), "toolName": str(tool)}:
             return [f"{server}({tool})"]

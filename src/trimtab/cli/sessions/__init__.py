@@ -1,1 +1,1 @@
-"""What `trimtab sessions` does and how it shows it."""
+"""The actions of `trimtab sessions`, and the text they print."""

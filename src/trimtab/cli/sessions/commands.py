@@ -1,5 +1,6 @@
-"""One function for each command of `trimtab sessions`: does it, prints it, gives the exit code."""
+"""The actions of `trimtab sessions`: each prints its result and returns the exit code."""
 
+import json
 import os
 import sys
 from argparse import Namespace
@@ -35,7 +36,7 @@ def show(archive: Archive, args: Namespace) -> int:
     records = archive.all_records if args.all or args.events else archive.last_turn
     if args.json:
         if args.follow:
-            raise UsageError("--follow has no end, and --json is one document: leave one out.")
+            raise UsageError("--follow and --json cannot be used together; leave one out.")
         _write_json_array(f'{{"session":{_json(summary)},"events":', records(args.id))
         sys.stdout.write("}\n")
         return 0
@@ -45,13 +46,13 @@ def show(archive: Archive, args: Namespace) -> int:
     _print(text.header(summary))
     end = 0
 
-    def noted(seen: Iterable[Record]) -> Iterable[Record]:
+    def track_end(shown: Iterable[Record]) -> Iterable[Record]:
         nonlocal end
-        for record in seen:
+        for record in shown:
             end = record.offset + len(record.line) + 1
             yield record
 
-    _print(text.paragraph(entry) for entry in read_transcript(noted(records(args.id))))
+    _print(text.paragraph(entry) for entry in read_transcript(track_end(records(args.id))))
     if args.follow:
         _follow(archive, args.id, end)
     return 0
@@ -63,12 +64,12 @@ def _follow(archive: Archive, session_id: str, start: int) -> None:
             _print([text.paragraph(entry)])
             sys.stdout.flush()
     except KeyboardInterrupt:
-        pass  # how one stops watching
+        pass  # Ctrl-C is how a person stops watching
 
 
 def verify(archive: Archive, args: Namespace) -> int:
     if args.all == bool(args.id):
-        raise UsageError("Say which session to verify, or --all.")
+        raise UsageError("Name the session to verify, or use --all.")
     ids = [summary.id for summary in archive.list()] if args.all else [args.id]
     reports: list[Report | dict[str, str]] = []
     for session_id in ids:
@@ -78,7 +79,7 @@ def verify(archive: Archive, args: Namespace) -> int:
             if not args.all:
                 raise
             reports.append({"id": session_id, "problem": error.message})
-    sound = [
+    healthy = [
         isinstance(report, Report) and report.is_intact and report.can_be_opened
         for report in reports
     ]
@@ -88,7 +89,7 @@ def verify(archive: Archive, args: Namespace) -> int:
     else:
         for report in reports:
             _print(text.report(report))
-    return 0 if all(sound) else 1
+    return 0 if all(healthy) else 1
 
 
 def repair(archive: Archive, args: Namespace) -> int:
@@ -124,7 +125,7 @@ def _write_file(path: str, chunks: Iterable[bytes]) -> None:
 
 
 def fork(archive: Archive, args: Namespace) -> int:
-    folder = archive.fork(args.id, Cut(event=args.at, turn=args.turn), name=args.name)
+    folder = archive.fork(args.id, Cut(event=args.at, turn=args.prompt), name=args.name)
     if args.json:
         return _print_json({"id": folder.id, "path": folder.path})
     _print([f"Forked to {folder.id}. Go on with: trimtab --resume={folder.id}"])
@@ -200,13 +201,11 @@ def _print_json(document: Any) -> int:
 
 
 def _json(document: Any) -> str:
-    import json
-
     return json.dumps(msgspec.to_builtins(document))
 
 
 def _write_json_array(before: str, records: Iterable[Record]) -> None:
-    """The events of a log of any size, one at a time."""
+    """Write the events of a log one by one, because it may be large."""
     sys.stdout.write(before + "[")
     separator = "\n"
     for record in records:

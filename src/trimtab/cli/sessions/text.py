@@ -1,5 +1,6 @@
-"""Sessions as plain text for a terminal or a pipe; nothing a session holds can act on either."""
+"""Formats sessions as plain text; control characters in a session are neutralised."""
 
+import calendar
 import shutil
 import sys
 import time
@@ -28,7 +29,7 @@ def session_table(summaries: Sequence[SessionSummary]) -> Iterator[str]:
     rows = [
         (
             ids[summary.id],
-            moment(summary.updated_at),
+            local_time(summary.updated_at),
             size(summary.size),
             one_line(summary.cwd or ""),
             _title(summary),
@@ -43,7 +44,7 @@ def trash_table(entries: Sequence[Trashed]) -> Iterator[str]:
         yield "The trash is empty."
         return
     rows = [
-        (entry.id, moment(entry.deleted_at), size(entry.size), one_line(entry.title))
+        (entry.id, local_time(entry.deleted_at), size(entry.size), one_line(entry.title))
         for entry in entries
     ]
     yield from _table(("ID", "DELETED", "SIZE", "TITLE"), rows)
@@ -51,7 +52,7 @@ def trash_table(entries: Sequence[Trashed]) -> Iterator[str]:
 
 def header(summary: SessionSummary) -> Iterator[str]:
     yield f"{summary.id}  {_title(summary)}".rstrip()
-    used = f"last used {moment(summary.updated_at)}, {size(summary.size)}"
+    used = f"last used {local_time(summary.updated_at)}, {size(summary.size)}"
     yield f"{one_line(summary.cwd)}, {used}" if summary.cwd else used
     yield ""
 
@@ -96,21 +97,21 @@ def report(report: Report | dict[str, str]) -> Iterator[str]:
         calls = count(len(report.open_calls), "tool call")
         yield f"  Read as interrupted: {calls} without a result."
     if report.open_turns:
-        yield f"  Without an end: {count(report.open_turns, 'turn')}."
+        yield f"  Not ended: {count(report.open_turns, 'turn')}."
     for name in report.set_aside:
-        yield f"  An earlier repair has left {name}."
+        yield f"  An earlier repair kept the removed part in {name}."
     if not report.can_be_opened:
         yield "  Update trimtab to open it."
     elif not report.is_intact:
-        yield f"  Mend it with: trimtab sessions repair {report.id}"
+        yield f"  Repair it with: trimtab sessions repair {report.id}"
 
 
 def one_line(text: str) -> str:
     return " ".join(neutralise(text).split())
 
 
-def size(octets: int) -> str:
-    number = float(octets)
+def size(byte_count: int) -> str:
+    number = float(byte_count)
     for unit in ("B", "kB", "MB"):
         if number < 1000:
             return f"{number:.0f} {unit}" if unit == "B" or number >= 10 else f"{number:.1f} {unit}"
@@ -118,10 +119,8 @@ def size(octets: int) -> str:
     return f"{number:.1f} GB"
 
 
-def moment(stamp: str) -> str:
-    """An ISO moment in UTC as local time, to the minute; anything else as it is."""
-    import calendar
-
+def local_time(stamp: str) -> str:
+    """Return an ISO time in UTC as local time, to the minute; return other text unchanged."""
     try:
         parsed = time.strptime(stamp[:19], "%Y-%m-%dT%H:%M:%S")
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(calendar.timegm(parsed)))
@@ -138,7 +137,7 @@ def _title(summary: SessionSummary) -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Columns as wide as their widest cell; on a terminal, lines are cut to its width."""
+    """Yield rows in columns as wide as their widest cell, cut to the width of the terminal."""
     widths = [max(len(row[i]) for row in (heads, *rows)) for i in range(len(heads) - 1)]
     limit = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000
     for row in (heads, *rows):

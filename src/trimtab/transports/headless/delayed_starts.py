@@ -1,4 +1,4 @@
-"""Holds back the news that a tool started until it is clear that it may run."""
+"""Delays the line about a tool call until the call is permitted."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,16 +15,16 @@ from trimtab.contracts.events.tool import (
 OnEvent = Callable[[Event, bytes], None]
 QUESTIONS = ("ask_user", "exit_plan_mode")
 """Tools whose question is shown instead of a line for the call."""
-MOMENT = 0.1
-"""What is not asked about by then, in seconds, runs already."""
+DELAY = 0.1
+"""Seconds after which a call that nobody was asked about counts as running."""
 
 
 class DelayedStarts:
-    """Passes events on; the start of a call comes after the question about it, if there is one."""
+    """Forwards events; the start of a call is forwarded after the question about it, if any."""
 
     def __init__(self, forward: OnEvent) -> None:
         self._forward = forward
-        self._held: dict[tuple[str | None, str], tuple[Event, bytes]] = {}
+        self._delayed: dict[tuple[str | None, str], tuple[Event, bytes]] = {}
         self._asked: set[tuple[str | None, str]] = set()
         self._hooks: set[str] = set()
 
@@ -34,7 +34,7 @@ class DelayedStarts:
             case ToolExecutionStart(tool_name=name) if name in QUESTIONS:
                 return
             case ToolExecutionStart(tool_call_id=call):
-                self._held[agent, call] = event, line
+                self._delayed[agent, call] = event, line
                 self._wait((agent, call))
                 return
             case PermissionRequested(permission_request=request):
@@ -52,17 +52,17 @@ class DelayedStarts:
         self._forward(event, line)
 
     def _wait(self, key: tuple[str | None, str]) -> None:
-        asyncio.get_running_loop().call_later(MOMENT, self._look, key)
+        asyncio.get_running_loop().call_later(DELAY, self._check, key)
 
-    def _look(self, key: tuple[str | None, str]) -> None:
-        if key not in self._held or key in self._asked:
+    def _check(self, key: tuple[str | None, str]) -> None:
+        if key not in self._delayed or key in self._asked:
             return
-        if self._hooks:  # one of them may yet lead to a question
+        if self._hooks:  # a hook may still cause a question
             self._wait(key)
         else:
             self._release(key)
 
     def _release(self, key: tuple[str | None, str]) -> None:
         self._asked.discard(key)
-        if held := self._held.pop(key, None):
-            self._forward(*held)
+        if delayed := self._delayed.pop(key, None):
+            self._forward(*delayed)

@@ -1,4 +1,4 @@
-"""A plain conversation in a terminal: lines in, answers out, nothing is ever redrawn."""
+"""The plain conversation in a terminal: lines in, answers out, without redrawing."""
 
 import asyncio
 import os
@@ -32,11 +32,11 @@ from trimtab.transports.headless.text import TextOutput
 if TYPE_CHECKING:
     from trimtab.contracts.questions import PlanReady, PlanVerdict, Question, Response
 
-LONGEST_NUMBER = 4
-SHORTEST_REMARK = 3
-"""Fewer characters than this are a mistyped answer, and not words for the agent."""
+MAX_DIGITS = 4
+MIN_FEEDBACK = 3
+"""Characters; a shorter text is a mistyped answer and not feedback for the agent."""
 CLOSING = 4.0
-"""Seconds a session has to end."""
+"""Seconds that a session has to close."""
 PROMPT, QUESTION = "> ", "? "
 HINT = "Enter sends, Ctrl-C stops the agent, /help lists commands, Ctrl-D leaves."
 _ANSWERS = {
@@ -46,7 +46,7 @@ _ANSWERS = {
     "a": "approve-for-location",
 }
 _LIKE_AN_ANSWER = re.compile(r"(?:y|yes|n|no|s|a|o|once|\d{1,3})", re.IGNORECASE)
-_SHOWN = 70
+_MAX_SHOWN = 70
 
 
 class Opening(msgspec.Struct, frozen=True):
@@ -63,8 +63,8 @@ RunCommand = Callable[[str, LiveSession], Awaitable[int]]
 class Dialog:
     """Prompts from a terminal, one after another, in one session.
 
-    `prepare` makes a prompt of the words; it may raise a `TrimtabError`. What is typed while the
-    agent works is put into the session's queue. It never answers a question.
+    `prepare` turns text into a prompt; it may raise a `TrimtabError`. Text typed while the agent
+    works is put into the session's queue. It never answers a question.
     """
 
     def __init__(
@@ -83,11 +83,11 @@ class Dialog:
         face.before_output = self._keyboard.give_way
         self._live: LiveSession | None = None
         self._later: deque[str] = deque()
-        """Lines typed ahead that are for this dialog, and all that follow one."""
-        self._aside: deque[str] = deque()
-        """Lines typed ahead that look like an answer: sent only when the person says so."""
+        """Lines typed ahead that the dialog handles itself, and all lines after them."""
+        self._suspected_answers: deque[str] = deque()
+        """Lines typed ahead that look like an answer: sent only after the person confirms."""
         self._queued: set[str] = set()
-        self._turn = asyncio.Lock()
+        self._asking = asyncio.Lock()
         self._at_command = False
         self._leaving = False
         self._code = 0
@@ -115,12 +115,12 @@ class Dialog:
                 if self._live is not None:
                     await self._live.close()
         except TimeoutError:
-            pass  # what is left is killed with this process
+            pass  # processes that are left are killed with this one
         finally:
             self._keyboard.stop()
 
     def on_event(self, event: Event) -> None:
-        """Show which prompt is answered now, where the person typed it a while ago."""
+        """Show a queued prompt when the agent begins to answer it."""
         if isinstance(event.data, UserMessage) and event.data.message_id in self._queued:
             self._queued.discard(str(event.data.message_id))
             self._say(f"{PROMPT}{neutralise(event.data.content)}")
@@ -178,8 +178,8 @@ class Dialog:
         if self._later:
             self._say(f"{PROMPT}{neutralise(self._later[0])}")
             return self._later.popleft()
-        if self._aside and not self._keyboard.line:
-            self._keyboard.line = self._aside.popleft()
+        if self._suspected_answers and not self._keyboard.line:
+            self._keyboard.line = self._suspected_answers.popleft()
         return await self._keyboard.read(PROMPT)
 
     async def _send(self, text: str) -> None:
@@ -196,8 +196,8 @@ class Dialog:
             self._say("Stopped.")
         elif stop.exit_code and not self._face.has_told(stop.message):
             self._say(stop.message)
-        if live.inbox.pending and (held := live.inbox.hold()):
-            self._say(f"{count(held, 'prompt')} not sent: see /queue, /queue send, /queue drop.")
+        if live.inbox.pending and (unsent := live.inbox.hold()):
+            self._say(f"{count(unsent, 'prompt')} not sent: see /queue, /queue send, /queue drop.")
 
     def _take_ahead(self, text: str | None) -> None:
         """Keep a line that was typed while the dialog was not reading."""
@@ -207,7 +207,7 @@ class Dialog:
             return
         local = words.startswith("!") or words in ("/exit", "/quit", "/clear", "/new")
         if _LIKE_AN_ANSWER.fullmatch(words):
-            self._aside.append(words)
+            self._suspected_answers.append(words)
         elif local or self._later or live is None or not live.busy:
             self._later.append(text or words)
         else:
@@ -222,7 +222,7 @@ class Dialog:
             return
         self._queued.add(live.send(prompt))
         words = neutralise(" ".join(text.split()))
-        shown = words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"
+        shown = words if len(words) <= _MAX_SHOWN else f"{words[: _MAX_SHOWN - 1]}…"
         self._say(f"  queued: {shown}")
 
     async def _clear(self, opening: Opening) -> None:
@@ -252,37 +252,37 @@ class Dialog:
             self._say(f"exit code {code}")
 
     async def ask(self, request_id: str, request: JsonObject) -> Answer:
-        """Put a permission question to the person."""
+        """Ask the person for a permission."""
         question, known = describe_request(request), "yn"
         if request.get("suggestedRules"):
             known = "ysan"
         while True:
-            said = await self._put(question)
-            word = (said or "n").lower()
+            reply = await self._ask_line(question)
+            word = (reply or "n").lower()
             if word in _ANSWERS and word[0] in known:
                 return Answer(kind=_ANSWERS[word])
             if word in ("n", "no"):
                 return Answer(kind="reject")
-            if len(word) >= SHORTEST_REMARK:
-                return Answer(kind="reject", feedback=said)
+            if len(word) >= MIN_FEEDBACK:
+                return Answer(kind="reject", feedback=reply)
             question = f"Type {', '.join(known)}, or what to do instead.\n"
 
     async def ask_trust(self, question: TrustQuestion) -> TrustAnswer:
         """Ask whether the session's folder may configure the agent."""
-        said = (await self._put(describe_trust(question)) or "n").lower()
-        if said in ("y", "yes"):
+        reply = (await self._ask_line(describe_trust(question)) or "n").lower()
+        if reply in ("y", "yes"):
             return "always"
-        return "once" if said in ("o", "once") else "no"
+        return "once" if reply in ("o", "once") else "no"
 
     async def ask_person(self, question: "Question") -> "Response | None":
-        """Put a question of the agent to the person; return None for Ctrl-D."""
+        """Ask the person a question of the agent; return None for Ctrl-D."""
         from trimtab.contracts.questions import Response
 
-        while (said := await self._put(describe_question(question))) is not None:
-            if (number := _read_number(said, len(question.choices))) is not None:
+        while (reply := await self._ask_line(describe_question(question))) is not None:
+            if (number := _read_number(reply, len(question.choices))) is not None:
                 return Response(text=question.choices[number], freeform=False)
             if question.allow_freeform or not question.choices:
-                return Response(text=said, freeform=said not in question.choices)
+                return Response(text=reply, freeform=reply not in question.choices)
         return None
 
     async def ask_approval(self, plan: "PlanReady") -> "PlanVerdict":
@@ -292,22 +292,22 @@ class Dialog:
 
         async def decide(_: str, content: str) -> PlanVerdict:
             choices = plan_choices(plan)
-            said = await self._put(describe_plan(plan, content))
-            if said is None:
+            reply = await self._ask_line(describe_plan(plan, content))
+            if reply is None:
                 return PlanVerdict(approved=False)
-            if (number := _read_number(said, len(choices))) is None:
-                return PlanVerdict(approved=False, feedback=said)
+            if (number := _read_number(reply, len(choices))) is None:
+                return PlanVerdict(approved=False, feedback=reply)
             action = choices[number]
             return PlanVerdict(approved=action is not None, action=action)
 
         assert self._live is not None
         return await present_plan(self._live, plan, decide)
 
-    async def _put(self, question: str) -> str | None:
-        """Ask one question at a time; return what is typed after it is shown, without blanks."""
-        async with self._turn:
-            said = await self._keyboard.answer(f"\n{question}", QUESTION)
-            return None if said is None else said.strip()
+    async def _ask_line(self, question: str) -> str | None:
+        """Ask one question at a time; return the line typed after it is shown, stripped."""
+        async with self._asking:
+            reply = await self._keyboard.answer(f"\n{question}", QUESTION)
+            return None if reply is None else reply.strip()
 
     def _say(self, text: str) -> None:
         self._keyboard.give_way()
@@ -318,6 +318,6 @@ class Dialog:
 
 def _read_number(text: str, most: int) -> int | None:
     """Return the index of the choice with this number; None if there is no such choice."""
-    if not text.isdecimal() or len(text) > LONGEST_NUMBER:
+    if not text.isdecimal() or len(text) > MAX_DIGITS:
         return None
     return int(text) - 1 if 1 <= int(text) <= most else None

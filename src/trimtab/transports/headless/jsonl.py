@@ -1,4 +1,4 @@
-"""Events as lines of JSON on standard output, and nothing else there."""
+"""Prints events as lines of JSON on standard output."""
 
 import msgspec
 
@@ -25,13 +25,13 @@ HIDDEN = frozenset(
         "trimtab.model_call",
     )
 )
-"""Events of the log that this stream leaves out, as the program we are compatible with does."""
+"""Events that this stream omits, as Copilot CLI does."""
 
 
 class JsonLines:
     """The `--output-format json` stream.
 
-    A run that fails also says why in one line on `notes`, because harnesses look for it there.
+    The reason of a failure is also written to `notes`, because harnesses look for it there.
     """
 
     def __init__(self, output: Output, notes: Output | None = None) -> None:

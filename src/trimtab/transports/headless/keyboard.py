@@ -6,6 +6,7 @@ import os
 import re
 import select
 import termios
+import unicodedata
 from collections.abc import Callable
 
 from trimtab.transports.headless.output import Output
@@ -13,32 +14,32 @@ from trimtab.transports.headless.output import Output
 PASTE_ON, PASTE_OFF = "\x1b[?2004h", "\x1b[?2004l"
 PASTE_BEGINS, PASTE_ENDS = "\x1b[200~", "\x1b[201~"
 _KEY = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O[ -~]|[^\[O])")
-"""A key with a code of its own, or the edge of a pasted text."""
+"""An escape sequence: a special key, or the start or end of pasted text."""
 _TOKENS = re.compile(rf"{_KEY.pattern}|\x1b(?:\[[0-?]*[ -/]*|O)?$|[^\x1b]+")
-_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 KEY_GAP = 0.03
-"""Seconds without input after which Enter was pressed, and not pasted."""
+"""Seconds without input after Enter that show that it was not pasted."""
 PASTE_GAP = 0.15
-"""The same after input that nobody types so fast."""
+"""The same after input that is too fast for typing."""
 PASTED = 16
-"""Characters that arrive together only when they were pasted."""
+"""Characters that arrive together only in pasted text."""
 QUIET = 0.5
-"""Seconds without input after which a person is taken to have seen what was printed."""
+"""Seconds without input after which a person is assumed to have read the output."""
 LONG_QUIET = 1.5
-"""The same for a person who was in the middle of a line."""
+"""The same if the person had begun a line."""
 
 
 class Keyboard:
     """Reads lines without blocking the event loop, and echoes them while a line is awaited.
 
-    The terminal leaves its line mode, which cuts lines at 4,095 characters, and is asked to mark
-    pasted text. In terminals that do not, lines that arrive together count as pasted together.
-    Text typed while no line is awaited is not echoed: a whole line goes to `on_ahead` (None at the
-    end of input), and an unfinished one begins the next line that is read.
+    The line mode of the terminal is switched off, because it cuts lines at 4,095 characters, and
+    the marking of pasted text is switched on. In terminals that cannot mark it, lines that arrive
+    together count as pasted together. Text typed while no line is awaited is not echoed: a whole
+    line goes to `on_ahead` (None at the end of input), an unfinished one begins the next line.
     """
 
     def __init__(self, fd: int, screen: Output, *, tidy: Callable[[], object]) -> None:
-        """`tidy` ends the last row of the screen, so that a new one can be written."""
+        """`tidy` ends the last row of the screen."""
         self._fd = fd
         self._screen = screen
         self._tidy = tidy
@@ -59,7 +60,7 @@ class Keyboard:
         self._marks_pastes = os.environ.get("TERM", "dumb") != "dumb"
 
     def start(self) -> None:
-        """Take the terminal over."""
+        """Put the terminal into character mode and begin to read."""
         mode = termios.tcgetattr(self._fd)
         mode[3] &= ~(termios.ICANON | termios.ECHO | termios.IEXTEN)
         mode[6][termios.VMIN], mode[6][termios.VTIME] = 1, 0
@@ -70,7 +71,7 @@ class Keyboard:
             asyncio.get_running_loop().add_reader(self._fd, self.collect)
 
     def stop(self) -> None:
-        """Give the terminal back as it was."""
+        """Restore the mode of the terminal."""
         asyncio.get_running_loop().remove_reader(self._fd)
         if self._marks_pastes:
             self._write(PASTE_OFF)
@@ -95,10 +96,10 @@ class Keyboard:
             self._shown = False
 
     async def answer(self, question: str, mark: str) -> str | None:
-        """Show a question and return a line that was begun after it could be read.
+        """Show a question and return a line that was begun after it was shown.
 
-        The mark appears once nothing has been typed for a moment. A line that was begun before
-        that is put aside, and given back afterwards. Empty lines are ignored.
+        The mark appears once nothing has been typed for a moment. A line begun before that is
+        kept and restored afterwards. Empty lines are ignored.
         """
         self.collect()
         self._tidy()
@@ -106,36 +107,36 @@ class Keyboard:
         await self._quiet()
         begun, self.line = self.line, ""
         if begun:
-            self._write("(what you were typing is kept for the next prompt)\n")
+            self._write("(your unfinished line is kept for the next prompt)\n")
         try:
-            while (said := await self.read(mark)) is not None and not said.strip():
+            while (line := await self.read(mark)) is not None and not line.strip():
                 pass
-            return said
+            return line
         finally:
             self.line = begun
 
     def show(self) -> None:
-        """Print the mark and what was typed after it."""
+        """Print the mark and the line typed so far."""
         self._tidy()
         self._write(self._mark + _visible(self.line))
         self._shown = True
 
     def give_way(self) -> None:
-        """Let something else be printed; the mark is shown again below it."""
+        """Make room for other output; the mark is shown again below it."""
         if self._shown:
             self._shown = False
             self._write("\n")
             asyncio.get_running_loop().call_soon(self._show_again)
 
     def clear(self) -> None:
-        """Forget what was typed since the last Enter, and show the mark again."""
+        """Discard the line typed so far, and show the mark again."""
         self.line, self._pasting = "", False
         if self._shown:
             self._write("^C\n")
             self.show()
 
     def collect(self) -> None:
-        """Take what was typed so far."""
+        """Read all input that is available."""
         while not self._closed and select.select([self._fd], [], [], 0)[0]:
             try:
                 data = os.read(self._fd, 65536)
@@ -152,7 +153,7 @@ class Keyboard:
         self._deliver(None)
 
     async def _quiet(self) -> None:
-        """Wait until nobody types: whoever does has not seen what was printed."""
+        """Wait until the person pauses: while typing they do not read."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         while not self._closed:
@@ -181,12 +182,12 @@ class Keyboard:
             elif not token.startswith("\x1b"):
                 self._type(token)
             elif not _KEY.fullmatch(token):
-                self._rest = token  # the beginning of one
+                self._rest = token  # an incomplete escape sequence
 
     def _type(self, text: str) -> None:
-        """Take text without key codes."""
+        """Handle text without escape sequences."""
         if self._pasting:
-            self._add(_UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+            self._add(_INVISIBLE.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
             return
         for piece in re.findall(r"[^\x00-\x1f\x7f]+|[\x00-\x1f\x7f]", text):
             if piece in ("\n", "\r"):
@@ -203,7 +204,7 @@ class Keyboard:
                 self._add(piece)
 
     def _add(self, text: str) -> None:
-        if self._enter is not None:  # more follows at once: that was pasted
+        if self._enter is not None:  # input that follows at once was pasted
             self._enter.cancel()
             self._enter = None
         self.line += text
@@ -240,7 +241,7 @@ class Keyboard:
         if not self._shown or not gone:
             return
         if "\n" in row or _width(row) >= self._columns():
-            # The cursor cannot go back to an earlier row, so the line is begun again below.
+            # The cursor cannot move to an earlier row, so the line is printed again below.
             self._write("\n")
             self.show()
         else:
@@ -261,9 +262,7 @@ def _visible(text: str) -> str:
 
 
 def _width(text: str) -> int:
-    """Columns a text takes on the screen."""
-    import unicodedata
-
+    """Return the columns a text takes on the screen."""
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
         for c in _visible(text)

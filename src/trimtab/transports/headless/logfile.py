@@ -1,4 +1,4 @@
-"""The diagnostic log of one process: what happened, for whoever has to find out why."""
+"""The diagnostic log file of one process."""
 
 import os
 import sys
@@ -23,14 +23,14 @@ _EVENT_LEVELS = {
     "tool.execution_complete": 3,
 }
 _NAMES = ("", "ERROR", "WARNING", "INFO", "DEBUG", "ALL")
-_LONGEST = 2000
+_MAX_LINE = 2000
 
 
 class LogFile:
-    """Writes events of a level to `process-<time>-<pid>.log`; the file is made when it is needed.
+    """Writes events up to a level to `process-<time>-<pid>.log`, created with the first one.
 
-    `debug` adds all durable events, `all` the streamed pieces too. A log that cannot be written is
-    said once on stderr and never stops the run.
+    `debug` adds all durable events, `all` the ephemeral ones, too. If the file cannot be written,
+    one line on standard error says so, and the run continues.
     """
 
     def __init__(self, folder: str, level: str) -> None:
@@ -42,7 +42,7 @@ class LogFile:
     def on_event(self, event: Event, line: bytes) -> None:
         level = _EVENT_LEVELS.get(event.type, 5 if event.ephemeral else 4)
         if level <= self._level and not self._broken:
-            text = line.decode("utf-8", "replace")[:_LONGEST]
+            text = line.decode("utf-8", "replace")[:_MAX_LINE]
             self._write(f"{timestamp()} [{_NAMES[level]}] {text}\n")
 
     def _write(self, text: str) -> None:
@@ -55,4 +55,4 @@ class LogFile:
             os.write(self._fd, text.encode())
         except OSError as error:
             self._broken = True
-            print(f"No log is written to {self._folder}: {error.strerror}.", file=sys.stderr)
+            print(f"Cannot write a log to {self._folder}: {error.strerror}.", file=sys.stderr)

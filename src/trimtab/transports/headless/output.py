@@ -1,4 +1,4 @@
-"""Writes to a descriptor without ever blocking the loop, whoever reads at the other end."""
+"""Writes to a file descriptor without blocking the event loop, however slow the reader is."""
 
 import asyncio
 import os
@@ -12,18 +12,35 @@ _taken: list[int] = []
 
 
 def take_stdout() -> int:
-    """Keep standard output for what is ours: whatever tools print goes to standard error."""
+    """Reserve standard output for results; redirect what tools print to standard error."""
     if not _taken:
         _taken.append(os.dup(1))
         os.dup2(2, 1)
     return _taken[0]
 
 
+def open_outputs(*fds: int) -> "tuple[Output, ...]":
+    """Return a writer for each descriptor; descriptors of the same file share one.
+
+    Two writers of one terminal could overtake each other, because each has its own buffer.
+    """
+    writers: dict[tuple[int, int], Output] = {}
+    outputs: list[Output] = []
+    for fd in fds:
+        try:
+            found = os.fstat(fd)
+        except OSError:  # a closed descriptor is reported by the first write
+            outputs.append(Output(fd))
+        else:
+            outputs.append(writers.setdefault((found.st_dev, found.st_ino), Output(fd)))
+    return tuple(outputs)
+
+
 class Output:
     """A buffered, ordered writer.
 
-    The descriptor stays in blocking mode, because it may be shared with other programs; instead
-    no more is written than is known to fit. A reader that went away is reported once.
+    The descriptor stays in blocking mode, because other programs may share it; instead no more is
+    written than is known to fit. The end of the reader is reported once, by `on_closed`.
     """
 
     def __init__(self, fd: int) -> None:
@@ -42,7 +59,7 @@ class Output:
         return self._fd
 
     def write(self, data: bytes) -> None:
-        """Take data to write; what comes before the loop's next turn is written together."""
+        """Buffer data; everything buffered in one iteration of the loop is written together."""
         if self.closed:
             return
         self._buffer += data
@@ -50,13 +67,13 @@ class Output:
             return
         try:
             asyncio.get_running_loop().call_soon(self._pump)
-        except RuntimeError:  # no loop runs, before the start and after the end
+        except RuntimeError:  # no event loop runs yet, or any more
             self._pump()
         else:
             self._scheduled = True
 
     async def drain(self, seconds: float) -> bool:
-        """Wait until all is written, as long as the reader takes something at least this often."""
+        """Wait until all is written; give up if the reader takes nothing for this long."""
         while self._buffer and not self.closed:
             self._progress.clear()
             try:
@@ -67,7 +84,7 @@ class Output:
         return not self.closed
 
     def finish(self, seconds: float) -> None:
-        """Write what is left, waiting for the reader at most this long. Needs no running loop."""
+        """Write what is left, waiting for the reader at most this long. Works without a loop."""
         deadline = time.monotonic() + seconds
         while self._buffer and not self.closed:
             left = deadline - time.monotonic()

@@ -1,6 +1,8 @@
-"""Questions to a person as text: everything foreign in them is shown as what it is."""
+"""Questions to a person as text; control characters in foreign text are made visible."""
 
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.questions import TrustQuestion
@@ -9,12 +11,12 @@ from trimtab.contracts.text import count, neutralise
 if TYPE_CHECKING:
     from trimtab.contracts.questions import PlanReady, Question
 
-LONGEST = 4000
-LISTED = 20
+MAX_LENGTH = 4000
+MAX_ITEMS = 20
 
 
 def describe_request(request: JsonObject) -> str:
-    """A permission question: what would happen, and what each answer would allow."""
+    """Return a permission question: what would happen, and what each answer allows."""
     lines = [*_describe_access(request), ""]
     if warning := request.get("warning"):
         lines.insert(-1, f"  ! {_show(warning)}")
@@ -48,7 +50,7 @@ def _describe_access(request: JsonObject) -> list[str]:
 
 
 def describe_question(question: "Question") -> str:
-    """A question of the agent's, with its choices by number."""
+    """Return a question of the agent with numbered choices."""
     choices = [f"  {n}  {_show(choice)}" for n, choice in enumerate(question.choices, 1)]
     return "\n".join([_show(question.text), *choices]) + "\n"
 
@@ -58,17 +60,17 @@ _ACTIONS = {
     "autopilot": "accept it and carry it out without asking, until it is done (autopilot)",
     "exit_only": "accept it and stop here",
 }
-LONGEST_PLAN = 40_000
+MAX_PLAN = 40_000
 
 
 def plan_choices(plan: "PlanReady") -> list[str | None]:
-    """The actions a person can choose for a plan, in order; None: stay in plan mode."""
+    """Return the actions a person can choose for a plan; None means: stay in plan mode."""
     return [*(action for action in _ACTIONS if action in plan.actions), None]
 
 
 def describe_plan(plan: "PlanReady", content: str) -> str:
-    """A finished plan, and the ways to go on with it by number."""
-    lines = ["The plan:", "", *_indent(content, longest=LONGEST_PLAN), ""]
+    """Return a finished plan with numbered actions."""
+    lines = ["The plan:", "", *_indent(content, limit=MAX_PLAN), ""]
     for number, action in enumerate(plan_choices(plan), 1):
         text = _ACTIONS[action] if action else "stay in plan mode"
         mark = " (recommended)" if action and action == plan.recommended else ""
@@ -77,28 +79,26 @@ def describe_plan(plan: "PlanReady", content: str) -> str:
 
 
 def describe_trust(question: TrustQuestion) -> str:
-    """The question whether a folder may configure the agent."""
+    """Return the question whether to trust a folder."""
     head = f"Do you trust {_show(question.folder)}? It would load:"
     if question.changed:
         head = f"In {_show(question.folder)}, which you trusted, this is new or changed:"
-    items = [f"  {item.kind:<10} {_show(item.path)}" for item in question.items[:LISTED]]
-    if len(question.items) > LISTED:
-        items.append(f"  … and {len(question.items) - LISTED} more")
+    items = [f"  {item.kind:<10} {_show(item.path)}" for item in question.items[:MAX_ITEMS]]
+    if len(question.items) > MAX_ITEMS:
+        items.append(f"  … and {len(question.items) - MAX_ITEMS} more")
     answers = "  y  yes, and remember it\n  o  yes, for now\n  n  no, go on without it\n"
     return "\n".join([head, *items, "", answers])
 
 
 def _arguments(request: JsonObject) -> list[str]:
-    import msgspec
-
     arguments = request.get("args")
     if not arguments:
         return []
     return _indent(msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode())
 
 
-def _indent(text: Any, mark: str = "", longest: int = LONGEST) -> list[str]:
-    lines = _show(text, longest).split("\n")
+def _indent(text: Any, mark: str = "", limit: int = MAX_LENGTH) -> list[str]:
+    lines = _show(text, limit).split("\n")
     if lines == [""]:
         return []
     return [
@@ -106,8 +106,8 @@ def _indent(text: Any, mark: str = "", longest: int = LONGEST) -> list[str]:
     ]
 
 
-def _show(text: Any, longest: int = LONGEST) -> str:
+def _show(text: Any, limit: int = MAX_LENGTH) -> str:
     shown = neutralise(str(text or ""), "approval")
-    if len(shown) <= longest:
+    if len(shown) <= limit:
         return shown
-    return f"{shown[:longest]}\n… {count(len(shown) - longest, 'more character')}"
+    return f"{shown[:limit]}\n… {count(len(shown) - limit, 'more character')}"

@@ -1,4 +1,4 @@
-"""The last line of a headless run: what it came to, for scripts."""
+"""Builds the result of a headless run, its last line, for scripts."""
 
 import time
 
@@ -32,7 +32,7 @@ _TOKENS = {
 
 
 class Clock:
-    """When the program started, for the duration in the result."""
+    """Measures the duration of the run."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()
@@ -44,7 +44,7 @@ class Clock:
 def build_result(
     live: LiveSession | None, stop: Stop, clock: Clock, session_id: str | None = None
 ) -> JsonObject:
-    """The result of a run; also of one that never got as far as a session."""
+    """Return the result of a run; `live` is None if no session was opened."""
     status = STATUSES.get(stop.exit_code, "aborted")
     result: JsonObject = {
         "type": "result",

@@ -1,4 +1,4 @@
-"""A headless run from start to exit code: exactly one result, on every path."""
+"""Runs one prompt without a terminal, and ends with exactly one result on every path."""
 
 import asyncio
 import os
@@ -21,13 +21,13 @@ DENIED = (
     "--allow-all-tools, and resume the session."
 )
 BY_HOOK = "Denied by preToolUse hook: "
-PATIENCE = 60.0
-"""Seconds for which a reader may take nothing of the output, as one does who reads page by page."""
-CLOSED = Stop(reason="aborted", exit_code=141, message="Nobody reads the output any more.")
+STALL_TIMEOUT = 60.0
+"""Seconds for which a reader may take nothing, as a person in a pager does."""
+CLOSED = Stop(reason="aborted", exit_code=141, message="The reader of the output is gone.")
 
 
 class Face(Protocol):
-    """How a run is shown: as lines of JSON or as text."""
+    """Shows a run, as lines of JSON or as text."""
 
     def on_event(self, event: Event, line: bytes) -> None: ...
 
@@ -35,11 +35,10 @@ class Face(Protocol):
 
 
 class Headless(msgspec.Struct, kw_only=True):
-    """One prompt, one answer.
+    """A run with one prompt.
 
-    `open_session` gives the session, `read_prompt` the prompt and `prepare` what is attached to
-    it; all may raise a `TrimtabError`.
-    `finishers` run after the run has ended (share, usage file), before the result is shown.
+    `open_session`, `read_prompt` and `prepare`, which adds attachments, may raise a
+    `TrimtabError`. `finishers` write files, such as `--share`, before the result is shown.
     """
 
     face: Face
@@ -50,12 +49,12 @@ class Headless(msgspec.Struct, kw_only=True):
     prepare: Callable[[str], Prompt | str] = lambda text: text
     finishers: list[Callable[[LiveSession, JsonObject], None]] = []
     notices: tuple[tuple[str, str], ...] = ()
-    """Remarks (type, sentence) for the start of the session, such as flags without effect."""
+    """Infos (type, message) for the start of the session, such as flags without effect."""
     live: LiveSession | None = None
     signalled: Stop | None = None
 
     async def run(self) -> int:
-        """Do it; returns the exit code, which is also the one in the result."""
+        """Run the prompt; return the exit code, which the result contains, too."""
         task = asyncio.current_task()
         assert task is not None
         self._watch_signals(task)
@@ -76,7 +75,7 @@ class Headless(msgspec.Struct, kw_only=True):
         self.live = await self.open_session()
         for info_type, message in self.notices:
             self.live.inform(info_type, message)
-        return judge(self.live, await self.live.ask(prompt))
+        return apply_denials(self.live, await self.live.ask(prompt))
 
     async def _close(self, stop: Stop) -> Stop:
         if self.live is None:
@@ -85,7 +84,7 @@ class Headless(msgspec.Struct, kw_only=True):
             async with asyncio.timeout(4):
                 await self.live.close(error=stop.message if stop.reason == "error" else None)
         except TimeoutError:
-            pass  # what is left is killed with this process
+            pass  # processes that are left are killed with this one
         except (TrimtabError, OSError) as error:
             message = error.message if isinstance(error, TrimtabError) else describe_os_error(error)
             return stop if stop.exit_code else Stop(reason="error", exit_code=1, message=message)
@@ -102,10 +101,10 @@ class Headless(msgspec.Struct, kw_only=True):
         self.face.on_result(result)
 
     async def _drain(self, stop: Stop) -> int:
-        """Wait for whoever reads; one who does not has not got the result, and is not told so."""
+        """Wait for the reader; return the exit code for a closed output if it takes nothing."""
         try:
             answer, notes = self.outputs
-            written = await answer.drain(PATIENCE)
+            written = await answer.drain(STALL_TIMEOUT)
             await notes.drain(1.0)
         except asyncio.CancelledError:
             return self.signalled.exit_code if self.signalled else 130
@@ -128,16 +127,16 @@ class Headless(msgspec.Struct, kw_only=True):
             loop.add_signal_handler(number, on_signal, number)
 
     def on_output_closed(self) -> None:
-        """Nobody reads any more: end quietly."""
+        """Stop the run because nobody reads its output."""
         if self.signalled is None and self.live is not None:
             self.signalled = CLOSED
             self.live.stop(CLOSED)
 
 
-def judge(live: LiveSession, stop: Stop) -> Stop:
-    """A run that ended well but was denied something it never got is not a success.
+def apply_denials(live: LiveSession, stop: Stop) -> Stop:
+    """Change success to exit code 4 if a permission was denied and never granted.
 
-    A model that says itself that the task is complete is believed, and plan mode is there to deny.
+    A model that declares the task complete is believed; in plan mode denials are expected.
     """
     complete = stop.reason == "task_complete" or live.mode == "plan"
     if complete or stop.exit_code not in (0, 3) or not live.projections.approvals.unresolved:
@@ -147,15 +146,15 @@ def judge(live: LiveSession, stop: Stop) -> Stop:
 
 
 def describe_denial(live: LiveSession) -> str:
-    """Say what to do about a denial: no flag helps where a hook said no."""
+    """Return what to do about a denial. No flag overrules a hook."""
     reason = str(live.projections.approvals.denials[-1].get("reason") or "")
     if not reason.startswith(BY_HOOK):
         return DENIED
-    said = reason.removeprefix(BY_HOOK).rstrip(".")
-    return f"A hook denied a call and the work is incomplete ({said}); see `trimtab hooks list`."
+    cause = reason.removeprefix(BY_HOOK).rstrip(".")
+    return f"A hook denied a call and the work is incomplete ({cause}); see `trimtab hooks list`."
 
 
 def describe_os_error(error: OSError) -> str:
-    """An operating-system error as a sentence that says what to do."""
+    """Return an operating-system error as a sentence that says what to do."""
     where = f" ({error.filename})" if error.filename else ""
-    return f"{error.strerror or error}{where}; free or fix it and run again."
+    return f"{error.strerror or error}{where}; fix that and run again."

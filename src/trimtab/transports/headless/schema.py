@@ -1,4 +1,4 @@
-"""The published contract of the JSON stream: a JSON Schema made from the event structs."""
+"""The JSON Schema of the event stream, generated from the event structs."""
 
 from typing import Any
 
@@ -92,7 +92,7 @@ RESULT: JsonObject = {
 
 
 def event_schema() -> JsonObject:
-    """A schema that every line of the stream satisfies. Unknown event types are legal."""
+    """Return a schema that every line of the stream satisfies. Unknown types are allowed."""
     names = [name for family in FAMILIES.values() for name in family]
     classes = [cls for name in names if (cls := class_of(name)) is not None]
     data_schemas, components = msgspec.json.schema_components(

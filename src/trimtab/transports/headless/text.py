@@ -1,4 +1,4 @@
-"""The answer as text for a person: answer on stdout, what the agent does on stderr."""
+"""Shows a run as text: the answer on standard output, the agent's work on standard error."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,15 +18,15 @@ from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionSt
 from trimtab.contracts.text import count, neutralise
 from trimtab.transports.headless.output import Output
 
-LONGEST = 1000
-"""Characters of a sentence for a person: its end says what to do."""
+MAX_SENTENCE = 1000
+"""Characters of a message. Its end says what to do, so it is rarely cut."""
 LAST_LINES = 5
-"""Lines shown of what a failing command printed."""
+"""Lines of a failing command's output that are shown."""
 _SHOWN_ARGUMENT = ("command", "path", "pattern", "url", "query", "summary", "shellId")
 
 
 class Style(msgspec.Struct, frozen=True, kw_only=True):
-    """How much to show: `silent` leaves only the answer, `colour` marks what is not the answer."""
+    """`silent` shows only the answer; `colour` dims everything else; `progress` shows activity."""
 
     silent: bool = False
     colour: bool = False
@@ -40,7 +40,7 @@ class Style(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextOutput:
-    """The `--output-format text` face of a run. Foreign text is neutralised before it is shown."""
+    """Prints a run for `--output-format text`. Foreign text is neutralised."""
 
     def __init__(self, answer: Output, notes: Output, style: Style) -> None:
         self._answer = answer
@@ -53,7 +53,7 @@ class TextOutput:
         self._calls: dict[str, str] = {}
         self._last_call = ""
         self.before_output: Callable[[], None] = lambda: None
-        """Called before anything is written, for whoever else writes to the same screen."""
+        """Called before anything is written, for another writer to the same screen."""
 
     def on_event(self, event: Event, line: bytes) -> None:
         if event.agent_id is not None:
@@ -92,21 +92,21 @@ class TextOutput:
                 | SessionInfo(message=message)
                 | LeftOut(message=message)
             ):
-                self._note(style.dim(f"! {_first_line(message, LONGEST)}"))
+                self._note(style.dim(f"! {_first_line(message, MAX_SENTENCE)}"))
                 if not style.silent:
                     self._told.add(message)
             case SessionError(message=message):
                 self._told.add(message)
-                self._note(style.red(f"Error: {_first_line(message, LONGEST)}"), always=True)
+                self._note(style.red(f"Error: {_first_line(message, MAX_SENTENCE)}"), always=True)
 
     def _show_failure(self, complete: ToolExecutionComplete) -> None:
-        """Say that a call failed: why, or with which exit code, after which time and output."""
+        """Show why a call failed: the error, or exit code, duration and last output."""
         call = complete.tool_call_id
-        what = self._calls.pop(call, "")
+        description = self._calls.pop(call, "")
         lines = describe_failure(complete)
         if not lines:
             return
-        named = "" if call == self._last_call or not what else f"{what}: "
+        named = "" if call == self._last_call or not description else f"{description}: "
         self._note(self._style.red(f"  ✗ {named}{lines[0]}"))
         for line in lines[1:]:
             self._note(self._style.dim(f"    {line}"))
@@ -120,22 +120,22 @@ class TextOutput:
         self._note(self._style.dim(describe_result(result)))
 
     def has_told(self, message: str) -> bool:
-        """Tell whether an event brought a sentence to the screen before."""
+        """Return True if an event has shown this message before."""
         return message in self._told
 
     def tidy(self) -> str:
-        """End what stands in the last row, so that somebody else can write; return the progress."""
+        """End the last row so that another writer can begin; return the progress shown there."""
         self._end_line()
         shown = self._progress
         self._clear_progress()
         return shown
 
-    def show_progress(self, what: str) -> None:
-        """Say what the agent is at, until something else is written."""
-        if what and self._style.progress and not self._style.silent:
+    def show_progress(self, activity: str) -> None:
+        """Show the agent's activity until something else is written."""
+        if activity and self._style.progress and not self._style.silent:
             self._clear_progress()
-            self._notes.write(self._style.dim(f"  {what} …").encode())
-            self._progress = what
+            self._notes.write(self._style.dim(f"  {activity} …").encode())
+            self._progress = activity
 
     def _say(self, text: str) -> None:
         if text:
@@ -163,7 +163,7 @@ class TextOutput:
 
 
 def describe_call(start: ToolExecutionStart) -> str:
-    """A tool call in one short line."""
+    """Return a tool call as one short line."""
     arguments: Any = start.arguments
     shown = ""
     if isinstance(arguments, dict):
@@ -172,9 +172,9 @@ def describe_call(start: ToolExecutionStart) -> str:
 
 
 def describe_failure(complete: ToolExecutionComplete) -> list[str]:
-    """The reason a call failed, or the exit code of its command and the last it printed."""
+    """Return why a call failed, or its command's exit code and last output; else nothing."""
     if not complete.success:
-        return [_first_line((complete.error or {}).get("message"), LONGEST)]
+        return [_first_line((complete.error or {}).get("message"), MAX_SENTENCE)]
     ended = complete.shell_execution or {}
     if not ended.get("exitCode"):
         return []
@@ -185,7 +185,7 @@ def describe_failure(complete: ToolExecutionComplete) -> list[str]:
 
 
 def describe_result(result: JsonObject) -> str:
-    """The statistics line."""
+    """Return the line of statistics."""
     usage = result["usage"]
     tokens = usage["tokens"]
     seconds = usage["sessionDurationMs"] / 1000

@@ -1,4 +1,4 @@
-"""Waits for the end of one prompt's answer."""
+"""Waits until a prompt is answered."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ from trimtab.transports.rpc.protocol import FAILED, RpcError
 
 
 class Completion:
-    """Listens from before a prompt is sent until the session is idle after it."""
+    """Listens to a session from before a prompt is sent until the prompt is answered."""
 
     def __init__(self, live: LiveSession) -> None:
         self._message_id = ""
@@ -24,14 +24,14 @@ class Completion:
         self._pending: RpcError | None = None
         self._response: tuple[Event, bytes] | None = None
         self._done: asyncio.Future[JsonObject] = asyncio.get_running_loop().create_future()
-        self.close = live.subscribe(self._hear)
+        self.close = live.subscribe(self._on_event)
 
     async def wait(self, message_id: str) -> JsonObject:
-        """The end of this prompt's answer. Raises `RpcError` if it ended with an error."""
+        """Return how the answer ended. Raises `RpcError` if it ended with an error."""
         self._message_id = message_id
         return await self._done
 
-    def _hear(self, event: Event, line: bytes) -> None:
+    def _on_event(self, event: Event, line: bytes) -> None:
         if self._done.done() or event.agent_id is not None:
             return
         match event.data:
@@ -40,7 +40,7 @@ class Completion:
             case UserMessage(source=None, delivery=delivery) if (
                 self._begun and delivery != "steering"
             ):
-                self._finish(None, aborted=False)  # another prompt's turn: ours is answered
+                self._finish(None, aborted=False)  # the next prompt begins, so ours is answered
             case SessionWarning(originating_message_id=message_id) if (
                 message_id is not None and message_id == self._message_id
             ):
@@ -52,11 +52,11 @@ class Completion:
             case AssistantMessage() if self._begun:
                 self._response = (event, line)
             case SessionError() | AutoModeSwitchCompleted():
-                self._hear_error(event)
+                self._on_error(event)
             case SessionIdle(aborted=aborted) if self._begun or aborted:
                 self._finish(event, aborted=bool(aborted))
 
-    def _hear_error(self, event: Event) -> None:
+    def _on_error(self, event: Event) -> None:
         match event.data:
             case AutoModeSwitchCompleted(response=response):
                 if self._pending is not None and response == "no":
@@ -65,7 +65,7 @@ class Completion:
             case SessionError(message=message, eligible_for_auto_switch=eligible):
                 about = {"completionEventId": event.id}
                 self._pending = RpcError(FAILED, f"Session error: {message}", about)
-                if not eligible:  # else it is over only if the client wants no other model
+                if not eligible:  # otherwise the client may still choose another model
                     self._done.set_exception(self._pending)
 
     def _finish(self, event: Event | None, *, aborted: bool) -> None:

@@ -1,4 +1,4 @@
-"""Finds the method a client calls and gives it its parameters, typed."""
+"""Finds the handler of a method and calls it with typed parameters."""
 
 from collections.abc import Awaitable, Callable
 from importlib import import_module
@@ -25,12 +25,12 @@ NAMESPACES = {
     "account": "account",
     "auth": "account",
     "agents": "discovery",
-    "agentRegistry": "absent",
+    "agentRegistry": "unsupported",
     "connect": "connection",
     "instructions": "discovery",
     "llmInference": "inference",
     "mcp": "mcp",
-    "models": "models",
+    "models": "model",
     "ping": "connection",
     "plugins": "plugins",
     "runtime": "connection",
@@ -38,16 +38,16 @@ NAMESPACES = {
     "session": "session",
     "session.agent": "agent",
     "session.commands": "commands",
-    "session.completions": "absent",
+    "session.completions": "unsupported",
     "session.eventLog": "event_log",
-    "session.extensions": "absent",
+    "session.extensions": "unsupported",
     "session.gitHubAuth": "account",
     "session.history": "history",
     "session.instructions": "agent",
-    "session.lsp": "absent",
+    "session.lsp": "unsupported",
     "session.mcp": "mcp",
     "session.metadata": "metadata",
-    "session.mode": "mode",
+    "session.mode": "options",
     "session.model": "model",
     "session.name": "name",
     "session.options": "options",
@@ -56,16 +56,16 @@ NAMESPACES = {
     "session.plugins": "plugins",
     "session.provider": "model",
     "session.queue": "queue",
-    "session.schedule": "absent",
+    "session.schedule": "unsupported",
     "session.skills": "skills",
     "session.tasks": "tasks",
-    "session.telemetry": "absent",
+    "session.telemetry": "unsupported",
     "session.tools": "tools",
     "session.ui": "ui",
     "session.usage": "metadata",
-    "session.visibility": "absent",
+    "session.visibility": "unsupported",
     "session.workspaces": "workspaces",
-    "sessionFs": "session_files",
+    "sessionFs": "workspaces",
     "sessions": "sessions",
     "skills": "discovery",
     "skills.config": "skills",
@@ -79,7 +79,7 @@ H = TypeVar("H", bound=Callable[..., Awaitable[Any]])
 
 
 class Call(msgspec.Struct, frozen=True):
-    """Who calls what. `session_id` is that of the parameters, if there is one."""
+    """The context of a call. `session_id` comes from the parameters."""
 
     server: "Server"
     peer: "Peer"
@@ -87,12 +87,12 @@ class Call(msgspec.Struct, frozen=True):
 
     @property
     def session(self) -> "HostedSession":
-        """The session the call is about. Raises when this server has none of that id open."""
+        """The session the call is about. Raises `RpcError` if it is not open."""
         return self.server.session(self.session_id)
 
     @property
     def participant(self) -> "Participant":
-        """The caller's place at the session; a client may call without having joined."""
+        """The caller as a participant of the session; a client may call without having joined."""
         return self.session.participant(self.peer)
 
 
@@ -100,7 +100,7 @@ Handler = Callable[[Call, Any], Awaitable[Any]]
 
 
 class Nothing(msgspec.Struct):
-    """Parameters of a method that has none of its own."""
+    """Parameters of a method that takes none."""
 
 
 class Methods:
@@ -110,7 +110,7 @@ class Methods:
         self.table: dict[str, tuple[Handler, msgspec.json.Decoder[Any]]] = {}
 
     def on(self, name: str, params: type[msgspec.Struct] = Nothing) -> Callable[[H], H]:
-        """Register a function for a method. It is given the call and its typed parameters."""
+        """Register the function that handles a method. It takes the call and typed parameters."""
 
         def register(handler: H) -> H:
             self.table[name] = (handler, msgspec.json.Decoder(params))
@@ -127,7 +127,7 @@ _address = msgspec.json.Decoder(_Address).decode
 
 
 def find_method(name: str) -> tuple[Handler, msgspec.json.Decoder[Any]] | None:
-    """The function of a method and the decoder of its parameters; None if there is none."""
+    """Return the handler of a method and the decoder of its parameters, or None."""
     namespace = name
     while namespace:
         module = NAMESPACES.get(namespace)
@@ -140,7 +140,7 @@ def find_method(name: str) -> tuple[Handler, msgspec.json.Decoder[Any]] | None:
 
 
 async def answer(server: "Server", peer: "Peer", name: str, raw: msgspec.Raw) -> Any:
-    """Do what a client asks for. Raises `RpcError` and nothing else, cancellation apart."""
+    """Handle a request. Raises only `RpcError`, or `CancelledError` if it is cancelled."""
     found = find_method(name)
     if found is None:
         raise RpcError(UNKNOWN_METHOD, f"Unhandled method {name}")

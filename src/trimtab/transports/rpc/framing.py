@@ -5,11 +5,11 @@ from collections.abc import Iterator
 MAX_BODY = 256 * 1024 * 1024
 MAX_HEADER = 8 * 1024
 _NAME = b"content-length:"
-_SEARCH_KEEP = 64
+_SEARCH_OVERLAP = 64
 
 
 class BadFrame(Exception):
-    """What came is no frame. `http` is true when it looks like a web request."""
+    """Raised when the input is not a frame. `http` is true when it looks like a web request."""
 
     def __init__(self, message: str, *, http: bool = False) -> None:
         super().__init__(message)
@@ -17,16 +17,16 @@ class BadFrame(Exception):
 
 
 def frame(body: bytes) -> bytes:
-    """One frame. There is exactly one header line: the official clients read no more."""
+    """Return a frame. It has exactly one header line, because the official clients read no more."""
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
 class FrameParser:
-    """Takes bytes as they come, gives whole bodies.
+    """Cuts a stream of bytes into the bodies of frames.
 
-    A strict parser raises `BadFrame` and is done: nobody knows where the next frame would begin,
-    and on a socket what comes may be a browser's doing. A lenient one reports each bad stretch
-    once, as a `BadFrame` among the bodies, and goes on at the next line that begins a frame.
+    A strict parser raises `BadFrame` and cannot be used again: the start of the next frame is
+    unknown, and on a socket the sender may be a browser. A lenient parser yields one `BadFrame`
+    for each stretch of bad input and continues at the next line that begins a frame.
     """
 
     def __init__(self, *, strict: bool = False) -> None:
@@ -58,44 +58,41 @@ class FrameParser:
             yield body
 
     def _read_header(self) -> bool:
-        """Read a header if it is all there. Other header lines are accepted and not looked at."""
+        """Read a header if it is complete. Header lines other than the length are ignored."""
         end, gap = _header_end(self._buffer)
         self._check_start()
         if end < 0:
             if len(self._buffer) > MAX_HEADER:
-                raise self._bad("A frame's header is too long.")
+                raise BadFrame("A frame's header is too long.")
             return False
         if end > MAX_HEADER:
-            raise self._bad("A frame's header is too long.")
+            raise BadFrame("A frame's header is too long.")
         lines = bytes(self._buffer[:end]).replace(b"\r\n", b"\n").split(b"\n")
         lengths = [line[len(_NAME) :].strip() for line in lines if line.lower().startswith(_NAME)]
         if len(lengths) != 1 or not lengths[0].isdigit() or len(lengths[0]) > 10:
-            raise self._bad("A frame's header has no Content-Length that makes sense.")
+            raise BadFrame("A frame's header has no valid Content-Length.")
         size = int(lengths[0])
         if size > MAX_BODY:
-            raise self._bad(f"A frame of {size} bytes is larger than any message may be.")
+            raise BadFrame(f"A frame of {size} bytes is larger than the limit for messages.")
         del self._buffer[: end + gap]
         self._wanted = size
         return True
 
     def _check_start(self) -> None:
-        """Refuse at once what cannot become a header, rather than wait for its end."""
+        """Refuse input that cannot become a header without waiting for its end."""
         line = bytes(self._buffer[:MAX_HEADER]).split(b"\n", 1)[0]
         if b" HTTP/" in line:
-            raise self._bad("Web requests are not answered here.", http=True)
+            raise BadFrame("Web requests are not answered here.", http=True)
         start = bytes(self._buffer[: len(_NAME)]).lower()
         if not _NAME.startswith(start) and not start.startswith(b"content-type"[: len(start)]):
-            raise self._bad("What came does not begin with Content-Length.")
-
-    def _bad(self, message: str, *, http: bool = False) -> BadFrame:
-        return BadFrame(message, http=http)
+            raise BadFrame("The input does not begin with Content-Length.")
 
     def _find_start(self) -> bool:
-        """Drop everything before the next line that begins a frame; False if there is none yet."""
+        """Drop everything before the next frame; return False if none has begun."""
         lowered = bytes(self._buffer).lower()
         at = lowered.find(_NAME, 1)
         if at < 0:
-            del self._buffer[: max(0, len(self._buffer) - _SEARCH_KEEP)]
+            del self._buffer[: max(0, len(self._buffer) - _SEARCH_OVERLAP)]
             return False
         del self._buffer[:at]
         self._lost = False
@@ -103,7 +100,7 @@ class FrameParser:
 
 
 def _header_end(buffer: bytearray) -> tuple[int, int]:
-    """Where the header ends and how long the empty line after it is."""
+    """Return the end of the header and the length of the empty line after it."""
     crlf = buffer.find(b"\r\n\r\n", 0, MAX_HEADER + 4)
     lf = buffer.find(b"\n\n", 0, MAX_HEADER + 2)
     if crlf >= 0 and (lf < 0 or crlf < lf):

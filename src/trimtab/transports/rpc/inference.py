@@ -1,4 +1,4 @@
-"""Model calls that go through a client: it makes the HTTP request, we read the answer."""
+"""An HTTP client whose requests are made by an SDK client."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -16,23 +16,23 @@ CALLER = {
     "x-agent-task-id": "agentId",
     "x-parent-agent-id": "parentAgentId",
 }
-"""Headers that tell whose call it is, and how clients are told the same."""
+"""Headers that identify the calling agent → their names in the protocol."""
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The beginning of an answer."""
+    """Status and headers of a response."""
 
     status: int
     headers: dict[str, str]
 
 
 class Exchange:
-    """One request a client makes for us, and as much of the answer as has come."""
+    """A request that a client makes for us, and the part of the response that has arrived."""
 
     def __init__(self) -> None:
         self.head: asyncio.Future[Head] = asyncio.get_running_loop().create_future()
         self._pieces: asyncio.Queue[bytes | ModelError] = asyncio.Queue()
-        self._over = False
+        self._ended = False
 
     def start(self, head: Head) -> None:
         if not self.head.done():
@@ -43,7 +43,7 @@ class Exchange:
             self._pieces.put_nowait(data)
 
     def end(self, error: str | None = None) -> None:
-        """No more comes. An error after the head is an error of reading."""
+        """End the response. An error after the head is raised by `receive`."""
         failure = ModelError(
             f"The client could not make the model call: {error}; check its handler.",
             category="transport",
@@ -53,17 +53,17 @@ class Exchange:
         self._pieces.put_nowait(failure if error else b"")
 
     async def receive(self) -> bytes:
-        if self._over:
+        if self._ended:
             return b""
         piece = await self._pieces.get()
         if isinstance(piece, ModelError):
             raise piece
-        self._over = not piece
+        self._ended = not piece
         return piece
 
 
 class ClientResponse:
-    """An answer as the providers read one."""
+    """A response with the interface that providers read."""
 
     def __init__(self, http: "ClientHttp", request_id: str, exchange: Exchange, head: Head) -> None:
         self._http = http
@@ -87,7 +87,7 @@ class ClientResponse:
 
 
 class ClientHttp:
-    """Has the place of the HTTP client; every request goes to one SDK client."""
+    """Sends every request to one SDK client, with the interface of `HttpClient`."""
 
     def __init__(self, peer: Peer, exchanges: dict[str, Exchange], session_id: str) -> None:
         self._peer = peer
@@ -125,24 +125,24 @@ class ClientHttp:
             raise
 
     async def aclose(self) -> None:
-        """Nothing is kept open between requests."""
+        """Do nothing: no connection is kept between requests."""
 
     def forget(self, request_id: str, *, cancel: bool) -> None:
-        """The answer is not wanted any more."""
+        """Drop a response, and tell the client to cancel the request."""
         exchange = self._exchanges.pop(request_id, None)
         if exchange is None:
             return
         if exchange.head.done() and not exchange.head.cancelled():
-            exchange.head.exception()  # looked at, so that nobody is told it was not
+            exchange.head.exception()  # retrieve it, or asyncio reports it as never retrieved
         exchange.head.cancel()
         if cancel:
             params = {"requestId": request_id, "data": "", "cancel": True}
-            asyncio.ensure_future(self._tell(params))  # noqa: RUF006 - the peer's writes are kept
+            asyncio.ensure_future(self._cancel(params))  # noqa: RUF006 - the peer's writes are kept
 
     async def _send(self, request_id: str, part: dict[str, object]) -> None:
         await self._peer.ask("llmInference.httpRequestChunk", {"requestId": request_id, **part})
 
-    async def _tell(self, params: dict[str, object]) -> None:
+    async def _cancel(self, params: dict[str, object]) -> None:
         try:
             await self._peer.ask("llmInference.httpRequestChunk", params)
         except (ClientGone, RpcError):

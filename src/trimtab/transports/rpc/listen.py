@@ -1,4 +1,4 @@
-"""How clients reach the server: the standard streams, or a port on this machine."""
+"""Listens for clients: on the standard streams, or on a port of this machine."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from trimtab.transports.rpc.server import Server
 
 
 async def serve_stdio(server: Server) -> int:
-    """One client on the standard streams; the end of its input is the end of the server."""
+    """Serve one client on the standard streams until its input ends."""
     loop = asyncio.get_running_loop()
     peer = server.new_peer()
     out_fd = _take_stdout()
@@ -31,7 +31,7 @@ async def serve_stdio(server: Server) -> int:
 
 
 async def serve_port(server: Server, port: int) -> int:
-    """Any number of clients on a port of this machine, until told to end."""
+    """Serve any number of clients on a port of this machine until a signal arrives."""
     loop = asyncio.get_running_loop()
     try:
         listener = await loop.create_server(server.new_peer, "127.0.0.1", port)
@@ -50,7 +50,7 @@ async def serve_port(server: Server, port: int) -> int:
 
 
 def _take_stdout() -> int:
-    """Keep standard output for frames: whatever else is printed goes to standard error."""
+    """Reserve standard output for frames; redirect everything else to standard error."""
     fd = os.dup(1)
     os.dup2(2, 1)
     return fd
@@ -58,17 +58,17 @@ def _take_stdout() -> int:
 
 async def _read_stdin(server: Server, peer: asyncio.Protocol) -> None:
     loop = asyncio.get_running_loop()
-    ends = _EndOfInput(server, peer)
+    protocol = _StdinProtocol(server, peer)
     try:
-        await loop.connect_read_pipe(lambda: ends, sys.stdin)
-    except (ValueError, PermissionError):  # a regular file: it is all there
+        await loop.connect_read_pipe(lambda: protocol, sys.stdin)
+    except (ValueError, PermissionError):  # a regular file cannot be polled
         data = await loop.run_in_executor(None, sys.stdin.buffer.read)
-        ends.data_received(data)
-        loop.call_later(0.1, ends.connection_lost, None)
+        protocol.data_received(data)
+        loop.call_later(0.1, protocol.connection_lost, None)
 
 
-class _EndOfInput(asyncio.Protocol):
-    """Passes bytes on; at their end the server ends."""
+class _StdinProtocol(asyncio.Protocol):
+    """Forwards bytes to the peer; ends the server at the end of the input."""
 
     def __init__(self, server: Server, peer: asyncio.Protocol) -> None:
         self._server = server

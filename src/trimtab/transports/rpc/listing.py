@@ -1,14 +1,15 @@
-"""Sessions as lists show them."""
+"""Lists stored sessions, filtered by folder, repository or branch."""
 
 import msgspec
 
+from trimtab.checkout.checkout import find_checkout
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.session.archive import SessionSummary
 from trimtab.transports.rpc.server import Server
 
 
 class Filter(msgspec.Struct, frozen=True, rename="camel"):
-    """Which sessions are wanted; what is not given does not matter."""
+    """Conditions on a session's context; those left out match everything."""
 
     cwd: str | None = None
     git_root: str | None = None
@@ -16,12 +17,12 @@ class Filter(msgspec.Struct, frozen=True, rename="camel"):
     branch: str | None = None
 
 
-def list_sessions(server: Server, wanted: Filter | None) -> list[JsonObject]:
-    """All sessions that match, the one used last first."""
+def list_sessions(server: Server, condition: Filter | None) -> list[JsonObject]:
+    """Return the sessions that match, the last used first."""
     described = [describe_session(summary) for summary in server.archive.list()]
-    if wanted is None:
+    if condition is None:
         return described
-    values = {name: value for name, value in msgspec.to_builtins(wanted).items() if value}
+    values = {name: value for name, value in msgspec.to_builtins(condition).items() if value}
     return [
         session
         for session in described
@@ -30,8 +31,6 @@ def list_sessions(server: Server, wanted: Filter | None) -> list[JsonObject]:
 
 
 def describe_session(summary: SessionSummary) -> JsonObject:
-    from trimtab.checkout.checkout import find_checkout
-
     described: JsonObject = {
         "sessionId": summary.id,
         "startTime": summary.created_at,

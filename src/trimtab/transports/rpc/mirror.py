@@ -1,7 +1,7 @@
-"""A session's files in the file system of its client, beside those on this machine.
+"""Copies a session's files to the file system of its client.
 
-The log here stays the one that is written first and never waits; the client's copy follows it.
-A session that is not known here is read from the client when it is resumed.
+The log on this machine is written first and never waits; the client's copy follows. A session that
+exists only in the client's file system is fetched when it is resumed.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import os
 
 import msgspec
 
+from trimtab.config.files import replace_file
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.session import SessionWarning
@@ -21,13 +22,15 @@ from trimtab.transports.rpc.protocol import RpcError
 
 LOG = "events.jsonl"
 FILES = ("workspace.yaml", "plan.md", "checkpoints", "files")
-"""What is copied besides the log, when a turn has ended."""
-LARGEST = 16 * 1024 * 1024
-PATIENCE = 10.0
+"""Copied besides the log whenever the session is idle."""
+MAX_SIZE = 16 * 1024 * 1024
+"""Bytes; larger files are not copied."""
+TIMEOUT = 10.0
+"""Seconds for one call to the client."""
 
 
 class FileSystem(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a client says of its file system."""
+    """A client's description of its file system."""
 
     session_state_path: str
     initial_cwd: str = ""
@@ -39,8 +42,8 @@ class FileSystem(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return separator.join((self.session_state_path.rstrip("/\\"), *name.split("/")))
 
 
-class Failed(Exception):
-    """The client could not do what it was asked."""
+class ClientFileError(Exception):
+    """Raised when the client cannot read or write a file."""
 
 
 class ClientFiles:
@@ -52,10 +55,10 @@ class ClientFiles:
         self._system = system
 
     async def read(self, name: str) -> str | None:
-        """The content of a file; None if there is none."""
+        """Return the content of a file, or None if it does not exist."""
         try:
             reply = await self._call("readFile", name)
-        except Failed:
+        except ClientFileError:
             return None
         content = reply.get("content") if isinstance(reply, dict) else None
         return content if isinstance(content, str) and not reply.get("error") else None
@@ -69,56 +72,56 @@ class ClientFiles:
     async def _call(self, method: str, name: str, **more: object) -> JsonObject:
         params = {"sessionId": self._session_id, "path": self._system.path(name), **more}
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 reply = await self._peer.ask(f"sessionFs.{method}", params)
         except (ClientGone, RpcError, TimeoutError) as error:
-            raise Failed(str(error) or "it gave no answer") from None
+            raise ClientFileError(str(error) or "no answer") from None
         if isinstance(reply, dict) and method != "readFile" and reply.get("code"):
-            raise Failed(str(reply.get("message") or reply["code"]))
+            raise ClientFileError(str(reply.get("message") or reply["code"]))
         return reply if isinstance(reply, dict) else {}
 
 
 class Mirror:
-    """Copies what a session stores, in order, without holding the session up."""
+    """Copies everything a session stores, in order, in the background."""
 
     def __init__(self, live: LiveSession, files: ClientFiles, *, fresh: bool) -> None:
-        """What a new session has stored already is copied; an old one is brought up to date."""
+        """`fresh` sessions are copied from the first event on; the copy of others is replaced."""
         self._live = live
         self._files = files
         self._lines: list[bytes] = []
-        self._whole = not fresh
-        self._more = asyncio.Event()
+        self._replaces_log = not fresh
+        self._changed = asyncio.Event()
         self._copied: dict[str, tuple[int, int]] = {}
         self._events = live.folder.events
         self._ended = False
         self._broken = False
         self._lines += map(bytes, live.read_events() if fresh else ())
-        self._more.set()
-        live.subscribe(self._hear)
+        self._changed.set()
+        live.subscribe(self._on_event)
         self._task = asyncio.get_running_loop().create_task(self._copy())
 
     async def finish(self) -> None:
-        """Wait until everything is there, or the client cannot take it."""
+        """Wait until everything is copied, or the client does not answer."""
         self._ended = True
-        self._more.set()
-        await asyncio.wait((self._task,), timeout=PATIENCE)
+        self._changed.set()
+        await asyncio.wait((self._task,), timeout=TIMEOUT)
         self._task.cancel()
 
-    def _hear(self, event: Event, line: bytes) -> None:
+    def _on_event(self, event: Event, line: bytes) -> None:
         if not event.ephemeral:
             self._lines.append(line)
         if not event.ephemeral or event.type == "session.idle":
-            self._more.set()
+            self._changed.set()
 
     async def _copy(self) -> None:
         while not self._broken:
-            await self._more.wait()
-            self._more.clear()
+            await self._changed.wait()
+            self._changed.clear()
             lines, self._lines = self._lines, []
             size = self._live.log_size  # exactly these lines are on disk now
             try:
-                if self._whole:  # the client's copy may have ended anywhere
-                    self._whole, lines = False, []
+                if self._replaces_log:  # the client's copy may have ended anywhere
+                    self._replaces_log, lines = False, []
                     text = await asyncio.to_thread(_read, self._events, size)
                     await self._files.write(LOG, text)
                 if lines:
@@ -126,32 +129,32 @@ class Mirror:
                     await self._files.append(LOG, text + "\n")
                 if not self._live.busy or self._ended:
                     await self._copy_files()
-            except Failed as error:
+            except ClientFileError as error:
                 self._give_up(error)
             if self._ended and not self._lines:
                 return
 
     async def _copy_files(self) -> None:
         for name, path in await asyncio.to_thread(list_files, self._live.folder):
-            made = os.stat(path)
-            mark = made.st_mtime_ns, made.st_size
-            if self._copied.get(name) == mark or made.st_size > LARGEST:
+            stat = os.stat(path)
+            mark = stat.st_mtime_ns, stat.st_size
+            if self._copied.get(name) == mark or stat.st_size > MAX_SIZE:
                 continue
             await self._files.write(name, await asyncio.to_thread(_read, path))
             self._copied[name] = mark
 
-    def _give_up(self, error: Failed) -> None:
+    def _give_up(self, error: ClientFileError) -> None:
         self._broken = True
         message = (
-            f"The client's file system cannot be written ({error}); the session is kept on this "
-            "machine alone from here on."
+            f"The client's file system cannot be written ({error}); from now on the session "
+            "is stored on this machine only."
         )
         if not self._ended:
             self._live.emit(SessionWarning(warning_type="session_files", message=message))
 
 
 def list_files(folder: SessionFolder) -> list[tuple[str, str]]:
-    """What is copied besides the log: names with slashes, and where they are."""
+    """Return the relative name and the path of every file that is copied besides the log."""
     found = []
     for name in FILES:
         path = os.path.join(folder.path, name)
@@ -159,7 +162,7 @@ def list_files(folder: SessionFolder) -> list[tuple[str, str]]:
             found.append((name, path))
         for base, _, names in os.walk(path):
             relative = os.path.relpath(base, folder.path)
-            found += [(f"{relative}/{one}", os.path.join(base, one)) for one in sorted(names)]
+            found += [(f"{relative}/{file}", os.path.join(base, file)) for file in sorted(names)]
     return found
 
 
@@ -169,7 +172,7 @@ def _read(path: str, size: int = -1) -> str:
 
 
 async def fetch_session(store: SessionStore, session_id: str, files: ClientFiles) -> bool:
-    """Bring a session that only the client has to this machine; False if it has none either."""
+    """Copy a session from the client to this machine; return False if the client has none."""
     text = await files.read(LOG)
     if not text:
         return False
@@ -186,6 +189,4 @@ async def fetch_session(store: SessionStore, session_id: str, files: ClientFiles
 
 
 def _replace(path: str, text: str) -> None:
-    from trimtab.config.files import replace_file
-
     replace_file(path, text.encode("utf-8", "replace"))

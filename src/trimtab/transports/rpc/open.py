@@ -1,5 +1,6 @@
-"""Opens sessions for clients: new ones, stored ones, and ones another client has open."""
+"""Opens sessions for clients: new ones, stored ones, and sessions that other clients share."""
 
+import os
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -14,15 +15,20 @@ from trimtab.contracts.options import SessionOptions
 from trimtab.host.hosted import HostedSession
 from trimtab.host.participants import Participant
 from trimtab.models.catalog import SessionCatalog
+from trimtab.providers.endpoints import ProviderChoice, from_environment
+from trimtab.providers.http import HttpClient
 from trimtab.providers.service import Service
 from trimtab.runtime.live import LiveSession
+from trimtab.session.pending_calls import waiting_calls
+from trimtab.transports.rpc.inference import ClientHttp
+from trimtab.transports.rpc.mirror import ClientFiles, Mirror, fetch_session
 from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.protocol import FAILED, RpcError, Then
 from trimtab.transports.rpc.server import Server
 from trimtab.transports.rpc.setup import SessionSettings, build_options
 
 SECRET_HEADERS = ("authorization", "key", "token", "secret", "cookie")
-"""What the names of headers with a key in them have in them."""
+"""Substrings of header names that mark credentials."""
 MANAGED = SessionManagedSettingsResolved(
     source="none",
     server_managed=False,
@@ -34,7 +40,7 @@ MANAGED = SessionManagedSettingsResolved(
 
 
 async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
-    """A new session; its first events come after the reply."""
+    """Create a session; its first events follow the reply."""
     options = build_options(settings, server.cwd)
     async with server.opening:
         session_id = options.session_id or ""
@@ -58,7 +64,7 @@ async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
 
 
 async def resume(server: Server, peer: Peer, settings: SessionSettings) -> Then:
-    """Go on with a session: one that is open, or one on disk."""
+    """Join an open session, or reopen a stored one."""
     session_id = settings.session_id or ""
     async with server.opening:
         hosted = server.sessions.get(session_id)
@@ -105,38 +111,32 @@ async def _reopen(
 
 
 async def connect(hosted: HostedSession, settings: SessionSettings) -> None:
-    """Start the MCP servers that a client brings; clients look whether they are connected."""
+    """Start the MCP servers that a client configured, because it checks their status."""
     if settings.mcp_servers:
         await hosted.live.controls.servers.start()
 
 
 def mirror(hosted: HostedSession, peer: Peer, *, resumed: bool = False) -> None:
-    """Have a session's files follow in the client's file system, if it has one."""
+    """Copy the session's files to the client's file system, if it has one."""
     if peer.file_system is None:
         return
-    from trimtab.transports.rpc.mirror import ClientFiles, Mirror
-
     files = ClientFiles(peer, hosted.id, peer.file_system)
     hosted.mirror = Mirror(hosted.live, files, fresh=not resumed)
 
 
 async def fetch(server: Server, peer: Peer, session_id: str) -> bool:
-    """Read a session that is not on this machine from the client's file system."""
+    """Fetch a session from the client's file system; return False if it is not there."""
     if peer.file_system is None:
         return False
-    from trimtab.transports.rpc.mirror import ClientFiles, fetch_session
-
     files = ClientFiles(peer, session_id, peer.file_system)
     return await fetch_session(server.runtime.store, session_id, files)
 
 
 def take_up(live: LiveSession) -> None:
-    """Go on with what waited for a client; what ran then counts as interrupted, and it is said."""
-    from trimtab.session.pending_calls import waiting_calls
-
+    """Continue calls that waited for a client; warn about calls that were interrupted."""
     still_open = len(live.projections.conversation.open_calls)
     if still_open and live.resume_calls(waiting_calls(live.folder.events)) < still_open:
-        message = "Tool calls that ran when the session was left count as interrupted."
+        message = "Tool calls that were running when the session was closed count as interrupted."
         live.emit(SessionWarning(warning_type="pending_work_interrupted", message=message))
 
 
@@ -173,7 +173,7 @@ def _resumed(
 
 
 def apply(hosted: HostedSession, settings: SessionSettings) -> None:
-    """Take over what a client that joins an open session asks for."""
+    """Apply the settings of a client that joins an open session."""
     controls = hosted.live.controls
     wanted = build_options(settings, controls.options.cwd)
     changes: dict[str, Any] = {}
@@ -201,7 +201,7 @@ def equip(
     settings: SessionSettings,
     options: SessionOptions,
 ) -> SessionOptions:
-    """Give a session the services and stored settings its client named."""
+    """Add the model services and secrets that the client named to the options."""
     hosted.settings = settings.kept()
     hosted.token = settings.git_hub_token
     hosted.catalog = SessionCatalog(
@@ -211,7 +211,7 @@ def equip(
         models=settings.models,
         get_token=hosted.get_token,
     )
-    hidden = (*find_keys_given(settings), *server.secrets)
+    hidden = (*find_keys(settings), *server.secrets)
     options = msgspec.structs.replace(options, secret_values=hidden)
     found = hosted.catalog.find(settings.model)
     if found is not None:
@@ -223,24 +223,20 @@ def equip(
     return options
 
 
-def find_keys_given(settings: SessionSettings) -> Iterator[str]:
-    """The keys in what a client says about itself and its services."""
+def find_keys(settings: SessionSettings) -> Iterator[str]:
+    """Yield the keys in a client's settings."""
     if settings.git_hub_token:
         yield settings.git_hub_token
-    for one in (settings.provider, *settings.providers):
-        if one is not None:
-            yield from filter(None, (one.api_key, one.bearer_token))
-            for name, value in one.headers.items():
+    for provider in (settings.provider, *settings.providers):
+        if provider is not None:
+            yield from filter(None, (provider.api_key, provider.bearer_token))
+            for name, value in provider.headers.items():
                 if any(word in name.lower() for word in SECRET_HEADERS):
                     yield value.rpartition(" ")[2]
 
 
 def _through_client(server: Server, options: SessionOptions) -> Service:
-    """The same service, called by the client instead of by us."""
-    from trimtab.providers.endpoints import ProviderChoice, from_environment
-    from trimtab.providers.http import HttpClient
-    from trimtab.transports.rpc.inference import ClientHttp
-
+    """Return the same service with the client making the HTTP requests."""
     assert server.inference is not None
     if isinstance(options.provider, Service):
         choice = options.provider.choice
@@ -255,7 +251,7 @@ def _through_client(server: Server, options: SessionOptions) -> Service:
 
 
 def describe(hosted: HostedSession) -> JsonObject:
-    """The reply to create and resume."""
+    """Return the reply to create and resume."""
     return {
         "sessionId": hosted.id,
         "workspacePath": hosted.live.folder.path,
@@ -264,8 +260,6 @@ def describe(hosted: HostedSession) -> JsonObject:
 
 
 def _stored_folder(server: Server, session_id: str) -> str | None:
-    """Where a stored session worked, if that place is still there."""
-    import os
-
+    """Return the folder of a stored session if it still exists."""
     cwd = server.archive.summary(session_id).cwd
     return cwd if cwd and os.path.isdir(cwd) else None

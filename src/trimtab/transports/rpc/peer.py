@@ -1,4 +1,4 @@
-"""One client on one connection: its requests are answered, and it can be asked."""
+"""A client on one connection: answers its requests, and sends it events and requests."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from trimtab.transports.rpc.mirror import FileSystem
 
 Answerer = Callable[["Peer", str, msgspec.Raw], Awaitable[Any]]
-"""Given a peer, a method and its parameters, gives the result. Raises `RpcError`."""
+"""Handles a request of a peer: method and parameters to result. Raises `RpcError`."""
 
 BACKLOG = 8 * 1024 * 1024
 """Bytes a client may be behind before it loses ephemeral events."""
@@ -39,10 +39,10 @@ _REFUSAL = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\
 
 
 class Peer(asyncio.Protocol):
-    """A connection. Requests run side by side; what they raise never leaves their task.
+    """A connection. Requests run concurrently; their exceptions never leave their tasks.
 
-    Events are written in the bytes they are stored in. A client that reads too slowly loses
-    ephemeral events, which are counted, and never a durable one.
+    Events are written in their stored bytes. A client that reads too slowly loses ephemeral
+    events, which are counted, but never durable ones.
     """
 
     def __init__(self, answer: Answerer, on_closed: Callable[["Peer"], None]) -> None:
@@ -61,7 +61,7 @@ class Peer(asyncio.Protocol):
         self.file_system: FileSystem | None = None
 
     def use(self, out: asyncio.WriteTransport, *, strict: bool) -> None:
-        """Write here. On a socket the first thing that is no frame ends the connection."""
+        """Write to this transport. With `strict`, input that is not a frame ends the connection."""
         self._out = out
         self._parser = FrameParser(strict=strict)
 
@@ -78,7 +78,7 @@ class Peer(asyncio.Protocol):
                 if isinstance(body, BadFrame):
                     self._refuse(None, RpcError(PARSE_ERROR, str(body)))
                 else:
-                    self._take(body)
+                    self._on_message(body)
         except BadFrame as error:
             if error.http and self._out is not None:
                 self._out.write(_REFUSAL)
@@ -90,7 +90,7 @@ class Peer(asyncio.Protocol):
         self._end()
 
     def close(self) -> None:
-        """End the connection after what was written has been sent."""
+        """Send what is buffered, then end the connection."""
         self._flush()
         if self._out is not None:
             self._out.close()
@@ -121,9 +121,9 @@ class Peer(asyncio.Protocol):
         self._write(encode_event(session_id, line))
 
     async def ask(self, method: str, params: JsonObject) -> Any:
-        """Have the client do something. Raises `ClientGone` or `RpcError` with the client's words.
+        """Send the client a request and return its result. Raises `ClientGone` or `RpcError`.
 
-        A caller that stops waiting tells the client so.
+        If the caller is cancelled, the client is told to cancel the request.
         """
         if self.closed:
             raise ClientGone("The client is gone.")
@@ -144,7 +144,7 @@ class Peer(asyncio.Protocol):
         return self._out is not None and self._out.get_write_buffer_size() > BACKLOG
 
     def _write(self, body: bytes) -> None:
-        """Frames of one turn of the loop go out together: a system call for each costs more."""
+        """Collect frames until the next iteration of the event loop, to save system calls."""
         if self._out is None or self._out.is_closing():
             return
         if not self._unsent:
@@ -159,19 +159,19 @@ class Peer(asyncio.Protocol):
     def _refuse(self, request_id: str | float | None, error: RpcError) -> None:
         self._write(encode_error(request_id, error))
 
-    def _take(self, body: bytes) -> None:
+    def _on_message(self, body: bytes) -> None:
         try:
             message = decode_incoming(body)
         except msgspec.ValidationError:
-            self._refuse(None, RpcError(INVALID_REQUEST, "The message is no JSON-RPC request."))
+            self._refuse(None, RpcError(INVALID_REQUEST, "The message is not a JSON-RPC request."))
             return
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             self._refuse(None, RpcError(PARSE_ERROR, "The message is not JSON."))
             return
         if message.method is None:
-            self._settle(message)
+            self._on_answer(message)
         elif message.id is None:
-            self._hear(message)
+            self._on_notification(message)
         else:
             self._start(message)
 
@@ -204,8 +204,8 @@ class Peer(asyncio.Protocol):
         else:
             self._write(encode_result(request_id, result))
 
-    def _hear(self, message: Incoming) -> None:
-        """A notification. Unknown ones are dropped, as the protocol wants it."""
+    def _on_notification(self, message: Incoming) -> None:
+        """Handle a notification. The protocol has unknown ones ignored."""
         if message.method == "$/cancelRequest":
             try:
                 cancelled = msgspec.json.decode(message.params, type=dict[str, Any]).get("id")
@@ -215,20 +215,20 @@ class Peer(asyncio.Protocol):
             if task is not None:
                 task.cancel()
 
-    def _settle(self, message: Incoming) -> None:
+    def _on_answer(self, message: Incoming) -> None:
         waiting = None if isinstance(message.id, str) else self._asked.get(message.id or 0)
         if waiting is None or waiting.done():
             return
         if message.error is not None:
-            said = message.error.get("message") if isinstance(message.error, dict) else None
-            code = message.error.get("code") if isinstance(message.error, dict) else None
-            waiting.set_exception(RpcError(code if isinstance(code, int) else 0, str(said or "")))
+            error = message.error if isinstance(message.error, dict) else {}
+            code, text = error.get("code"), error.get("message")
+            waiting.set_exception(RpcError(code if isinstance(code, int) else 0, str(text or "")))
         else:
             waiting.set_result(message.result)
 
 
 def describe_missed(event: Event, count: int) -> bytes:
-    """Tells a client that was slow what it was not given; stored events are never left out."""
+    """Return the event that tells a slow client how many ephemeral events it missed."""
     missed = EventsDropped(count=count, reason="The client read too slowly.")
     return encode(
         Event(

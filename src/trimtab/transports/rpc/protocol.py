@@ -1,5 +1,6 @@
-"""The words of JSON-RPC 2.0 as this server uses them."""
+"""Messages and error codes of JSON-RPC 2.0."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ CANCELLED = -32800
 
 
 class RpcError(ClientError):
-    """An answer that is an error, as it stands on the wire."""
+    """Raised to answer a request with an error."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -29,11 +30,11 @@ class RpcError(ClientError):
 
 
 class NotAvailable(Exception):
-    """A method this server knows and does not have; the message says what there is instead."""
+    """Raised by a method this server does not support; the message names an alternative."""
 
 
 class Incoming(msgspec.Struct, frozen=True):
-    """A message of a client: a request, a notification, or an answer to a request of ours."""
+    """A message from a client: a request, a notification, or the answer to a request."""
 
     method: str | None = None
     id: str | float | None = None
@@ -43,7 +44,7 @@ class Incoming(msgspec.Struct, frozen=True):
 
 
 class Then(msgspec.Struct, frozen=True):
-    """A result with something to do once it is written, such as letting events follow it."""
+    """A result, and a function to call once it is written, such as releasing held events."""
 
     result: Any
     after: Callable[[], None]
@@ -57,8 +58,6 @@ def _encode(value: Any) -> bytes:
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:  # a lone surrogate, for example from a file name
-        import json
-
         return json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode()
 
 
@@ -82,7 +81,7 @@ def encode_notification(method: str, params: Any) -> bytes:
 
 
 def encode_event(session_id: str, line: bytes) -> bytes:
-    """The notification of a session event; the event is sent in the very bytes it is stored in."""
+    """Return the notification of a session event. The event is sent in its stored bytes."""
     return b'{"jsonrpc":"2.0","method":"session.event","params":{"sessionId":%b,"event":%b}}' % (
         _encode(session_id),
         line,

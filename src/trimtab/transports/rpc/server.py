@@ -1,8 +1,10 @@
-"""The server: its clients, the sessions they share, and how it comes to an end."""
+"""The RPC server: its clients, and the sessions they share."""
 
 import asyncio
+import hmac
 import sys
 import time
+import traceback
 from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -22,13 +24,13 @@ if TYPE_CHECKING:
     from trimtab.transports.rpc.inference import Exchange
 
 CLOSING = 4.0
-"""Seconds the sessions get to end when the server stops."""
+"""Seconds that sessions have to close when the server stops."""
 ABANDONED = 1800.0
-"""Seconds after which an idle session that no client is at is closed."""
+"""Seconds after which an idle session without clients is closed."""
 
 
 class Server:
-    """Serves any number of clients. The parts that run sessions are loaded with the first one."""
+    """Serves any number of clients. The runtime is imported with the first session."""
 
     def __init__(
         self,
@@ -43,12 +45,12 @@ class Server:
         self.peers: set[Peer] = set()
         self.sessions: dict[str, HostedSession] = {}
         self.opening = asyncio.Lock()
-        """Held while a session is opened or closed, so that no id is opened twice."""
+        """Locked while a session is opened or closed, so that no id is opened twice."""
         self.inference: Peer | None = None
-        """The client that makes the model calls of new sessions, if one does."""
+        """The client that makes the model calls of new sessions, if any."""
         self.exchanges: dict[str, Exchange] = {}
         self.secrets: tuple[str, ...] = ()
-        """Values a client wants hidden in every session."""
+        """Values that clients want hidden in every session."""
         self.ended = asyncio.Event()
         self._token = token
         self._idle_timeout = idle_timeout
@@ -65,7 +67,7 @@ class Server:
         return self._runtime
 
     def hide(self, values: Sequence[str]) -> None:
-        """Hide these values in every session there is and will be."""
+        """Hide these values in all present and future sessions."""
         self.secrets = (*self.secrets, *values)
         for hosted in self.sessions.values():
             hosted.live.hide(values)
@@ -82,15 +84,13 @@ class Server:
         return self._token is not None
 
     def new_peer(self) -> Peer:
-        """A client that has just connected."""
-        peer = Peer(self._answer, self._on_left)
+        """Return the peer for a client that has just connected."""
+        peer = Peer(self._answer, self._on_disconnected)
         self.peers.add(peer)
         return peer
 
     def authenticate(self, peer: Peer, token: str | None) -> None:
-        """Let a client in. Raises when it does not know the token."""
-        import hmac
-
+        """Accept a client. Raises `RpcError` if its token is wrong."""
         if self._token is not None and not hmac.compare_digest(
             self._token.encode(), (token or "").encode("utf-8", "surrogatepass")
         ):
@@ -98,7 +98,7 @@ class Server:
         peer.authenticated = True
 
     def session(self, session_id: str | None) -> "HostedSession":
-        """An open session. Raises in the words clients look for."""
+        """Return an open session. The text of the error is the one that clients look for."""
         found = self.sessions.get(session_id or "")
         if found is None:
             raise RpcError(FAILED, f"Session not found: {session_id}")
@@ -109,13 +109,13 @@ class Server:
         self._watch(hosted, self._idle_timeout or ABANDONED)
 
     def times(self, session_id: str) -> JsonObject:
-        """When a session began and was last used, and what it is about."""
+        """Return when a session was created and last used, and its title."""
         summary = self.archive.summary(session_id)
         times: JsonObject = {"startTime": summary.created_at, "modifiedTime": summary.updated_at}
         return {**times, "summary": summary.title} if summary.title else times
 
     def runtime_for(self, token: str | None) -> "Runtime":
-        """The runtime of a session with a GitHub token of its own, or everybody's."""
+        """Return the runtime for a GitHub token, or the shared one."""
         if token is None:
             return self.runtime
         from trimtab.runtime.runtime import Runtime
@@ -123,7 +123,7 @@ class Server:
         return Runtime(env={**self.env, "COPILOT_GITHUB_TOKEN": token})
 
     def tell(self, kind: str, session_id: str, metadata: JsonObject | None = None) -> None:
-        """Tell every client that there is a session more or less, or another title."""
+        """Notify every client that a session was created, deleted or updated."""
         params: JsonObject = {"type": f"session.{kind}", "sessionId": session_id}
         if metadata is not None:
             params["metadata"] = metadata
@@ -135,9 +135,9 @@ class Server:
         self.tell("updated", session_id, self.times(session_id))
 
     async def close_session(self, session_id: str, *, suspend: bool = False) -> None:
-        """End a session; it stays on disk. Nothing happens if it is not open.
+        """Close a session if it is open; it stays on disk.
 
-        With `suspend`, calls that wait for a client wait on.
+        With `suspend`, calls that wait for a client can be continued later.
         """
         async with self.opening:
             hosted = self.sessions.get(session_id)
@@ -153,27 +153,25 @@ class Server:
                     timer.cancel()
 
     async def close_sessions(self) -> None:
-        """End all sessions, at most a few seconds long."""
+        """Close all sessions, within a few seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSING), asyncio.TaskGroup() as group:
                 for session_id in tuple(self.sessions):
                     group.create_task(self._close_quietly(session_id))
 
     async def close(self) -> None:
-        """End everything."""
+        """Close all sessions and connections."""
         await self.close_sessions()
         for peer in tuple(self.peers):
             peer.close()
 
     def log_bug(self, error: BaseException) -> None:
-        """A defect of ours, for whoever reads standard error."""
+        """Print the traceback of a bug if debugging is on."""
         if "TRIMTAB_DEBUG" in self.env:
-            import traceback
-
             traceback.print_exception(error, file=sys.stderr)
 
     def background(self, work: Awaitable[None]) -> None:
-        """Have something done without waiting for it; it ends with the server."""
+        """Run something without waiting for it."""
 
         async def run() -> None:
             await work
@@ -186,7 +184,7 @@ class Server:
         try:
             await self.close_session(session_id)
         except (TrimtabError, OSError) as error:
-            print(f"Session {session_id} did not end well: {error}", file=sys.stderr)
+            print(f"Session {session_id} could not be closed: {error}", file=sys.stderr)
 
     async def _answer(self, peer: Peer, name: str, raw: msgspec.Raw) -> Any:
         if not peer.authenticated and name != "connect":
@@ -195,12 +193,12 @@ class Server:
             peer.authenticated = True
         return await answer(self, peer, name, raw)
 
-    def _on_left(self, peer: Peer) -> None:
+    def _on_disconnected(self, peer: Peer) -> None:
         self.peers.discard(peer)
         if self.inference is peer:
             self.inference = None
             for exchange in tuple(self.exchanges.values()):
-                exchange.end("it is gone")
+                exchange.end("it disconnected")
         for hosted in self.sessions.values():
             before, commands = hosted.capabilities, hosted.commands
             if hosted.leave(peer):
@@ -208,7 +206,7 @@ class Server:
                     hosted.announce_changes(before, commands)
 
     def _watch(self, hosted: "HostedSession", seconds: float) -> None:
-        """Look at a session again after some time, and close it if it was idle all along."""
+        """Check after some time whether the session has been idle, and close it then."""
         loop = asyncio.get_running_loop()
         self._timers[hosted.id] = loop.call_later(seconds, self._expire, hosted)
 
@@ -224,5 +222,5 @@ class Server:
 
 
 def find_token(env: Mapping[str, str]) -> str | None:
-    """The secret clients must know, set by whoever started the server."""
+    """Return the token that clients must present, if one is set."""
     return env.get("COPILOT_CONNECTION_TOKEN") or None

@@ -1,4 +1,4 @@
-"""What a client sends to create or resume a session, and what becomes of it."""
+"""The parameters of `session.create` and `session.resume`, and the options made from them."""
 
 import os
 from typing import Any
@@ -19,6 +19,7 @@ from trimtab.contracts.options import (
     Thresholds,
     smallest_budget,
 )
+from trimtab.customize.agents import read_given
 from trimtab.host.participants import Capabilities
 from trimtab.models.catalog import ModelSettings, ProviderSettings
 from trimtab.prompts.customize import change_sections
@@ -52,7 +53,7 @@ class InfiniteSettings(msgspec.Struct, frozen=True, rename="camel", omit_default
 
 
 class SessionSettings(Capabilities, frozen=True, kw_only=True, rename="camel"):
-    """The parameters of `session.create` and `session.resume`; unknown ones are left alone."""
+    """The parameters of `session.create` and `session.resume`; unknown ones are ignored."""
 
     session_id: str | None = None
     model: str | None = None
@@ -97,7 +98,7 @@ class SessionSettings(Capabilities, frozen=True, kw_only=True, rename="camel"):
         )
 
     def kept(self) -> JsonObject:
-        """Those settings that are stored and reported, for the parts that act on them."""
+        """Return the settings that are kept with the session and reported."""
         return {name: value for name in KEPT if (value := getattr(self, name)) is not None}
 
 
@@ -119,7 +120,7 @@ KEPT = (
 
 
 def build_options(settings: SessionSettings, cwd: str) -> SessionOptions:
-    """The choices for the runtime. Raises `ConfigurationError` for what cannot be."""
+    """Return the options of the session. Raises `ConfigurationError` for invalid settings."""
     if settings.cloud is not None:
         raise ConfigurationError(
             "Cloud sessions need GitHub's service; create a local session (leave `cloud` out)."
@@ -127,7 +128,7 @@ def build_options(settings: SessionSettings, cwd: str) -> SessionOptions:
     folder = os.path.abspath(os.path.join(cwd, settings.working_directory or cwd))
     if not os.path.isdir(folder):
         raise ConfigurationError(
-            f"workingDirectory {folder} is no directory; name one that exists."
+            f"no such directory: {folder}; set workingDirectory to an existing one."
         )
     return SessionOptions(
         cwd=folder,
@@ -139,7 +140,7 @@ def build_options(settings: SessionSettings, cwd: str) -> SessionOptions:
         client_name=settings.client_name,
         available_tools=settings.available_tools,
         excluded_tools=settings.excluded_tools,
-        main_excluded=read_hidden(settings.default_agent),
+        main_excluded=read_excluded_tools(settings.default_agent),
         vision=read_vision(settings.model_capabilities),
         system_message=read_system_message(settings.system_message),
         instructions="skip" if settings.skip_custom_instructions else "load",
@@ -164,24 +165,20 @@ def build_options(settings: SessionSettings, cwd: str) -> SessionOptions:
     )
 
 
-def read_hidden(default_agent: JsonObject | None) -> tuple[str, ...]:
-    """The tools a client keeps from the main agent and leaves to sub-agents."""
+def read_excluded_tools(default_agent: JsonObject | None) -> tuple[str, ...]:
+    """Return the tools that only sub-agents may use."""
     names = (default_agent or {}).get("excludedTools") or ()
     return tuple(name for name in names if isinstance(name, str))
 
 
 def read_vision(capabilities: JsonObject | None) -> bool:
-    """Whether the model sees images, as far as a client knows better than we do."""
+    """Return False if the client says that the model cannot see images."""
     return ((capabilities or {}).get("supports") or {}).get("vision") is not False
 
 
 def read_agents(given: tuple[JsonObject, ...] | None) -> tuple[AgentDefinition, ...]:
-    """The agents a client brings."""
-    if not given:
-        return ()
-    from trimtab.customize.agents import read_given
-
-    return tuple(map(read_given, given))
+    """Return the agents a client defines."""
+    return tuple(map(read_given, given or ()))
 
 
 def read_large_output(settings: LargeOutputSettings | None) -> LargeOutput:
@@ -197,12 +194,12 @@ def read_thresholds(settings: InfiniteSettings | None) -> Thresholds | None:
         return Thresholds()
     if not settings.enabled:
         return None
-    usual = Thresholds()
+    default = Thresholds()
     background = settings.background_compaction_threshold
     exhausted = settings.buffer_exhaustion_threshold
     return Thresholds(
-        background=usual.background if background is None else background,
-        exhausted=usual.exhausted if exhausted is None else exhausted,
+        background=default.background if background is None else background,
+        exhausted=default.exhausted if exhausted is None else exhausted,
     )
 
 
@@ -213,7 +210,9 @@ def read_budget(settings: LimitSettings | None) -> float | None:
 def read_system_message(settings: SystemMessageSettings | None) -> SystemMessageOptions:
     if settings is None:
         return SystemMessageOptions()
-    change_sections({}, dict.fromkeys(settings.sections, SectionChange()))  # are there such?
+    change_sections(
+        {}, dict.fromkeys(settings.sections, SectionChange())
+    )  # raises if one does not exist
     sections = {
         name: {"action": override.action, "content": override.content}
         for name, override in settings.sections.items()

@@ -1,4 +1,4 @@
-"""Who is signed in."""
+"""The GitHub account: its token comes from the environment or the session."""
 
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
@@ -10,7 +10,7 @@ TOKENS = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
 
 @methods.on("auth.getStatus")
 async def get_status(call: Call, params: Nothing) -> JsonObject:
-    """From the environment alone: nobody is contacted to answer this."""
+    """Report the token of the environment, without contacting the service."""
     env = call.server.env
     variable = next((name for name in TOKENS if env.get(name)), None)
     if variable is not None:
@@ -42,7 +42,7 @@ async def get_current_auth(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("account.getAllUsers")
 async def get_all_users(call: Call, params: Nothing) -> list[JsonObject]:
-    """Nobody is stored here: tokens come from the environment."""
+    """Return nothing: accounts are not stored, tokens come from the environment."""
     return []
 
 

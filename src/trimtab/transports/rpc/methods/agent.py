@@ -1,4 +1,4 @@
-"""Custom agents, and the customization a session has."""
+"""Agents and instructions of a session."""
 
 import msgspec
 
@@ -7,6 +7,7 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.subagent import SubagentDeselected, SubagentSelected
 from trimtab.customize.describe import describe_agent
+from trimtab.customize.model_families import find_meant_models
 from trimtab.host.hosted import HostedSession
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.methods.discovery import describe_instruction
@@ -38,14 +39,12 @@ async def get_current(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.agent.select", Name)
 async def select(call: Call, params: Name) -> JsonObject:
-    """The session works as this agent from the next prompt on."""
+    """Work as this agent from the next prompt on."""
     agent = _agents(call.session).get(params.name)
     if agent is None:
         raise UsageError(f"There is no agent {params.name!r}; see session.agent.list.")
     controls = call.session.live.controls
     if controls.setup.customizations is not None:
-        from trimtab.customize.model_families import find_meant_models
-
         offline = bool(controls.options.offline)
         await find_meant_models(controls.setup.customizations, agent, offline=offline)
     controls.set_agent(agent.name)
@@ -74,21 +73,21 @@ async def get_sources(call: Call, params: Nothing) -> JsonObject:
     if custom is None:
         return {"sources": []}
     found = custom.instructions.instructions
-    return {"sources": [describe_instruction(one, custom) for one in found]}
+    return {"sources": [describe_instruction(instruction, custom) for instruction in found]}
 
 
 def _agents(hosted: HostedSession) -> dict[str, AgentDefinition]:
-    """The agents a client brought and, if it wanted discovery, those on disk."""
+    """Return the agents a client defined and, with discovery, those on disk."""
     controls = hosted.live.controls
-    wanted, custom = controls.options.customize, controls.setup.customizations
-    agents = {agent.name: agent for agent in wanted.agents}
-    if wanted.discover and custom is not None:
+    options, custom = controls.options.customize, controls.setup.customizations
+    agents = {agent.name: agent for agent in options.agents}
+    if options.discover and custom is not None:
         agents = {**custom.agents.agents, **agents}
     return agents
 
 
 def describe_info(agent: AgentDefinition) -> JsonObject:
-    """An agent as the SDK's calls about one session describe it."""
+    """Return an agent in the form of the SDK's session calls."""
     described: JsonObject = {
         **describe_agent(agent),
         "skills": list(agent.skills) or None,

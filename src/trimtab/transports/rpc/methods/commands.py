@@ -1,4 +1,4 @@
-"""Slash commands: ours, and those that clients registered."""
+"""Slash commands: built-in ones, and those that clients registered."""
 
 import msgspec
 
@@ -6,6 +6,7 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.question import CommandCompleted, CommandExecute
 from trimtab.contracts.ids import new_id
+from trimtab.runtime.commands import COMMANDS
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
@@ -23,9 +24,7 @@ class HandlePending(msgspec.Struct, rename="camel"):
 
 @methods.on("session.commands.list")
 async def list_commands(call: Call, params: Nothing) -> JsonObject:
-    from trimtab.runtime.commands import COMMANDS
-
-    own = [
+    builtin = [
         {
             "name": name,
             "description": command.help,
@@ -36,7 +35,7 @@ async def list_commands(call: Call, params: Nothing) -> JsonObject:
         if command.handler is not None
     ]
     return {
-        "commands": own
+        "commands": builtin
         + [
             {
                 "name": command.get("name"),
@@ -56,7 +55,7 @@ class Invoke(msgspec.Struct):
 
 @methods.on("session.commands.invoke", Invoke)
 async def invoke(call: Call, params: Invoke) -> JsonObject:
-    """Answers a command of ours at once; what a prompt `/name` says."""
+    """Run a built-in command and return its text, as the prompt `/name` does."""
     name = params.name.lstrip("/").lower()
     answer = await call.session.live.run_command(f"/{name} {params.input or ''}".rstrip())
     if answer is None:
@@ -66,7 +65,7 @@ async def invoke(call: Call, params: Invoke) -> JsonObject:
 
 @methods.on("session.commands.execute", Execute)
 async def execute(call: Call, params: Execute) -> JsonObject:
-    """Has the client that registered a command run it; answers when it has."""
+    """Have the client that registered a command run it, and wait for it."""
     hosted = call.session
     if all(command.get("name") != params.command_name for command in hosted.commands):
         raise UsageError(f"Unknown command: {params.command_name}; see session.commands.list.")
@@ -92,5 +91,5 @@ async def handle_pending(call: Call, params: HandlePending) -> JsonObject:
 
 @methods.on("session.commands.respondToQueuedCommand", HandlePending)
 async def respond_to_queued(call: Call, params: HandlePending) -> JsonObject:
-    """Commands are answered when they are called; none waits in the queue."""
+    """Return False: commands are never queued."""
     return {"success": False}

@@ -38,5 +38,5 @@ async def get_status(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("runtime.shutdown")
 async def shut_down(call: Call, params: Nothing) -> None:
-    """Ends all sessions and answers; the process ends when its client closes the connection."""
+    """Close all sessions; the process ends when its client closes the connection."""
     await call.server.close_sessions()

@@ -1,4 +1,4 @@
-"""Agents, skills and instructions that people put on disk, for programs that list them."""
+"""Finds agents, skills and instructions on disk, for programs that list them."""
 
 import os
 
@@ -9,6 +9,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.options import CustomizationOptions, SessionOptions
 from trimtab.customize.customizations import Customizations
 from trimtab.customize.describe import describe_agent, describe_skill
+from trimtab.customize.folders import INSTRUCTION_FILES, RULES, agent_folders, skill_folders
 from trimtab.customize.overview import gather
 from trimtab.transports.rpc.dispatch import Call, Methods
 
@@ -16,7 +17,7 @@ methods = Methods()
 
 
 class Search(msgspec.Struct, rename="camel"):
-    """Where to look. Without projects only what belongs to the person is found."""
+    """Where to look. Without projects, only the person's own files are found."""
 
     project_paths: tuple[str, ...] | None = None
     skill_directories: tuple[str, ...] | None = None
@@ -31,10 +32,10 @@ async def discover_agents(call: Call, params: Search) -> JsonObject:
     found: dict[str, JsonObject] = {}
     for project, custom in _projects(call, params):
         for agent in custom.agents.agents.values():
-            mine = agent.origin in ("project", "inherited")
-            if agent.origin == "builtin" or (mine and not project):
+            in_project = agent.origin in ("project", "inherited")
+            if agent.origin == "builtin" or (in_project and not project):
                 continue
-            if mine or not params.exclude_host_agents:
+            if in_project or not params.exclude_host_agents:
                 described = {**describe_agent(agent), "path": agent.path}
                 found.setdefault(agent.path, {k: v for k, v in described.items() if v is not None})
     return {"agents": list(found.values())}
@@ -45,12 +46,14 @@ async def discover_skills(call: Call, params: Search) -> JsonObject:
     found: dict[str, JsonObject] = {}
     errors: dict[str, None] = {}
     for project, custom in _projects(call, params):
-        errors |= dict.fromkeys(one.sentence for one in custom.skills.problems if not one.note)
+        errors |= dict.fromkeys(
+            problem.sentence for problem in custom.skills.problems if not problem.note
+        )
         for skill in custom.skills.skills.values():
-            mine = skill.origin in ("project", "inherited")
-            if (mine and not project) or (params.exclude_host_skills and not mine):
+            in_project = skill.origin in ("project", "inherited")
+            if (in_project and not project) or (params.exclude_host_skills and not in_project):
                 continue
-            described = describe_skill(skill) | ({"projectPath": project} if mine else {})
+            described = describe_skill(skill) | ({"projectPath": project} if in_project else {})
             found.setdefault(skill.path, described)
     return {"skills": list(found.values()), "errors": list(errors)}
 
@@ -59,28 +62,29 @@ async def discover_skills(call: Call, params: Search) -> JsonObject:
 async def discover_instructions(call: Call, params: Search) -> JsonObject:
     found: dict[str, JsonObject] = {}
     for project, custom in _projects(call, params):
-        for one in custom.instructions.instructions:
-            mine = one.location != "user"
-            if (mine and not project) or (params.exclude_host_instructions and not mine):
+        for instruction in custom.instructions.instructions:
+            in_project = instruction.location != "user"
+            if (in_project and not project) or (
+                params.exclude_host_instructions and not in_project
+            ):
                 continue
-            described = describe_instruction(one, custom)
-            found.setdefault(one.paths[0], described | ({"projectPath": project} if mine else {}))
+            described = describe_instruction(instruction, custom)
+            path = instruction.paths[0]
+            found.setdefault(path, described | ({"projectPath": project} if in_project else {}))
     return {"sources": list(found.values())}
 
 
 @methods.on("agents.getDiscoveryPaths", Search)
 async def get_agent_paths(call: Call, params: Search) -> JsonObject:
-    from trimtab.customize.folders import agent_folders
-
     paths: dict[str, JsonObject] = {}
     for project, custom in _projects(call, params):
         for folder in agent_folders(custom.places):
-            mine = folder.origin != "user"
-            if mine and not project:
+            in_project = folder.origin != "user"
+            if in_project and not project:
                 continue
             paths[folder.path] = {
                 "path": folder.path,
-                "scope": "project" if mine else "user",
+                "scope": "project" if in_project else "user",
                 "preferredForCreation": folder.source in ("repository", "user"),
             }
     return {"paths": _one_preferred(list(paths.values()), "scope")}
@@ -88,17 +92,15 @@ async def get_agent_paths(call: Call, params: Search) -> JsonObject:
 
 @methods.on("skills.getDiscoveryPaths", Search)
 async def get_skill_paths(call: Call, params: Search) -> JsonObject:
-    from trimtab.customize.folders import skill_folders
-
     paths: dict[str, JsonObject] = {}
     for project, custom in _projects(call, params):
         for folder in skill_folders(custom.places):
-            mine = folder.origin in ("project", "inherited")
-            if mine and not project:
+            in_project = folder.origin in ("project", "inherited")
+            if in_project and not project:
                 continue
             paths[folder.path] = {
                 "path": folder.path,
-                "scope": "project" if mine else folder.origin,
+                "scope": "project" if in_project else folder.origin,
                 "preferredForCreation": folder.origin in ("project", "personal-copilot"),
             }
     return {"paths": _one_preferred(list(paths.values()), "scope")}
@@ -106,8 +108,6 @@ async def get_skill_paths(call: Call, params: Search) -> JsonObject:
 
 @methods.on("instructions.getDiscoveryPaths", Search)
 async def get_instruction_paths(call: Call, params: Search) -> JsonObject:
-    from trimtab.customize.folders import INSTRUCTION_FILES, RULES
-
     config = call.server.runtime.home.config
     paths = [
         _instruction_path(os.path.join(config, "copilot-instructions.md"), "file", "user"),
@@ -125,37 +125,39 @@ async def get_instruction_paths(call: Call, params: Search) -> JsonObject:
     return {"paths": _one_preferred(paths, "location")}
 
 
-def describe_instruction(one: Instruction, custom: Customizations) -> JsonObject:
-    """An instruction as the SDK describes it."""
-    path = one.paths[0]
+def describe_instruction(instruction: Instruction, custom: Customizations) -> JsonObject:
+    """Return an instruction in the form of the SDK."""
+    path = instruction.paths[0]
     described: JsonObject = {
         "id": path,
         "label": custom.places.shorten(path),
         "sourcePath": path,
-        "content": one.text,
-        "type": _type_of(one),
-        "location": "working-directory" if one.location == "directory" else one.location,
+        "content": instruction.text,
+        "type": _type_of(instruction),
+        "location": "working-directory"
+        if instruction.location == "directory"
+        else instruction.location,
     }
-    if one.globs:
-        described["applyTo"] = list(one.globs)
-    if one.description:
-        described["description"] = one.description
+    if instruction.globs:
+        described["applyTo"] = list(instruction.globs)
+    if instruction.description:
+        described["description"] = instruction.description
     return described
 
 
-def _type_of(one: Instruction) -> str:
-    name = os.path.basename(one.paths[0])
-    if name.endswith((".instructions.md", ".mdc")) or "/rules/" in one.paths[0]:
+def _type_of(instruction: Instruction) -> str:
+    name = os.path.basename(instruction.paths[0])
+    if name.endswith((".instructions.md", ".mdc")) or "/rules/" in instruction.paths[0]:
         return "vscode"
-    if one.location == "user":
+    if instruction.location == "user":
         return "home"
-    if one.location == "directory":
+    if instruction.location == "directory":
         return "child-instructions"
     return "repo" if name == "copilot-instructions.md" else "model"
 
 
 def _projects(call: Call, params: Search) -> list[tuple[str, Customizations]]:
-    """What is found in each project, or without one. Listing needs no trust: nothing is used."""
+    """Load the customizations of each project. Listing needs no trust: nothing is used."""
     projects = params.project_paths or ("",)
     found = []
     for project in projects:
@@ -177,7 +179,7 @@ def _instruction_path(path: str, kind: str, location: str) -> JsonObject:
 
 
 def _one_preferred(paths: list[JsonObject], tier: str) -> list[JsonObject]:
-    """The first preferred path of each tier stays so."""
+    """Keep only the first preferred path of each tier."""
     seen: set[object] = set()
     for path in paths:
         path["preferredForCreation"] = path["preferredForCreation"] and path[tier] not in seen

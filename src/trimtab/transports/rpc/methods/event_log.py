@@ -1,4 +1,4 @@
-"""The log of a session, read in pieces; and which events a client wants at all."""
+"""Reads the log of a session in pages, and keeps the event types clients are interested in."""
 
 import asyncio
 from contextlib import suppress
@@ -12,15 +12,15 @@ from trimtab.runtime.live import LiveSession
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
-AT_ONCE = 200
-MOST = 1000
+DEFAULT_PAGE = 200
+MAX_PAGE = 1000
 
 
 class Read(msgspec.Struct, rename="camel"):
-    """`cursor` is where the last read ended; `wait_ms` waits for something to read."""
+    """`cursor` is the end of the last page; `wait_ms` waits for events if there are none."""
 
     cursor: str | None = None
-    max: int = AT_ONCE
+    max: int = DEFAULT_PAGE
     wait_ms: int = 0
     types: tuple[str, ...] | str | None = None
     direction: str = "forward"
@@ -28,7 +28,7 @@ class Read(msgspec.Struct, rename="camel"):
 
 @methods.on("session.eventLog.read", Read)
 async def read(call: Call, params: Read) -> JsonObject:
-    """Durable events; what was ephemeral is gone when it has been sent."""
+    """Return a page of durable events."""
     live = call.session.live
     backward = (params.cursor or "").startswith("b") or (
         params.cursor is None and params.direction == "backward"
@@ -37,12 +37,12 @@ async def read(call: Call, params: Read) -> JsonObject:
     if not backward and position >= live.event_count and params.wait_ms > 0:
         await _next_event(live, min(params.wait_ms, 60_000) / 1000)
     events = live.read_events()
-    most = max(1, min(params.max, MOST))
+    size = max(1, min(params.max, MAX_PAGE))
     if backward:
-        start = max(0, position - most)
+        start = max(0, position - size)
         chunk, cursor, more = events[start:position], f"b{start}", start > 0
     else:
-        end = min(len(events), position + most)
+        end = min(len(events), position + size)
         chunk, cursor, more = events[position:end], str(end), end < len(events)
     wanted = params.types if isinstance(params.types, tuple) else None
     return {
@@ -79,7 +79,7 @@ async def release_interest(call: Call, params: Handle) -> JsonObject:
 
 
 def _position(cursor: str | None, count: int, *, backward: bool) -> tuple[int, str]:
-    """Where to begin; a cursor that points past the end belongs to history that was cut off."""
+    """Return where to begin. A cursor past the end belongs to history that was cut off."""
     edge = count if backward else 0
     if cursor is None:
         return edge, "ok"
@@ -90,11 +90,11 @@ def _position(cursor: str | None, count: int, *, backward: bool) -> tuple[int, s
 
 
 async def _next_event(live: LiveSession, seconds: float) -> None:
-    came = asyncio.Event()
-    end = live.subscribe(lambda event, _: None if event.ephemeral else came.set())
+    arrived = asyncio.Event()
+    unsubscribe = live.subscribe(lambda event, _: None if event.ephemeral else arrived.set())
     try:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await came.wait()
+                await arrived.wait()
     finally:
-        end()
+        unsubscribe()

@@ -1,7 +1,8 @@
-"""The history of a session: cut back, or compacted."""
+"""Truncates, rewinds and compacts the history of a session."""
 
 import msgspec
 
+from trimtab.agents.carryover import SessionCarryover
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionSnapshotRewind
@@ -16,6 +17,8 @@ from trimtab.undo.rewind import (
 )
 
 methods = Methods()
+MAX_SUMMARY = 40_000
+"""Characters of a summary for a handoff."""
 
 
 class EventId(msgspec.Struct, rename="camel"):
@@ -24,10 +27,10 @@ class EventId(msgspec.Struct, rename="camel"):
 
 @methods.on("session.history.truncate", EventId)
 async def truncate(call: Call, params: EventId) -> JsonObject:
-    """Removes the event and everything after it; the removed part is kept aside on disk."""
+    """Remove an event and everything after it; a copy of that part stays on disk."""
     live = call.session.live
     if live.busy:
-        raise UsageError("The agent is working; abort it before you cut the history.")
+        raise UsageError("The agent is working; abort it before you truncate the history.")
     removed = live.truncate(params.event_id)
     live.emit(SessionSnapshotRewind(up_to_event_id=params.event_id, events_removed=removed))
     return {"eventsRemoved": removed}
@@ -39,7 +42,12 @@ async def list_rewind_points(call: Call, params: Nothing) -> JsonObject:
     effects = list_effects(live.folder, live.recorder.store)
     points: list[JsonObject] = []
     for point in list_points(live.folder.events):
-        later = {one.path for turn, ones in effects.items() if turn >= point.turn for one in ones}
+        later = {
+            effect.path
+            for turn, changes in effects.items()
+            if turn >= point.turn
+            for effect in changes
+        }
         own = effects.get(point.turn, [])
         points.append(
             {
@@ -50,8 +58,8 @@ async def list_rewind_points(call: Call, params: Nothing) -> JsonObject:
                 "canRestoreFiles": bool(later),
                 "turnChangedFiles": bool(own),
                 "fileCount": len(later),
-                "linesAdded": sum(one.lines_added for one in own),
-                "linesRemoved": sum(one.lines_removed for one in own),
+                "linesAdded": sum(effect.lines_added for effect in own),
+                "linesRemoved": sum(effect.lines_removed for effect in own),
             }
         )
     return {"fileChangeTrackingEnabled": True, "points": points}
@@ -59,17 +67,17 @@ async def list_rewind_points(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.history.previewRewind", EventId)
 async def preview_rewind(call: Call, params: EventId) -> JsonObject:
-    """What the turns that would be removed did to files."""
+    """Return the file changes made by the prompts that would be removed."""
     live = call.session.live
     point = point_of(live.folder.events, params.event_id)
     files: list[JsonObject] = [
         {
-            "path": one.path,
-            "changeType": one.change_type,
-            "linesAdded": one.lines_added,
-            "linesRemoved": one.lines_removed,
+            "path": effect.path,
+            "changeType": effect.change_type,
+            "linesAdded": effect.lines_added,
+            "linesRemoved": effect.lines_removed,
         }
-        for one in effects_since(live.folder, live.recorder.store, point.turn)
+        for effect in effects_since(live.folder, live.recorder.store, point.turn)
     ]
     reply: JsonObject = {"available": not live.busy, "fileCount": len(files), "files": files}
     return {**reply, "reason": "session-busy"} if live.busy else reply
@@ -82,7 +90,7 @@ class Rewind(msgspec.Struct, rename="camel"):
 
 @methods.on("session.history.rewind", Rewind)
 async def rewind(call: Call, params: Rewind) -> JsonObject:
-    """Goes back to before a turn; files that somebody else changed since are skipped."""
+    """Go back to before a prompt; files that were changed since are skipped."""
     live = call.session.live
     if live.busy:
         return {"outcome": "session-busy", "restoredFiles": [], "skippedFiles": []}
@@ -91,16 +99,16 @@ async def rewind(call: Call, params: Rewind) -> JsonObject:
     files = done.plan.files if done.plan else ()
     skipped = [
         {
-            "path": one.path,
-            "reason": "skipped-capture" if one.problem == TOO_LARGE else "user-modified",
+            "path": file.path,
+            "reason": "skipped-capture" if file.problem == TOO_LARGE else "user-modified",
         }
-        for one in files
-        if one.problem
+        for file in files
+        if file.problem
     ]
     return {
         "outcome": "success",
         "eventsRemoved": done.events_removed,
-        "restoredFiles": [one.path for one in files if one.is_needed],
+        "restoredFiles": [file.path for file in files if file.is_needed],
         "skippedFiles": skipped,
     }
 
@@ -111,7 +119,7 @@ class Compact(msgspec.Struct, rename="camel"):
 
 @methods.on("session.history.compact", Compact)
 async def compact(call: Call, params: Compact) -> JsonObject:
-    """Replaces the conversation by a summary and what must not be lost."""
+    """Replace the conversation by a summary."""
     outcome = await call.session.live.compact(params.custom_instructions or "")
     reply: JsonObject = {
         "success": outcome.success,
@@ -135,17 +143,11 @@ async def abort_compaction(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.history.summarizeForHandoff")
 async def summarize(call: Call, params: Nothing) -> JsonObject:
-    """What somebody needs to go on: the person's words, the plan, the todos, the changed files."""
-    from trimtab.agents.carryover import SessionCarryover
-
+    """Return the prompts, the plan, the todos and the changed files; no model is asked."""
     live = call.session.live
-    keeper = SessionCarryover(live.folder, live.projections.changes, "", _nobody)
-    return {"summary": await keeper.carry(HANDOFF)}
+    carryover = SessionCarryover(live.folder, live.projections.changes, "", _ask_no_model)
+    return {"summary": await carryover.carry(MAX_SUMMARY)}
 
 
-async def _nobody() -> None:
-    """No model is asked: the summary is what is written down already."""
-
-
-HANDOFF = 40_000
-"""Characters of a summary."""
+async def _ask_no_model() -> None:
+    """Stand in for the call to a model."""

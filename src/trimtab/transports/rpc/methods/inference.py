@@ -1,4 +1,6 @@
-"""Model calls through the client: who makes them, and what comes back."""
+"""Responses to the model calls that a client makes."""
+
+import base64
 
 import msgspec
 
@@ -29,7 +31,7 @@ class Chunk(msgspec.Struct, rename="camel"):
 
 @methods.on("llmInference.setProvider")
 async def set_provider(call: Call, params: Nothing) -> JsonObject:
-    """From now on sessions that are opened call their model through this client."""
+    """Let this client make the model calls of sessions opened from now on."""
     call.server.inference = call.peer
     return {"success": True}
 
@@ -50,8 +52,6 @@ async def add_chunk(call: Call, params: Chunk) -> JsonObject:
     if exchange is None:
         return {"accepted": False}
     if params.binary:
-        import base64
-
         exchange.add(base64.b64decode(params.data))
     else:
         exchange.add(params.data.encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""MCP servers: as they are configured, and as a session uses them."""
+"""MCP servers: their configuration, and the servers of a session."""
 
 import os
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class Configuration(msgspec.Struct):
     config: dict[str, Any]
 
 
-class Where(msgspec.Struct, rename="camel"):
+class Folder(msgspec.Struct, rename="camel"):
     working_directory: str | None = None
 
 
@@ -44,34 +44,38 @@ class Server(msgspec.Struct, rename="camel"):
 
 @methods.on("session.mcp.list")
 async def list_servers(call: Call, params: Nothing) -> JsonObject:
-    """Servers are connected with the first prompt, or when somebody asks for them."""
+    """List the servers; connects them, which otherwise happens with the first prompt."""
     servers = _servers(call)
     await servers.start()
     listed: JsonObject = {"servers": servers.describe()}
-    states = [servers.find(one["name"]) for one in listed["servers"] if one["status"] != "stopped"]
+    states = [
+        servers.find(server["name"])
+        for server in listed["servers"]
+        if server["status"] != "stopped"
+    ]
     return listed | {"host": describe_host(states)} if states else listed
 
 
 def describe_host(states: "Sequence[ServerConnection]") -> JsonObject:
-    """The servers of a session by how they are doing."""
+    """Return the servers of a session by status."""
 
     def named(status: str) -> list[str]:
-        return [one.config.name for one in states if one.status == status]
+        return [state.config.name for state in states if state.status == status]
 
     return {
         "clients": named("connected"),
         "disabledServers": named("disabled"),
         "failedServers": {
-            one.config.name: {"message": one.error, "timestamp": one.since}
-            for one in states
-            if one.status == "failed"
+            state.config.name: {"message": state.error, "timestamp": state.since}
+            for state in states
+            if state.status == "failed"
         },
         "filteredServers": [],
         "mcp3pEnabled": True,
         "needsAuthServers": {
-            one.config.name: {"timestamp": one.since}
-            for one in states
-            if one.status == "needs-auth"
+            state.config.name: {"timestamp": state.since}
+            for state in states
+            if state.status == "needs-auth"
         },
         "pendingConnections": named("pending"),
     }
@@ -79,13 +83,15 @@ def describe_host(states: "Sequence[ServerConnection]") -> JsonObject:
 
 @methods.on("session.mcp.isServerRunning", Server)
 async def is_running(call: Call, params: Server) -> JsonObject:
-    running = {one["name"]: one["status"] == "connected" for one in _servers(call).describe()}
+    running = {
+        server["name"]: server["status"] == "connected" for server in _servers(call).describe()
+    }
     return {"running": running.get(params.server_name, False)}
 
 
 @methods.on("session.mcp.listTools", Server)
 async def list_tools(call: Call, params: Server) -> JsonObject:
-    """The tools of a server by the names it has for them."""
+    """Return the tools of a server, by the server's own names."""
     await _servers(call).start()
     server = _servers(call).find(params.server_name)
     await server.settled(server.wait_left)
@@ -94,14 +100,14 @@ async def list_tools(call: Call, params: Server) -> JsonObject:
         raise UsageError(f"{params.server_name} is not connected: {why}.")
     return {
         "tools": [
-            {"name": one.name, "description": one.description} for one in server.listing.tools
+            {"name": tool.name, "description": tool.description} for tool in server.listing.tools
         ]
     }
 
 
 @methods.on("session.mcp.reload")
 async def reload_servers(call: Call, params: Nothing) -> JsonObject:
-    """Read the configuration again: what changed starts again."""
+    """Read the configuration again, and restart servers that changed."""
     call.session.live.controls.reload()
     await _servers(call).reload()
     return {}
@@ -119,7 +125,7 @@ async def disable_server(call: Call, params: Server) -> None:
 
 @methods.on("session.mcp.startServer", Server)
 async def start_server(call: Call, params: Server) -> None:
-    """Only by name: a configuration is given when the session is created."""
+    """Start a server by name; its configuration comes with the session."""
     await _switch(call, params.server_name, enabled=True)
 
 
@@ -139,70 +145,72 @@ async def _switch(call: Call, name: str, *, enabled: bool) -> None:
     await _servers(call).switch(name, enabled=enabled)
 
 
-@methods.on("mcp.discover", Where)
-async def discover(call: Call, params: Where) -> JsonObject:
+@methods.on("mcp.discover", Folder)
+async def discover(call: Call, params: Folder) -> JsonObject:
     runtime = call.server.runtime
     options = SessionOptions(cwd=params.working_directory or os.getcwd())
     servers = gather(runtime.env, options).servers.servers
     return {
         "servers": [
             {
-                "name": one.name,
-                "type": "stdio" if one.type == "local" else one.type,
-                "source": config_source(one),
-                "enabled": one.enabled,
+                "name": server.name,
+                "type": "stdio" if server.type == "local" else server.type,
+                "source": config_source(server),
+                "enabled": server.enabled,
             }
-            for one in servers.values()
+            for server in servers.values()
         ]
     }
 
 
 @methods.on("mcp.config.list")
 async def list_configured(call: Call, params: Nothing) -> JsonObject:
-    return {"servers": _own(call).entries()}
+    return {"servers": _user_servers(call).entries()}
 
 
 @methods.on("mcp.config.add", Configuration)
 async def add(call: Call, params: Configuration) -> None:
     _check(params)
-    _own(call).add(params.name, params.config)
+    _user_servers(call).add(params.name, params.config)
 
 
 @methods.on("mcp.config.update", Configuration)
 async def update(call: Call, params: Configuration) -> None:
     _check(params)
-    _own(call).update(params.name, params.config)
+    _user_servers(call).update(params.name, params.config)
 
 
 @methods.on("mcp.config.remove", Name)
 async def remove(call: Call, params: Name) -> None:
-    _own(call).remove(params.name)
+    _user_servers(call).remove(params.name)
 
 
 @methods.on("mcp.config.enable", Names)
 async def enable(call: Call, params: Names) -> None:
-    _own(call).switch(params.names, enabled=True)
+    _user_servers(call).switch(params.names, enabled=True)
 
 
 @methods.on("mcp.config.disable", Names)
 async def disable(call: Call, params: Names) -> None:
-    _own(call).switch(params.names, enabled=False)
+    _user_servers(call).switch(params.names, enabled=False)
 
 
 @methods.on("mcp.config.reload")
 async def reload_configured(call: Call, params: Nothing) -> None:
-    """Files are read when they are needed; open sessions look at them before each prompt."""
+    """Do nothing: files are read when needed, by open sessions before each prompt."""
 
 
-def _own(call: Call) -> UserServers:
+def _user_servers(call: Call) -> UserServers:
     return UserServers(call.server.runtime.home)
 
 
 def _check(params: Configuration) -> None:
     if not params.name.strip():
-        raise UsageError("A server needs a name; give it one.")
+        raise UsageError("The server has no name; set name.")
     if not (params.config.get("command") or params.config.get("url")):
-        raise UsageError(f"The server {params.name!r} has neither a command nor a url; name one.")
+        raise UsageError(
+            f"The server {params.name!r} has neither a command nor a url; set one of them."
+        )
 
 
 def _servers(call: Call) -> SessionServers:
@@ -217,8 +225,8 @@ class HostContext(msgspec.Struct):
     context: JsonObject
 
 
-NO_SIGN_IN = "Nobody can sign in to MCP servers here; put a token into the headers of the server."
-NO_SAMPLING = "MCP servers cannot ask the model for anything here."
+NO_SIGN_IN = "Signing in to MCP servers is not supported; put a token into the server's headers."
+NO_SAMPLING = "Sampling by MCP servers is not supported; leave it out."
 
 
 @methods.on("session.mcp.oauth.login")
@@ -238,13 +246,13 @@ async def cancel_sampling(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.mcp.removeGitHub")
 async def remove_github(call: Call, params: Nothing) -> JsonObject:
-    """GitHub's own server is not among those there are."""
+    """Return False: GitHub's own server is never used."""
     return {"removed": False}
 
 
 @methods.on("session.mcp.setEnvValueMode", EnvValues)
 async def set_env_values(call: Call, params: EnvValues) -> JsonObject:
-    """How values of variables are to be understood; those a client gives are taken as they are."""
+    """Store how variables are to be read; values from clients are taken literally."""
     call.session.settings["env_value_mode"] = params.mode
     return {"mode": params.mode}
 

@@ -1,4 +1,4 @@
-"""What is known about a session: state, context, usage."""
+"""State, context window and usage of a session."""
 
 import asyncio
 import os
@@ -13,6 +13,7 @@ from trimtab.contracts.mcp import origin_of
 from trimtab.contracts.messages import Message, ToolMessage, UserMessage, role_of
 from trimtab.contracts.options import Thresholds
 from trimtab.contracts.run import Measured
+from trimtab.providers.tokens import counter_for
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.protocol import NotAvailable
@@ -64,7 +65,7 @@ async def set_working_directory(call: Call, params: WorkingDirectory) -> None:
 
 
 class Window(msgspec.Struct, rename="camel"):
-    """The window a client wants the figures for, where it is not that of the session."""
+    """The window to compute figures for, if it is not the session's."""
 
     prompt_token_limit: int | None = None
     selected_model: str | None = None
@@ -72,7 +73,7 @@ class Window(msgspec.Struct, rename="camel"):
 
 @methods.on("session.metadata.contextInfo", Window)
 async def get_context_info(call: Call, params: Window) -> JsonObject:
-    """Nothing is known before the first model call has been measured."""
+    """Return the use of the window; null before the first model call is measured."""
     live = call.session.live
     found, known = live.context
     if found is None:
@@ -86,7 +87,7 @@ async def get_context_info(call: Call, params: Window) -> JsonObject:
             "promptTokenLimit": limit,
             "systemTokens": found.system,
             "toolDefinitionsTokens": found.tools,
-            "mcpToolsTokens": _count_served(live, found),
+            "mcpToolsTokens": _count_mcp_tokens(live, found),
             "conversationTokens": found.conversation,
             "totalTokens": found.total,
             "compactionThreshold": int(limit * thresholds.background),
@@ -97,14 +98,14 @@ async def get_context_info(call: Call, params: Window) -> JsonObject:
 
 @methods.on("session.metadata.getContextAttribution")
 async def get_attribution(call: Call, params: Nothing) -> JsonObject:
-    """What the window is filled with, by where it comes from."""
+    """Return the tokens in the window by category."""
     live = call.session.live
     found, limit = live.context
     if found is None:
         return {"contextAttribution": None}
     thresholds = live.controls.options.compaction or Thresholds()
     buffer = int(limit * (1 - thresholds.exhausted))
-    served = _count_served(live, found)
+    mcp_tokens = _count_mcp_tokens(live, found)
     parts = (
         ("system", "system", "System prompt", found.system),
         ("tools", "toolDefinition", "Tool definitions", found.tools),
@@ -123,28 +124,28 @@ async def get_attribution(call: Call, params: Nothing) -> JsonObject:
             "categories": {
                 "systemPrompt": found.system,
                 "customInstructions": 0,
-                "systemTools": found.tools - served,
-                "mcpTools": served,
+                "systemTools": found.tools - mcp_tokens,
+                "mcpTools": mcp_tokens,
                 "messages": found.conversation,
                 "freeSpace": max(0, limit - found.total - buffer),
                 "buffer": buffer,
             },
             "entries": [
-                {"id": one, "kind": kind, "label": label, "tokens": tokens}
-                for one, kind, label, tokens in parts
+                {"id": part, "kind": kind, "label": label, "tokens": tokens}
+                for part, kind, label, tokens in parts
             ],
         }
     }
 
 
-def _count_served(live: LiveSession, found: Measured) -> int:
-    """Tokens of the tools of MCP servers: their part of those of all tools, by length."""
+def _count_mcp_tokens(live: LiveSession, found: Measured) -> int:
+    """Return the tokens of MCP tools, estimated by their share of the length of all tools."""
     sizes = [
         (len(msgspec.json.encode(tool.spec)), origin_of(tool) is not None)
         for tool in live.controls.tools
     ]
-    served = sum(size for size, is_served in sizes if is_served)
-    return found.tools * served // max(1, sum(size for size, _ in sizes))
+    mcp_size = sum(size for size, is_mcp in sizes if is_mcp)
+    return found.tools * mcp_size // max(1, sum(size for size, _ in sizes))
 
 
 class ContextChange(msgspec.Struct):
@@ -153,7 +154,7 @@ class ContextChange(msgspec.Struct):
 
 @methods.on("session.metadata.recordContextChange", ContextChange)
 async def record_context_change(call: Call, params: ContextChange) -> JsonObject:
-    """A client saw another branch or commit. About another folder it knows nothing of ours."""
+    """Record another branch or commit that a client saw in the session's folder."""
     live = call.session.live
     if _is_same(params.context.cwd, live.controls.options.cwd):
         live.emit(params.context)
@@ -188,13 +189,11 @@ class Recompute(msgspec.Struct, rename="camel"):
 
 @methods.on("session.metadata.recomputeContextTokens", Recompute)
 async def recompute_tokens(call: Call, params: Recompute) -> JsonObject:
-    """Counts what is there the way another model would."""
+    """Count the tokens of the conversation for another model."""
     return await asyncio.to_thread(count_for, call.session.live, params.model_id)
 
 
 def count_for(live: LiveSession, model: str) -> JsonObject:
-    from trimtab.providers.tokens import counter_for
-
     counter, conversation = counter_for(model), live.projections.conversation
     messages = sum(map(counter.of, conversation.messages))
     system = counter.of(UserMessage.of(conversation.system)) if conversation.system else 0
@@ -217,9 +216,7 @@ async def get_heaviest(call: Call, params: Attribution) -> JsonObject:
 
 
 def weigh_messages(live: LiveSession, count: int) -> JsonObject:
-    """The messages that take most of the window, by the model's own way to count."""
-    from trimtab.providers.tokens import counter_for
-
+    """Return the messages with the most tokens."""
     counter = counter_for(live.model)
     messages = live.projections.conversation.messages
     weighed = [(counter.of(message), number) for number, message in enumerate(messages)]
@@ -241,5 +238,5 @@ def _label(message: Message) -> str:
     return f"tool: {message.name}" if isinstance(message, ToolMessage) else role_of(message)
 
 
-def _is_same(one: str, other: str) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
+def _is_same(path: str, other: str) -> bool:
+    return os.path.realpath(path) == os.path.realpath(other)

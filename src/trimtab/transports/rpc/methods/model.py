@@ -1,4 +1,4 @@
-"""The model of a session, and the services it can be reached through."""
+"""Models: those the service offers, the model of a session, and its providers."""
 
 import msgspec
 
@@ -6,6 +6,7 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.models.catalog import ModelSettings, ProviderSettings
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+from trimtab.transports.rpc.server import Server
 from trimtab.transports.rpc.setup import read_vision
 
 methods = Methods()
@@ -26,6 +27,28 @@ class AddProviders(msgspec.Struct):
     models: tuple[ModelSettings, ...] = ()
 
 
+@methods.on("models.list")
+async def list_models(call: Call, params: Nothing) -> JsonObject:
+    return {"models": await find_models(call.server)}
+
+
+async def find_models(server: Server) -> list[JsonObject]:
+    """Return the models of the service in the environment, as the service describes them."""
+    return [dict(model) for model in await server.runtime.list_models()]
+
+
+def describe_model(model: str, name: str | None = None, window: int | None = None) -> JsonObject:
+    limits: JsonObject = {"max_context_window_tokens": window} if window else {}
+    return {
+        "id": model,
+        "name": name or model,
+        "capabilities": {
+            "supports": {"vision": False, "reasoningEffort": False},
+            "limits": limits,
+        },
+    }
+
+
 @methods.on("session.model.getCurrent")
 async def get_current(call: Call, params: Nothing) -> JsonObject:
     live = call.session.live
@@ -37,7 +60,7 @@ async def get_current(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.model.switchTo", SwitchTo)
 async def switch_to(call: Call, params: SwitchTo) -> JsonObject:
-    """Takes effect with the next model call; the conversation stays."""
+    """Switch the model from the next call on; the conversation is kept."""
     if not params.model_id.strip():
         raise UsageError("modelId is empty; name a model.")
     hosted = call.session
@@ -60,10 +83,8 @@ async def set_effort(call: Call, params: SetEffort) -> JsonObject:
 
 
 @methods.on("session.model.list")
-async def list_models(call: Call, params: Nothing) -> JsonObject:
-    """The session's own models, then those of the service of the environment."""
-    from trimtab.transports.rpc.methods.models import describe_model, find_models
-
+async def list_session_models(call: Call, params: Nothing) -> JsonObject:
+    """List the session's own models, then those of the service in the environment."""
     hosted = call.session
     catalog = hosted.catalog
     own = [
@@ -77,8 +98,6 @@ async def list_models(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.provider.add", AddProviders)
 async def add_providers(call: Call, params: AddProviders) -> JsonObject:
-    from trimtab.transports.rpc.methods.models import describe_model
-
     catalog = call.session.catalog
     assert catalog is not None
     catalog.add(params.providers, params.models)

@@ -8,7 +8,7 @@ from trimtab.contracts.events.session import SessionTitleChanged
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
-LONGEST = 100
+MAX_LENGTH = 100
 
 
 class SetName(msgspec.Struct):
@@ -34,19 +34,19 @@ async def set_name(call: Call, params: SetName) -> None:
 
 @methods.on("session.name.setAuto", SetAuto)
 async def set_auto_name(call: Call, params: SetAuto) -> JsonObject:
-    """A name made by a program; one a person gave stays."""
+    """Set a generated name, unless a person has named the session."""
     if call.session.live.folder.read_metadata().get("user_named"):
         return {"applied": False}
-    name = " ".join(params.summary.split())[:LONGEST]
+    name = " ".join(params.summary.split())[:MAX_LENGTH]
     if name:
         _rename(call, name, by_user=False)
     return {"applied": bool(name)}
 
 
 def check_name(name: str) -> None:
-    if not name.strip() or name != name.strip() or len(name) > LONGEST or not name.isprintable():
+    if not name.strip() or name != name.strip() or len(name) > MAX_LENGTH or not name.isprintable():
         raise UsageError(
-            f"A name has 1 to {LONGEST} printable characters and no spaces around it; choose "
+            f"A name has 1 to {MAX_LENGTH} printable characters and no spaces around it; choose "
             "another."
         )
 

@@ -1,17 +1,18 @@
-"""Options of a session that change while it lives."""
+"""Changes the options and the mode of a running session."""
 
 from typing import Any
 
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.transports.rpc.dispatch import Call, Methods
+from trimtab.contracts.run import Mode
+from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
 
 
 class Update(msgspec.Struct, rename="camel"):
-    """Those that have an effect here; the others are accepted and kept."""
+    """The options that have an effect; others are ignored."""
 
     available_tools: tuple[str, ...] | None = None
     excluded_tools: tuple[str, ...] | None = None
@@ -45,3 +46,18 @@ async def update(call: Call, params: Update) -> JsonObject:
         custom.loads_instructions = not params.skip_custom_instructions
         controls.refresh()
     return {"success": True}
+
+
+class SetMode(msgspec.Struct):
+    mode: Mode
+
+
+@methods.on("session.mode.get")
+async def get_mode(call: Call, params: Nothing) -> str:
+    return call.session.live.mode
+
+
+@methods.on("session.mode.set", SetMode)
+async def set_mode(call: Call, params: SetMode) -> JsonObject:
+    call.session.live.controls.set_mode(params.mode)
+    return {"modelChanged": False, "status": "applied", "modeApplied": True}

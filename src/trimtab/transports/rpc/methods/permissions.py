@@ -37,10 +37,10 @@ class HandlePending(msgspec.Struct, rename="camel"):
 
 @methods.on("session.permissions.handlePendingPermissionRequest", HandlePending)
 async def handle_pending(call: Call, params: HandlePending) -> JsonObject:
-    """The first answer wins; whoever comes later is told so."""
+    """Answer a permission request; returns False if it was answered before."""
     kind = params.result.kind
     if kind not in KINDS:
-        raise UsageError(f"{kind!r} is no decision; use one of {', '.join(sorted(KINDS))}.")
+        raise UsageError(f"{kind!r} is not a decision; use one of {', '.join(sorted(KINDS))}.")
     given = params.result
     answer = Answer(kind=kind, feedback=given.feedback, approval=given.approval)
     return {"success": call.session.questions.answer(params.request_id, answer)}
@@ -119,7 +119,7 @@ async def list_paths(call: Call, params: Nothing) -> JsonObject:
 
 
 def _prompt(data: PermissionRequested) -> JsonObject:
-    """The request as a person is asked it: commands have another name and shape there."""
+    """Return the request in the form shown to a person, which differs for commands."""
     request = data.permission_request
     if request.get("kind") != "shell":
         return request

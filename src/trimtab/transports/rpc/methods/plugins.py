@@ -1,4 +1,4 @@
-"""Plugins of the person and of a session, and the marketplaces they come from."""
+"""Plugins of the person and of a session, and marketplaces."""
 
 import asyncio
 import os
@@ -45,16 +45,17 @@ class Remove(msgspec.Struct):
 async def list_of_session(call: Call, params: Nothing) -> JsonObject:
     custom = call.session.live.controls.setup.customizations
     plugins = custom.all_plugins if custom else ()
-    places = {one.name: one.marketplace for one in read_registry(call.server.runtime.home)}
+    registry = read_registry(call.server.runtime.home)
+    marketplaces = {installed.name: installed.marketplace for installed in registry}
     return {
         "plugins": [
             {
-                "name": one.name,
-                "marketplace": places.get(one.name, ""),
-                "enabled": one.enabled and one.trusted,
-                **({"version": one.version} if one.version else {}),
+                "name": plugin.name,
+                "marketplace": marketplaces.get(plugin.name, ""),
+                "enabled": plugin.enabled and plugin.trusted,
+                **({"version": plugin.version} if plugin.version else {}),
             }
-            for one in plugins
+            for plugin in plugins
         ]
     }
 
@@ -68,16 +69,16 @@ async def reload_of_session(call: Call, params: Nothing) -> JsonObject:
 @methods.on("plugins.list")
 async def list_installed(call: Call, params: Nothing) -> JsonObject:
     installed = read_registry(call.server.runtime.home)
-    return {"plugins": [_describe(one) for one in installed]}
+    return {"plugins": list(map(_describe, installed))}
 
 
 @methods.on("plugins.install", Source)
 async def install(call: Call, params: Source) -> JsonObject:
     store, before = _store(call), set(_store(call).names())
-    await _apart(lambda: store.install(_locate(params)))
+    await _in_thread(lambda: store.install(_resolve(params)))
     (name,) = set(store.names()) - before
-    one = _find(call, name)
-    return {"plugin": _describe(one), "skillsInstalled": _count_skills(one)}
+    installed = _find(call, name)
+    return {"plugin": _describe(installed), "skillsInstalled": _count_skills(installed)}
 
 
 @methods.on("plugins.update", Name)
@@ -87,12 +88,12 @@ async def update(call: Call, params: Name) -> JsonObject:
 
 @methods.on("plugins.updateAll")
 async def update_all(call: Call, params: Nothing) -> JsonObject:
-    """Every plugin by itself: one that cannot be fetched stops no other."""
+    """Update each plugin; a failure does not stop the others."""
     results: list[JsonObject] = []
-    for one in read_registry(call.server.runtime.home):
-        result: JsonObject = {"name": one.name, "marketplace": one.marketplace}
+    for plugin in read_registry(call.server.runtime.home):
+        result: JsonObject = {"name": plugin.name, "marketplace": plugin.marketplace}
         try:
-            result |= {"success": True, **await _update(call, one.name)}
+            result |= {"success": True, **await _update(call, plugin.name)}
         except TrimtabError as error:
             result |= {"success": False, "error": error.message}
         results.append(result)
@@ -112,7 +113,7 @@ async def disable(call: Call, params: Names) -> None:
 @methods.on("plugins.uninstall", Name)
 async def uninstall(call: Call, params: Name) -> None:
     store = _store(call)
-    await _apart(lambda: store.uninstall(params.name.partition("@")[0]))
+    await _in_thread(lambda: store.uninstall(params.name.partition("@")[0]))
 
 
 @methods.on("plugins.marketplaces.list")
@@ -123,24 +124,24 @@ async def list_marketplaces(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("plugins.marketplaces.add", Source)
 async def add_marketplace(call: Call, params: Source) -> JsonObject:
-    places = _marketplaces(call)
-    return {"name": await _apart(lambda: places.add(params.source))}
+    marketplaces = _marketplaces(call)
+    return {"name": await _in_thread(lambda: marketplaces.add(params.source))}
 
 
 @methods.on("plugins.marketplaces.browse", Name)
 async def browse(call: Call, params: Name) -> JsonObject:
     offers = _marketplaces(call).offers(params.name)
-    return {"plugins": [{"name": one.name, "description": one.description} for one in offers]}
+    return {"plugins": [{"name": offer.name, "description": offer.description} for offer in offers]}
 
 
 @methods.on("plugins.marketplaces.refresh", MaybeName)
 async def refresh(call: Call, params: MaybeName) -> JsonObject:
-    places = _marketplaces(call)
-    names = [params.name] if params.name else [name for name, _ in places.sources()]
+    marketplaces = _marketplaces(call)
+    names = [params.name] if params.name else [name for name, _ in marketplaces.sources()]
     results: list[JsonObject] = []
     for name in names:
         try:
-            await _apart(lambda name=name: places.update(name))  # type: ignore[misc]
+            await _in_thread(lambda name=name: marketplaces.update(name))  # type: ignore[misc]
         except TrimtabError as error:
             results.append({"name": name, "success": False, "error": error.message})
         else:
@@ -151,7 +152,7 @@ async def refresh(call: Call, params: MaybeName) -> JsonObject:
 @methods.on("plugins.marketplaces.remove", Remove)
 async def remove_marketplace(call: Call, params: Remove) -> JsonObject:
     installed = read_registry(call.server.runtime.home)
-    dependent = [one.name for one in installed if one.marketplace == params.name]
+    dependent = [plugin.name for plugin in installed if plugin.marketplace == params.name]
     if dependent and not params.force:
         return {"removed": False, "dependentPlugins": dependent}
     _marketplaces(call).remove(params.name)
@@ -160,7 +161,7 @@ async def remove_marketplace(call: Call, params: Remove) -> JsonObject:
 
 async def _update(call: Call, name: str) -> JsonObject:
     store, before = _store(call), _find(call, name)
-    await _apart(lambda: store.update(name))
+    await _in_thread(lambda: store.update(name))
     after = _find(call, name)
     result: JsonObject = {
         "previousVersion": before.version or None,
@@ -170,15 +171,15 @@ async def _update(call: Call, name: str) -> JsonObject:
     return {field: value for field, value in result.items() if value is not None}
 
 
-def _locate(params: Source) -> str:
-    """A path is the client's, not this server's."""
+def _resolve(params: Source) -> str:
+    """Resolve a path against the client's folder, not the server's."""
     base = params.working_directory or os.getcwd()
     folder = os.path.join(base, os.path.expanduser(params.source))
     return folder if os.path.isdir(folder) else params.source
 
 
-async def _apart(work: Callable[[], T]) -> T:
-    """Fetching waits for git and disks; other clients are served meanwhile."""
+async def _in_thread(work: Callable[[], T]) -> T:
+    """Run blocking work, such as git, while other clients are served."""
     return await asyncio.to_thread(work)
 
 
@@ -199,22 +200,22 @@ def _marketplaces(call: Call) -> Marketplaces:
 
 
 def _find(call: Call, name: str) -> Installed:
-    for one in read_registry(call.server.runtime.home):
-        if one.name == name:
-            return one
+    for plugin in read_registry(call.server.runtime.home):
+        if plugin.name == name:
+            return plugin
     raise UsageError(f"There is no installed plugin {name!r}; see plugins.list.")
 
 
-def _count_skills(one: Installed) -> int:
-    plugin = read_plugin(one.cache_path, one.name)
+def _count_skills(installed: Installed) -> int:
+    plugin = read_plugin(installed.cache_path, installed.name)
     return len(find_skills(plugin.skill_folders).skills)
 
 
-def _describe(one: Installed) -> JsonObject:
+def _describe(plugin: Installed) -> JsonObject:
     described: JsonObject = {
-        "name": one.name,
-        "marketplace": one.marketplace,
-        "enabled": one.enabled,
-        "version": one.version or None,
+        "name": plugin.name,
+        "marketplace": plugin.marketplace,
+        "enabled": plugin.enabled,
+        "version": plugin.version or None,
     }
     return {field: value for field, value in described.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Prompts that wait."""
+"""The queue of prompts of a session."""
 
 import msgspec
 
@@ -23,13 +23,13 @@ async def list_pending(call: Call, params: Nothing) -> JsonObject:
                 "id": prompt.message_id,
                 "messageId": prompt.message_id,
                 "kind": "message",
-                "displayText": _shown(prompt),
+                "displayText": _text_of(prompt),
                 "agentMode": live.mode,
             }
             for prompt in waiting
             if prompt.mode != "immediate"
         ],
-        "steeringMessages": [_shown(prompt) for prompt in waiting if prompt.mode == "immediate"],
+        "steeringMessages": [_text_of(prompt) for prompt in waiting if prompt.mode == "immediate"],
     }
 
 
@@ -57,5 +57,5 @@ async def withdraw(call: Call, params: MessageId) -> JsonObject:
     return {"withdrawn": call.session.live.inbox.withdraw(params.message_id, "withdrawn")}
 
 
-def _shown(prompt: PromptQueued) -> str:
+def _text_of(prompt: PromptQueued) -> str:
     return prompt.display or prompt.text

@@ -1,4 +1,4 @@
-"""Sessions as a whole: open, send, stop, read, close, delete."""
+"""Opens, prompts, aborts, reads, closes and deletes sessions."""
 
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ from trimtab.contracts.provider import AnswerSchema
 from trimtab.contracts.run import Prompt
 from trimtab.runtime.live import ABORTED
 from trimtab.transports.rpc import open as opening
+from trimtab.transports.rpc.completion import Completion
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.listing import Filter, describe_session, list_sessions
 from trimtab.transports.rpc.protocol import Then
@@ -30,7 +31,7 @@ async def resume(call: Call, params: SessionSettings) -> Then:
 
 
 class ResponseFormat(msgspec.Struct, rename="camel"):
-    """The form a client wants the answer in: JSON by a schema, or as the model likes."""
+    """The format of the answer: JSON by a schema, or text."""
 
     type: Literal["json_schema", "text"]
     json_schema: AnswerSchema | None = None
@@ -40,7 +41,7 @@ class Send(msgspec.Struct, kw_only=True, rename="camel"):
     prompt: str
     attachments: tuple[JsonObject, ...] = ()
     mode: Literal["enqueue", "immediate", "interactive", "plan", "autopilot"] = "enqueue"
-    """When the prompt is shown; older clients say here in which mode the agent is to work."""
+    """How the prompt is delivered; older clients send the agent's mode here."""
     agent_mode: str | None = None
     request_headers: dict[str, str] = {}
     display_prompt: str | None = None
@@ -49,8 +50,8 @@ class Send(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 def read_prompt(params: Send) -> Prompt:
-    """A client's prompt."""
-    wanted = params.response_format
+    """Return the prompt of a client."""
+    response_format = params.response_format
     source = params.source or "user"
     return Prompt(
         text=params.prompt,
@@ -59,23 +60,23 @@ def read_prompt(params: Send) -> Prompt:
         mode="immediate" if params.mode == "immediate" else "enqueue",
         headers=params.request_headers,
         source=source if source.startswith("agent-") or source == "system" else "user",
-        answer_schema=wanted.json_schema if wanted else None,
+        answer_schema=response_format.json_schema if response_format else None,
     )
 
 
 def accept(call: Call, params: Send) -> str:
-    """Put a prompt into the session's queue; returns its id."""
+    """Put a prompt into the session's queue; return its id."""
     live = call.session.live
     prompt = read_prompt(params)
-    wanted = params.agent_mode
-    if wanted is None and params.mode not in ("enqueue", "immediate"):
-        wanted = params.mode
-    if wanted is not None:
-        if wanted not in ("interactive", "plan", "autopilot"):
+    mode = params.agent_mode
+    if mode is None and params.mode not in ("enqueue", "immediate"):
+        mode = params.mode
+    if mode is not None:
+        if mode not in ("interactive", "plan", "autopilot"):
             raise UsageError(
-                f"agentMode {wanted!r} is not available; use interactive, plan or autopilot."
+                f"agentMode {mode!r} is not available; use interactive, plan or autopilot."
             )
-        live.controls.set_mode(wanted)  # type: ignore[arg-type]
+        live.controls.set_mode(mode)  # type: ignore[arg-type]
     return live.send(prompt)
 
 
@@ -93,9 +94,7 @@ async def send(call: Call, params: Send) -> Then:
 
 @methods.on("session.sendAndWait", Send)
 async def send_and_wait(call: Call, params: Send) -> JsonObject:
-    """Answers when this prompt has been answered, with the last message that answered it."""
-    from trimtab.transports.rpc.completion import Completion
-
+    """Wait until the prompt is answered; return the last message of the answer."""
     completion = Completion(call.session.live)
     try:
         return await completion.wait(accept(call, params))
@@ -123,7 +122,7 @@ async def get_messages(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.detach")
 async def detach(call: Call, params: Nothing) -> JsonObject:
-    """One client leaves; with the last one the session is closed, and stays on disk."""
+    """Remove a client; with the last one the session is closed, and stays on disk."""
     hosted = call.server.sessions.get(call.session_id or "")
     if hosted is None:
         return {"success": True}
@@ -158,7 +157,7 @@ async def shut_down(call: Call, params: Shutdown) -> None:
 
 @methods.on("session.suspend")
 async def suspend(call: Call, params: Nothing) -> None:
-    """Closes the session; calls that wait for a client can be taken up when it is resumed."""
+    """Close the session; calls that wait for a client continue when it is resumed."""
     await call.server.close_session(call.session.id, suspend=True)
 
 
@@ -198,7 +197,7 @@ async def get_last_id(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.getForeground")
 async def get_foreground(call: Call, params: Nothing) -> JsonObject:
-    """There is no terminal interface here that could show a session."""
+    """Return nothing: the server has no terminal interface."""
     return {}
 
 

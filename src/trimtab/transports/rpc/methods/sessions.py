@@ -1,7 +1,8 @@
-"""Stored sessions: lists, copies, sizes, deletion."""
+"""Stored sessions: listing, copying, sizes, deletion."""
 
 import os
 import time
+from datetime import datetime
 
 import msgspec
 
@@ -37,7 +38,7 @@ class Context(msgspec.Struct):
 
 @methods.on("sessions.fork", Fork)
 async def fork(call: Call, params: Fork) -> JsonObject:
-    """A copy that ends before an event, or a whole one."""
+    """Copy a session, up to an event or as a whole."""
     archive, source = call.server.archive, call.session_id or ""
     cut = Cut()
     if params.to_event_id is not None:
@@ -83,7 +84,7 @@ async def get_last_for_context(call: Call, params: Context) -> JsonObject:
 
 @methods.on("sessions.getSizes")
 async def get_sizes(call: Call, params: Nothing) -> JsonObject:
-    return {"sizes": {one.id: _size(one.path) for one in call.server.archive.list()}}
+    return {"sizes": {summary.id: _size(summary.path) for summary in call.server.archive.list()}}
 
 
 @methods.on("sessions.getEventFilePath")
@@ -93,7 +94,7 @@ async def get_event_file(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("sessions.bulkDelete", Ids)
 async def bulk_delete(call: Call, params: Ids) -> JsonObject:
-    """Sessions that are open here are closed first; unknown ids are left out of the answer."""
+    """Delete sessions. Open ones are closed first; unknown ids are ignored."""
     server = call.server
     freed: dict[str, int] = {}
     for session_id in params.session_ids:
@@ -114,7 +115,7 @@ async def close(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("sessions.save")
 async def save(call: Call, params: Nothing) -> JsonObject:
-    """Waits until everything that happened is on the disk."""
+    """Wait until all events are on disk."""
     await call.session.live.synced()
     return {}
 
@@ -125,7 +126,7 @@ def _size(path: str) -> int:
         for name in names:
             try:
                 total += os.lstat(os.path.join(folder, name)).st_size
-            except OSError:  # gone in the meantime
+            except OSError:  # deleted meanwhile
                 continue
     return total
 
@@ -160,21 +161,20 @@ class Values(msgspec.Struct):
 
 @methods.on("sessions.findByTaskId", TaskId)
 async def find_by_task(call: Call, params: TaskId) -> JsonObject:
-    """Tasks are GitHub's; no session of this machine belongs to one."""
+    """Return nothing: tasks belong to GitHub's service."""
     return {}
 
 
 @methods.on("sessions.connect")
 async def connect(call: Call, params: Nothing) -> JsonObject:
     raise UsageError(
-        f"There is no remote session {call.session_id!r}; use session.resume for one of this "
-        "machine."
+        f"There is no remote session {call.session_id!r}; use session.resume for local sessions."
     )
 
 
 @methods.on("sessions.open", Opening)
 async def open_session(call: Call, params: Opening) -> JsonObject:
-    """Only says when there is nothing to open: sessions are opened by the calls made for it."""
+    """Report whether there is a session to resume; other calls open sessions."""
     found = list_sessions(call.server, params.context)
     if params.kind == "resumeLast" and not found:
         return {"status": "not_found"}
@@ -186,7 +186,7 @@ async def open_session(call: Call, params: Opening) -> JsonObject:
 
 @methods.on("sessions.enrichMetadata", Enrich)
 async def enrich(call: Call, params: Enrich) -> JsonObject:
-    """The same entries with what is known about those that are here."""
+    """Return the entries, completed with what this machine stores about them."""
     store, archive = call.server.runtime.store, call.server.archive
     enriched = []
     for entry in params.sessions:
@@ -198,19 +198,19 @@ async def enrich(call: Call, params: Enrich) -> JsonObject:
 
 @methods.on("sessions.releaseLock")
 async def release_lock(call: Call, params: Nothing) -> JsonObject:
-    """A session that was closed has no lock, and the lock of one that is open stays."""
+    """Do nothing: closing a session releases its lock."""
     return {}
 
 
 @methods.on("sessions.reloadPluginHooks")
 async def reload_hooks(call: Call, params: Nothing) -> JsonObject:
-    """Hooks stay as they were when the session began; what changed is told in a warning."""
+    """Do nothing: a session keeps its hooks, and a warning reports changes to them."""
     return {}
 
 
 @methods.on("sessions.loadDeferredRepoHooks")
 async def load_deferred_hooks(call: Call, params: Nothing) -> JsonObject:
-    """None are put off: a trusted folder's hooks are there from the first prompt on."""
+    """Return nothing: the hooks of a trusted folder are loaded with the session."""
     return {"hookCount": 0, "startupPrompts": []}
 
 
@@ -223,7 +223,7 @@ async def set_additional_plugins(call: Call, params: Plugins) -> JsonObject:
 
 @methods.on("sessions.pruneOld", Prune)
 async def prune(call: Call, params: Prune) -> JsonObject:
-    """Moves sessions to the trash that nobody used for so many days; named ones stay."""
+    """Move sessions that were not used for so many days to the trash, except named ones."""
     archive = call.server.archive
     before = time.time() - params.older_than_days * 86_400
     result: JsonObject = {"deleted": [], "candidates": [], "skipped": [], "freedBytes": 0}
@@ -244,15 +244,13 @@ async def prune(call: Call, params: Prune) -> JsonObject:
 
 @methods.on("secrets.addFilterValues", Values)
 async def add_secrets(call: Call, params: Values) -> JsonObject:
-    """Values to be hidden in every session of this server, from now on."""
+    """Hide values in all sessions of this server."""
     call.server.hide(params.values)
     return {"ok": True}
 
 
 def is_newer(moment: str, than: float) -> bool:
-    """Whether a time of a session is after one in seconds; one that cannot be read is."""
-    from datetime import datetime
-
+    """Return True if an ISO time is after a Unix time, or cannot be parsed."""
     try:
         return datetime.fromisoformat(moment).timestamp() > than
     except ValueError:

@@ -1,4 +1,4 @@
-"""The settings of the person."""
+"""Reads and changes the settings of the person."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ async def get_settings(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("user.settings.set", Settings)
 async def set_settings(call: Call, params: Settings) -> JsonObject:
-    """Changes the settings that are named; null removes one."""
+    """Change settings; null removes one."""
     path = _path(call)
     changed = {**_read(path), **params.settings}
     kept = {name: value for name, value in changed.items() if value is not None}
@@ -33,7 +33,7 @@ async def set_settings(call: Call, params: Settings) -> JsonObject:
 
 @methods.on("user.settings.reload")
 async def reload(call: Call, params: Nothing) -> None:
-    """Nothing is kept in memory: every read reads the file."""
+    """Do nothing: every read reads the file."""
 
 
 def _path(call: Call) -> str:

@@ -1,7 +1,8 @@
-"""The skills of a session: listed, switched on and off, read again."""
+"""Lists, enables, disables and reloads the skills of a session."""
 
 import msgspec
 
+from trimtab.config.edit import change_field
 from trimtab.contracts.events.codec import decode, peek
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.system import SkillInvoked
@@ -27,7 +28,7 @@ async def list_skills(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.skills.enable", Name)
 async def enable(call: Call, params: Name) -> None:
-    """In this session only."""
+    """Enable a skill in this session."""
     call.session.live.controls.switch_skill(params.name, enabled=True)
 
 
@@ -43,8 +44,8 @@ async def reload_skills(call: Call, params: Nothing) -> JsonObject:
     custom = controls.setup.customizations
     problems = custom.skills.problems if custom else ()
     return {
-        "warnings": [one.sentence for one in problems if one.note],
-        "errors": [one.sentence for one in problems if not one.note],
+        "warnings": [problem.sentence for problem in problems if problem.note],
+        "errors": [problem.sentence for problem in problems if not problem.note],
     }
 
 
@@ -56,7 +57,7 @@ async def ensure_loaded(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.skills.getInvoked")
 async def get_invoked(call: Call, params: Nothing) -> JsonObject:
-    """Skills that were used, the latest last."""
+    """Return the skills that were used, in order."""
     used: list[JsonObject] = []
     for line in call.session.live.read_events():
         if peek(line).type != "skill.invoked":
@@ -72,18 +73,20 @@ async def get_invoked(call: Call, params: Nothing) -> JsonObject:
                     "allowedTools": data.allowed_tools,
                 }
             )
-    return {"skills": [{k: v for k, v in one.items() if v is not None} for one in used]}
+    return {
+        "skills": [
+            {name: value for name, value in skill.items() if value is not None} for skill in used
+        ]
+    }
 
 
 @methods.on("skills.config.setDisabledSkills", DisabledSkills)
 async def set_disabled(call: Call, params: DisabledSkills) -> None:
-    """In the settings of the person, for sessions to come."""
-    from trimtab.config.edit import change_field
-
+    """Disable skills in the person's settings, for future sessions."""
     change_field(call.server.runtime.home.settings, "disabledSkills", params.disabled_skills)
 
 
 def find_skills(hosted: HostedSession) -> list[JsonObject]:
-    """The skills of a session: those in directories a client named, and discovered ones."""
+    """Return the skills of a session, from a client's directories and from discovery."""
     custom = hosted.live.controls.setup.customizations
     return [describe_skill(skill) for skill in custom.skills.skills.values()] if custom else []

@@ -1,4 +1,4 @@
-"""Agents that work for the main one, as a client sees them. None works in the background."""
+"""Sub-agents as tasks. None runs in the background."""
 
 import msgspec
 
@@ -29,7 +29,7 @@ async def refresh(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.tasks.waitForPending")
 async def wait_for_pending(call: Call, params: Nothing) -> JsonObject:
-    """Nothing goes on when the main agent is idle, so there is nothing more to wait for."""
+    """Do nothing: no sub-agent works while the main agent is idle."""
     return {}
 
 
@@ -55,7 +55,7 @@ async def cancel(call: Call, params: TaskId) -> JsonObject:
 
 @methods.on("session.tasks.remove", TaskId)
 async def remove(call: Call, params: TaskId) -> JsonObject:
-    """Those that have ended are not in the list any more."""
+    """Return False: tasks leave the list when they end."""
     return {"removed": False}
 
 
@@ -66,7 +66,7 @@ async def get_progress(call: Call, params: TaskId) -> JsonObject:
 
 @methods.on("session.tasks.sendMessage", TaskId)
 async def send_message(call: Call, params: TaskId) -> JsonObject:
-    return {"sent": False, "error": f"No agent takes messages under the id {params.id!r}."}
+    return {"sent": False, "error": f"No agent with the id {params.id!r} accepts messages."}
 
 
 @methods.on("session.tasks.startAgent", StartAgent)

@@ -1,4 +1,4 @@
-"""Tools: those a client brings, those that are built in, and answers to open calls."""
+"""Tools of clients, built-in tools, and answers to calls of a client's tools."""
 
 import msgspec
 
@@ -6,6 +6,7 @@ from trimtab.agents.client_tools import ExternalTool, Outcome, ToolDefinition
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import origin_of
 from trimtab.contracts.tool import Tool
+from trimtab.tools.catalog import builtin_tools
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
@@ -44,7 +45,7 @@ class SubagentSettings(msgspec.Struct):
 
 @methods.on("session.tools.updateSubagentSettings", SubagentSettings)
 async def update_subagents(call: Call, params: SubagentSettings) -> JsonObject:
-    """Which models sub-agents have, by their names; nothing restores what settings say."""
+    """Set the models of sub-agents by name; null restores the settings."""
     given = params.subagents or {}
     call.session.live.controls.set_subagents(given.get("agents", given))
     return {}
@@ -63,13 +64,11 @@ async def get_metadata(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("tools.list")
 async def list_tools(call: Call, params: Nothing) -> JsonObject:
-    from trimtab.tools.catalog import builtin_tools
-
     return {"tools": [_describe(tool) for tool in builtin_tools().values()]}
 
 
 def _describe(tool: Tool) -> JsonObject:
-    source = getattr(tool, "source", None)  # of a Python function: the file or package it is from
+    source = getattr(tool, "source", None)  # the file or package of a Python function
     prefix = "builtin" if source is None and not isinstance(tool, ExternalTool) else "custom"
     described: JsonObject = {
         "name": tool.spec.name,

@@ -1,4 +1,4 @@
-"""Questions to a person, and the answers clients give."""
+"""Questions to a person, and the answers of clients."""
 
 import msgspec
 
@@ -28,7 +28,7 @@ class Response(msgspec.Struct, rename="camel"):
 
 @methods.on("session.ui.elicitation", Elicit)
 async def elicit(call: Call, params: Elicit) -> JsonObject:
-    """Puts a form before whoever can show one; the first answer is the answer."""
+    """Show a form in every client that can; the first answer wins."""
     hosted = call.session
     if not hosted.supports("request_elicitation"):
         raise UsageError("No client of this session can show a form; register a handler for it.")
@@ -81,7 +81,7 @@ async def handle_mode_switch(call: Call, params: ModeSwitchAnswer) -> JsonObject
 
 @methods.on("session.ui.handlePendingSampling", Response)
 async def answer_sampling(call: Call, params: Response) -> JsonObject:
-    """Nobody samples through a session: MCP servers are not offered that."""
+    """Return False: sampling is not supported."""
     return {"success": False}
 
 
@@ -91,7 +91,7 @@ class Handle(msgspec.Struct):
 
 @methods.on("session.ui.registerDirectAutoModeSwitchHandler")
 async def register_handler(call: Call, params: Nothing) -> JsonObject:
-    """The client will answer by itself when it is asked about another model."""
+    """Register a client that answers questions about another model itself."""
     handle = new_id()
     call.session.mode_switch_handlers.add(handle)
     return {"handle": handle}

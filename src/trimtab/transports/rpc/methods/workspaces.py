@@ -1,6 +1,7 @@
-"""The folder of a session: files that clients keep with it."""
+"""Files that clients keep in the folder of a session, or the session in a client's file system."""
 
 import os
+import shutil
 
 import msgspec
 
@@ -8,11 +9,13 @@ from trimtab.config.files import make_private_dir, replace_file
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionWorkspaceFileChanged
+from trimtab.contracts.ids import new_id
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+from trimtab.transports.rpc.mirror import FileSystem
 from trimtab.transports.rpc.protocol import NotAvailable
 
 methods = Methods()
-LISTED = 10_000
+MAX_LISTED = 10_000
 
 
 class Path(msgspec.Struct):
@@ -72,8 +75,6 @@ async def remove_path(call: Call, params: Path) -> None:
 
 @methods.on("session.workspaces.saveLargePaste", SavePaste)
 async def save_paste(call: Call, params: SavePaste) -> JsonObject:
-    from trimtab.contracts.ids import new_id
-
     name = f"paste-{new_id()[:8]}.txt"
     data = params.content.encode("utf-8", "replace")
     await create_file(call, CreateFile(path=name, content=params.content))
@@ -104,13 +105,20 @@ async def read_checkpoint(call: Call, params: Number) -> JsonObject:
     return {"status": "ok", "content": _read(f"{folder}/{names[params.number - 1]}")}
 
 
+@methods.on("sessionFs.setProvider", FileSystem)
+async def set_provider(call: Call, params: FileSystem) -> JsonObject:
+    """Keep the files of sessions that this client opens in its file system, too."""
+    call.peer.file_system = params
+    return {"success": True}
+
+
 @methods.on("session.workspaces.diff")
 async def diff(call: Call, params: Nothing) -> None:
     raise NotAvailable("Diffs of the workspace are not available; use git diff.")
 
 
 def _inside(call: Call, path: str) -> str:
-    """A path in the session's own folder for files; nothing outside it can be named."""
+    """Return a path in the session's folder for files; raise if it is outside."""
     root = os.path.realpath(call.session.live.folder.files)
     target = os.path.realpath(os.path.join(root, path))
     if not target.startswith(root + os.sep):
@@ -119,13 +127,13 @@ def _inside(call: Call, path: str) -> str:
 
 
 def _list(root: str) -> list[str]:
-    """Paths of the files below a folder, relative to it."""
+    """Return the files below a folder, as relative paths."""
     found: list[str] = []
     for folder, _, names in os.walk(root):
         found += [os.path.relpath(os.path.join(folder, name), root) for name in names]
-        if len(found) >= LISTED:
+        if len(found) >= MAX_LISTED:
             break
-    return sorted(found)[:LISTED]
+    return sorted(found)[:MAX_LISTED]
 
 
 def _read(path: str) -> str:
@@ -134,7 +142,7 @@ def _read(path: str) -> str:
 
 
 def _write(path: str, content: str) -> str:
-    """Write a file; returns what that was: create or update."""
+    """Write a file; return `create` or `update`."""
     known = os.path.exists(path)
     make_private_dir(os.path.dirname(path))
     replace_file(path, content.encode("utf-8", "replace"))
@@ -143,8 +151,6 @@ def _write(path: str, content: str) -> str:
 
 def _remove(path: str) -> None:
     if os.path.isdir(path) and not os.path.islink(path):
-        import shutil
-
         shutil.rmtree(path)
     else:
         os.unlink(path)

@@ -1,4 +1,4 @@
-"""What this runtime has not got, answered as one without it answers."""
+"""Unsupported methods, answered with empty results or refused."""
 
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
@@ -17,8 +17,8 @@ EMPTY: dict[str, JsonObject] = {
     "session.visibility.set": {"synced": False},
     "session.lsp.initialize": {},
 }
-"""No completions, extensions or schedules; nothing is measured, shared or sent anywhere; language
-servers are not used. Nobody is told otherwise."""
+"""Method → result that says that there is nothing: no completions, extensions, schedules, telemetry
+or language servers."""
 
 REFUSED = {
     **dict.fromkeys(
