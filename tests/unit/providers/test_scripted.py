@@ -170,7 +170,7 @@ def test_a_bad_script_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         Script.parse(text, "bad.yaml")
     message = caught.value.message
-    assert message.startswith("The script bad.yaml is not valid (")
+    assert message.startswith("The script bad.yaml is invalid (")
     assert message.endswith("see the guide on the scripted model.")
     assert "\n" not in message
 
