@@ -108,6 +108,10 @@ class CommandFence(Protocol):
         """Have fenced commands held to a policy; return why that is not possible, or nothing."""
         ...
 
+    def shield(self, policy: Policy) -> str:
+        """Keep what rules forbid to read from every command; return why that is not possible."""
+        ...
+
     def trusts(self, programs: Iterable[str], policy: Policy) -> bool:
         """Return True if PATH finds all these programs outside the workspace."""
         ...
