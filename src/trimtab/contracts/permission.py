@@ -39,6 +39,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str
     roots: tuple[str, ...]
     home: str = ""
+    temp: str = ""
+    """The temp directory, if it is one of the roots."""
     homes: tuple[str, ...] = ()
     session_folder: str = ""
     allow_all_tools: bool = False

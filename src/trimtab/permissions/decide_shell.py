@@ -6,7 +6,7 @@ from itertools import islice
 
 from trimtab.contracts.permission import Decision, Policy, Rule
 from trimtab.permissions.assess import read_script
-from trimtab.permissions.denied_files import denies_some_reads, find_denied_reads
+from trimtab.permissions.denied_files import denies_some_reads, search
 from trimtab.permissions.paths import (
     is_in_home,
     is_inside,
@@ -26,7 +26,7 @@ from trimtab.permissions.rules import (
 from trimtab.permissions.shell.analysis import Analysis, Found
 from trimtab.permissions.shell.inline_code import runs_inline_code
 from trimtab.permissions.shell.launchers import find_named
-from trimtab.permissions.tracked_files import find_recorded, find_tracked
+from trimtab.permissions.tracked_files import find_recorded, is_tracked, prints_recorded
 
 MAX_FILES = 1000
 """The number of files of a pattern that are judged by name; the fence holds for the others."""
@@ -191,10 +191,15 @@ def _ask_about_ruin(analysis: Analysis, policy: Policy) -> Decision | None:
 
 def _ask_about_tracked(analysis: Analysis, policy: Policy) -> Decision | None:
     """Ask if git may print a file that a rule forbids to read, out of its own records."""
-    if not any(map(denies_some_reads, policy.deny)):
+    rules = [rule for rule in policy.deny if denies_some_reads(rule)]
+    if not rules or not prints_recorded(analysis):
         return None
-    if path := find_tracked(analysis, find_denied_reads(policy).paths):
+    denied = search(policy.cwd, rules, policy.cwd)
+    if path := next(filter(is_tracked, denied.found), ""):
         reason = f"Git may print {path}, which a rule forbids to read."
+        return Decision(verdict="ask", reason=reason)
+    if not denied.complete:
+        reason = f"{policy.cwd} is too large to be sure that git prints no file a rule forbids."
         return Decision(verdict="ask", reason=reason)
     return None
 

@@ -13,8 +13,6 @@ from trimtab.permissions.paths import fold, resolve
 
 MAX_ENTRIES = 500_000
 MAX_SECONDS = 2.0
-OTHER_ENTRIES, OTHER_SECONDS = 5_000, 0.05
-"""The same for folders other than the workspace, such as the temp folder."""
 _GIT_OBJECTS = ".git/objects"
 """A folder of git in which no name can match a rule."""
 
@@ -45,20 +43,17 @@ def find_denied_reads(policy: Policy) -> DeniedReads:
     rules = [rule for rule in policy.deny if denies_some_reads(rule)]
     if not rules:
         return DeniedReads(paths=(), roots=policy.roots)
-    workspace = search(policy.cwd, rules, policy.cwd)
-    if not workspace.complete:
-        problem = f"{policy.cwd} is too large to find all files that rules keep from being read"
-        return DeniedReads(paths=(), roots=(), problem=problem)
     named, _ = _compile(rules, policy.cwd)
-    denied = [*workspace.found, *filter(os.path.lexists, named)]
-    roots = [resolve(policy.cwd)]
-    for root in policy.roots:
-        if _is_below(root, roots[0]):
-            continue
-        other = search(root, rules, policy.cwd, OTHER_ENTRIES, OTHER_SECONDS)
-        if other.complete:
-            denied += other.found
-            roots.append(root)
+    denied, roots = [path for path in named if os.path.lexists(path)], [resolve(policy.cwd)]
+    roots += [root for root in policy.roots if not _is_below(root, roots[0])]
+    # Many files come and go in the temp folder: fenced commands do not read it then.
+    roots = [root for root in roots if root != policy.temp]
+    for root in roots:
+        here = search(root, rules, policy.cwd)
+        if not here.complete:
+            problem = f"{root} is too large to find all files that rules keep from being read"
+            return DeniedReads(paths=(), roots=(), problem=problem)
+        denied += here.found
     return DeniedReads(paths=tuple(dict.fromkeys(denied)), roots=tuple(roots))
 
 

@@ -1,7 +1,7 @@
 """Files in git's objects, where no fence can hide them: git prints what it has recorded."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from trimtab.permissions.shell.analysis import Analysis
 
@@ -16,13 +16,11 @@ PRINTING = frozenset(
 """The commands of git that print what is in files."""
 
 
-def find_tracked(analysis: Analysis, denied: Sequence[str]) -> str:
-    """Return a denied file whose content a command of git may print, or an empty text."""
-    if not any(
+def prints_recorded(analysis: Analysis) -> bool:
+    """Return True if a command of git may print what is in files."""
+    return any(
         found.base.startswith("git ") and found.base[4:] in PRINTING for found in analysis.commands
-    ):
-        return ""
-    return next((path for path in denied if is_tracked(path)), "")
+    )
 
 
 def is_tracked(path: str) -> bool:
