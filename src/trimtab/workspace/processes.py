@@ -38,6 +38,10 @@ class LocalShells:
         self.confinement: Confinement | None = None
         self.fence: Fence | None = None
 
+    def enter(self, root: str) -> None:
+        """Start commands in another folder from now on."""
+        self._root = root
+
     async def execute(
         self,
         command: Command,
