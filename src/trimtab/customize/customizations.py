@@ -360,6 +360,12 @@ class Customizations:
 
         return self._fit(read_body(skill))
 
+    def move(self, checkout: Checkout, *, trusted: bool, switched: Collection[str]) -> None:
+        """Use the customizations of another folder from now on."""
+        self.checkout, self.trusted, self.switched = checkout, trusted, switched
+        self.__dict__.pop("places", None)
+        self.reload()
+
     def reload(self) -> None:
         """Discard what was read; it is read again on next use."""
         if (touched := self.__dict__.get("_touched")) is not None:

@@ -166,6 +166,10 @@ class HookCaller:
         self.unawaited: set[asyncio.Task[None]] = set()
         """Calls in the background, which the run does not await."""
 
+    def move(self, cwd: str) -> None:
+        """Name another working directory in the input of hooks from now on."""
+        self._cwd = cwd
+
     async def settle(self) -> None:
         """Wait a few seconds for calls in the background to finish."""
         if self.unawaited:

@@ -152,6 +152,11 @@ class HostedSession:
         participant.capabilities = msgspec.structs.replace(participant.capabilities, tools=tools)
         self.refresh()
 
+    async def set_folder(self, cwd: str) -> None:
+        """Work in another folder; the tools of clients are told of it with each call."""
+        await self.live.set_folder(cwd)
+        self.refresh()
+
     def refresh(self) -> None:
         """Update the session's tools to those of its present clients."""
         live = self.live

@@ -13,6 +13,8 @@ from trimtab.providers.endpoints import PREFIX, ProviderChoice, connect, from_en
 from trimtab.providers.http import HttpClient
 from trimtab.providers.listing import fetch
 
+SECRET_HEADERS = ("authorization", "key", "token", "secret", "cookie")
+"""Substrings of header names that mark credentials."""
 GetToken = Callable[[str], Awaitable[str]]
 """Takes a provider's name and returns a token for one request."""
 
@@ -38,6 +40,15 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
     wire_model: str | None = None
     max_prompt_tokens: int | None = None
     max_output_tokens: int | None = None
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the credentials in these settings."""
+        headers = (
+            value.rpartition(" ")[2]
+            for name, value in self.headers.items()
+            if any(word in name.lower() for word in SECRET_HEADERS)
+        )
+        return tuple(filter(None, (self.api_key, self.bearer_token, *headers)))
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -30,7 +30,9 @@ _WIRES = {
     "/chat/completions": "openai-chat",
     "/responses": "openai-responses",
     "/v1/messages": "anthropic-messages",
+    "ws:/responses": "openai-responses",
 }
+_SOCKET = "ws:/responses"
 
 
 def find_token(env: Mapping[str, str], *, run_gh: bool = True) -> Key | None:
@@ -54,18 +56,35 @@ class Exclusion(msgspec.Struct, frozen=True):
     source: str
 
 
+class Transports(msgspec.Struct, frozen=True, kw_only=True):
+    """The clients that make requests to the model service.
+
+    `sockets` sends a request as a message of a WebSocket, for models that offer it.
+    """
+
+    http: HttpClient
+    sockets: HttpClient | None = None
+
+
 class Copilot:
     """The `Provider` for GitHub's service. It connects with the first call."""
 
     name = NAME
 
     def __init__(
-        self, key: Key, env: Mapping[str, str], *, offline: bool = False, cache: str = ""
+        self,
+        key: Key,
+        env: Mapping[str, str],
+        *,
+        offline: bool = False,
+        cache: str = "",
+        transports: "Transports | None" = None,
     ) -> None:
         self._key = key
         self._env = env
         self._cache = cache
         self._http = HttpClient(env, offline=offline)
+        self._transports = transports or Transports(http=self._http)
         self._base_url = env.get("COPILOT_API_URL", "")
         self._services: dict[str, Service] = {}
         self._models: dict[str, ModelInfo] | None = None
@@ -92,7 +111,7 @@ class Copilot:
 
     async def list_models(self) -> list[str] | None:
         """Return the names of this account's models; None if the service does not list them."""
-        return await list_names(await self.choice(), self._http)
+        return await list_names(await self.choice(), self._transports.http)
 
     async def find_default_model(self) -> str:
         """Return the model to use for a session that names none."""
@@ -104,7 +123,8 @@ class Copilot:
 
     async def _discover(self) -> dict[str, ModelInfo]:
         if self._models is None:
-            found = await discover(await self.choice(), self._http, cache=self._cache)
+            http = self._transports.http
+            found = await discover(await self.choice(), http, cache=self._cache)
             self._models = {info.id: info for info in found.models or ()}
         return self._models
 
@@ -117,7 +137,10 @@ class Copilot:
             choice = msgspec.structs.replace(
                 choice, wire=_wire(info), efforts=info.efforts, window=info.window
             )
-        service = self._services[model] = Service(choice, self._http)
+        http, sockets = self._transports.http, self._transports.sockets
+        if sockets is not None and info is not None and _offers_socket(info):
+            http = sockets
+        service = self._services[model] = Service(choice, http)
         return service
 
     async def fetch_exclusions(self, repositories: Sequence[str]) -> tuple[Exclusion, ...]:
@@ -229,6 +252,10 @@ def _wire(info: ModelInfo) -> str:
     """Return the wire of a model: Chat Completions if the model supports it or says nothing."""
     known = [wire for path, wire in _WIRES.items() if path in info.endpoints]
     return known[0] if known else "openai-chat"
+
+
+def _offers_socket(info: ModelInfo) -> bool:
+    return _wire(info) == "openai-responses" and _SOCKET in info.endpoints
 
 
 def _has_image(message: UserMessage) -> bool:

@@ -180,6 +180,14 @@ class LiveSession:
         self.controls.refresh()
         return rewound
 
+    async def set_folder(self, cwd: str) -> None:
+        """Work in another folder from the next prompt on. Only while nothing runs."""
+        if self.busy:
+            raise UsageError(
+                "The agent is working; abort the run before you change the working directory."
+            )
+        await self.controls.set_folder(cwd)
+
     async def run_command(self, text: str) -> str | None:
         """Run a slash command and return its output; None if the text is a prompt."""
         from trimtab.runtime.commands import answer_command

@@ -100,9 +100,17 @@ class Runtime:
         return await self._finish_setup(setup, chosen, owner, client)
 
     async def resume(
-        self, session_id: str, options: SessionOptions, client: Client = NO_CLIENT
+        self,
+        session_id: str,
+        options: SessionOptions,
+        client: Client = NO_CLIENT,
+        *,
+        continue_pending_work: bool | None = None,
     ) -> LiveSession:
-        """Reopen a session, whatever state its log is in."""
+        """Reopen a session, whatever state its log is in.
+
+        `continue_pending_work` is recorded in the resume event; the caller continues the work.
+        """
         prepared = await self.folders.set_up(options, client, session_id)
         custom, resolved = await self.prepare(prepared)
         options = resolved.options
@@ -127,6 +135,7 @@ class Runtime:
                 reasoning_effort=options.effort,
                 context=checkout.context(),
                 events_file_size_bytes=log.size,
+                continue_pending_work=continue_pending_work,
             )
         )
         for finding in log.findings:
@@ -254,7 +263,7 @@ class Runtime:
         agent = build_agent(setup, chosen, options, ports)
         run = Run(session=setup.session, inbox=Inbox(setup.session), agent=agent)
         announce(setup, chosen, run)
-        controls = Controls(setup, run, owner, client, self.models)
+        controls = Controls(setup, run, owner, client, self.models, self.folders)
         live = LiveSession(setup.folder, setup.session, run, controls, release)
         if options.limits.deadline is not None:
             live.stop_after(options.limits.deadline)
