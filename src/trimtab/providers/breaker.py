@@ -11,6 +11,9 @@ _MAX_PAUSE = 15.0
 _UNLIMITED = 32
 """The number of parallel calls at which the breaker closes again."""
 
+MAX_RETRY_AFTER = 300.0
+"""The longest pause in seconds that a service may ask for."""
+
 
 class Breaker:
     """Opens after several failures in a row; then a single call tests the service.
@@ -84,7 +87,7 @@ class Breaker:
         self._trips += 1
         self._failures = 0
         self._allowed = 1
-        self._until = time.monotonic() + max(pause, retry_after)
+        self._until = time.monotonic() + max(pause, min(retry_after, MAX_RETRY_AFTER))
 
 
 _breakers: dict[str, Breaker] = {}

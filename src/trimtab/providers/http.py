@@ -84,7 +84,7 @@ class HttpClient:
         self._environment = environment
         self._resolve = resolve
         self._offline = offline
-        self._timeouts = timeouts or Timeouts()
+        self.timeouts = timeouts or Timeouts()
         self._tls = TlsContext(environment)
         self._idle: dict[str, list[Connection]] = {}
         self._draining: set[asyncio.Task[None]] = set()
@@ -188,15 +188,15 @@ class HttpClient:
 
     async def _connect(self, address: Url, proxy: Url | None) -> Connection:
         hop = proxy or address
-        connection = Connection(address.origin, self._timeouts)
+        connection = Connection(address.origin, self.timeouts)
         try:
-            async with asyncio.timeout(self._timeouts.connect):
+            async with asyncio.timeout(self.timeouts.connect):
                 await self._open(connection, address, proxy)
         except BaseException as error:
             connection.abort()
             if isinstance(error, TimeoutError):
                 raise ModelError(
-                    f"No connection to {hop.origin} within {self._timeouts.connect:g} s; "
+                    f"No connection to {hop.origin} within {self.timeouts.connect:g} s; "
                     "check the network and the address, then try again.",
                     category="transport",
                 ) from None

@@ -1,5 +1,6 @@
 """A model service over HTTP: combines a wire, an address and a key."""
 
+import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from trimtab.providers.wires import new_wire
 from trimtab.version import __version__
 
 if TYPE_CHECKING:
+    from trimtab.providers.connection import Timeouts
     from trimtab.providers.endpoints import ProviderChoice
     from trimtab.providers.http import HttpClient, Response
 
@@ -25,6 +27,8 @@ _MAX_WIRES = 8
 """The number of conversations whose encoded messages are kept."""
 _MAX_WAIT = 60.0
 _POLL_INTERVAL = 0.1
+MIN_NEWS = 1024
+"""Bytes without the end of an event that still count as progress: comments are shorter."""
 
 
 class Service:
@@ -114,7 +118,7 @@ class Service:
                 raise from_response(
                     response.status, response.headers, body, secrets=(key,) if key else ()
                 )
-            answer = _Answer(wire, response)
+            answer = _Answer(wire, response, self._http.timeouts)
             while (deltas := await answer.receive()) is not None:
                 if request.stream:
                     for delta in deltas:
@@ -164,7 +168,7 @@ class Service:
 class _Answer:
     """An answer, streamed or whole, whichever the service chose to send."""
 
-    def __init__(self, wire: Wire, response: "Response") -> None:
+    def __init__(self, wire: Wire, response: "Response", timeouts: "Timeouts") -> None:
         self._wire = wire
         self._response = response
         self._parser = SseParser()
@@ -173,6 +177,9 @@ class _Answer:
         self._failure: ModelError | None = None
         self._started = False
         self._ended = False
+        self._timeouts = timeouts
+        self._silent_limit = timeouts.first_byte
+        self._last_event = time.monotonic()
 
     async def receive(self) -> list[Delta] | None:
         """Return the deltas of the next bytes; None when the answer is complete."""
@@ -188,7 +195,9 @@ class _Answer:
         self._ended = not data
         deltas: list[Delta] = []
         try:
-            for event in self._parser.feed(data) if data else self._parser.end():
+            events = self._parser.feed(data) if data else self._parser.end()
+            self._check_silence(len(data), bool(events))
+            for event in events:
                 deltas += self._reader.feed(event)
         except ModelError as error:
             # Deltas that came before it in the same bytes are returned first.
@@ -200,6 +209,23 @@ class _Answer:
                 category="invalid",
             )
         return deltas
+
+    def _check_silence(self, size: int, heard: bool) -> None:
+        """Raise `ModelError` if nothing but comments came for long: a proxy keeps a dead line open.
+
+        A long event may come in many pieces, so large ones count as news.
+        """
+        now = time.monotonic()
+        if heard or size >= MIN_NEWS:
+            self._last_event = now
+            self._silent_limit = self._timeouts.between_bytes
+        elif now - self._last_event > self._silent_limit:
+            raise ModelError(
+                f"The model service sent only comments for {self._silent_limit:g} s; try again, "
+                "or check that the service is up.",
+                category="transport",
+                code="stalled",
+            )
 
     def reply(self) -> Reply:
         return self._reader.finish() if self._whole is None else self._wire.reply(self._whole)
