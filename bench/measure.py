@@ -24,9 +24,9 @@ class TimedServer(ModelServer):
         super().__init__(script, keep=1)
         self.arrivals: list[float] = []
 
-    async def _converse(self, exchange: Any, wire: Any) -> None:
+    async def _answer_call(self, exchange: Any, wire: Any) -> None:
         self.arrivals.append(time.monotonic())
-        await super()._converse(exchange, wire)
+        await super()._answer_call(exchange, wire)
 
 
 class Spent:

@@ -16,8 +16,8 @@ def places_in(folder: Path, *, cwd: str = "", trusted: bool = True, **env: str) 
     """`folder/repo` is the repository, `folder/home` the person's home directory."""
     user, repository = folder / "home", folder / "repo"
     work = repository / cwd
-    for one in (user, work):
-        one.mkdir(parents=True, exist_ok=True)
+    for directory in (user, work):
+        directory.mkdir(parents=True, exist_ok=True)
     config = str(user / ".copilot")
     return Places(
         cwd=str(work),

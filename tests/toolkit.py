@@ -1,4 +1,4 @@
-"""What tests of tools share: a workspace in a temporary directory and calls as a model makes them."""
+"""Tools in tests: a workspace in a temporary directory, and calls as a model makes them."""
 
 import asyncio
 import os
@@ -42,7 +42,7 @@ class Bench:
         return ToolResult(text=f"{assignment.agent_type} did: {assignment.prompt}")
 
     async def call(self, name: str, **args: Any) -> ToolResult:
-        """What the loop does with a call: read its arguments, ask for its access, run it."""
+        """Read the arguments of a call, ask for its access and run it, as the loop does."""
         tool = self.tools[name]
         read = read_arguments(tool.spec, msgspec.json.encode(args).decode())
         if isinstance(read, ToolResult):

@@ -56,7 +56,7 @@ async def test_every_kind_is_in_one_list_with_file_source_and_what_wins(cli: Cli
     assert twin["overriddenBy"] == "AGENTS.md"
     loser = entries["skill", "deploy", str(cli.cwd / ".claude/skills/deploy/SKILL.md")]
     assert loser["overriddenBy"] == str(cli.cwd / ".github/skills/deploy/SKILL.md")
-    assert loser["why"] == "the folder that is looked at first wins"
+    assert loser["why"] == "the folder that is read first wins"
     user_model = entries["setting", "model", str(cli.home / "settings.json")]
     assert user_model["overriddenBy"] == "the repository settings"
     assert all(one["trusted"] for one in shown["customizations"])
@@ -79,7 +79,7 @@ async def test_one_customization_is_explained(cli: Cli) -> None:
     fill(cli)
     outcome = await cli.run("customizations", "explain", "deploy", env=TRUST)
     assert "state    used" in outcome.text
-    assert "wins, because the folder that is looked at first wins" in outcome.text
+    assert "wins, because the folder that is read first wins" in outcome.text
     nothing = await cli.run("customizations", "explain", "nothing")
     assert nothing.code == 2
 

@@ -42,7 +42,7 @@ async def test_a_family_nobody_offers_is_told_and_the_sessions_model_is_used(cli
         used = [one.json["model"] for one in server.requests if one.json]
     assert used == ["scripted"]
     (warning,) = outcome.of("session.warning")
-    assert "no Claude Opus can be reached" in warning["message"]
+    assert "no Claude Opus is available" in warning["message"]
 
 
 async def test_a_model_the_person_names_wins_and_no_list_is_asked_for(cli: Cli) -> None:

@@ -71,7 +71,7 @@ async def test_a_hook_can_be_switched_off_by_its_person(cli: Cli, name: str) -> 
         await cli.ask("go")
     assert (cli.cwd / "made").exists()
     listed = await cli.run("hooks", "list")
-    assert "switched off: does not run" in listed.text
+    assert "disabled: does not run" in listed.text
 
 
 async def test_a_repository_cannot_switch_off_what_guards_the_person(cli: Cli) -> None:

@@ -78,7 +78,7 @@ async def test_an_address_nobody_listens_at_denies(tmp_path: Path) -> None:
     async with answering(200, b"") as (url, _):
         pass
     (error,) = await run(Cli(tmp_path), {"url": url})
-    assert "could not be asked" in error
+    assert "the hook failed" in error
 
 
 async def test_an_empty_answer_is_no_objection(tmp_path: Path) -> None:

@@ -402,7 +402,7 @@ async def test_a_later_prompt_does_not_wait_for_them_again_and_hears_of_new_tool
     configure(tmp_path / "home" / "mcp-config.json", small=late, silent=silent)
     async with opened(tmp_path, ["one", "two", "three"]) as (live, watch, provider):
         await live.ask("a")
-        waiting = [live.controls.servers.find(name).patience for name in ("small", "silent")]
+        waiting = [live.controls.servers.find(name).wait_left for name in ("small", "silent")]
         assert waiting == [0.0, 0.0], "the next prompt would wait again"
         await live.ask("b")
         gate.touch()
@@ -616,7 +616,7 @@ async def test_a_server_that_cannot_be_used_is_told_to_the_person(cli: Cli) -> N
     async with serving([DONE]) as server:
         outcome = await cli.use(server).run("-p", "go")
     assert outcome.code == 0
-    assert "The MCP server small cannot be used: its program ended" in outcome.notes
+    assert "The MCP server small cannot be used: its program exited" in outcome.notes
 
 
 async def test_with_the_sandbox_it_is_said_that_servers_are_outside(small: Cli) -> None:

@@ -208,7 +208,7 @@ async def test_a_tool_result_takes_at_most_half_of_the_prompt(cli: Cli, text: st
     assert outcome.code == 0
     shown = next(one["content"] for one in sent if one["role"] == "tool")
     assert 4_000 < counter_for("scripted").text(shown) <= 6_000
-    whole = re.search(r"The whole is in (.+?\.txt);", shown)
+    whole = re.search(r"The whole result is in (.+?\.txt);", shown)
     assert whole is not None
     assert text in Path(whole[1]).read_text()
     assert any(one["role"] == "user" and "read it" in one["content"] for one in sent)

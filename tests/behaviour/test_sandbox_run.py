@@ -109,7 +109,7 @@ async def test_a_wrong_setting_stops_the_run_rather_than_the_sandbox(cli: Cli) -
     async with serving(["done"]) as server:
         ran = await cli.use(server).ask("go")
     assert ran.code == 2
-    assert "The setting `sandbox` is not valid" in ran.text
+    assert "The setting `sandbox` is invalid" in ran.text
 
 
 async def greet(listener: Listener, reader: StreamReader, writer: StreamWriter) -> None:
@@ -218,7 +218,7 @@ async def test_leaving_commands_unasked_without_bubblewrap_says_what_to_install(
     (warning,) = [one for one in ran.of("session.warning") if one["warningType"] == "sandbox"]
     assert warning["message"] == (
         "The setting sandbox.autoAllow has no effect here: "
-        "landlock holds commands back from less than bubblewrap; install bubblewrap."
+        "landlock restricts commands less than bubblewrap; install bubblewrap."
     )
     assert not ran.of("tool.execution_complete")[0]["success"]
 
@@ -229,7 +229,7 @@ async def test_a_host_that_is_none_stops_the_run(cli: Cli) -> None:
     async with serving(["done"]) as server:
         ran = await cli.use(server).ask("go")
     assert ran.code == 2
-    assert "names a host that is none" in ran.text
+    assert "contains an invalid host" in ran.text
 
 
 async def test_undo_takes_back_what_a_sandboxed_command_did(cli: Cli) -> None:
@@ -308,5 +308,8 @@ async def test_leaving_commands_unasked_needs_a_sandbox_that_holds_them(cli: Cli
     async with serving([{"tools": [bash("python3 -c 1")]}, "done"]) as server:
         ran = await cli.use(server).run("-p", "go", "--output-format=json")
     (warning,) = [one for one in ran.of("session.warning") if one["warningType"] == "sandbox"]
-    assert "autoAllow has no effect here: commands have a free network" in warning["message"]
+    assert (
+        "autoAllow has no effect here: commands have unrestricted network access"
+        in warning["message"]
+    )
     assert not ran.of("tool.execution_complete")[0]["success"]

@@ -10,7 +10,7 @@ import pytest
 from clikit import Cli, bash, serving
 from logkit import sessions
 
-SAVED = re.compile(r"(?:Saved to: |The whole is in )(\S+\.txt)")
+SAVED = re.compile(r"(?:Saved to: |The whole result is in )(\S+\.txt)")
 
 
 def saved_files(cli: Cli, session_id: str) -> list[Path]:

@@ -115,7 +115,7 @@ async def test_agents_that_only_read_change_nothing(cli: Cli, agent: str) -> Non
     script = [{"tools": [start(agent)]}, {"tools": [bash("touch made")]}, DONE, DONE]
     async with serving(script) as server:
         outcome = await cli.use(server).ask("go")
-    assert "This agent only reads: shell 'touch made'" in refused(outcome)[0]
+    assert "This agent is read-only: shell 'touch made'" in refused(outcome)[0]
     assert list(cli.cwd.iterdir()) == []
     assert outcome.code == 0
 
@@ -233,7 +233,7 @@ async def test_agents_start_agents_only_so_deep_and_so_many(cli: Cli) -> None:
             for request in server.requests[:3]
         ]
     assert offered == [True, True, False]
-    assert any("No more than 2 agents may work at once" in text for text in refused(outcome))
+    assert any("No more than 2 agents may run at once" in text for text in refused(outcome))
     assert "Tool 'task' does not exist." in refused(outcome)
 
 
@@ -314,7 +314,7 @@ async def test_many_agents_at_once_are_refused_not_queued(cli: Cli) -> None:
     async with serving({"replies": [{"tools": calls}], "otherwise": DONE}) as server:
         outcome = await cli.use(server).ask("go")
         assert server.usage.requests == 10
-    assert sum("No more than 8 agents may work at once" in text for text in told(outcome)) == 4
+    assert sum("No more than 8 agents may run at once" in text for text in told(outcome)) == 4
     assert len(outcome.of("subagent.completed")) == 8
 
 

@@ -185,7 +185,7 @@ async def test_an_agent_cannot_change_what_runs_as_a_hook(cli: Cli) -> None:
         outcome = await cli.use(server).ask("go")
     ends = outcome.of("tool.execution_complete")
     assert [end["success"] for end in ends] == [True, False]
-    assert "a program it runs was changed" in ends[1]["error"]["message"]
+    assert "a program it runs has changed" in ends[1]["error"]["message"]
     assert ran(cli), "the other hooks go on"
     assert not (cli.home.parent / "owned").exists()
     later = await run(cli)

@@ -101,7 +101,7 @@ async def test_a_server_is_switched_off_and_on_in_a_session(
         await talk.say("go")
         assert (await mcp.is_server_running(name)).running
         assert talk.heard.of("tool.execution_complete")[0].result.content == "on"
-        with pytest.raises(Exception, match="no MCP server 'missing'"):
+        with pytest.raises(Exception, match="Unknown MCP server 'missing'"):
             await mcp.enable(rpc.MCPEnableRequest(server_name="missing"))
 
 

@@ -63,7 +63,7 @@ async def test_an_agent_at_work_is_listed_and_can_be_ended(sdk: Sdk) -> None:
         ended = await talk.session.rpc.tasks.cancel(rpc.TasksCancelRequest(id=task.id))
         assert ended.cancelled
         await talk.heard.until("session.idle")
-        assert talk.tool_results(-1) == ["The user ended the agent explore."]
+        assert talk.tool_results(-1) == ["The user cancelled the agent explore."]
         (completed,) = talk.heard.of("subagent.completed")
         assert completed.cancelled
 
@@ -239,7 +239,7 @@ async def test_a_hook_hears_of_a_tool_that_is_not_there(sdk: Sdk) -> None:
 async def test_what_there_is_not_is_said_so(sdk: Sdk) -> None:
     async with talking(sdk, [DONE]) as talk:
         mcp = talk.session.rpc.mcp
-        with pytest.raises(Exception, match="no MCP server 'missing' in this session"):
+        with pytest.raises(Exception, match="Unknown MCP server 'missing'"):
             await mcp.enable(rpc.MCPEnableRequest(server_name="missing"))
         with pytest.raises(Exception, match="Extensions not available"):
             await talk.session.rpc.extensions.enable(rpc.ExtensionsEnableRequest(id="missing"))

@@ -1,1 +1,1 @@
-"""Agents: how one is built, what it may do, and the sub-agents that work for it."""
+"""Agents: builds the main agent from its parts, and runs its sub-agents."""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from trimtab.loop.processors.context_usage import ContextUsage
     from trimtab.loop.processors.discovered import DiscoveredInstructions
     from trimtab.loop.processors.images import ImageRemoval
-    from trimtab.loop.processors.limits import TurnLimit
     from trimtab.loop.processors.plan_mode import PlanMode
+    from trimtab.loop.processors.plan_watcher import PlanWatcher
     from trimtab.loop.processors.progress import Progress
     from trimtab.loop.processors.result_limit import ResultLimit
     from trimtab.loop.processors.retry import Retry
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from trimtab.loop.processors.slash import SlashCommands
     from trimtab.loop.processors.steering import Steering
     from trimtab.loop.processors.stop_gate import StopGate
-    from trimtab.loop.processors.terminal import TerminalTools
+    from trimtab.loop.processors.terminal_tools import TerminalTools
     from trimtab.loop.processors.title import Titles
-    from trimtab.loop.processors.tracked import Tracked
+    from trimtab.loop.processors.turn_limit import TurnLimit
     from trimtab.models.routing import ModelRouting
     from trimtab.permissions.firewall import Firewall
     from trimtab.permissions.processor import Permissions
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 class AgentParts(msgspec.Struct, frozen=True, kw_only=True):
     """The processors of an agent. The order of the fields is the order of the pipeline.
 
-    Limits come first. Hooks see a prompt before it gets its context and a tool call before
-    permissions do; permissions are the last to see a call before it runs, so what they judge is
-    what runs. The budget comes after compaction: it reserves what is about to be sent.
+    Limits come first. Hooks see a prompt before its context is added, and a tool call before
+    permissions do. Permissions see a call last, so that the call they decide on is the one that
+    runs. The budget comes after compaction: it reserves the cost of the request that is sent.
     """
 
     checkpoints: "WorktreeCommits | None" = None
@@ -68,7 +68,7 @@ class AgentParts(msgspec.Struct, frozen=True, kw_only=True):
     firewall: "Firewall | None" = None
     sandbox_bypass: "SandboxBypass | None" = None
     stop_gate: "StopGate | None" = None
-    tracked: "Tracked | None" = None
+    plan_watcher: "PlanWatcher | None" = None
     progress: "Progress"
     autopilot: "Autopilot | None" = None
     context_usage: "ContextUsage"
@@ -82,13 +82,13 @@ class AgentParts(msgspec.Struct, frozen=True, kw_only=True):
     mentioned_files: "MentionedFiles | None" = None
 
     def in_order(self) -> tuple[Processor, ...]:
-        """Return the pipeline: every part there is, in order."""
+        """Return the pipeline: all parts that are set, in order."""
         parts = (getattr(self, name) for name in self.__struct_fields__)
         return tuple(part for part in parts if part is not None)
 
 
 class SessionAgent(Agent, frozen=True, kw_only=True):
-    """An agent made of named parts. Every change returns another agent."""
+    """An agent composed of named parts. Each `with_` method returns a changed copy."""
 
     parts: AgentParts
 
@@ -104,7 +104,7 @@ class SessionAgent(Agent, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, tools=tools, specs=specs)
 
     def with_budget(self, ledger: "Ledger | None") -> "SessionAgent":
-        """Return an agent that spends from `ledger` only, or without a limit."""
+        """Return an agent limited by `ledger`, or without a limit if it is None."""
         if ledger is None:
             return msgspec.structs.replace(self.with_parts(budget=None), budget=None)
         from trimtab.loop.processors.budget import Budget
@@ -114,6 +114,6 @@ class SessionAgent(Agent, frozen=True, kw_only=True):
 
 
 def agent_of(run: Run) -> SessionAgent:
-    """Return the agent of a run that belongs to a session."""
+    """Return the agent of a session's run, with its parts."""
     assert isinstance(run.agent, SessionAgent)
     return run.agent

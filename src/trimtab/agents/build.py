@@ -1,4 +1,4 @@
-"""Builds the main agent of a session from its parts."""
+"""Builds the main agent of a session, and each of its processors."""
 
 import os
 from typing import TYPE_CHECKING
@@ -19,21 +19,20 @@ from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.permission import Policy, Rule
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.run import Run
-from trimtab.loop.fallback import Fallback, Fallbacks
 from trimtab.loop.processors.autopilot import Autopilot
 from trimtab.loop.processors.compaction import Compaction
 from trimtab.loop.processors.context_usage import ContextUsage
 from trimtab.loop.processors.discovered import DiscoveredInstructions
 from trimtab.loop.processors.images import ImageRemoval
 from trimtab.loop.processors.plan_mode import PlanMode
+from trimtab.loop.processors.plan_watcher import PlanWatcher
 from trimtab.loop.processors.progress import Progress
 from trimtab.loop.processors.result_limit import ResultLimit
-from trimtab.loop.processors.retry import Retry
+from trimtab.loop.processors.retry import Fallback, Fallbacks, Retry
 from trimtab.loop.processors.skills import Skills
 from trimtab.loop.processors.slash import SlashCommands
 from trimtab.loop.processors.steering import Steering
 from trimtab.loop.processors.stop_gate import StopGate
-from trimtab.loop.processors.tracked import Tracked
 from trimtab.models.choose import LOCAL, Chosen
 from trimtab.permissions.processor import Permissions
 from trimtab.policy.git_programs import find_git_programs
@@ -53,8 +52,8 @@ if TYPE_CHECKING:
     from trimtab.checkout.worktree_commits import WorktreeCommits
     from trimtab.contracts.tool import Assignment, ToolResult
     from trimtab.loop.compact import Carryover
-    from trimtab.loop.processors.limits import TurnLimit
     from trimtab.loop.processors.title import Titles
+    from trimtab.loop.processors.turn_limit import TurnLimit
     from trimtab.loop.side_calls import Writer
     from trimtab.models.routing import ModelRouting, ModelSwitch
     from trimtab.permissions.firewall import Firewall
@@ -95,7 +94,7 @@ def build_agent(
 
 
 class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the processors of a main agent ask of the session around them."""
+    """The functions by which the processors of a main agent call back into their session."""
 
     client: Client
     answer_command: "Callable[[str], Awaitable[str | None]]"
@@ -106,7 +105,7 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
 def build_parts(
     setup: SessionSetup, chosen: Chosen, options: SessionOptions, ports: AgentPorts
 ) -> AgentParts:
-    """Build the processors of a main agent; `AgentParts` says in which order they run."""
+    """Build the processors of a main agent; `AgentParts` defines their order."""
     limits, client, session = options.limits, ports.client, setup.session
     permissions = build_permissions(setup, options, client)
     firewall, bypass = build_guards(setup, permissions, client)
@@ -136,7 +135,7 @@ def build_parts(
         firewall=firewall,
         sandbox_bypass=bypass,
         stop_gate=build_stop_gate(setup),
-        tracked=Tracked(
+        plan_watcher=PlanWatcher(
             setup.folder.plan, setup.folder.database, lambda: read_todos(setup.folder.database)
         ),
         progress=Progress(limits.max_repeats, attended=client.attended),
@@ -169,7 +168,7 @@ def build_model_routing(
 def build_turn_limit(max_turns: int | None, taken: int = 0) -> "TurnLimit | None":
     if max_turns is None:
         return None
-    from trimtab.loop.processors.limits import TurnLimit
+    from trimtab.loop.processors.turn_limit import TurnLimit
 
     return TurnLimit(max_turns, taken)
 
@@ -186,7 +185,7 @@ def build_checkpoints(setup: SessionSetup, options: SessionOptions) -> "Worktree
 def build_remote_exclusions(
     setup: SessionSetup, chosen: Chosen, permissions: Permissions
 ) -> "RemoteExclusions | None":
-    """GitHub's service knows which content organizations exclude; no other service does."""
+    """Only GitHub's service lists the content that organizations exclude."""
     if chosen.provider.name != "copilot":
         return None
     from trimtab.policy.remote_exclusions import build_remote
@@ -214,7 +213,7 @@ def build_guards(
 
 
 def build_mentioned_files(chosen: Chosen) -> "MentionedFiles | None":
-    """The small embedded model is given the files a prompt names; it seldom reads them itself."""
+    """Only the embedded model gets the files a prompt mentions; it is too small to read them."""
     if chosen.provider.name != LOCAL:
         return None
     from trimtab.prompts.mentioned import MentionedFiles
@@ -250,7 +249,7 @@ def build_stop_gate(setup: SessionSetup) -> StopGate | None:
 def build_before_idle(
     setup: SessionSetup, parts: AgentParts
 ) -> "Callable[[Run, Stop], Awaitable[None]] | None":
-    """Tell hooks that the run is over, then let a worktree keep what it came to."""
+    """Build the function that ends a run: calls the end hooks, then commits the worktree."""
     hooks, checkpoints = setup.hooks, parts.checkpoints
     if hooks is None and checkpoints is None:
         return None
@@ -269,21 +268,21 @@ def build_before_idle(
 
 
 def find_writer(chosen: Chosen, role: str) -> "Callable[[], Awaitable[Writer | None]]":
-    """Finds the model a person chose for a role, when it is needed."""
+    """Return a function that finds the model configured for a role, when it is called."""
 
     async def find() -> "Writer | None":
         from trimtab.loop.side_calls import Writer
 
-        one = await chosen.roles.get(role) if chosen.roles else None
-        if one is None:
+        model = await chosen.roles.get(role) if chosen.roles else None
+        if model is None:
             return None
-        return Writer(provider=one.provider, model=one.model, price=one.price)
+        return Writer(provider=model.provider, model=model.model, price=model.price)
 
     return find
 
 
 def build_carryover(setup: SessionSetup, chosen: Chosen) -> "Callable[[], Carryover]":
-    """Makes, when the first compaction needs it, what knows what must survive one."""
+    """Return a function that builds the carryover when the first compaction needs it."""
 
     def build() -> "Carryover":
         from trimtab.agents.carryover import SessionCarryover
@@ -298,34 +297,33 @@ def build_carryover(setup: SessionSetup, chosen: Chosen) -> "Callable[[], Carryo
 
 
 def build_titles(setup: SessionSetup, chosen: Chosen) -> "Titles | None":
-    """A title costs a model call, so there is none unless the person chose a model for titles."""
+    """A title costs a model call, so it is written only if a model for titles is configured."""
     if setup.resumed or chosen.roles is None or not chosen.roles.has("title"):
         return None
     from trimtab.loop.processors.title import Titles
 
-    def keep(title: str) -> None:
+    def save(title: str) -> None:
         setup.folder.update_metadata(summary=title)
 
-    return Titles(read_text("title"), find_writer(chosen, "title"), keep)
+    return Titles(read_text("title"), find_writer(chosen, "title"), save)
 
 
 def build_fallbacks(chosen: Chosen) -> Fallbacks:
-    """The models a run may go on with."""
     return Fallbacks(
         [
             Fallback(
-                provider=one.provider,
-                model=one.model,
-                price=one.price,
-                prompt_limit=one.prompt_limit,
+                provider=fallback.provider,
+                model=fallback.model,
+                price=fallback.price,
+                prompt_limit=fallback.prompt_limit,
             )
-            for one in chosen.fallbacks
+            for fallback in chosen.fallbacks
         ]
     )
 
 
 def build_permissions(setup: SessionSetup, options: SessionOptions, client: Client) -> Permissions:
-    """Who says whether a call may happen."""
+    """Build the processor that decides whether a tool call may run."""
     policy = msgspec.structs.replace(build_policy(setup, options), always_ask=client.always_ask)
     if setup.sandbox is not None:
         from trimtab.agents.sandbox import confine
@@ -339,14 +337,14 @@ def build_permissions(setup: SessionSetup, options: SessionOptions, client: Clie
     fence = SessionFence(setup, options.sandbox_settings)
     if setup.home is None:
         return Permissions(policy, client.ask, hook=hook, fence=fence)
-    kept = SavedApprovals(setup.home.permissions, trust_key(options.cwd))
-    granted = kept.load()
+    saved = SavedApprovals(setup.home.permissions, trust_key(options.cwd))
+    approved = saved.load()
     policy = msgspec.structs.replace(
         policy,
-        allow=(*policy.allow, *granted.rules),
-        roots=(*policy.roots, *granted.directories),
+        allow=(*policy.allow, *approved.rules),
+        roots=(*policy.roots, *approved.directories),
     )
-    return Permissions(policy, client.ask, kept, hook, fence)
+    return Permissions(policy, client.ask, saved, hook, fence)
 
 
 def read_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
@@ -358,16 +356,16 @@ def read_rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
 
 
 def find_skill_folders(setup: SessionSetup) -> tuple[str, ...]:
-    """Where the skills that the model is offered are: what they refer to lies beside them."""
-    skills = (one for one in setup.skills.values() if not one.is_command)
+    """Return the folders of the model's skills, which also contain the files skills refer to."""
+    skills = (skill for skill in setup.skills.values() if not skill.is_command)
     return tuple(dict.fromkeys(os.path.dirname(skill.path) for skill in skills))
 
 
 def build_policy(setup: SessionSetup, options: SessionOptions) -> Policy:
-    """What is allowed without asking, and in which directories."""
-    chosen = options.permissions
-    roots = [options.cwd, *chosen.add_dirs, setup.folder.path]
-    temp = temp_folder(setup.workspace.child_env) if chosen.temp_dir else ""
+    """Build the permission policy from the options, the rule files and the session's folders."""
+    permissions = options.permissions
+    roots = [options.cwd, *permissions.add_dirs, setup.folder.path]
+    temp = temp_folder(setup.workspace.child_env) if permissions.temp_dir else ""
     if temp:
         roots.append(temp)
     homes = (setup.home.config, setup.home.state) if setup.home else ()
@@ -379,13 +377,13 @@ def build_policy(setup: SessionSetup, options: SessionOptions) -> Policy:
         session_folder=setup.folder.path,
         roots=tuple(os.path.realpath(root) for root in roots),
         readable=find_skill_folders(setup),
-        allow_all_tools=chosen.allow_all_tools,
-        allow_all_paths=chosen.allow_all_paths,
-        allow_all_urls=chosen.allow_all_urls,
-        allow_destructive=chosen.allow_destructive,
+        allow_all_tools=permissions.allow_all_tools,
+        allow_all_paths=permissions.allow_all_paths,
+        allow_all_urls=permissions.allow_all_urls,
+        allow_destructive=permissions.allow_destructive,
         assess=options.assess,
         git_programs=find_git_programs(options.cwd),
-        allow=(*read_rules(chosen.allow), *setup.rules.allow),
+        allow=(*read_rules(permissions.allow), *setup.rules.allow),
         ask=setup.rules.ask,
-        deny=(*read_rules(chosen.deny), *setup.rules.deny),
+        deny=(*read_rules(permissions.deny), *setup.rules.deny),
     )

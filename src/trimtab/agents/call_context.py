@@ -1,4 +1,4 @@
-"""What a tool is given for one call: the workspace as the call may see it, and its limits."""
+"""The context of a tool call: the workspace as the call may access it, and its output limits."""
 
 import sys
 from collections.abc import Mapping
@@ -7,21 +7,23 @@ import msgspec
 
 from trimtab.agents.agent import SessionAgent, agent_of
 from trimtab.agents.setup import SessionSetup
+from trimtab.contracts.events.tool import ToolExecutionPartialResult
 from trimtab.contracts.options import LargeOutput
 from trimtab.contracts.run import Run, SessionPort
 from trimtab.contracts.tool import Assignment, ToolResult
 from trimtab.permissions.processor import Permissions
+from trimtab.policy.git_programs import safe_git_variables
 from trimtab.providers.windows import DEFAULT
 from trimtab.undo.recorded_workspace import RecordedWorkspace
 from trimtab.workspace.local import LocalWorkspace
 
-OUTPUT_LIMIT = 20 * 1024
-HALF_A_PROMPT = 2
-"""Bytes of output for each token a prompt may have: four bytes a token, half of the tokens."""
+DEFAULT_OUTPUT_LIMIT = 20 * 1024
+BYTES_PER_PROMPT_TOKEN = 2
+"""Bounds output to half of the prompt limit, at four bytes a token."""
 
 
 class CallContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool is given besides its arguments."""
+    """The session, workspace and limits that a tool receives with its arguments."""
 
     session: SessionPort
     session_id: str
@@ -35,8 +37,6 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     command_env: Mapping[str, str] = {}
 
     def progress(self, text: str) -> None:
-        from trimtab.contracts.events.tool import ToolExecutionPartialResult
-
         self.session.emit(
             ToolExecutionPartialResult(tool_call_id=self.call_id, partial_output=text)
         )
@@ -48,7 +48,7 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContextFactory:
-    """Makes the contexts of tool calls."""
+    """Creates the contexts of tool calls."""
 
     def __init__(self, setup: SessionSetup, output: LargeOutput) -> None:
         self._setup = setup
@@ -56,7 +56,7 @@ class ContextFactory:
 
     def __call__(self, run: Run, call_id: str) -> CallContext:
         setup, output, agent = self._setup, self._output, agent_of(run)
-        half = (agent.model.prompt_limit or DEFAULT) * HALF_A_PROMPT
+        hard_limit = (agent.model.prompt_limit or DEFAULT) * BYTES_PER_PROMPT_TOKEN
         return CallContext(
             session=run.session,
             session_id=run.session.id,
@@ -71,8 +71,8 @@ class ContextFactory:
             ),
             files=output.folder or setup.folder.files,
             database=setup.folder.database,
-            output_limit=min(find_output_limit(output), half),
-            hard_limit=half,
+            output_limit=min(find_output_limit(output), hard_limit),
+            hard_limit=hard_limit,
             command_env=find_command_env(agent.parts.permissions, setup, call_id),
             run=run,
         )
@@ -81,16 +81,14 @@ class ContextFactory:
 def find_command_env(
     permissions: Permissions, setup: SessionSetup, call_id: str
 ) -> Mapping[str, str]:
-    """Read-only calls run git with hooks and pagers disabled."""
+    """Return variables that disable git's hooks and pagers, for read-only calls."""
     if call_id not in permissions.fenced:
         return {}
-    from trimtab.policy.git_programs import safe_git_variables
-
     return safe_git_variables(setup.workspace.child_env)
 
 
 def pin(permissions: Permissions, setup: SessionSetup, call_id: str) -> LocalWorkspace:
-    """Return the workspace in which paths lead where they led when the call was judged."""
+    """Return the workspace with paths pinned to what they were when permissions were checked."""
     pins = permissions.pins.get(call_id)
     if pins is None:
         return setup.workspace
@@ -98,13 +96,13 @@ def pin(permissions: Permissions, setup: SessionSetup, call_id: str) -> LocalWor
 
 
 def is_confined(agent: SessionAgent, call_id: str) -> bool:
-    """Return False for a call that a person let out of the sandbox."""
+    """Return False for a call that a person allowed to run outside the sandbox."""
     bypass = agent.parts.sandbox_bypass
     return bypass is None or call_id not in bypass.released
 
 
-def find_output_limit(wanted: LargeOutput) -> int:
-    """Return the size in bytes from which output goes to a file."""
-    if not wanted.enabled:
+def find_output_limit(output: LargeOutput) -> int:
+    """Return the size in bytes above which output is saved to a file."""
+    if not output.enabled:
         return sys.maxsize
-    return OUTPUT_LIMIT if not wanted.limit else wanted.limit
+    return output.limit or DEFAULT_OUTPUT_LIMIT

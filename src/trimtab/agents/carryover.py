@@ -1,4 +1,4 @@
-"""What a compaction must not lose: the person's words, the plan, the todos, the changed files."""
+"""Carries the person's messages, the plan, the todos and the changed files over a compaction."""
 
 import asyncio
 import os
@@ -16,14 +16,15 @@ from trimtab.session.projections.changes import CodeChanges
 from trimtab.session.todos import read_table
 from trimtab.session.unmasked import read_events
 
-INDEX = "# WorktreeCommits\n\n| # | Title | File | When |\n|---|---|---|---|\n"
+_INDEX_HEADER = "# Checkpoints\n\n| # | Title | File | When |\n|---|---|---|---|\n"
 _TITLE = re.compile(r"<checkpoint_title>(.*?)</checkpoint_title>", re.DOTALL)
 
 
 class SessionCarryover:
-    """Reads the session's own log and folder, so a second compaction carries as much as the first.
+    """The carryover of a main agent.
 
-    `find_summarizer` gives the model that was chosen for summaries, if one was.
+    It reads the session's log and folder, so that a second compaction carries as much as the
+    first. `find_summarizer` returns the model configured for summaries, if there is one.
     """
 
     def __init__(
@@ -42,10 +43,10 @@ class SessionCarryover:
         return self._find_summarizer()
 
     async def carry(self, budget: int) -> str:
-        words = await asyncio.to_thread(read_words, self._folder.events)
+        messages = await asyncio.to_thread(read_user_messages, self._folder.events)
         todos = await asyncio.to_thread(read_table, self._folder.database, "todos")
         blocks = [
-            _block("user_messages", fit(words, budget // 2)),
+            _block("user_messages", fit(messages, budget // 2)),
             _block("plan", clip(self._folder.read_plan() or "", budget // 4)),
             _block("todos", clip("\n".join(map(_todo, todos)), budget // 8)),
             _block("changed_files", clip("\n".join(self._changes.files), budget // 8)),
@@ -64,14 +65,14 @@ class SessionCarryover:
         path = os.path.join(folder, name)
         replace_file(path, summary.encode("utf-8", "replace"))
         index = os.path.join(folder, "index.md")
-        before = _read(index) or INDEX
+        before = _read(index) or _INDEX_HEADER
         row = f"| {number} | {title.replace('|', ' ')} | {name} | {timestamp()} |\n"
         replace_file(index, (before + row).encode("utf-8", "replace"))
         return Checkpoint(number=number, path=path)
 
 
 class TaskCarryover:
-    """For an agent that works for another one: what must not be lost is the task it was given."""
+    """The carryover of a sub-agent: the task it was given."""
 
     def __init__(
         self,
@@ -93,24 +94,27 @@ class TaskCarryover:
         return None
 
 
-def read_words(log: str) -> list[str]:
-    """What the person typed, in order, since the conversation was last cleared."""
-    words: list[str] = []
+def read_user_messages(log: str) -> list[str]:
+    """Return the person's messages since the conversation was last cleared, in order."""
+    messages: list[str] = []
     for event in read_events(log, ("session.context_cleared", "user.message")):
-        said = event.data
+        data = event.data
         if event.type == "session.context_cleared":
-            words.clear()
-        elif isinstance(said, UserMessage) and said.source in (None, "user") and said.content:
-            words.append(said.content)
-    return words
+            messages.clear()
+        elif isinstance(data, UserMessage) and data.source in (None, "user") and data.content:
+            messages.append(data.content)
+    return messages
 
 
-def fit(words: list[str], budget: int) -> str:
-    """All of them if they fit; else the first, and as many of the last as fit, and a remark."""
-    if not words:
+def fit(messages: list[str], budget: int) -> str:
+    """Return the messages as a numbered list of at most about `budget` characters.
+
+    If they do not all fit: the first, as many of the last as fit, and a note between them.
+    """
+    if not messages:
         return ""
     share = max(200, budget // 2)
-    clipped = [clip(text, share) for text in words]
+    clipped = [clip(text, share) for text in messages]
     kept: list[tuple[int, str]] = [(0, clipped[0])]
     left = budget - len(clipped[0])
     tail: list[tuple[int, str]] = []
@@ -120,7 +124,7 @@ def fit(words: list[str], budget: int) -> str:
         tail.append((number, clipped[number]))
     kept += reversed(tail)
     lines = [f"{number + 1}. {text}" for number, text in kept]
-    if missing := len(words) - len(kept):
+    if missing := len(messages) - len(kept):
         lines.insert(1, f"[see the session's log for {count(missing, 'message')} in between]")
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""Tools that live in a client: the call is published, the client answers it."""
+"""Tools that a client implements: a call is emitted as an event, and the client answers it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -35,17 +35,17 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client says a call came to: a result, or the fact that it could not be run."""
+    """A client's answer to a tool call: a result, or an error if the call could not run."""
 
     result: str | JsonObject | None = None
     error: str | None = None
 
 
 class ExternalTool:
-    """One tool of one client.
+    """A tool that a client implements.
 
-    Its effects are unknown, so it counts as changing things, unless the client says that no
-    permission is needed for it.
+    Its effects are unknown, so a call counts as a change, unless the client declares that it
+    needs no permission.
     """
 
     def __init__(
@@ -104,18 +104,18 @@ class ExternalTool:
 
 
 def read_modified(result: JsonObject) -> ToolResult:
-    """A result as a hook put it."""
+    """Return a result that a hook has modified."""
     return read_outcome("", {}, Outcome(result=result))
 
 
 def read_outcome(name: str, args: Args, outcome: Outcome) -> ToolResult:
-    """A client's answer as a result. What went wrong inside the client stays there."""
+    """Return a client's answer as a tool result. The model does not see the client's own error."""
     if outcome.error is not None or outcome.result is None:
-        written = msgspec.json.encode(dict(args)).decode()
+        arguments = msgspec.json.encode(dict(args)).decode()
         return ToolResult(
-            text=f"Failed to execute `{name}` tool with arguments: {written} due to error: "
+            text=f"Failed to execute `{name}` tool with arguments: {arguments} due to error: "
             "Error: Tool execution failed",
-            summary=outcome.error or "The client gave no result.",
+            summary=outcome.error or "The client returned no result.",
             kind="failure",
         )
     if isinstance(outcome.result, str):

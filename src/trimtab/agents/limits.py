@@ -1,4 +1,4 @@
-"""Limits on what a session may spend."""
+"""Limits on the tokens and money of a session: checks them and builds its ledger."""
 
 from typing import TYPE_CHECKING
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 def check_limits(model: str, limits: LimitOptions, price: Price | None) -> None:
-    """Refuse a limit that could not be held, before anything is started."""
+    """Raise `ConfigurationError` if a limit could not be enforced for this model."""
     if limits.max_usd is not None and price is None:
         raise ConfigurationError(
-            f"No price is known for the model {model}, so a limit in USD cannot hold; name a price "
-            f"table with {VARIABLE} or set --max-tokens instead."
+            f"No price is known for the model {model}, so a limit in USD cannot be enforced; name "
+            f"a price table with {VARIABLE} or set --max-tokens instead."
         )
 
 
 def build_ledger(session: Session, limits: LimitOptions) -> "Ledger | None":
-    """Build the ledger of a session and its sub-agents, if a limit is set.
+    """Build the ledger of a session and its sub-agents; None if no limit is set.
 
-    What was spent before a resume counts as well.
+    Usage from before a resume counts.
     """
     if limits.max_tokens is None and limits.max_usd is None:
         return None
@@ -38,8 +38,8 @@ def build_ledger(session: Session, limits: LimitOptions) -> "Ledger | None":
             usd=(total.cost_usd or 0.0) + usage.unsettled[1],
             calls=usage.calls,
             agents={
-                agent: ((one.input_tokens or 0) + (one.output_tokens or 0), one.cost_usd or 0.0)
-                for agent, one in usage.agents.items()
+                agent: ((spent.input_tokens or 0) + (spent.output_tokens or 0), spent.cost_usd or 0)
+                for agent, spent in usage.agents.items()
             },
             dearest=usage.dearest,
         )

@@ -1,4 +1,4 @@
-"""Which agents may work for another one, how many at once, and with which model."""
+"""The sub-agents of a session: which agents may be started, how many at once, on which model."""
 
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -15,27 +15,30 @@ from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.run import Mode, Run
 from trimtab.contracts.text import count
 from trimtab.contracts.tool import Assignment, Tool
+from trimtab.customize.model_families import resolve_model_families
 from trimtab.customize.subagent_settings import PoolSettings, read_settings
 from trimtab.loop.ledger import Ledger
 from trimtab.models.choose import Chosen, ModelChooser, RoleModels
 
 
-class Worker(Protocol):
-    """A sub-agent, as those see it who do not build it."""
+class RunningSubagent(Protocol):
+    """A sub-agent of the pool."""
 
-    about: JsonObject
+    description: JsonObject
+    """The task as the protocol describes it."""
     run: Run | None
     caller: Run
 
-    def end(self) -> bool:
-        """Stop it; False if it has not begun, or is over."""
+    def cancel(self) -> bool:
+        """Cancel the sub-agent; return False if it is not running."""
         ...
 
 
 class SubagentPool:
-    """What the sub-agents of a session have from it. What may change is asked for each time.
+    """The running sub-agents of a session, and what they share with it.
 
-    `pool` gives the tools an agent could have in a run, whatever the main agent has.
+    Options are read anew for each sub-agent, since they may change. `find_tools` returns the tools
+    that sub-agents can have in a run, whatever the main agent's own tools are.
     """
 
     def __init__(
@@ -44,17 +47,17 @@ class SubagentPool:
         client: Client,
         models: ModelChooser,
         options: Callable[[], SessionOptions],
-        pool: Callable[[Run], Mapping[str, Tool]],
+        find_tools: Callable[[Run], Mapping[str, Tool]],
     ) -> None:
         self.setup = setup
         self.client = client
-        self.pool = pool
+        self.find_tools = find_tools
         self._models = models
         self._options = options
         self.overrides: JsonObject = {}
-        """What a client wants of agents, by name: model, effortLevel."""
-        self.agents: dict[str, Worker] = {}
-        """The sub-agents there are now, at any depth, by id."""
+        """A client's `model` and `effortLevel` for agents, by name; they override settings."""
+        self.agents: dict[str, RunningSubagent] = {}
+        """The running sub-agents of any depth, by id; callers come before those they called."""
         self._opened: list[Chosen] = []
         self._interaction = ""
         self._started = 0
@@ -69,7 +72,7 @@ class SubagentPool:
         return read_settings(self.setup.customizations)
 
     def find(self, name: str, main: Run) -> AgentDefinition:
-        """Return the agent of a name. Raises `UsageError` if there is none, or no room for it.
+        """Return an agent by name. Raises `UsageError` if it is unknown or too many were started.
 
         Agents are counted over the work on one prompt of the main agent, whatever their depth.
         """
@@ -84,46 +87,46 @@ class SubagentPool:
             )
         if len(self.agents) > settings.max_concurrency:
             raise UsageError(
-                f"No more than {count(settings.max_concurrency, 'agent')} may work at once; wait "
-                "for an answer, or do this part yourself."
+                f"No more than {count(settings.max_concurrency, 'agent')} may run at once; wait "
+                "for a result, or do this part yourself."
             )
         custom = self.setup.customizations
         agents = custom.callable_agents if custom else {}
         if name in agents and name not in settings.disabled_subagents:
             return agents[name]
-        names = ", ".join(one for one in agents if one not in settings.disabled_subagents)
-        raise UsageError(f"There is no agent {name!r}; use one of {names or 'none'}.")
+        names = [known for known in agents if known not in settings.disabled_subagents]
+        advice = f"use one of {', '.join(names)}" if names else "none is available; do it yourself"
+        raise UsageError(f"Unknown agent {name!r}; {advice}.")
 
     def setting(self, agent: AgentDefinition, name: str) -> str | None:
-        """What a client wants of an agent, else what settings say."""
-        for wanted in (self.overrides.get(agent.name), self.settings.agents.get(agent.name)):
-            if isinstance(wanted, dict) and isinstance(value := wanted.get(name), str) and value:
+        """Return a setting of an agent: the client's value, else the one in the settings."""
+        for settings in (self.overrides.get(agent.name), self.settings.agents.get(agent.name)):
+            value = settings.get(name) if isinstance(settings, dict) else None
+            if isinstance(value, str) and value:
                 return value
         return None
 
     async def choose(self, caller: Run, agent: AgentDefinition, task: Assignment) -> Chosen:
-        """The model the task names, else settings, else the agent's own, else the caller's."""
-        set_one = self.setting(agent, "model")
-        names = (set_one,) if set_one else await self._models_of(agent)
+        """Return the model of the task, else of the settings, the agent's file or the caller."""
+        configured = self.setting(agent, "model")
+        names = (configured,) if configured else await self._models_of(agent)
         if task.model:
             names = (task.model,)
-        found = [self._by_name(caller, name) for name in names]
-        if not found and (role := await self._by_role()) is not None:
-            found.append(role)
-        if not found or (agent.model_policy != "required" and not task.model):
-            found.append(own_model(caller))
-        for one in found:
-            check_limits(one.model, self.options.limits, one.price)
-        return msgspec.structs.replace(found[0], fallbacks=tuple(found[1:]))
+        candidates = [self._by_name(caller, name) for name in names]
+        if not candidates and (role := await self._by_role()) is not None:
+            candidates.append(role)
+        if not candidates or (agent.model_policy != "required" and not task.model):
+            candidates.append(own_model(caller))
+        for candidate in candidates:
+            check_limits(candidate.model, self.options.limits, candidate.price)
+        return msgspec.structs.replace(candidates[0], fallbacks=tuple(candidates[1:]))
 
     async def _models_of(self, agent: AgentDefinition) -> tuple[str, ...]:
-        """The agent's models; for a family of Claude's the newest that can be reached."""
+        """Return the agent's models; a Claude family name becomes its newest available model."""
         custom = self.setup.customizations
         if custom is None or not agent.models:
             return agent.models
-        from trimtab.customize.model_families import find_meant_models
-
-        await find_meant_models(custom, agent, offline=bool(self.options.offline))
+        await resolve_model_families(custom, agent, offline=bool(self.options.offline))
         return custom.models_of(agent)
 
     def _by_name(self, caller: Run, name: str) -> Chosen:
@@ -142,22 +145,22 @@ class SubagentPool:
         return await self._roles.get("subagent")
 
     def set_mode(self, mode: Mode) -> None:
-        """Put the sub-agents at work into plan mode with their caller, or out of it."""
-        for worker in self.agents.values():
-            if worker.run is not None:
+        """Switch the running sub-agents to plan mode, or out of it."""
+        for subagent in self.agents.values():
+            if subagent.run is not None:
                 inner: Mode = "plan" if mode == "plan" else "interactive"
-                worker.run.agent = msgspec.structs.replace(worker.run.agent, mode=inner)
+                subagent.run.agent = msgspec.structs.replace(subagent.run.agent, mode=inner)
 
     def share_budget(self) -> None:
-        """Give every sub-agent its share of what its caller may spend now."""
-        for agent_id, worker in self.agents.items():  # callers come before those they called
-            budget = worker.caller.agent.budget
-            if worker.run is not None and isinstance(budget, Ledger):
-                agent = agent_of(worker.run)
-                worker.run.agent = agent.with_budget(budget.slice(agent_id))
+        """Limit every running sub-agent to a share of its caller's current budget."""
+        for agent_id, subagent in self.agents.items():
+            budget = subagent.caller.agent.budget
+            if subagent.run is not None and isinstance(budget, Ledger):
+                agent = agent_of(subagent.run)
+                subagent.run.agent = agent.with_budget(budget.slice(agent_id))
 
     async def aclose(self) -> None:
-        """Close the services that sub-agents used."""
+        """Close the model services opened for sub-agents."""
         for chosen in self._opened:
             await chosen.aclose()
         if self._roles is not None:
@@ -165,7 +168,7 @@ class SubagentPool:
 
 
 def own_model(caller: Run) -> Chosen:
-    """The model of whoever asks."""
+    """Return the model of the caller itself."""
     model = caller.agent.model
     return Chosen(
         provider=model.provider,

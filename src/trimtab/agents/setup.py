@@ -1,4 +1,4 @@
-"""A session as its agents are built from it."""
+"""The parts of a session that its agents are built from."""
 
 import os
 from typing import TYPE_CHECKING
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 class SessionSetup(SessionContext, frozen=True, kw_only=True):
-    """A session that is set up: its context, and the hooks that are called in it."""
+    """The context of a session and its hooks."""
 
     hooks: "HookCaller | None" = None
 
     def has_read_only_agent(self) -> bool:
-        """Whether the main agent, which a person may change, is one that is kept from changes."""
+        """Return True if the main agent is at present a custom agent that may only read."""
         agent = self.customizations.agent if self.customizations else None
         return agent is not None and agent.read_only
 
     def tool_conditions(self, mode: Mode, model: str) -> ToolConditions:
-        """What decides which tools there are here."""
+        """Return the conditions that decide which tools the session has."""
         if self.customizations is None:
             return ToolConditions(mode=mode, model=model, env=self.env, home=self.home)
         return find_tool_conditions(self.customizations, self.home, mode, model)
@@ -36,7 +36,7 @@ def find_tool_conditions(
     custom: Customizations, home: Home | None, mode: Mode, model: str
 ) -> ToolConditions:
     """Return the conditions that decide which tools a session with these customizations has."""
-    now = ToolConditions(
+    conditions = ToolConditions(
         mode=mode,
         model=model,
         skills=custom.offered_skills,
@@ -44,20 +44,25 @@ def find_tool_conditions(
         env=custom.env,
         home=home,
         agents=custom.offered_agents,
-        no_agents=custom.excluded_agents,
+        excluded_agents=custom.excluded_agents,
     )
     if home is None or not custom.has_settings:
-        return now
+        return conditions
     if "subagents" in custom.settings.values:
         from trimtab.customize.subagent_settings import read_settings
 
         disabled = read_settings(custom).disabled_subagents
-        offered = {name: about for name, about in now.agents.items() if name not in disabled}
-        no_agents = (*now.no_agents, *disabled)
-        now = msgspec.structs.replace(now, agents=offered, no_agents=no_agents)
+        offered = {
+            name: description
+            for name, description in conditions.agents.items()
+            if name not in disabled
+        }
+        excluded = (*conditions.excluded_agents, *disabled)
+        conditions = msgspec.structs.replace(conditions, agents=offered, excluded_agents=excluded)
     if not custom.settings.get("memory", bool, False):
-        return now
+        return conditions
     from trimtab.tools.memories import Memories
 
     folder = os.path.join(home.state, "memories")
-    return msgspec.structs.replace(now, memory=Memories(folder, custom.around.git_root or ""))
+    memory = Memories(folder, custom.checkout.git_root or "")
+    return msgspec.structs.replace(conditions, memory=memory)

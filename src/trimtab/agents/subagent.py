@@ -1,13 +1,13 @@
-"""Agents that work for another one: each is a run of its own in the same session and log."""
+"""A sub-agent: an agent that does a task for another, as a run of its own in the same log."""
 
 import asyncio
 import time
 from collections import deque
-from typing import TYPE_CHECKING
 
 from trimtab.agents.agent import AgentParts, SessionAgent, agent_of
 from trimtab.agents.build import build_fallbacks, build_guards, find_writer
 from trimtab.agents.carryover import TaskCarryover
+from trimtab.agents.client_tools import read_modified
 from trimtab.agents.pool import SubagentPool
 from trimtab.agents.system_prompt import PromptCase, build_agent_prompt
 from trimtab.agents.toolset import is_named
@@ -27,6 +27,13 @@ from trimtab.contracts.messages import AssistantMessage
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.tool import Assignment, Tool, ToolResult
+from trimtab.hooks.caller import HookCaller
+from trimtab.hooks.processor import (
+    Hooks,
+    describe_subagent,
+    subagent_start_hook,
+    subagent_stop_hook,
+)
 from trimtab.loop.drain import answer
 from trimtab.loop.ledger import Ledger
 from trimtab.loop.processors.compaction import Compaction
@@ -43,15 +50,12 @@ from trimtab.providers.meter import ContextMeter, count_text
 from trimtab.providers.windows import DEFAULT
 from trimtab.session.agent import AgentSession
 
-if TYPE_CHECKING:
-    from trimtab.hooks.caller import HookCaller
-
-NOT_FOR_AGENTS = frozenset(("ask_user", "exit_plan_mode", "task_complete", "report_intent"))
-"""Tools that speak to a person, or end what a person asked for."""
+MAIN_AGENT_TOOLS = frozenset(("ask_user", "exit_plan_mode", "task_complete", "report_intent"))
+"""Tools that address the person or end the person's task; sub-agents do not get them."""
 
 
-class Mailbox:
-    """The prompts of one sub-agent: its task, and what a hook sends it back with."""
+class TaskInbox:
+    """The prompts of a sub-agent: its task, and the reasons of hooks that keep it working."""
 
     def __init__(self, task: Prompt) -> None:
         self._prompts = deque((task,))
@@ -70,50 +74,50 @@ class Mailbox:
         self._prompts.appendleft(prompt)
 
     def consume(self, prompt: Prompt) -> None:
-        """A taken prompt is in no queue any more."""
+        """Do nothing: `take` has already removed the prompt."""
 
 
 class Subagent:
-    """One agent at its task, from the event that says it started to the one that says it ended."""
+    """A sub-agent that does one task, from its started event to its completed or failed event."""
 
-    def __init__(self, crew: SubagentPool, main: Run, caller: Run, call_id: str) -> None:
-        self._crew = crew
+    def __init__(self, pool: SubagentPool, main: Run, caller: Run, call_id: str) -> None:
+        self._pool = pool
         self._main = main
         self.caller = caller
         self._call_id = call_id
-        self._session = AgentSession(crew.setup.session, new_id(), call_id)
+        self._session = AgentSession(pool.setup.session, new_id(), call_id)
         self._hooks: HookCaller | None = None
-        self._about: JsonObject = {}
-        self._began = time.perf_counter()
+        self._hook_input: JsonObject = {}
+        self._start_time = time.perf_counter()
         self._task: asyncio.Task[ToolResult] | None = None
-        self._ended = False
-        self.about: JsonObject = {}
+        self._cancelled = False
+        self.description: JsonObject = {}
         self.run: Run | None = None
 
     async def perform(self, task: Assignment) -> ToolResult:
-        """Do the task; the agent's last words are the result."""
-        self._crew.agents[self._session.agent_id] = self
+        """Do the task and return the agent's last message as the result."""
+        self._pool.agents[self._session.agent_id] = self
         try:
             try:
-                agent = self._crew.find(task.agent_type, self._main)
-                chosen = await self._crew.choose(self.caller, agent, task)
+                agent = self._pool.find(task.agent_type, self._main)
+                chosen = await self._pool.choose(self.caller, agent, task)
                 run = self._build(agent, chosen, task)
             except TrimtabError as error:
                 return ToolResult(text=f"No agent was started: {error.message}", kind="failure")
             self.run = run
-            self.about = self._describe(run, agent, task)
+            self.description = self._describe(run, agent, task)
             self._task = asyncio.get_running_loop().create_task(self._work(run, agent))
             return await self._task
         finally:
-            del self._crew.agents[self._session.agent_id]
-            await end_jobs(self.run)
+            del self._pool.agents[self._session.agent_id]
+            await cancel_tasks(self.run)
             self._session.leave()
 
-    def end(self) -> bool:
-        """Stop the agent; the one that asked goes on."""
+    def cancel(self) -> bool:
+        """Cancel the agent, without cancelling its caller; return False if it is not running."""
         if self._task is None or self._task.done():
             return False
-        self._ended = True
+        self._cancelled = True
         return self._task.cancel()
 
     def _describe(self, run: Run, agent: AgentDefinition, task: Assignment) -> JsonObject:
@@ -131,13 +135,13 @@ class Subagent:
         }
 
     def _build(self, definition: AgentDefinition, chosen: Chosen, task: Assignment) -> Run:
-        """Derive an agent from the main one: rules hold for it as they hold there."""
-        crew, caller, main = self._crew, self.caller.agent, agent_of(self._main)
-        effort = task.effort or crew.setting(definition, "effortLevel") or definition.effort
+        """Derive the agent from the main agent, whose rules, recorder and limits it shares."""
+        pool, caller, main = self._pool, self.caller.agent, agent_of(self._main)
+        effort = task.effort or pool.setting(definition, "effortLevel") or definition.effort
         model = ModelSettings(
             provider=chosen.provider,
             name=chosen.model,
-            stream=crew.options.stream,
+            stream=pool.options.stream,
             effort=effort or caller.model.effort,
             price=chosen.price,
             prompt_limit=chosen.prompt_limit,
@@ -159,7 +163,7 @@ class Subagent:
             depth=caller.depth + 1,
         )
         prompt = Prompt(text=task.prompt, source="agent", billable=False, id=new_id())
-        run = Run(session=self._session, inbox=Mailbox(prompt), agent=agent)
+        run = Run(session=self._session, inbox=TaskInbox(prompt), agent=agent)
         agent = agent.with_tools(self._choose_tools(run, definition))
         if isinstance(caller.budget, Ledger):
             agent = agent.with_budget(caller.budget.slice(agent.id))
@@ -168,13 +172,13 @@ class Subagent:
 
     def _choose_tools(self, run: Run, agent: AgentDefinition) -> dict[str, Tool]:
         """Choose the tools the agent's file names. `task` is removed at the maximum depth."""
-        left_out = NOT_FOR_AGENTS
-        if run.agent.depth >= self._crew.settings.max_depth:
-            left_out |= {"task"}
+        excluded = MAIN_AGENT_TOOLS
+        if run.agent.depth >= self._pool.settings.max_depth:
+            excluded |= {"task"}
         return {
             name: tool
-            for name, tool in self._crew.pool(run).items()
-            if name not in left_out
+            for name, tool in self._pool.find_tools(run).items()
+            if name not in excluded
             and not is_named(tool, agent.denied_tools)
             and (agent.tools is None or is_named(tool, agent.tools))
         }
@@ -182,13 +186,13 @@ class Subagent:
     def _derive_parts(
         self, main: AgentParts, agent: AgentDefinition, chosen: Chosen, task: Assignment
     ) -> AgentParts:
-        options = self._crew.options
+        options = self._pool.options
         limits = options.limits
         permissions = main.permissions.for_agent()
-        firewall, bypass = build_guards(self._crew.setup, permissions, self._crew.client)
+        firewall, bypass = build_guards(self._pool.setup, permissions, self._pool.client)
         hooks, stop_gate = self._build_hooks(agent)
 
-        def make_carryover() -> TaskCarryover:
+        def build_carryover() -> TaskCarryover:
             writer = find_writer(chosen, "compaction")
             return TaskCarryover(task.prompt, read_text("compaction"), writer)
 
@@ -205,7 +209,7 @@ class Subagent:
             progress=Progress(limits.max_repeats),
             context_usage=ContextUsage(ContextMeter(chosen.model), DEFAULT),
             compaction=Compaction(
-                make_carryover,
+                build_carryover,
                 DEFAULT,
                 options.compaction,
                 lambda: main.compaction.writers,
@@ -216,14 +220,10 @@ class Subagent:
         )
 
     def _build_hooks(self, agent: AgentDefinition) -> tuple[Processor | None, StopGate | None]:
-        hooks = self._crew.setup.hooks
+        hooks = self._pool.setup.hooks
         if hooks is None:
             return None, None
-        from trimtab.agents.client_tools import read_modified
-        from trimtab.hooks.processor import Hooks
-        from trimtab.hooks.subagents import describe, stop_hook
-
-        self._about = describe(agent, self._session.agent_id)
+        self._hook_input = describe_subagent(agent, self._session.agent_id)
         caller = self._hooks = hooks.for_agent(
             self._session,
             {
@@ -233,11 +233,11 @@ class Subagent:
                 "parentAgentId": self.caller.agent.id or self._session.id,
             },
         )
-        stop = stop_hook(caller, self._crew.setup.folder.events, self._about)
+        stop = subagent_stop_hook(caller, self._pool.setup.folder.events, self._hook_input)
         return Hooks(caller, read_modified), StopGate(stop)
 
     async def _start(self, run: Run, agent: AgentDefinition) -> None:
-        setup, session, model = self._crew.setup, self._session, run.agent.model.name
+        setup, session, model = self._pool.setup, self._session, run.agent.model.name
         session.emit(
             SubagentStarted(
                 tool_call_id=self._call_id,
@@ -255,9 +255,7 @@ class Subagent:
         case = PromptCase.of(run, setup.checkout, setup.customizations)
         session.emit(SystemMessage(role="system", content=build_agent_prompt(case, agent)))
         if self._hooks is not None:
-            from trimtab.hooks.subagents import tell_start
-
-            await tell_start(self._hooks, run, self._about)
+            await subagent_start_hook(self._hooks, run, self._hook_input)
 
     async def _work(self, run: Run, agent: AgentDefinition) -> ToolResult:
         try:
@@ -265,15 +263,15 @@ class Subagent:
             stop = await answer(run)
         except asyncio.CancelledError:
             self._complete(run, agent, cancelled=True)
-            if not self._ended:
+            if not self._cancelled:
                 raise
-            return ToolResult(text=f"The user ended the agent {agent.name}.", kind="failure")
+            return ToolResult(text=f"The user cancelled the agent {agent.name}.", kind="failure")
         except TrimtabError as error:
             return self._fail(run, agent, error.message)
         except Exception as error:
             self._fail(run, agent, str(error))
             raise
-        if stop.reason == "blocked":  # a hook ends everything, whoever it was asked about
+        if stop.reason == "blocked":  # a hook that ends a sub-agent's run ends the caller's too
             self.caller.stop = stop
         if stop.exit_code:
             return self._fail(run, agent, stop.message)
@@ -301,45 +299,45 @@ class Subagent:
                 **self._figures(run),
             )
         )
-        said = last_text(run)
-        before = f"\n\nBefore that it said:\n{said}" if said else ""
+        message = last_text(run)
+        before = f"\n\nIts last message was:\n{message}" if message else ""
         return ToolResult(
             text=f"The agent {agent.name} did not finish: {error}{before}", kind="failure"
         )
 
     def _figures(self, run: Run) -> JsonObject:
-        usage = self._crew.setup.session.projections.usage.agents.get(self._session.agent_id)
+        usage = self._pool.setup.session.projections.usage.agents.get(self._session.agent_id)
         tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0) if usage else 0
         return {
             "model": run.agent.model.name,
             "total_tool_calls": self._session.tool_calls,
             "total_tokens": tokens,
-            "duration_ms": int((time.perf_counter() - self._began) * 1000),
+            "duration_ms": int((time.perf_counter() - self._start_time) * 1000),
         }
 
 
 def read_answer(run: Run, agent: AgentDefinition, stop: Stop) -> ToolResult:
-    """What the caller is told. A person who rejected a call of the agent rejected the whole."""
+    """Return the caller's result. If the person rejected a call, the whole task is rejected."""
     if stop.reason == "rejected":
-        text = f"The user rejected a tool call of the agent {agent.name}, which ended it."
+        text = f"The user rejected a tool call of the agent {agent.name}, which stopped it."
         return ToolResult(text=text, kind="rejected")
     return ToolResult(text=last_text(run) or f"The agent {agent.name} ended without an answer.")
 
 
 def last_text(run: Run) -> str:
-    """The last thing the model said."""
-    said = (
+    """Return the text of the model's last message; empty if there is none."""
+    texts = (
         message.text
         for message in reversed(run.session.conversation.messages)
         if isinstance(message, AssistantMessage) and message.text
     )
-    return next(said, "")
+    return next(texts, "")
 
 
-async def end_jobs(run: Run | None) -> None:
-    """End what went on beside an agent's work."""
-    jobs = set(run.tasks) if run else set()
-    for job in jobs:
-        job.cancel()
-    if jobs:
-        await asyncio.wait(jobs)
+async def cancel_tasks(run: Run | None) -> None:
+    """Cancel the background tasks of a run, and wait until they have ended."""
+    tasks = set(run.tasks) if run else set()
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)

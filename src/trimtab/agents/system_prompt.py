@@ -1,4 +1,4 @@
-"""The system prompt of a session: ours, changed by what its caller asked for."""
+"""Builds the system prompt of a session: our sections, changed as the client asked."""
 
 import os
 import re
@@ -21,7 +21,7 @@ from trimtab.version import __version__
 
 
 class PromptCase(msgspec.Struct, frozen=True, kw_only=True):
-    """For whom a system prompt is: a model with its tools, at a place."""
+    """The conditions of a system prompt: the model, its tools, the mode and the checkout."""
 
     model: str
     tools: frozenset[str]
@@ -30,35 +30,40 @@ class PromptCase(msgspec.Struct, frozen=True, kw_only=True):
     checkout: Checkout
     customizations: Customizations | None
     servers: str = ""
-    """What the MCP servers whose tools there are say about them."""
+    """The instructions of the MCP servers that some of the tools belong to."""
 
     @classmethod
-    def of(cls, run: Run, around: Checkout, custom: Customizations | None) -> "PromptCase":
+    def of(cls, run: Run, checkout: Checkout, custom: Customizations | None) -> "PromptCase":
         return cls(
             model=run.agent.model.name,
             tools=frozenset(run.agent.tools),
             mode=run.agent.mode,
             limit=run.agent.model.prompt_limit or 0,
-            checkout=around,
+            checkout=checkout,
             customizations=custom,
             servers=collect_instructions(run.agent.tools.values()),
         )
 
 
 def collect_instructions(tools: Iterable[Tool]) -> str:
-    """The instructions of the servers that tools are from, each server's once and in its bounds."""
-    said = {
+    """Return the instructions of the MCP servers of some tools, each in a `<server>` element.
+
+    Tags in the instructions are broken up, so that a server cannot close its element.
+    """
+    instructions = {
         origin.server.replace('"', "'"): re.sub(
             "<(/?(?:mcp_)?server)", r"< \1", origin.instructions
         )
         for tool in tools
         if (origin := origin_of(tool)) is not None and origin.instructions
     }
-    return "\n".join(f'<server name="{name}">\n{text}\n</server>' for name, text in said.items())
+    return "\n".join(
+        f'<server name="{name}">\n{text}\n</server>' for name, text in instructions.items()
+    )
 
 
 class SystemPrompt(msgspec.Struct, frozen=True):
-    """A whole system prompt, its parts by the names callers know, and what had no room."""
+    """A system prompt, its sections by name, and the names of those that did not fit."""
 
     text: str
     parts: dict[str, str]
@@ -68,32 +73,32 @@ class SystemPrompt(msgspec.Struct, frozen=True):
 async def build_prompt(
     case: PromptCase, options: SessionOptions, transform: Transform | None = None
 ) -> SystemPrompt:
-    """The system prompt as things are now."""
-    wanted = options.system_message
-    if wanted.mode == "replace":
-        return SystemPrompt(wanted.content, {"replaced": wanted.content})
+    """Build the system prompt of a main agent."""
+    message = options.system_message
+    if message.mode == "replace":
+        return SystemPrompt(message.content, {"replaced": message.content})
     facts = gather_facts(case)
     assembled = assemble(facts)
-    left_out = (*assembled.left_out, *_name_cut(facts.instructions))
+    left_out = (*assembled.left_out, *_name_shortened(facts.instructions))
     sections = _by_name(assembled)
-    if wanted.mode == "customize":
-        sections = change_sections(sections, wanted.sections)
+    if message.mode == "customize":
+        sections = change_sections(sections, message.sections)
         callbacks = [
-            name for name, change in wanted.sections.items() if change.action == "transform"
+            name for name, change in message.sections.items() if change.action == "transform"
         ]
         if callbacks and transform is not None:
             changed = await transform({name: sections.get(name, "") for name in callbacks})
             sections = change_sections({**sections, **changed}, {})
-    added = {"appended": wanted.content} if wanted.content else {}
-    return SystemPrompt(join(sections, wanted.content), {**sections, **added}, left_out)
+    added = {"appended": message.content} if message.content else {}
+    return SystemPrompt(join(sections, message.content), {**sections, **added}, left_out)
 
 
-def _name_cut(instructions: tuple[str, ...]) -> tuple[str, ...]:
+def _name_shortened(instructions: tuple[str, ...]) -> tuple[str, ...]:
     if not instructions:
         return ()
     from trimtab.prompts.instructions import CUT
 
-    return ("part of custom_instructions",) if any(CUT in one for one in instructions) else ()
+    return ("part of custom_instructions",) if any(CUT in text for text in instructions) else ()
 
 
 AGENT_SECTIONS = frozenset(
@@ -102,11 +107,11 @@ AGENT_SECTIONS = frozenset(
         *("mcp_servers", "custom_instructions"),
     )
 )
-"""What an agent with a task of its own kind is told; one for every kind of task is told all."""
+"""The sections of a specialised sub-agent's prompt; the general-purpose agent gets all."""
 
 
 def build_agent_prompt(case: PromptCase, agent: AgentDefinition) -> str:
-    """The system prompt of an agent that works for another one."""
+    """Build the system prompt of a sub-agent."""
     from trimtab.customize.agents import GENERAL, fill_prompt
 
     general = agent.name == GENERAL and agent.source == "builtin"
@@ -118,21 +123,21 @@ def build_agent_prompt(case: PromptCase, agent: AgentDefinition) -> str:
 
 
 def gather_facts(case: PromptCase) -> PromptFacts:
-    """What sections may speak of."""
-    around, custom = case.checkout, case.customizations
+    """Collect the facts that sections of the prompt may mention."""
+    checkout, custom = case.checkout, case.customizations
     return PromptFacts(
         version=__version__,
-        cwd=around.cwd,
+        cwd=checkout.cwd,
         system=system_name(),
-        listing=list_entries(around.cwd),
+        listing=list_entries(checkout.cwd),
         tools=case.tools,
         mode=case.mode,
         model=case.model,
         limit=case.limit,
         windows=os.name == "nt",
         features=custom.features if custom else frozenset(),
-        git_root=around.git_root,
-        branch=around.branch,
+        git_root=checkout.git_root,
+        branch=checkout.branch,
         instructions=custom.prompt_instructions(case.limit or DEFAULT) if custom else (),
         skills=custom.prompt_skills(case.limit) if custom and "skill" in case.tools else "",
         servers=case.servers,
@@ -142,14 +147,15 @@ def gather_facts(case: PromptCase) -> PromptFacts:
 
 def _by_name(assembled: Assembled) -> dict[str, str]:
     sections: dict[str, str] = {}
-    for one in assembled.sections:
-        before = sections.get(one.name)
-        sections[one.name] = one.text if before is None else f"{before}\n\n{one.text}"
+    for section in assembled.sections:
+        before = sections.get(section.name)
+        text = section.text if before is None else f"{before}\n\n{section.text}"
+        sections[section.name] = text
     return sections
 
 
 class Part(msgspec.Struct, frozen=True):
-    """A part of a prompt and its tokens."""
+    """The number of tokens of a part of a request."""
 
     name: str
     tokens: int
@@ -161,13 +167,13 @@ def measure_parts(
     tools: Sequence[ToolSpec] = (),
     rest: Mapping[str, str] = {},
 ) -> list[Part]:
-    """The tokens of each section, of each tool's definition, and of other texts."""
+    """Count the tokens of each section, of each tool definition, and of other texts."""
     from trimtab.providers.tokens import counter_for
 
     counter = counter_for(model)
-    none = counter.of_tools([])
+    empty = counter.of_tools([])
     return [
         *(Part(f"system: {name}", counter.text(text)) for name, text in system.items()),
-        *(Part(f"tool: {tool.name}", counter.of_tools([tool]) - none) for tool in tools),
+        *(Part(f"tool: {tool.name}", counter.of_tools([tool]) - empty) for tool in tools),
         *(Part(name, counter.text(text)) for name, text in rest.items()),
     ]

@@ -1,4 +1,4 @@
-"""Which tools a session has: built-in ones, those of clients, and what the lists leave of them."""
+"""Chooses the tools of a session: built-in, MCP and client tools, filtered by the options."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -20,18 +20,21 @@ if TYPE_CHECKING:
 
 NEEDS_CLIENT = frozenset(("ask_user", "exit_plan_mode"))
 ON_REQUEST = frozenset(("session_store_sql", "fetch_copilot_cli_documentation"))
-"""Tools that a program which judges calls itself gets only when it names them."""
+"""Tools that clients with `always_ask` get only if they name them."""
 NEEDS_MEMORY = frozenset(("store_memory", "read_memories"))
 FAMILIES: tuple[tuple[str, Mapping[str, str]], ...] = (
     ("gpt-5", {"create": "apply_patch", "edit": "apply_patch", "grep": "rg"}),
 )
-"""How names of models begin that were trained with other tools, and which those have instead."""
+"""Prefixes of models trained with other tools, and the tools that replace ours for them."""
 FEATURES = {"report_intent": "REPORT_INTENT"}
-"""Tools that are there only when a feature flag is on."""
+"""Tools behind a feature flag."""
 
 
 class ToolConditions(msgspec.Struct, frozen=True, kw_only=True):
-    """What may change about a session's tools. `offered` names those that have a client now."""
+    """The conditions that decide which tools a session has, apart from its options.
+
+    `offered` names the built-in tools that need a client and have one.
+    """
 
     mode: Mode
     model: str
@@ -43,17 +46,17 @@ class ToolConditions(msgspec.Struct, frozen=True, kw_only=True):
     features: Collection[str] = ()
     env: Mapping[str, str] = {}
     agents: Mapping[str, str] = {}
-    """Agents people wrote that may work for this one, by name, each with what it is for."""
-    no_agents: Sequence[str] = ()
-    """Names of agents that may not."""
+    """The descriptions of custom agents that may be started as sub-agents, by name."""
+    excluded_agents: Sequence[str] = ()
+    """Agents that may not be started."""
     home: "Home | None" = None
-    """Where past sessions are, if they are kept."""
+    """The folder with past sessions, if they are kept."""
     memory: "Memories | None" = None
-    """Where facts are kept, if the person wants that."""
+    """The store of facts, if the setting `memory` is on."""
 
 
 def choose_tools(options: SessionOptions, client: Client, now: ToolConditions) -> dict[str, Tool]:
-    """The tools of a session."""
+    """Return the tools of a session, by name."""
     tools = builtin_tools(choose_names(options, client, now))
     if "ask_user" in now.offered and client.ask_person is not None:
         from trimtab.tools.ask_user.tool import AskUser
@@ -73,10 +76,10 @@ def choose_tools(options: SessionOptions, client: Client, now: ToolConditions) -
         tools["web_fetch"] = build_web_fetch(now.env)
     if "session_store_sql" in tools and now.home is not None:
         tools["session_store_sql"] = build_session_store(now.home)
-    if "task" in tools and (now.agents or now.no_agents):
+    if "task" in tools and (now.agents or now.excluded_agents):
         from trimtab.tools.task.tool import TaskTool
 
-        tools["task"] = TaskTool(now.agents, now.no_agents)
+        tools["task"] = TaskTool(now.agents, now.excluded_agents)
     if now.skills:
         from trimtab.tools.skill.tool import SkillTool
 
@@ -87,30 +90,32 @@ def choose_tools(options: SessionOptions, client: Client, now: ToolConditions) -
 
 
 def choose_names(options: SessionOptions, client: Client, now: ToolConditions) -> set[str]:
-    """Which built-in tools there are, apart from those that are made for a session."""
-    left_out = set(NEEDS_CLIENT | NEEDS_MEMORY)
-    left_out |= {name for name, flag in FEATURES.items() if flag not in now.features}
+    """Return the names of the built-in tools that need nothing of the session."""
+    excluded = set(NEEDS_CLIENT | NEEDS_MEMORY)
+    excluded |= {name for name, flag in FEATURES.items() if flag not in now.features}
     if client.always_ask:
         named = options.available_tools or ()
-        left_out |= {n for n in ON_REQUEST if n not in named and f"builtin:{n}" not in named}
+        excluded |= {
+            name for name in ON_REQUEST if name not in named and f"builtin:{name}" not in named
+        }
     if not now.skills:
-        left_out.add("skill")
+        excluded.add("skill")
     if now.mode != "autopilot":
-        left_out.add("task_complete")
+        excluded.add("task_complete")
     if is_offline(options, now.env) or "DISABLE_WEB_TOOLS" in now.features:
-        left_out.add("web_fetch")
+        excluded.add("web_fetch")
     if now.home is None:
-        left_out.add("session_store_sql")
-    instead = family_tools(now.model)
-    left_out |= set(instead)
+        excluded.add("session_store_sql")
+    replacements = family_tools(now.model)
+    excluded |= set(replacements)
     others = {name for _, table in FAMILIES for name in table.values()}
-    return set(NAMES) - left_out - (others - set(instead.values()))
+    return set(NAMES) - excluded - (others - set(replacements.values()))
 
 
 def family_tools(model: str) -> Mapping[str, str]:
-    """The tools a model has instead of the usual ones: usual name → its own."""
+    """Return the replacements of usual tools for a model: usual name → replacement."""
     name = model.lower().rsplit("/", 1)[-1]
-    return next((table for start, table in FAMILIES if name.startswith(start)), {})
+    return next((table for prefix, table in FAMILIES if name.startswith(prefix)), {})
 
 
 def build_web_fetch(env: Mapping[str, str]) -> Tool:
@@ -144,18 +149,17 @@ def build_session_store(home: "Home") -> Tool:
 def filter_tools(
     builtin: Mapping[str, Tool], external: Mapping[str, Tool], options: SessionOptions
 ) -> dict[str, Tool]:
-    """What is left when the lists of available and excluded tools have been applied.
+    """Apply the lists of available and excluded tools; excluded wins.
 
-    A list names tools plainly or by where they come from: `builtin:bash`, `custom:*`, `mcp:SERVER`.
-    Excluded beats available.
+    A list names tools by name or with their source: `builtin:bash`, `custom:*`, `mcp:SERVER`.
     """
 
     def matches(tool: Tool, patterns: Collection[str]) -> bool:
         name = tool.spec.name
         source = "custom" if name in external else "builtin"
         source = "mcp" if origin_of(tool) else source
-        wanted = ("*", f"{source}:{name}", f"{source}:*")
-        return is_named(tool, patterns) or any(one in patterns for one in wanted)
+        qualified = ("*", f"{source}:{name}", f"{source}:*")
+        return is_named(tool, patterns) or any(pattern in patterns for pattern in qualified)
 
     available = options.available_tools
     return {
@@ -169,8 +173,8 @@ def filter_tools(
 
 
 def is_named(tool: Tool, names: Collection[str]) -> bool:
-    """Whether a list has a tool: by its name, or the names those of MCP servers have elsewhere."""
+    """Return True if a list contains a tool's name, or another name of an MCP tool."""
     origin = origin_of(tool)
     return tool.spec.name in names or (
-        origin is not None and any(one in names for one in origin.names)
+        origin is not None and any(name in names for name in origin.names)
     )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.images import image_type
-from trimtab.tools.view.image import LARGEST
+from trimtab.tools.view.image import MAX_IMAGE
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -31,7 +31,7 @@ def fit_image(data: bytes, name: str) -> tuple[bytes, str]:
     kind = find_type(data)
     if kind is None:
         raise UsageError(f"{name} is not an image; attach a PNG, JPEG, GIF, WebP or BMP file.")
-    if kind != BMP and len(data) <= LARGEST:
+    if kind != BMP and len(data) <= MAX_IMAGE:
         return data, kind
     try:
         from PIL import Image, UnidentifiedImageError
@@ -54,6 +54,6 @@ def _shrink(image: "Image") -> tuple[bytes, str]:
         converted.thumbnail((side, side))
         encoded = io.BytesIO()
         converted.save(encoded, kind)
-        if encoded.tell() <= LARGEST or side < 64:
+        if encoded.tell() <= MAX_IMAGE or side < 64:
             return encoded.getvalue(), f"image/{kind.lower()}"
         side //= 2

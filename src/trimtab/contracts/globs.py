@@ -5,6 +5,8 @@ from itertools import pairwise
 
 STAR, STARS, FOLDERS = "[^/]*", ".*", "(?:[^/]+/)*"
 WILD = {"*": STAR, "?": "[^/]", "{": "(?:"}
+FLAT = (STAR, WILD["?"])
+"""Wildcards that do not match a slash."""
 IN_BRACES = {",": "|", "}": ")"}
 
 
@@ -26,7 +28,8 @@ def without_backtracking(parts: list[str]) -> list[str]:
     """Return the parts without the alternatives that make matching exponential.
 
     The text between two stars may match at its first occurrence: the second star absorbs whatever
-    follows, unless it crosses fewer directories than the first.
+    follows, unless it crosses fewer directories than the first. The same holds for the names
+    between two `**/`.
     """
     result: list[str] = []
     stars = [at for at, part in enumerate(parts) if part in (STAR, STARS)]
@@ -36,6 +39,9 @@ def without_backtracking(parts: list[str]) -> list[str]:
         part, end = parts[at], following.get(at)
         if part == FOLDERS and result[-1:] == [FOLDERS]:
             at += 1
+        elif part == FOLDERS and has_names(names := parts[at + 1 : find_folders(parts, at + 1)]):
+            result.append(f"(?>{FOLDERS}?{''.join(without_backtracking(names))})")
+            at += 1 + len(names)
         elif end is None or FOLDERS in parts[at:end] or (part, parts[end]) == (STARS, STAR):
             result.append(part)
             at += 1
@@ -43,6 +49,23 @@ def without_backtracking(parts: list[str]) -> list[str]:
             result.append(f"(?>{part}?{''.join(parts[at + 1 : end])})")
             at = end
     return result
+
+
+def find_folders(parts: list[str], at: int) -> int:
+    """Return the index of the next `**/`; `at` if there is none."""
+    return parts.index(FOLDERS, at) if FOLDERS in parts[at:] else at
+
+
+def has_names(parts: list[str]) -> bool:
+    """Return True if the parts match a fixed number of folders with nonempty names."""
+    if not parts or any(part == STARS or (part[0] == "[" and part not in FLAT) for part in parts):
+        return False
+    is_named = False
+    for part in parts:
+        if part == "/" and not is_named:
+            return False
+        is_named = part not in ("/", STAR) or (is_named and part == STAR)
+    return True
 
 
 def translate(pattern: str, at: int, open_braces: int) -> tuple[str, int]:

@@ -4,6 +4,9 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+INTERRUPTED = "The execution of this tool, or a previous tool was interrupted."
+"""The result of a tool call that was interrupted, in the words of the reference protocol."""
+
 
 class Image(msgspec.Struct, frozen=True, kw_only=True, tag="image"):
     """An image, base64-encoded, as a part of a user message or a tool result."""

@@ -220,6 +220,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Models to switch to, in order, when the chosen model cannot answer."""
     provider: "Provider | None" = None
     """The model service of this session; None leaves the choice to the runtime."""
+    needs_model: bool = True
+    """False opens the session also when no model can be chosen; its first model call fails."""
     vision: bool = True
     """False if the model must not be sent images."""
     secrets: tuple[str, ...] = ()

@@ -1,1 +1,1 @@
-"""Finds what people put on disk for agents: instructions, skills, agents, servers, hooks."""
+"""Finds and loads the files that customize agents: instructions, skills, agents, servers, hooks."""

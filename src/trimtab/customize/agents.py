@@ -1,4 +1,4 @@
-"""Finds custom agents: Markdown files of every convention, and the built-in ones in YAML."""
+"""Finds agents: Markdown and TOML files of every convention, and the built-in ones in YAML."""
 
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -6,16 +6,18 @@ from typing import Any, Literal
 
 import msgspec
 
+from trimtab.config.jsonc import JsonProblem
 from trimtab.contracts.customization import AgentDefinition, FoundAgents, Problem, Shadowed
 from trimtab.customize.fields import Fields
 from trimtab.customize.folders import AgentFolder
 from trimtab.customize.front_matter import Document, YamlProblem, read_yaml, split_document
-from trimtab.customize.reading import Listing, identify, read_text
+from trimtab.customize.parsing import parse_config
+from trimtab.customize.reading import Listing, file_identity, read_text
 
 BUILTIN = os.path.join(os.path.dirname(__file__), "builtin")
 EVERY_TOOL = "*"
 GENERAL = "general-purpose"
-"""The built-in agent that is told everything the main one is."""
+"""The built-in agent that has the instructions of the main agent."""
 TOOL_NAMES: Mapping[str, tuple[str, ...]] = {
     "read": ("view",),
     "notebookread": ("view",),
@@ -52,7 +54,7 @@ TOOL_NAMES: Mapping[str, tuple[str, ...]] = {
     "activate_skill": ("skill",),
     "askuserquestion": ("ask_user",),
 }
-"""What other agents call tools, in lower case, and what they are called here."""
+"""Tool names of other agents, in lower case, and the tools that replace them here."""
 READING_TOOLS = ("view", "grep", "rg", "glob", "web_fetch", "web_search", "report_intent")
 MODEL_ALIASES: Mapping[str, str] = {
     "sonnet": "sonnet",
@@ -63,8 +65,8 @@ MODEL_ALIASES: Mapping[str, str] = {
     "sonnet[1m]": "sonnet",
     "opus[1m]": "opus",
 }
-"""Claude's names for the newest model of a family."""
-_SESSIONS_MODEL = ("inherit", "default")
+"""Claude's names for the newest model of a family, and the family."""
+_INHERITED_MODEL = ("inherit", "default")
 _DISPLAY = ("displayName", "display-name", "display_name", "title")
 _EFFORT = ("reasoningEffort", "reasoning-effort", "effort", "model_reasoning_effort")
 _NO_EFFECT = {
@@ -103,9 +105,9 @@ _NO_EFFECT = {
 def find_agents(
     folders: Sequence[AgentFolder], *, builtin: bool = True, known_tools: Collection[str] = ()
 ) -> FoundAgents:
-    """The agents in some folders, in their order, and last the built-in ones.
+    """Return the agents in some folders, and the built-in ones; the first of a name wins.
 
-    Where `known_tools` are given, it is noted which others an agent names.
+    If `known_tools` are given, other tools that an agent names are noted as problems.
     """
     agents: dict[str, AgentDefinition] = {}
     shadowed: list[Shadowed] = []
@@ -113,20 +115,20 @@ def find_agents(
     seen: set[tuple[int, int] | str] = set()
     for folder in folders:
         for path in _files(folder.path, problems):
-            identity = identify(path)
+            identity = file_identity(path)
             if identity in seen:
                 continue
             seen.add(identity)
             agent = read_agent(path, folder, problems, known_tools)
             if agent is not None:
-                _enter(agent, agents, shadowed)
+                _add(agent, agents, shadowed)
     for agent in builtin_agents(problems) if builtin else ():
-        _enter(agent, agents, shadowed)
+        _add(agent, agents, shadowed)
     return FoundAgents(agents, tuple(shadowed), tuple(problems))
 
 
 def builtin_agents(problems: list[Problem]) -> list[AgentDefinition]:
-    """Those that come with the program."""
+    """Return the agents that come with the program."""
     found = []
     for name in Listing(BUILTIN).names:
         path = os.path.join(BUILTIN, name)
@@ -142,24 +144,24 @@ def builtin_agents(problems: list[Problem]) -> list[AgentDefinition]:
         folder = AgentFolder(path=BUILTIN, source="builtin", origin="builtin")
         fields = Fields(values, path)
         agent = _build(fields, path, folder, prompt.strip())
-        found.append(msgspec.structs.replace(agent, tools=_exactly(fields)))
+        found.append(msgspec.structs.replace(agent, tools=_unmapped_tools(fields)))
     return found
 
 
 def read_agent(
     path: str, folder: AgentFolder, problems: list[Problem], known_tools: Collection[str] = ()
 ) -> AgentDefinition | None:
-    """One Markdown file; None if there is no agent in it."""
-    text, wrong = read_text(path)
-    problems += wrong
+    """Read an agent from a file; return None if it cannot be used."""
+    text, text_problems = read_text(path)
+    problems += text_problems
     if not text.strip():
-        if not wrong:
-            problems.append(Problem(message="the file is empty: it holds no agent", file=path))
+        if not text_problems:
+            problems.append(Problem(message="the file is empty and is left out", file=path))
         return None
     document = _split(text, path)
     problems += document.problems
     if document.problems and not document.fields:
-        return None  # without its fields it would have every tool
+        return None  # without its fields, it would have all tools
     fields = Fields(document.fields, path, document.head)
     if document.fields.get("kind") == "remote":
         fields.note("it is left out: agents run on this machine", "kind")
@@ -180,17 +182,14 @@ def _refuse(agent: AgentDefinition, fields: Mapping[str, Any]) -> str:
     if not agent.name.isprintable():
         return "its name has control characters"
     if agent.tools is None and not isinstance(fields.get("tools") or "", str | list):
-        return "it would have every tool, as its own list of them cannot be read"
+        return "its list of tools cannot be read, so it would have all tools"
     return ""
 
 
 def _split(text: str, path: str) -> Document:
-    """Fields and prompt of a file. Codex's agents are TOML, the prompt being one of the fields."""
+    """Split a file into fields and prompt. Codex's agents are TOML, with the prompt in a field."""
     if not path.endswith(".toml"):
         return split_document(text, path)
-    from trimtab.config.jsonc import JsonProblem
-    from trimtab.customize.parsing import parse_config
-
     try:
         values = parse_config(path, text)
     except JsonProblem as error:
@@ -200,53 +199,53 @@ def _split(text: str, path: str) -> Document:
 
 
 def read_given(values: Mapping[str, Any]) -> AgentDefinition:
-    """An agent a client brings. Its tools are named as the client knows them."""
+    """Return the agent that a client of the SDK defines. Its tools are not mapped."""
     given = dict(values)
     prompt = given.pop("prompt", None)
     folder = AgentFolder(path="", source="sdk", origin="user")
     fields = Fields(given, "")
     agent = _build(fields, str(given.get("name") or ""), folder, prompt or "")
-    return msgspec.structs.replace(agent, path="", tools=_exactly(fields))
+    return msgspec.structs.replace(agent, path="", tools=_unmapped_tools(fields))
 
 
-def _exactly(fields: Fields) -> tuple[str, ...] | None:
-    """The tools whoever wrote the fields named as they are called here; None for all of them."""
+def _unmapped_tools(fields: Fields) -> tuple[str, ...] | None:
+    """Return the tools as they are written; None for all tools."""
     tools = fields.names("tools")
     return None if tools is None or EVERY_TOOL in tools else tools
 
 
 def fill_prompt(agent: AgentDefinition, cwd: str) -> str:
-    """The agent's own text, with what it may speak of filled in."""
+    """Return the agent's prompt with its variables replaced."""
     return agent.prompt.replace("{{cwd}}", cwd)
 
 
 def map_tools(tools: Sequence[str] | None) -> tuple[str, ...] | None:
-    """The tools an agent names, as they are called here; None for all of them."""
+    """Return the names that an agent's tools have here; None for all tools."""
     if tools is None or EVERY_TOOL in tools:
         return None
     mapped: list[str] = []
     for tool in tools:
-        name = tool.partition("(")[0].strip()  # Claude limits a tool to some arguments this way
-        group = name.lower().partition("/")[0]  # editors put tools into groups: search/codebase
+        name = tool.partition("(")[0].strip()  # Claude: `Bash(git:*)` limits the arguments
+        group = name.lower().partition("/")[0]  # editors group tools: `search/codebase`
         mapped += TOOL_NAMES.get(name.lower()) or TOOL_NAMES.get(group) or (name,)
     return tuple(dict.fromkeys(mapped))
 
 
 def _note_unknown(fields: Fields, field: str, known: Collection[str]) -> None:
-    """Notes tools that a file names and that are not among the known ones."""
+    """Add a problem for each unknown tool that a file names."""
     for tool in fields.names(field) or ():
         if tool == EVERY_TOOL or any(name in known for name in map_tools((tool,)) or ()):
             continue
         if "/" in tool or tool.startswith("mcp__"):
-            continue  # of an MCP server: which tools those have is known when they are connected
+            continue  # a tool of an MCP server, which is known only when it is connected
         reason = (
-            f"no built-in tool is called {tool}: it has an effect only where a Python tool, an MCP "
-            "server or a client brings one"
+            f"there is no built-in tool {tool}: it has an effect only if a Python tool, an MCP "
+            "server or a client has this name"
         )
         fields.note(reason, field)
 
 
-def _enter(
+def _add(
     agent: AgentDefinition, agents: dict[str, AgentDefinition], shadowed: list[Shadowed]
 ) -> None:
     winner = agents.get(agent.name)
@@ -257,18 +256,20 @@ def _enter(
         agents[agent.name] = agent
         return
     same_folder = os.path.dirname(agent.path) == os.path.dirname(winner.path)
-    why = "NAME.agent.md wins over NAME.md" if same_folder else "the folder looked at first wins"
+    why = "NAME.agent.md wins over NAME.md" if same_folder else "the folder that is read first wins"
     shadowed.append(Shadowed(agent.name, agent.path, agent.source, winner.path, why, agent.fields))
 
 
 def _files(folder: str, problems: list[Problem]) -> list[str]:
-    """The Markdown files of a folder, `*.agent.md` before the others; a file is its own."""
+    """Return the agent files of a folder, `*.agent.md` first. The path may be a file."""
     if os.path.isfile(folder):
         return [folder]
     listing = Listing(folder)
     if listing.problem:
         problems.append(listing.problem)
-    names = [n for n in listing.names if n.endswith((".md", ".toml")) and n != "README.md"]
+    names = [
+        name for name in listing.names if name.endswith((".md", ".toml")) and name != "README.md"
+    ]
     names.sort(key=lambda name: not name.endswith(".agent.md"))
     return [os.path.join(folder, name) for name in names if not listing.is_folder(name)]
 
@@ -289,7 +290,7 @@ def _build(fields: Fields, path: str, folder: AgentFolder, prompt: str) -> Agent
         alias=name,
         display_name=fields.text(*_DISPLAY) or name or base,
         description=fields.text("description"),
-        tools=_limit(fields, map_tools(tools)),
+        tools=_limit_to_reading(fields, map_tools(tools)),
         denied_tools=map_tools(fields.names("disallowedTools")) or (),
         models=_models(fields),
         model_policy=_policy(fields),
@@ -309,15 +310,17 @@ def _build(fields: Fields, path: str, folder: AgentFolder, prompt: str) -> Agent
     )
 
 
-def _limit(fields: Fields, tools: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Cursor and Codex have agents that only read; here such an agent has only such tools."""
+def _limit_to_reading(fields: Fields, tools: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Keep only the tools that read, for agents that Cursor or Codex mark as read-only."""
     only_reads = fields.flag("readonly", default=False)
     sandbox = fields.text("sandbox_mode")
     if sandbox and sandbox != "read-only":
         fields.note("sandbox_mode has no effect: it is the person's choice", "sandbox_mode")
     if not only_reads and sandbox != "read-only":
         return tools
-    return READING_TOOLS if tools is None else tuple(t for t in tools if t in READING_TOOLS)
+    return (
+        READING_TOOLS if tools is None else tuple(tool for tool in tools if tool in READING_TOOLS)
+    )
 
 
 def _model_may_call(fields: Fields) -> bool:
@@ -330,11 +333,11 @@ def _models(fields: Fields) -> tuple[str, ...]:
     models = []
     for model in fields.names("model", "models") or ():
         if model in MODEL_ALIASES:
-            meant = f"the newest Claude {MODEL_ALIASES[model].title()} that can be reached"
-            fields.note(f"the model {model} is {meant}, else the session's is used", "model")
+            newest = f"the newest available Claude {MODEL_ALIASES[model].title()}"
+            fields.note(f"the model {model} is {newest}, or else the session's model", "model")
         if model == "fast":
-            fields.note("the model fast is no model's id, so the session's is used", "model")
-        elif model not in _SESSIONS_MODEL:
+            fields.note("there is no model fast, so the session's model is used", "model")
+        elif model not in _INHERITED_MODEL:
             models.append(model)
     return tuple(models)
 
@@ -342,15 +345,15 @@ def _models(fields: Fields) -> tuple[str, ...]:
 def _policy(fields: Fields) -> Literal["preferred", "required"]:
     policy = fields.text("modelPolicy", "model-policy")
     if policy not in ("", "preferred", "required"):
-        fields.note(f"modelPolicy is preferred or required, not {policy}", "modelPolicy")
+        fields.note(f"modelPolicy must be preferred or required, not {policy}", "modelPolicy")
     return "required" if policy == "required" else "preferred"
 
 
 def _servers(fields: Fields) -> Mapping[str, Any]:
-    """Inline servers by name. In Claude's list those that are set up elsewhere are only named."""
+    """Return inline servers by name. In Claude's list, strings name servers of other files."""
     names = ("mcp-servers", "mcpServers", "mcp_servers")
     listed = fields.items(*names)
     if listed is None:
         return fields.object(*names)
-    inline = [one for one in listed if isinstance(one, dict)]
-    return {str(name): server for one in inline for name, server in one.items()}
+    inline = [item for item in listed if isinstance(item, dict)]
+    return {str(name): server for item in inline for name, server in item.items()}

@@ -1,4 +1,4 @@
-"""An open session with everything around it that does not depend on its agent."""
+"""`SessionContext`: everything an open session needs that does not depend on its agent."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SessionContext(msgspec.Struct, frozen=True, kw_only=True):
-    """A session, its folder on disk, its workspace, and what holds there: trust, rules, sandbox."""
+    """A session with its folder on disk, its workspace, and its trust, rules and sandbox."""
 
     session: Session
     folder: SessionFolder

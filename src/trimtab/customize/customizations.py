@@ -1,4 +1,4 @@
-"""What a session loads from disk: found when it is first asked for, and then kept."""
+"""`Customizations`: everything a session loads from disk, on first use."""
 
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -33,60 +33,61 @@ from trimtab.providers.windows import DEFAULT
 
 if TYPE_CHECKING:
     from trimtab.config.settings import Settings
-    from trimtab.customize.instructions import Touched
+    from trimtab.customize.instructions import TouchedInstructions
     from trimtab.customize.mcp_servers import FoundServers
     from trimtab.customize.plugins import Plugin
 
 SETTINGS_FILES = ("settings.json", "settings.local.json")
 READ = ("settings", "all_plugins", "instructions", "skills", "agents", "servers", "_touched")
-"""What is read from disk and kept."""
+"""Properties that cache what was read from disk."""
 ALWAYS_OFFERED = ("task_complete", "ask_user", "exit_plan_mode")
-"""Tools an agent has whatever its file says: without them it could not end or ask."""
+"""Tools that every agent has, because it needs them to end and to ask."""
 
 
 class Customizations:
-    """The customizations of one session. Modules that parse are imported when there is a file."""
+    """The customizations of a session. Parsers are imported only if there are files to parse."""
 
     def __init__(
-        self, home: Home, env: Mapping[str, str], around: Checkout, options: SessionOptions
+        self, home: Home, env: Mapping[str, str], checkout: Checkout, options: SessionOptions
     ) -> None:
         self._home = home
         self.env = env
-        self.around = around
+        self.checkout = checkout
         self.given = options
-        """The options as they were given, without what an agent or settings add."""
+        """The options as the caller gave them, without those of the agent and of settings."""
         self.agent: AgentDefinition | None = None
         self.switched: Collection[str] = ()
         self.loads_instructions = options.instructions == "load"
         self.switched_skills: dict[str, bool] = {}
-        self.meant_models: dict[str, str] = {}
+        self.family_models: dict[str, str] = {}
+        """Model family, such as `sonnet` → the model that is used for it."""
         self.model_problems: tuple[Problem, ...] = ()
         self.warned: set[str] = set()
         self.window = DEFAULT
-        self._given: Collection[str] = ()
+        self._known_texts: Collection[str] = ()
 
     @cached_property
     def trusted(self) -> bool:
-        """Whether what the folder configures may be used."""
+        """True if the configuration in the folder may be used."""
         if self.env.get("COPILOT_ALLOW_ALL") == "true":
             return True
         from trimtab.config.trust import Trust
 
-        return Trust(self._home).is_trusted(self.around.cwd)
+        return Trust(self._home).is_trusted(self.checkout.cwd)
 
     @cached_property
     def places(self) -> Places:
         return find_places(
-            self.around.cwd,
+            self.checkout.cwd,
             self._home,
             self.env,
-            repository=self.around.git_root,
+            repository=self.checkout.git_root,
             trusted=self.trusted,
         )
 
     @property
     def has_settings(self) -> bool:
-        """Whether there is a file to read; most people have none."""
+        """True if a settings file exists."""
         files = [self._home.settings]
         if self.trusted:
             folder = os.path.join(self.places.root, ".github", "copilot")
@@ -101,7 +102,7 @@ class Customizations:
 
     @cached_property
     def features(self) -> frozenset[str]:
-        """The feature flags that are on. They are known before anything else is loaded."""
+        """The enabled feature flags. They do not depend on other customizations."""
         from trimtab.config.feature_flags import resolve_flags
 
         experimental = self.given.customize.experimental
@@ -110,7 +111,7 @@ class Customizations:
 
     @cached_property
     def all_plugins(self) -> "tuple[Plugin, ...]":
-        """Installed plugins and those a flag names, disabled ones too."""
+        """Installed plugins and those that a flag names, including disabled ones."""
         wanted = self.given.customize
         installed = os.path.join(self._home.config, "installed-plugins")
         if not wanted.plugin_dirs and not (wanted.discover and os.path.isdir(installed)):
@@ -121,7 +122,7 @@ class Customizations:
 
     @property
     def plugins(self) -> "list[Plugin]":
-        """Those that are used."""
+        """The plugins that are enabled and trusted."""
         return [plugin for plugin in self.all_plugins if plugin.enabled and plugin.trusted]
 
     @cached_property
@@ -136,7 +137,7 @@ class Customizations:
 
     @cached_property
     def skills(self) -> FoundSkills:
-        """Skills and commands, without the text of any."""
+        """Skills and commands, without their texts."""
         places, wanted, settings = self.places, self.given.customize, self.settings
         folders = named_folders(places, wanted.skill_directories, "sdk")
         if wanted.discover:
@@ -147,9 +148,9 @@ class Customizations:
             folders += command_folders(places)
         ignored = settings.get("ignoredSkillsLocations", list[str], [])
         folders = [
-            one
-            for one in folders
-            if places.shorten(one.path) not in ignored and os.path.exists(one.path)
+            folder
+            for folder in folders
+            if places.shorten(folder.path) not in ignored and os.path.exists(folder.path)
         ]
         if not folders:
             return FoundSkills()
@@ -157,12 +158,12 @@ class Customizations:
 
         disabled = {*settings.get("disabledSkills", list[str], []), *wanted.disabled_skills}
         switched = self.switched_skills
-        off = {name for name in (*disabled, *switched) if not switched.get(name, False)}
-        return find_skills(folders, off, os.path.join(self._home.state, "cache"))
+        unused = {name for name in (*disabled, *switched) if not switched.get(name, False)}
+        return find_skills(folders, unused, os.path.join(self._home.state, "cache"))
 
     @cached_property
     def agents(self) -> FoundAgents:
-        """Those on disk and those that come with the program; parses all of them."""
+        """Agents in files, and built-in agents. Parses all files."""
         from trimtab.customize.agents import find_agents
         from trimtab.tools.catalog import NAMES
 
@@ -171,7 +172,7 @@ class Customizations:
 
     @cached_property
     def servers(self) -> "FoundServers":
-        """MCP servers as they are configured; connecting to them is not done here."""
+        """The configured MCP servers. Nothing connects to them here."""
         from trimtab.customize import mcp_servers as found
 
         wanted = self.given.customize
@@ -186,7 +187,7 @@ class Customizations:
 
     @property
     def server_places(self) -> Places:
-        """Where MCP servers are looked for: a folder may be trusted with those alone."""
+        """The places of MCP servers. A person may trust a folder for its servers only."""
         places = self.places
         trusted = places.trusted or "mcp" in self.switched
         return msgspec.structs.replace(places, trusted=trusted)
@@ -197,62 +198,64 @@ class Customizations:
 
     @property
     def offered_skills(self) -> dict[str, Skill]:
-        """Those a model may load by itself."""
+        """The skills that a model may load by itself."""
         return {skill.name: skill for skill in self.skills.active if skill.model_invocable}
 
     def find_agent(self, name: str) -> AgentDefinition:
-        """An agent a person may choose: one its client brought, else one that was found."""
+        """Return the agent of a name. Raises `UsageError` unless a person may choose it."""
         given = self.given.customize.agents
-        agent = next((one for one in given if one.name == name), None) or self.agents.find(name)
+        agent = next((agent for agent in given if agent.name == name), None) or self.agents.find(
+            name
+        )
         if agent is not None and agent.user_invocable:
             return agent
         reason = "is for other agents only" if agent else "does not exist"
         known = (*given, *self.agents.agents.values())
-        names = ", ".join(dict.fromkeys(one.name for one in known if one.user_invocable))
+        names = ", ".join(dict.fromkeys(agent.name for agent in known if agent.user_invocable))
         raise UsageError(f"There is no agent {name!r} to choose: it {reason}; use one of {names}.")
 
     @property
     def available_tools(self) -> tuple[str, ...] | None:
-        """The tools the session was given, whatever its main agent wants of them."""
+        """The tools that the options name, whatever the main agent uses of them."""
         return self.given.available_tools
 
     @property
     def excluded_agents(self) -> tuple[str, ...]:
-        """Built-in agents the session was told not to start."""
+        """Built-in agents that the options exclude."""
         return self.given.customize.excluded_agents
 
     @property
     def callable_agents(self) -> dict[str, AgentDefinition]:
-        """Agents that may be started by another one, built-in ones included."""
+        """The agents that another agent may start, including built-in ones."""
         wanted = self.given.customize
         found: Mapping[str, AgentDefinition] = self.agents.agents
         if not wanted.discover:
-            found = {name: one for name, one in found.items() if one.source == "builtin"}
-        every = {**found, **{one.name: one for one in wanted.agents}}
-        hidden = wanted.excluded_agents
+            found = {name: agent for name, agent in found.items() if agent.source == "builtin"}
+        every = {**found, **{agent.name: agent for agent in wanted.agents}}
+        excluded = wanted.excluded_agents
         return {
-            name: one
-            for name, one in every.items()
-            if one.model_invocable and not (one.source == "builtin" and name in hidden)
+            name: agent
+            for name, agent in every.items()
+            if agent.model_invocable and not (agent.source == "builtin" and name in excluded)
         }
 
     @property
     def offered_agents(self) -> dict[str, str]:
-        """What those people wrote are for, by name. Without any, no file is read."""
+        """Name → description of the callable agents that are not built in."""
         wanted = self.given.customize
         if not wanted.agents and not (wanted.discover and self.has_agent_files()):
             return {}
         return {
-            name: one.description
-            for name, one in self.callable_agents.items()
-            if one.source != "builtin"
+            name: agent.description
+            for name, agent in self.callable_agents.items()
+            if agent.source != "builtin"
         }
 
     def adopt_agent(self, options: SessionOptions) -> SessionOptions:
-        """The choices of a session whose main agent was named: the agent's, where none was made."""
+        """Set the main agent that the options name; return the options with its defaults."""
         name = options.customize.agent
         self.agent = agent = None if name is None else self.find_agent(name)
-        self.__dict__.pop("servers", None)  # an agent's file may bring some
+        self.__dict__.pop("servers", None)  # the agent's file may configure servers
         if agent is None:
             return options
         tools = options.available_tools
@@ -265,7 +268,7 @@ class Customizations:
             if model not in models:
                 known = " or ".join(agent.models)
                 raise UsageError(f"The agent {agent.name} works with {known} only; use that model.")
-            fallback = tuple(one for one in fallback if one in models)
+            fallback = tuple(other for other in fallback if other in models)
         return msgspec.structs.replace(
             options,
             model=model,
@@ -276,16 +279,17 @@ class Customizations:
         )
 
     def models_of(self, agent: AgentDefinition) -> tuple[str, ...]:
-        """The models of an agent; a family by the model it means, none if that is not known."""
+        """Return the models of an agent, with families resolved; unresolved ones are left out."""
         from trimtab.customize.agents import MODEL_ALIASES
 
-        meant = [
-            self.meant_models.get(one) if one in MODEL_ALIASES else one for one in agent.models
+        models = [
+            self.family_models.get(model) if model in MODEL_ALIASES else model
+            for model in agent.models
         ]
-        return tuple(one for one in meant if one)
+        return tuple(model for model in models if model)
 
     def agent_prompt(self) -> str:
-        """What the main agent's file says, and the skills it wants from the start."""
+        """Return the main agent's prompt, with the skills it preloads."""
         if self.agent is None:
             return ""
         from trimtab.customize.agents import fill_prompt
@@ -294,17 +298,17 @@ class Customizations:
 
         wanted = [skill for name in self.agent.skills if (skill := self.find_skill(name))]
         parts = (wrap(skill, read_body(skill)) for skill in wanted)
-        return "\n\n".join((fill_prompt(self.agent, self.around.cwd), *parts))
+        return "\n\n".join((fill_prompt(self.agent, self.checkout.cwd), *parts))
 
     def render(self, instruction: Instruction) -> str:
-        """An instruction as the model sees it."""
+        """Return an instruction as the model sees it."""
         from trimtab.prompts.instructions import render_instruction
 
         names = [self.places.shorten(path) for path in instruction.paths]
         return render_instruction(instruction.text, names)
 
     def render_touched(self, instruction: Instruction) -> str:
-        """One that comes while the model works, cut where it would fill half of the window."""
+        """Return an instruction for a touched path, cut to half of the window."""
         return self.render(msgspec.structs.replace(instruction, text=self._fit(instruction.text)))
 
     def _fit(self, text: str) -> str:
@@ -313,15 +317,18 @@ class Customizations:
         return fit_instructions([text], self.window)[0]
 
     def prompt_instructions(self, window: int) -> tuple[str, ...]:
-        """The texts of all instructions that always apply, as far as a window has room."""
+        """Return the texts of the instructions for all files, cut to fit the window."""
         always = self.instructions.always if self.loads_instructions else ()
         texts = []
         if always:
             from trimtab.prompts.instructions import fit_instructions
 
-            fitted = fit_instructions([one.text for one in always], window)
+            fitted = fit_instructions([instruction.text for instruction in always], window)
             shown = zip(always, fitted, strict=True)
-            texts = [self.render(msgspec.structs.replace(one, text=text)) for one, text in shown]
+            texts = [
+                self.render(msgspec.structs.replace(instruction, text=text))
+                for instruction, text in shown
+            ]
         if organization := self.given.customize.organization_instructions:
             from trimtab.prompts.instructions import render_instruction
 
@@ -329,7 +336,7 @@ class Customizations:
         return tuple(texts)
 
     def prompt_skills(self, window: int = 0) -> str:
-        """The list of skills a model may load, as long as its window has room for."""
+        """Return the list of skills that a model may load, cut to fit the window."""
         offered = self.offered_skills.values()
         if not offered:
             return ""
@@ -338,33 +345,43 @@ class Customizations:
         return list_skills([(skill.name, skill.description) for skill in offered], window)
 
     def touch(self, path: str) -> Sequence[Instruction]:
-        """What applies to a path once it is touched, each instruction once."""
+        """Return the instructions for a path that a tool touched, each once per session."""
         return self._touched.touch(path) if self.loads_instructions else ()
 
     @cached_property
-    def _touched(self) -> "Touched":
-        from trimtab.customize.instructions import Touched
+    def _touched(self) -> "TouchedInstructions":
+        from trimtab.customize.instructions import TouchedInstructions
 
-        return Touched(self.places, self.instructions, self._given)
+        return TouchedInstructions(self.places, self.instructions, self._known_texts)
 
     def read_skill(self, skill: Skill) -> str:
-        """What a skill says, now, as far as half of the window has room."""
+        """Return the current text of a skill, cut to half of the window."""
         from trimtab.customize.skills import read_body
 
         return self._fit(read_body(skill))
 
+    def move(self, checkout: Checkout, *, trusted: bool, switched: Collection[str]) -> None:
+        """Use the customizations of another folder from now on."""
+        self.checkout, self.trusted, self.switched = checkout, trusted, switched
+        self.__dict__.pop("places", None)
+        self.reload()
+
     def reload(self) -> None:
-        """Forget what was read: it is read again when it is next asked for."""
+        """Discard what was read; it is read again on next use."""
         if (touched := self.__dict__.get("_touched")) is not None:
-            self._given = touched.known
+            self._known_texts = touched.known
         for name in READ:
             self.__dict__.pop(name, None)
         if self.agent is not None and self.agent.path:
             self.agent = self.agents.find(self.agent.name) or self.agent
 
+    def is_loaded(self, part: str) -> bool:
+        """Return True if a part, such as `agents`, was read from disk."""
+        return part in self.__dict__
+
     @property
     def brings_servers(self) -> bool:
-        """Whether a flag, a client or the main agent names MCP servers."""
+        """True if a flag, a client, a plugin or the main agent may configure MCP servers."""
         given = self.given.customize
         named = given.mcp_config or given.servers or (self.agent and self.agent.mcp_servers)
         return bool(named or self.plugins)

@@ -1,4 +1,4 @@
-"""Variables in configuration: `$VAR`, `${VAR}`, `${VAR:-default}`, and an editor's own."""
+"""Expands variables in configuration: `$VAR`, `${VAR}`, `${VAR:-default}`, `${workspaceFolder}`."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Expansion:
-    """Fills in variables everywhere in a value, and remembers those that are not set."""
+    """Replaces the variables in a value, and collects the names of those that are not set."""
 
     def __init__(self, env: Mapping[str, str], folder: str) -> None:
         self._env = env
@@ -15,7 +15,7 @@ class Expansion:
         self.missing: dict[str, None] = {}
 
     def fill(self, value: Any) -> Any:
-        """The same value with every variable in its texts replaced; names of fields stay."""
+        """Return the value with the variables in its strings replaced; keys are not changed."""
         if isinstance(value, str):
             return _variable().sub(self._replace, value) if "$" in value else value
         if isinstance(value, list):

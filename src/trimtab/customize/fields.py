@@ -1,4 +1,4 @@
-"""Reads fields of front matter by the names of every vendor, and notes what has no effect."""
+"""Reads fields of front matter under the names of every vendor, and collects problems."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from trimtab.contracts.customization import Problem
 
 
 def split_names(text: str) -> list[str]:
-    """The parts between commas; those in parentheses and braces do not count: `*.{c,d}`."""
+    """Split a text at its commas, but not in parentheses and braces: `*.{c,d}`."""
     parts, depth, start = [], 0, 0
     for at, character in enumerate(text):
         if character in "({":
@@ -22,14 +22,14 @@ def split_names(text: str) -> list[str]:
 
 
 class Fields:
-    """The fields of one file. What is of the wrong type or never asked for becomes a problem."""
+    """The fields of a file. A wrong type is a problem, and so is a field that nobody reads."""
 
     def __init__(self, values: Mapping[str, Any], path: str, head: str = "") -> None:
-        """`head` is the text the values were read from, for the lines of problems."""
+        """`head` is the source of the values; problems take their line numbers from it."""
         self._values = values
         self._path = path
         self._head = head
-        self._asked: set[str] = set()
+        self._read: set[str] = set()
         self.problems: list[Problem] = []
 
     @property
@@ -43,7 +43,7 @@ class Fields:
             return (value or "").strip()
         if isinstance(value, int | float) and not isinstance(value, bool):
             return str(value)
-        self._wrong(names[0], "text")
+        self._note_type(names[0], "text")
         return ""
 
     def flag(self, *names: str, default: bool) -> bool:
@@ -54,23 +54,23 @@ class Fields:
             return value
         if isinstance(value, str) and value.lower() in ("true", "false"):
             return value.lower() == "true"
-        self._wrong(names[0], "true or false")
+        self._note_type(names[0], "true or false")
         return default
 
     def names(self, *names: str) -> tuple[str, ...] | None:
-        """A list, or one text with commas between the names; commas in brackets do not count."""
+        """Return a list, also if it is written as one comma-separated text."""
         value = self._take(names)
         if value is None:
             return None
         if isinstance(value, str):
             return tuple(split_names(value))
-        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return tuple(value)
-        self._wrong(names[0], "a list of names")
+        self._note_type(names[0], "a list of names")
         return None
 
     def items(self, *names: str) -> list[Any] | None:
-        """A list of anything; None if it is something else."""
+        """Return a list; None if the value is not a list."""
         value = self._take(names)
         return value if isinstance(value, list) else None
 
@@ -80,20 +80,20 @@ class Fields:
             return {}
         if isinstance(value, dict):
             return {str(key): item for key, item in value.items()}
-        self._wrong(names[0], "an object")
+        self._note_type(names[0], "an object")
         return {}
 
     def ignore(self, reasons: Mapping[str, str]) -> None:
-        """Fields that are known and have no effect here, each with the reason."""
+        """Add a problem for each field that is known and has no effect; `reasons` says why."""
         for name in self._values:
             if name in reasons:
-                self._asked.add(name)
+                self._read.add(name)
                 self.note(f"{name} has no effect: {reasons[name]}", name)
 
     def finish(self) -> tuple[Problem, ...]:
-        """Every problem, fields nobody knows among them."""
+        """Return all problems, including those for unknown fields."""
         for name in self._values:
-            if name not in self._asked:
+            if name not in self._read:
                 self.note(f"the field {name} is not known and has no effect", name)
         return tuple(self.problems)
 
@@ -101,18 +101,20 @@ class Fields:
         found = None
         for name in names:
             if name in self._values:
-                self._asked.add(name)
+                self._read.add(name)
                 found = self._values[name] if found is None else found
         return found
 
-    def _wrong(self, name: str, wanted: str) -> None:
-        self.note(f"{name} is ignored: it needs {wanted}", name)
+    def _note_type(self, name: str, expected: str) -> None:
+        self.note(f"{name} is ignored: it must be {expected}", name)
 
     def note(self, message: str, name: str = "") -> None:
-        """Add a problem, on the line of a field if one is named."""
+        """Add a problem, with the line of the field `name`."""
         line = 0
         if name:
             lines = self._head.split("\n")
-            line = next((n for n, text in enumerate(lines, 2) if text.startswith(name + ":")), 0)
+            line = next(
+                (number for number, text in enumerate(lines, 2) if text.startswith(name + ":")), 0
+            )
         problem = Problem(message=message, file=self._path, line=line, note=True, field=name)
         self.problems.append(problem)

@@ -1,4 +1,4 @@
-"""Instruction files that Gemini's and Codex's settings name, besides those of every convention."""
+"""Finds the names of instruction files that settings of Gemini and Codex add."""
 
 import os
 from typing import Any
@@ -12,12 +12,12 @@ from trimtab.customize.parsing import parse_config
 from trimtab.customize.places import Places
 from trimtab.customize.reading import read_text
 
-TEXTS = (".md", ".mdc", ".markdown", ".txt", ".rst")
-MOST = 16
+TEXT_SUFFIXES = (".md", ".mdc", ".markdown", ".txt", ".rst")
+MAX_NAMES = 16
 
 
 class FileNames(msgspec.Struct, frozen=True):
-    """Names of files in any folder: Gemini's always count, Codex's where there is no AGENTS.md."""
+    """File names that count in every folder: `always`, or `instead` of a missing AGENTS.md."""
 
     always: tuple[str, ...] = ()
     instead: tuple[str, ...] = ()
@@ -25,22 +25,22 @@ class FileNames(msgspec.Struct, frozen=True):
 
 
 def find_file_names(places: Places) -> FileNames:
-    """What the person's settings name, and those of a repository that is trusted."""
-    found: dict[str, list[str]] = {one: [] for one in NAMING_SETTINGS}
+    """Return the names in the person's settings and in those of a trusted repository."""
+    found: dict[str, list[str]] = {name: [] for name in NAMING_SETTINGS}
     problems: list[Problem] = []
     for folder in (places.user, places.root) if places.trusted else (places.user,):
         for name in NAMING_SETTINGS:
             path = os.path.join(folder, name)
             given = _names(path) if os.path.isfile(path) else []
-            good = [one for one in given if _is_text(one)]
-            problems += [_refuse(one, path) for one in given if one not in good]
-            found[name] += good
-    always, instead = (tuple(dict.fromkeys(names))[:MOST] for names in found.values())
+            usable = [file for file in given if _is_text(file)]
+            problems += [_refuse(file, path) for file in given if file not in usable]
+            found[name] += usable
+    always, instead = (tuple(dict.fromkeys(names))[:MAX_NAMES] for names in found.values())
     return FileNames(always, instead, tuple(problems))
 
 
 def _names(path: str) -> list[str]:
-    """What is wrong with the file itself is told where its servers and settings are read."""
+    """Return the names in a settings file. Errors in it are reported with its other settings."""
     text, _ = read_text(path, 1024 * 1024)
     try:
         content = parse_config(path, text) if text.strip() else {}
@@ -53,14 +53,14 @@ def _names(path: str) -> list[str]:
     if isinstance(context, dict) and "fileName" in context:
         value = context["fileName"]
     listed = [value] if isinstance(value, str) else value
-    return [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+    return [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
 
 
 def _is_text(name: str) -> bool:
-    """Settings must not have just any file sent to a model: no `.env`, nothing elsewhere."""
-    return name == os.path.basename(name) and name.endswith(TEXTS)
+    """Return True for a text file in the same folder: settings must not send `.env` to a model."""
+    return name == os.path.basename(name) and name.endswith(TEXT_SUFFIXES)
 
 
 def _refuse(name: str, path: str) -> Problem:
-    message = f"the instruction file {name[:80]!r} is left out: a name that ends in .md is needed"
+    message = f"the instruction file {name[:80]!r} is left out: its name must end in .md"
     return Problem(message=message, file=path)

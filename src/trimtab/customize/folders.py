@@ -1,4 +1,4 @@
-"""The files and folders every convention uses, as tables; looking at them parses nothing."""
+"""Tables of the files and folders that each convention uses. Nothing is parsed here."""
 
 import os
 from collections.abc import Sequence
@@ -18,19 +18,19 @@ INSTRUCTION_FILES: tuple[tuple[str, Source], ...] = (
     ("GEMINI.md", "gemini"),
     (".cursorrules", "cursor"),
 )
-"""Instruction files of a folder, in the order they are merged."""
+"""Instruction files of a folder, in the order in which they are merged."""
 USER_INSTRUCTIONS: tuple[tuple[str, Source], ...] = (
     (".codex/AGENTS.md", "codex"),
     (".claude/CLAUDE.md", "claude"),
     (".gemini/GEMINI.md", "gemini"),
 )
-"""Instruction files of the home directory, besides our own."""
+"""Instruction files of other agents in the home directory."""
 RULES: tuple[tuple[str, str, Source], ...] = (
     (".github/instructions", ".instructions.md", "repository"),
     (".claude/rules", ".md", "claude"),
     (".cursor/rules", ".mdc", "cursor"),
 )
-"""Folders of instruction files that may be limited to some paths."""
+"""Folders of instruction files that may apply to some paths only."""
 PROJECT_SKILLS: tuple[tuple[str, Source], ...] = (
     (".github/skills", "repository"),
     (".agents/skills", "repository"),
@@ -52,9 +52,9 @@ COMMANDS: tuple[tuple[str, str, Source], ...] = (
     (".gemini/commands", ".toml", "gemini"),
     (".cursor/commands", ".md", "cursor"),
 )
-"""Folders of commands, and how their files end."""
+"""Folders of commands, and the suffix of their files."""
 NAMING_SETTINGS = (".gemini/settings.json", ".codex/config.toml")
-"""Settings that may name more instruction files."""
+"""Settings files that may name more instruction files."""
 USER_SERVERS = (".codex/config.toml", ".gemini/settings.json", ".cursor/mcp.json", ".claude.json")
 PROJECT_SERVERS = (
     ".codex/config.toml",
@@ -64,13 +64,13 @@ PROJECT_SERVERS = (
     ".github/mcp.json",
     ".vscode/mcp.json",
 )
-"""Files that may name MCP servers."""
+"""Files that may configure MCP servers."""
 INSTRUCTIONS_VARIABLE = "COPILOT_CUSTOM_INSTRUCTIONS_DIRS"
 SKILLS_VARIABLE = "COPILOT_SKILLS_DIRS"
 
 
 class SkillFolder(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder of skills or commands. `origin` is where it stands, in Copilot's words.
+    """A folder of skills or commands. `origin` is its location, in Copilot's words.
 
     The files of commands end in `suffix`.
     """
@@ -93,14 +93,14 @@ class AgentFolder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def has_instructions(places: Places, children: bool) -> bool:
-    """Whether there may be an instruction file anywhere it would be read from the start."""
+    """Return True if an instruction file may exist that is read at the start of a session."""
     if children or INSTRUCTIONS_VARIABLE in places.env:
         return True
     return any(map(os.path.lexists, instruction_places(places)))
 
 
 def instruction_places(places: Places) -> list[str]:
-    """The files and folders of instructions that are read from the start, there or not."""
+    """Return the files and folders of instructions that are read at the start, if they exist."""
     config = places.home.config
     candidates = [
         os.path.join(config, "copilot-instructions.md"),
@@ -117,7 +117,7 @@ def instruction_places(places: Places) -> list[str]:
 
 
 def server_paths(places: Places) -> list[str]:
-    """The files that may name MCP servers, there or not."""
+    """Return the files that may configure MCP servers, existing or not."""
     paths = [os.path.join(places.home.config, "mcp-config.json")]
     paths += [os.path.join(places.user, name) for name in USER_SERVERS]
     for folder in dict.fromkeys((places.root, places.cwd)) if places.trusted else ():
@@ -126,7 +126,7 @@ def server_paths(places: Places) -> list[str]:
 
 
 def skill_folders(places: Places) -> list[SkillFolder]:
-    """Where skills are looked for; what is found first wins."""
+    """Return the folders of skills; the first ones win."""
     folders: list[SkillFolder] = []
     if places.trusted:
         for folder in places.chain:
@@ -153,7 +153,7 @@ def skill_folders(places: Places) -> list[SkillFolder]:
 def named_folders(
     places: Places, names: Sequence[str], source: Source = "environment"
 ) -> list[SkillFolder]:
-    """Folders of skills that a variable, a setting or a client names."""
+    """Return the folders of skills that a variable, a setting or a client names."""
     return [
         SkillFolder(
             path=os.path.join(places.cwd, places.expand(name)), source=source, origin="custom"
@@ -163,7 +163,7 @@ def named_folders(
 
 
 def command_folders(places: Places) -> list[SkillFolder]:
-    """Where commands are looked for; what is found first wins."""
+    """Return the folders of commands; the first ones win."""
     project = dict.fromkeys((places.cwd, places.root)) if places.trusted else {}
     return [
         SkillFolder(
@@ -179,7 +179,7 @@ def command_folders(places: Places) -> list[SkillFolder]:
 
 
 def agent_folders(places: Places) -> list[AgentFolder]:
-    """Where agents are looked for; what is found first wins."""
+    """Return the folders of agents; the first ones win."""
     folders: list[AgentFolder] = []
     if places.trusted:
         for folder in places.chain:

@@ -1,4 +1,4 @@
-"""The YAML block at the head of a Markdown file; the parser is imported only for what needs it."""
+"""Reads the YAML block at the head of a Markdown file, simple ones without importing PyYAML."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ _MARK = "---"
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """A Markdown file in two parts. `body_line` is the line its body begins on."""
+    """A Markdown file, split into fields and body. `body_line` is the first line of the body."""
 
     fields: Mapping[str, Any]
     body: str
@@ -23,7 +23,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def split_document(text: str, path: str) -> Document:
-    """Fields and body. A head that cannot be parsed is a problem, and the body is kept."""
+    """Split a text into fields and body. The body is kept if the head cannot be parsed."""
     if not text.startswith(_MARK):
         return Document(fields={}, body=text)
     first, _, rest = text.partition("\n")
@@ -41,7 +41,7 @@ def split_document(text: str, path: str) -> Document:
     try:
         fields = read_simple(head)
         if fields is None:
-            fields = _read_people(head, path, problems)
+            fields = _read_leniently(head, path, problems)
     except YamlProblem as error:
         return Document(fields={}, body=body, body_line=body_line, problems=(error.problem,))
     return Document(
@@ -54,21 +54,21 @@ def _closing() -> re.Pattern[str]:
     return re.compile(r"(?:^|(?<=\n))---[ \t]*(?:\n|$)")
 
 
-def _read_people(head: str, path: str, problems: list[Problem]) -> dict[str, Any]:
-    """Fields as people write them: `globs: *.py` and `description: Use it so: ...` are text.
+def _read_leniently(head: str, path: str, problems: list[Problem]) -> dict[str, Any]:
+    """Read YAML, and values such as `globs: *.py` and `description: Use it so: ...` as text.
 
-    YAML says otherwise; files in which they stand are common, and other agents take them.
+    They are not valid YAML, but common, and other agents accept them.
     """
     try:
         return read_yaml(head, path, first_line=2, problems=problems)
     except YamlProblem:
-        quoted = _plain().sub(_quote, head)
+        quoted = _unquoted().sub(_quote, head)
         if quoted == head:
             raise
         fields = read_yaml(quoted, path, first_line=2, problems=problems)
     lines = zip(head.split("\n"), quoted.split("\n"), strict=True)
-    changed = next(number for number, (a, b) in enumerate(lines, 2) if a != b)
-    message = "this is no valid YAML and is read as plain text: put it in quotes"
+    changed = next(number for number, (old, new) in enumerate(lines, 2) if old != new)
+    message = "this is not valid YAML and is read as plain text: put it in quotes"
     problems.append(Problem(message=message, file=path, line=changed, note=True))
     return fields
 
@@ -79,8 +79,8 @@ def _quote(match: re.Match[str]) -> str:
 
 
 @lru_cache(1)
-def _plain() -> re.Pattern[str]:
-    """A field whose value is one line of words that YAML would read as something else."""
+def _unquoted() -> re.Pattern[str]:
+    """Return the pattern of a field whose value is a line of text that is not valid YAML."""
     return re.compile(
         r"^([A-Za-z][\w-]*:[ \t]+)(\*[^\w\n][^\n]*?|\*|[A-Za-z][^\n]*?: [^\n]*?)[ \t]*$",
         re.MULTILINE,
@@ -88,7 +88,7 @@ def _plain() -> re.Pattern[str]:
 
 
 class YamlProblem(ValueError):
-    """What is wrong with a piece of YAML."""
+    """Raised for invalid YAML."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
@@ -97,7 +97,7 @@ class YamlProblem(ValueError):
 
 @lru_cache(1)
 def _line() -> re.Pattern[str]:
-    # Plain words only: nothing that YAML could read as anything but the text that stands there.
+    # Plain words only: nothing that YAML could read as anything but this text.
     return re.compile(r"([A-Za-z][\w-]*): +([A-Za-z/.*][^\n]*?)[ \t]*")
 
 
@@ -109,9 +109,9 @@ _WORDS: dict[str, bool | None] = {
 
 
 def read_simple(head: str) -> dict[str, Any] | None:
-    """A head of plain `key: words` lines, as YAML reads it; None if it is anything more.
+    """Read a head of plain `key: words` lines as YAML does; return None for any other head.
 
-    Most heads are, and PyYAML takes 20 ms to import.
+    Most heads are so simple, and PyYAML takes 20 ms to import.
     """
     fields: dict[str, Any] = {}
     for line in head.split("\n"):
@@ -132,13 +132,14 @@ def read_simple(head: str) -> dict[str, Any] | None:
 def read_yaml(
     text: str, path: str, *, first_line: int = 1, problems: list[Problem] | None = None
 ) -> dict[str, Any]:
-    """An object written in YAML. Raises `YamlProblem`; fields given twice go to `problems`."""
+    """Parse an object. Raises `YamlProblem`; repeated fields are added to `problems`."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
     try:
         node = loader.get_single_node()
-        twice = [] if node is None else list(_find_repeated(node))  # before merges are filled in
+        # Before merge keys are expanded, which would look like repetitions.
+        repeated = [] if node is None else list(_find_repeated(node))
         value = None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -155,19 +156,19 @@ def read_yaml(
     if value is None:
         return {}
     if not isinstance(value, dict):
-        message = "the block between the --- lines holds no fields"
+        message = "the block between the --- lines has no fields"
         raise YamlProblem(Problem(message=message, file=path, line=first_line))
     if problems is not None:
         message = "the field {} is given twice: the last one counts"
         problems += (
             Problem(message=message.format(name), file=path, line=first_line + line)
-            for name, line in twice
+            for name, line in repeated
         )
     return {str(key): item for key, item in value.items()}
 
 
 def _find_repeated(root: Any) -> Iterator[tuple[str, int]]:
-    """Keys that a mapping has more than once, each with the line of the last of them."""
+    """Yield the keys that a mapping has more than once, with the line of the last occurrence."""
     nodes, seen = [root], {id(root)}
     while nodes:
         node = nodes.pop()
@@ -177,8 +178,10 @@ def _find_repeated(root: Any) -> Iterator[tuple[str, int]]:
         if node.id == "mapping":
             keys = [key.value for key, _ in node.value if key.id == "scalar"]
             if len(set(keys)) < len(keys):
-                lines = {k.value: k.start_mark.line for k, _ in node.value if k.id == "scalar"}
+                lines = {
+                    key.value: key.start_mark.line for key, _ in node.value if key.id == "scalar"
+                }
                 yield from ((key, lines[key]) for key in lines if keys.count(key) > 1)
             below = [value for _, value in node.value]
-        nodes += [one for one in below if id(one) not in seen]
+        nodes += [child for child in below if id(child) not in seen]
         seen.update(map(id, below))

@@ -1,4 +1,8 @@
-"""Which files a pattern means: globs of scoped instructions, and lines of a `.gitignore`."""
+"""Matches paths against the globs of instructions and the rules of a `.gitignore`.
+
+Matching takes linear time, unlike the regular expressions of `contracts/globs.py`, because the
+patterns come from folders that nobody has trusted.
+"""
 
 import os
 import re
@@ -8,37 +12,34 @@ from functools import lru_cache
 
 from trimtab.customize.reading import read_text
 
-MOST_ALTERNATIVES = 64
+MAX_ALTERNATIVES = 64
 ANY_DEPTH = "**"
 EVERYTHING = (ANY_DEPTH, "*", "**/*")
 
 
 def matches(path: str, globs: Sequence[str]) -> bool:
-    """Whether a path relative to the root is meant by one of the patterns, and by none with `!`.
-
-    Takes time in proportion to path and pattern: patterns come from folders nobody trusts.
-    """
+    """Return True if a path relative to the root matches a glob, and none that begins with `!`."""
     names = path.split("/")
-    wanted, unwanted = _divide(globs)
-    return any(_fits(names, pattern) for glob in wanted for pattern in _split(glob)) and not any(
-        _fits(names, pattern) for glob in unwanted for pattern in _split(glob)
+    included, excluded = _partition(globs)
+    return any(_matches(names, pattern) for glob in included for pattern in _split(glob)) and not (
+        any(_matches(names, pattern) for glob in excluded for pattern in _split(glob))
     )
 
 
-def means_everything(globs: Sequence[str]) -> bool:
-    wanted, unwanted = _divide(globs)
-    return not unwanted and any(glob in EVERYTHING for glob in wanted)
+def matches_everything(globs: Sequence[str]) -> bool:
+    included, excluded = _partition(globs)
+    return not excluded and any(glob in EVERYTHING for glob in included)
 
 
-def _divide(globs: Sequence[str]) -> tuple[list[str], list[str]]:
-    """What is meant and what is not; where only the latter is said, all the rest is meant."""
+def _partition(globs: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the globs that include and those that exclude. Only the latter include the rest."""
     stripped = [glob.strip() for glob in globs]
-    wanted = [glob for glob in stripped if not glob.startswith("!")]
-    return wanted or [ANY_DEPTH], [glob[1:] for glob in stripped if glob.startswith("!")]
+    included = [glob for glob in stripped if not glob.startswith("!")]
+    return included or [ANY_DEPTH], [glob[1:] for glob in stripped if glob.startswith("!")]
 
 
-def _fits(names: list[str], pattern: tuple[str, ...]) -> bool:
-    """Compares name by name; `ends` holds how many names the pattern so far may have taken."""
+def _matches(names: list[str], pattern: tuple[str, ...]) -> bool:
+    """Compare name by name. `ends` are the numbers of names that the parts so far can match."""
     ends = {0}
     for part in pattern:
         if part == ANY_DEPTH:
@@ -52,15 +53,15 @@ def _fits(names: list[str], pattern: tuple[str, ...]) -> bool:
 
 @lru_cache(512)
 def _split(glob: str) -> tuple[tuple[str, ...], ...]:
-    """The alternatives of a pattern, each as its parts between the slashes."""
+    """Return the alternatives of a glob, each as its parts between the slashes."""
     glob = glob.strip().removeprefix("./").lstrip("/")
-    return tuple(tuple(_parts(one)) for one in expand_braces(glob))
+    return tuple(tuple(_parts(alternative)) for alternative in expand_braces(glob))
 
 
 def _parts(glob: str) -> list[str]:
     parts: list[str] = []
     for part in (glob + ANY_DEPTH if glob.endswith("/") else glob).split("/"):
-        if part != ANY_DEPTH and part.startswith(ANY_DEPTH):  # `**.ts` means any depth, too
+        if part != ANY_DEPTH and part.startswith(ANY_DEPTH):  # `**.ts` matches at any depth, too
             parts += [ANY_DEPTH, part[1:]]
         elif part != ANY_DEPTH or parts[-1:] != [ANY_DEPTH]:
             parts.append(part)
@@ -68,10 +69,10 @@ def _parts(glob: str) -> list[str]:
 
 
 def expand_braces(glob: str) -> list[str]:
-    """`a.{b,c}` as `a.b` and `a.c`; nested ones too, up to a limit."""
+    """Expand `a.{b,c}` to `a.b` and `a.c`, also nested, up to a limit."""
     done: list[str] = []
     waiting = [glob]
-    while waiting and len(done) + len(waiting) <= MOST_ALTERNATIVES:
+    while waiting and len(done) + len(waiting) <= MAX_ALTERNATIVES:
         current = waiting.pop()
         match = re.search(r"\{([^{}]*)\}", current)
         if match is None:
@@ -82,8 +83,8 @@ def expand_braces(glob: str) -> list[str]:
     return done + waiting
 
 
-class Ignored:
-    """What the `.gitignore` of a folder leaves out; of its rules the last that matches decides."""
+class GitIgnore:
+    """The rules in the `.gitignore` of a folder; the last one that matches decides."""
 
     def __init__(self, folder: str) -> None:
         path = os.path.join(folder, ".gitignore")
@@ -93,15 +94,15 @@ class Ignored:
             rule = line.strip()
             if not rule or rule.startswith("#"):
                 continue
-            wanted = not rule.startswith("!")
+            ignores = not rule.startswith("!")
             rule = rule.lstrip("!").rstrip("/")
             anywhere = "/" not in rule
             rule = rule.removeprefix("/")
-            self._rules.append((wanted, f"**/{rule}" if anywhere else rule))
+            self._rules.append((ignores, f"**/{rule}" if anywhere else rule))
 
-    def covers(self, path: str) -> bool:
-        """Whether a folder, named relative to this one, is left out."""
-        for wanted, pattern in reversed(self._rules):
+    def ignores(self, path: str) -> bool:
+        """Return True if a folder, relative to this one, is ignored."""
+        for ignores, pattern in reversed(self._rules):
             if matches(path, (pattern,)):
-                return wanted
+                return ignores
         return False

@@ -1,6 +1,8 @@
-"""Finds hooks in files: of the machine's policy, the person, the repository and plugins."""
+"""Finds hooks in the files of the machine's policy, the person, the repository and plugins."""
 
+import hashlib
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,8 +11,7 @@ import msgspec
 from trimtab.config.paths import POLICY, Home
 from trimtab.contracts.customization import AgentDefinition, Problem
 from trimtab.contracts.hooks import EVENTS, GUARDS, FoundHooks, HookEntry, Origin, UnreadableGuard
-from trimtab.customize import hook_fields
-from trimtab.customize.lined import LinedObject, parse_lined
+from trimtab.customize.json_with_lines import LinedObject, parse_lined
 from trimtab.customize.plugins import MANIFESTS
 from trimtab.customize.reading import Listing, Walk, read_text
 
@@ -30,11 +31,29 @@ NAMES = {
     "UserPromptSubmit": "userPromptSubmitted",
 }
 MILLISECONDS = 1000
-"""From here on a `timeout` must be meant in milliseconds: no hook may take that many seconds."""
+"""A `timeout` from this value on is in milliseconds: no hook may take that many seconds."""
+KNOWN_FIELDS = frozenset(
+    (
+        *("type", "matcher", "hooks", "description", "comment", "statusMessage", "name"),
+        *("command", "bash", "powershell", "exec", "args", "cwd", "env", "timeoutSec", "timeout"),
+        *("url", "headers", "allowedEnvVars", "prompt"),
+    )
+)
+NO_EFFECT = {
+    "if": "a hook runs for everything its matcher names",
+    "async": "a hook is waited for until its time is over",
+    "asyncRewake": "a hook is waited for until its time is over",
+    "once": "a hook runs every time",
+    "shell": "commands run in bash",
+    "model": "no model is asked by a hook",
+    "continueOnBlock": "what a hook says is final",
+    "sequential": "hooks of a kind run one after another",
+}
+"""Fields of other vendors, and why they have no effect."""
 
 
 class _Source(msgspec.Struct, frozen=True):
-    """Where a file belongs. `base` is what relative folders are below; empty: the session's."""
+    """The owner of a file. Relative folders are below `base`, or the session's if it is empty."""
 
     origin: Origin
     base: str = ""
@@ -49,11 +68,11 @@ def find_hooks(
     policy: str = POLICY,
     user: str = "",
 ) -> FoundHooks:
-    """All hooks in the order in which they run. Give `repository` only if it is trusted; `user` is
-    the person's home directory, where Claude's settings are.
+    """Return all hooks in the order in which they run.
 
-    `disableAllHooks` in the person's settings turns off all but the policy's; in the repository's
-    it turns off the repository's own: no repository can switch off what guards the person.
+    Pass `repository` only if it is trusted. `user` is the home directory, for Claude's settings.
+    `disableAllHooks` in the person's settings disables all hooks except the policy's; in the
+    repository's settings only the repository's own, so that it cannot disable the person's guards.
     """
     reader = _Reader()
     reader.read_folder(policy, _Source("policy"))
@@ -110,7 +129,7 @@ def _read_named(reader: "_Reader", manifest: str, path: str, source: _Source) ->
 
 
 def read_agent_hooks(agent: AgentDefinition, root: str) -> FoundHooks:
-    """The hooks in an agent's own file, in the same form as in a file of hooks."""
+    """Return the hooks in an agent's file."""
     reader = _Reader()
     source = _Source("repository", root)
     if agent.plugin:
@@ -123,18 +142,16 @@ def read_agent_hooks(agent: AgentDefinition, root: str) -> FoundHooks:
 
 
 def _as_objects(value: Any) -> Any:
-    """What a file in YAML says, as if a file of hooks said it."""
+    """Convert dictionaries, which come from YAML, to the objects that `_Reader` expects."""
     if isinstance(value, list):
-        return [_as_objects(one) for one in value]
+        return [_as_objects(item) for item in value]
     if isinstance(value, dict):
-        return LinedObject({str(key): _as_objects(one) for key, one in value.items()})
+        return LinedObject({str(key): _as_objects(item) for key, item in value.items()})
     return value
 
 
 def fingerprint(entry: HookEntry, root: str) -> str:
-    """What a hook does, as a digest: the entry, and the scripts of the repository it names."""
-    import hashlib
-
+    """Return a digest of a hook and of the scripts in the repository that it names."""
     folder = os.path.relpath(os.path.join(root, entry.folder), root)
     described = msgspec.structs.replace(entry, file="", line=0, folder=folder)
     digest = hashlib.sha256(msgspec.json.encode(described, order="sorted"))
@@ -145,9 +162,7 @@ def fingerprint(entry: HookEntry, root: str) -> str:
 
 
 def _scripts(entry: HookEntry, root: str) -> Iterable[str]:
-    """Programs in the repository that a command names. What it only writes to is not one."""
-    import re
-
+    """Yield the programs in the repository that a command names."""
     text = " ".join((entry.command, entry.powershell, *entry.argv))
     text = re.sub(r"\$\{?CLAUDE_PROJECT_DIR\}?/", "", re.sub("[\"']", "", text))
     folder, real_root = os.path.join(root, entry.folder), os.path.realpath(root)
@@ -166,7 +181,7 @@ def _is_program(path: str) -> bool:
 
 
 class _Reader:
-    """Reads files one after another; a problem in one never stops the rest."""
+    """Reads files of hooks, and collects hooks and problems."""
 
     def __init__(self) -> None:
         self.entries: list[HookEntry] = []
@@ -174,8 +189,8 @@ class _Reader:
         self.problems: list[Problem] = []
         self.fields: dict[tuple[str, int], tuple[str, ...]] = {}
         self._loaded: dict[str, LinedObject | None] = {}
-        self._name_hooks: set[str] = set()
-        """Files that speak of hooks, whether or not they can be parsed."""
+        self._mention_hooks: set[str] = set()
+        """Files that contain the word `hooks`, even if they cannot be parsed."""
 
     def found(self) -> FoundHooks:
         return FoundHooks(
@@ -196,8 +211,8 @@ class _Reader:
 
     def read(self, file: str, source: _Source, *, is_settings: bool = False) -> None:
         content = self.load(file)
-        if content is None and (not is_settings or file in self._name_hooks):
-            self._refuse(file, source)
+        if content is None and (not is_settings or file in self._mention_hooks):
+            self._add_guard(file, source)
         if content is None or content.get("disableAllHooks") is True:
             return
         if not is_settings and content.get("version", 1) != 1:
@@ -212,8 +227,8 @@ class _Reader:
         for event, items in hooks.items():
             self.read_event(event, items, file, source, hooks.line)
 
-    def _refuse(self, file: str, source: _Source) -> None:
-        """A file that cannot be read may hold a guard."""
+    def _add_guard(self, file: str, source: _Source) -> None:
+        """Add an unreadable guard for a file that cannot be read, because it may contain one."""
         found = [problem for problem in self.problems if problem.file == file and not problem.note]
         if found:
             guard = UnreadableGuard(
@@ -226,7 +241,7 @@ class _Reader:
             self.unreadable.append(guard)
 
     def load(self, file: str) -> LinedObject | None:
-        """The object in a file, None if there is no file or nothing usable in it."""
+        """Return the object in a file; None if the file does not exist or is unusable."""
         if file not in self._loaded:
             self._loaded[file] = self._load(file) if os.path.lexists(file) else None
         return self._loaded[file]
@@ -237,7 +252,7 @@ class _Reader:
         if not text.strip():
             return None
         if '"hooks"' in text:
-            self._name_hooks.add(file)
+            self._mention_hooks.add(file)
         try:
             content = parse_lined(text)
         except ValueError as error:
@@ -249,7 +264,7 @@ class _Reader:
             return None
         if isinstance(content, LinedObject):
             return content
-        self._note("it is no JSON object", file, 1)
+        self._note("it is not a JSON object", file, 1)
         return None
 
     def read_event(self, name: str, items: Any, file: str, source: _Source, line: int = 0) -> None:
@@ -259,27 +274,27 @@ class _Reader:
             return
         for item in items if isinstance(items, list) else [items]:
             group = item.get("hooks") if isinstance(item, LinedObject) else None
-            for one in group if isinstance(group, list) else [item]:
-                if isinstance(one, LinedObject):
-                    fields = one if one is item else _within(one, item)
+            for hook in group if isinstance(group, list) else [item]:
+                if isinstance(hook, LinedObject):
+                    fields = hook if hook is item else _with_matcher(hook, item)
                     entry = _Entry(self, fields, file, event).build(source, name[:1].isupper())
                     self.entries += [entry] if entry else []
                 else:
-                    self._note(f"an entry of {name} is no object; it is left out", file, line)
+                    self._note(f"an entry of {name} is not an object; it is left out", file, line)
 
     def _note(self, message: str, file: str, line: int = 0) -> None:
         self.problems.append(Problem(message=message, file=file, line=line))
 
 
-def _within(inner: LinedObject, group: LinedObject) -> LinedObject:
-    """An entry of a group has the group's matcher."""
+def _with_matcher(inner: LinedObject, group: LinedObject) -> LinedObject:
+    """Return an entry with the matcher of its group."""
     fields = LinedObject({"matcher": group.get("matcher"), **inner})
     fields.line = inner.line
     return fields
 
 
 class _Entry:
-    """One entry being read."""
+    """Reads one entry."""
 
     def __init__(self, reader: _Reader, fields: LinedObject, file: str, event: str) -> None:
         self._reader = reader
@@ -289,12 +304,12 @@ class _Entry:
 
     def build(self, source: _Source, claude: bool) -> HookEntry | None:
         self._note_fields()
-        kind = self._text("type") or self._guess()
+        kind = self._text("type") or self._guess_type()
         if problem := self._find_problem(kind):
             guards = self._event in GUARDS
             self._note(f"{problem}; the hook {'denies everything' if guards else 'is left out'}")
             if guards:
-                self._refuse(source, problem)
+                self._add_guard(source, problem)
             return None
         return HookEntry(
             event=self._event,
@@ -315,7 +330,7 @@ class _Entry:
             **self._program(),
         )
 
-    def _refuse(self, source: _Source, problem: str) -> None:
+    def _add_guard(self, source: _Source, problem: str) -> None:
         guard = UnreadableGuard(
             event=self._event,
             origin=source.origin,
@@ -330,11 +345,11 @@ class _Entry:
             name for name, value in self._fields.items() if value is not None
         )
         for name in self._fields:
-            if name not in hook_fields.KNOWN:
-                why = hook_fields.NO_EFFECT.get(name, "it is not known")
+            if name not in KNOWN_FIELDS:
+                why = NO_EFFECT.get(name, "it is not known")
                 self._note(f"{name} has no effect: {why}", name)
 
-    def _guess(self) -> str:
+    def _guess_type(self) -> str:
         kinds = {"url": "http", "prompt": "prompt"}
         return next((kinds[name] for name in kinds if name in self._fields), "command")
 
@@ -361,13 +376,11 @@ class _Entry:
         return {"command": command, "powershell": self._text("powershell")}
 
     def _matcher(self) -> str:
-        import re
-
         matcher = self._text("matcher")
         try:
             re.compile(matcher if matcher != "*" else "")
         except re.error as error:
-            self._note(f"the matcher {matcher!r} is no regular expression ({error})")
+            self._note(f"the matcher {matcher!r} is not a regular expression ({error})")
         return matcher
 
     def _folder(self, source: _Source) -> str:
@@ -393,14 +406,14 @@ class _Entry:
 
     def _names(self, name: str) -> tuple[str, ...]:
         value = self._fields.get(name, [])
-        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return tuple(value)
         self._note(f"{name} must be a list of texts")
         return ()
 
     def _texts(self, name: str) -> Mapping[str, str]:
         value = self._fields.get(name, {})
-        if isinstance(value, dict) and all(isinstance(one, str) for one in value.values()):
+        if isinstance(value, dict) and all(isinstance(item, str) for item in value.values()):
             return dict(value)
         self._note(f"{name} must be an object of texts")
         return {}
@@ -408,7 +421,7 @@ class _Entry:
     def _note(self, message: str, field: str = "") -> None:
         line = self._fields.line
         entry = f"line {line}" if line else ""
-        note = field in hook_fields.NO_EFFECT
+        note = field in NO_EFFECT
         problem = Problem(
             message=message, file=self._file, line=line, field=field, entry=entry, note=note
         )

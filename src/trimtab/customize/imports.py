@@ -1,4 +1,4 @@
-"""`@path` in an instruction file brings another file's text along, within limits."""
+"""Imports the files that an instruction file mentions as `@path`, within limits."""
 
 import os
 import re
@@ -10,13 +10,13 @@ from trimtab.contracts.customization import Problem
 from trimtab.customize.places import Boundary
 from trimtab.customize.reading import read_text
 
-DEEPEST = 5
-MOST_BYTES = 256 * 1024
-MOST_FILES = 64
+MAX_DEPTH = 5
+MAX_BYTES = 256 * 1024
+MAX_FILES = 64
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """A text with what it imports appended, the files that came along, and what went wrong."""
+    """A text with its imports appended, the imported files, and the problems."""
 
     text: str
     files: tuple[str, ...]
@@ -27,15 +27,16 @@ def resolve_imports(text: str, path: str, boundary: Boundary) -> Imported:
     """Append every file that `text` mentions as `@path`, and those that they mention."""
     if "@" not in text:
         return Imported(text, (), ())
-    job = _Import(boundary)
-    job.open.append(os.path.realpath(path))
-    job.follow(text, path, 1)
-    return Imported(
-        "\n\n".join([text.rstrip(), *job.blocks]), tuple(job.files), tuple(job.problems)
-    )
+    importer = _Importer(boundary)
+    importer.open.append(os.path.realpath(path))
+    importer.follow(text, path, 1)
+    whole = "\n\n".join([text.rstrip(), *importer.blocks])
+    return Imported(whole, tuple(importer.files), tuple(importer.problems))
 
 
-class _Import:
+class _Importer:
+    """Follows imports. `open` are the files on the way from the first to the current one."""
+
     def __init__(self, boundary: Boundary) -> None:
         self.boundary = boundary
         self.seen: set[str] = set()
@@ -43,25 +44,25 @@ class _Import:
         self.blocks: list[str] = []
         self.files: list[str] = []
         self.problems: list[Problem] = []
-        self.left = MOST_BYTES
+        self.left = MAX_BYTES
 
     def follow(self, text: str, path: str, depth: int) -> None:
         for line, mention in find_mentions(text):
             target = self._target(mention, path)
             if target is None:
                 if mention.endswith((".md", ".mdc", ".txt")):
-                    self._note(f"@{mention} does not exist", path, line)
+                    self._add_problem(f"@{mention} does not exist", path, line)
                 continue
             real = os.path.realpath(target)
             if real in self.open:
-                message = f"@{mention} is not imported again: it leads here"
+                message = f"@{mention} is not imported again: it imports this file"
                 self.problems.append(Problem(message=message, file=path, line=line, note=True))
             elif refusal := self._refuse(target, depth):
-                self._note(f"@{mention} {refusal}", path, line)
+                self._add_problem(f"@{mention} {refusal}", path, line)
             elif real not in self.seen:
                 self.seen.add(real)
                 self.open.append(real)
-                self._take(target, mention, depth)
+                self._append(target, mention, depth)
                 self.open.pop()
 
     def _target(self, mention: str, path: str) -> str | None:
@@ -72,15 +73,15 @@ class _Import:
 
     def _refuse(self, target: str, depth: int) -> str:
         if not self.boundary.allows(target):
-            return "is not imported: it lies outside this repository"
-        if depth > DEEPEST:
-            return f"is not imported: imports go at most {DEEPEST} files deep"
-        if self.left <= 0 or len(self.files) >= MOST_FILES:
-            return f"is not imported: {MOST_BYTES // 1024} KB in {MOST_FILES} files are the limit"
+            return "is not imported: it is outside this repository"
+        if depth > MAX_DEPTH:
+            return f"is not imported: imports are followed at most {MAX_DEPTH} files deep"
+        if self.left <= 0 or len(self.files) >= MAX_FILES:
+            return f"is not imported: the limit is {MAX_BYTES // 1024} KB in {MAX_FILES} files"
         return ""
 
-    def _take(self, target: str, mention: str, depth: int) -> None:
-        text, problems = read_text(target, min(self.left, MOST_BYTES))
+    def _append(self, target: str, mention: str, depth: int) -> None:
+        text, problems = read_text(target, min(self.left, MAX_BYTES))
         self.problems += problems
         self.left -= len(text.encode("utf-8", "replace"))
         if text.strip():
@@ -88,7 +89,7 @@ class _Import:
             self.blocks.append(f'<imported path="{mention}">\n{text.strip()}\n</imported>')
             self.follow(text, target, depth + 1)
 
-    def _note(self, message: str, path: str, line: int) -> None:
+    def _add_problem(self, message: str, path: str, line: int) -> None:
         self.problems.append(Problem(message=message, file=path, line=line))
 
 
@@ -98,7 +99,7 @@ def _mention() -> re.Pattern[str]:
 
 
 def find_mentions(text: str) -> list[tuple[int, str]]:
-    """Line and path of every `@path` that does not stand in code."""
+    """Return line and path of every `@path` outside of code."""
     found: list[tuple[int, str]] = []
     fence = ""
     for number, line in enumerate(text.split("\n"), 1):

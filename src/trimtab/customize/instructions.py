@@ -1,4 +1,4 @@
-"""Finds instruction files of every convention, in the order in which they are merged."""
+"""Finds the instruction files of every convention, in the order in which they are merged."""
 
 import os
 import time
@@ -32,19 +32,19 @@ IGNORED = frozenset(
     ("node_modules", ".git", "vendor", "dist", "build", ".next", ".nuxt", "out", "coverage")
 )
 CHILD_DEPTH = 2
-MOST_CHILD_FOLDERS = 2000
+MAX_CHILD_FOLDERS = 2000
 CHILD_SECONDS = 0.03
 
 
 def find_instructions(
     places: Places, *, children: bool = False, extra: Sequence[str] = ()
 ) -> FoundInstructions:
-    """Everything that applies from the start, and what is limited to some files.
+    """Return the instructions for all files, and those for some files only.
 
-    `children` also looks two levels below the working directory; `extra` names more folders.
+    `children` adds two levels of folders below the working directory, `extra` further folders.
     """
     search = _Search(places)
-    search.read_names()
+    search.read_settings()
     search.read_user()
     search.read_folder(places.root, "repository")
     search.read_rules(places.root, "repository")
@@ -62,85 +62,85 @@ def find_instructions(
     )
 
 
-class Touched:
-    """Instructions that apply once something is touched: those of its folders, those it matches.
+class TouchedInstructions:
+    """Finds instructions for a path when a tool touches it: by its folders and by globs.
 
-    Each is given once; `known` are the texts that need not be given any more.
+    Each is returned once; texts in `known` are not returned.
     """
 
     def __init__(
         self, places: Places, found: FoundInstructions, known: Collection[str] = ()
     ) -> None:
         self._places = places
-        self._scoped = [one for one in found.instructions if one.globs]
+        self._scoped = [item for item in found.instructions if item.globs]
         self._folders = set(places.chain)
-        self.known = {*known, *(one.text for one in found.always)}
-        self._paths = {os.path.realpath(path) for one in found.always for path in one.paths}
+        self.known = {*known, *(instruction.text for instruction in found.always)}
 
     def touch(self, path: str) -> list[Instruction]:
-        """What applies to a file or folder and has not been given yet."""
+        """Return the instructions for a file or folder that were not returned before."""
         root = self._places.root
         if not path.startswith(root.rstrip(os.sep) + os.sep):
             return []
-        given = [*self._of_folders(path), *self._of_patterns(os.path.relpath(path, root))]
-        fresh = [one for one in merge(given) if one.text not in self.known]
-        self.known.update(one.text for one in fresh)
-        return fresh
+        found = [*self._find_by_folder(path), *self._find_by_glob(os.path.relpath(path, root))]
+        new = [instruction for instruction in merge(found) if instruction.text not in self.known]
+        self.known.update(instruction.text for instruction in new)
+        return new
 
-    def _of_folders(self, path: str) -> list[Instruction]:
+    def _find_by_folder(self, path: str) -> list[Instruction]:
         folder = path if os.path.isdir(path) else os.path.dirname(path)
-        root, missing = self._places.root, []
+        root, unread = self._places.root, []
         while folder not in self._folders and folder.startswith(root + os.sep):
             self._folders.add(folder)
-            missing.append(folder)
+            unread.append(folder)
             folder = os.path.dirname(folder)
-        if not missing:
+        if not unread:
             return []
         search = _Search(self._places)
-        search.read_names()
-        for one in reversed(missing):
-            if not IGNORED.intersection(os.path.relpath(one, root).split(os.sep)):
-                search.read_folder(one, "directory")
+        search.read_settings()
+        for parent in reversed(unread):
+            if not IGNORED.intersection(os.path.relpath(parent, root).split(os.sep)):
+                search.read_folder(parent, "directory")
         return search.found
 
-    def _of_patterns(self, relative: str) -> list[Instruction]:
+    def _find_by_glob(self, relative: str) -> list[Instruction]:
         if not self._scoped:
             return []
         from trimtab.customize.globs import matches
 
-        chosen = [one for one in self._scoped if matches(relative, one.globs)]
-        self._scoped = [one for one in self._scoped if one not in chosen]
-        return chosen
+        found = [scoped for scoped in self._scoped if matches(relative, scoped.globs)]
+        self._scoped = [scoped for scoped in self._scoped if scoped not in found]
+        return found
 
 
 def merge(found: Iterable[Instruction]) -> list[Instruction]:
-    """The same list without repetitions: one file under several names, or files that say the same,
-    are one instruction that names them all. The first stays where it was.
+    """Merge instructions with the same text and globs into one that has the paths of all.
+
+    It takes the position of the first.
     """
     merged: dict[tuple[str, tuple[str, ...]], Instruction] = {}
-    for one in found:
-        key = (one.text, one.globs)
-        same = merged.get(key)
-        if same is None:
-            merged[key] = one
+    for instruction in found:
+        key = (instruction.text, instruction.globs)
+        first = merged.get(key)
+        if first is None:
+            merged[key] = instruction
         else:
-            paths = tuple(dict.fromkeys((*same.paths, *one.paths)))
-            merged[key] = msgspec.structs.replace(same, paths=paths)
+            paths = tuple(dict.fromkeys((*first.paths, *instruction.paths)))
+            merged[key] = msgspec.structs.replace(first, paths=paths)
     return list(merged.values())
 
 
 def child_folders(folder: str) -> Iterator[str]:
-    """The folders below one, nearest first, without those that hold no source of the project."""
-    from trimtab.customize.globs import Ignored
+    """Yield the folders below a folder, level by level, without ignored and generated ones."""
+    from trimtab.customize.globs import GitIgnore
 
-    ignored = Ignored(folder)
-    level, left = [folder], MOST_CHILD_FOLDERS
+    git_ignore = GitIgnore(folder)
+    level, left = [folder], MAX_CHILD_FOLDERS
     for _ in range(CHILD_DEPTH):
         below: list[str] = []
         for parent in level:
             for name in sorted(Listing(parent).folders - IGNORED):
                 path = os.path.join(parent, name)
-                if left and not ignored.covers(os.path.relpath(path, folder)):
+                if left and not git_ignore.ignores(os.path.relpath(path, folder)):
                     below.append(path)
                     left -= 1
                     yield path
@@ -148,7 +148,7 @@ def child_folders(folder: str) -> Iterator[str]:
 
 
 class _Search:
-    """Collects instructions from files, and what is wrong with them."""
+    """Collects instructions from files, and their problems."""
 
     def __init__(self, places: Places) -> None:
         self._places = places
@@ -163,14 +163,18 @@ class _Search:
             os.path.realpath(os.path.join(base, name))
             for base, name in ((places.home.config, ""), (places.user, ".claude"))
         )
-        self._inside = Boundary((root, *home) if places.trusted else (root,), places.user)
-        self._own = Boundary((os.path.realpath(places.user), *home), places.user)
+        self._project_boundary = Boundary((root, *home) if places.trusted else (root,), places.user)
+        self._user_boundary = Boundary((os.path.realpath(places.user), *home), places.user)
 
-    def read_names(self) -> None:
-        """Settings of other agents may name more files; most people have none."""
+    def read_settings(self) -> None:
+        """Read the names of further instruction files from settings of other agents, if any."""
         places = self._places
         folders = (places.user, places.root) if places.trusted else (places.user,)
-        if any(os.path.exists(os.path.join(a, b)) for a in folders for b in NAMING_SETTINGS):
+        if any(
+            os.path.exists(os.path.join(folder, name))
+            for folder in folders
+            for name in NAMING_SETTINGS
+        ):
             from trimtab.customize.file_names import find_file_names
 
             names = find_file_names(places)
@@ -178,8 +182,8 @@ class _Search:
             self.problems += names.problems
 
     def read_user(self) -> None:
-        own = os.path.join(self._places.home.config, "copilot-instructions.md")
-        self._add(own, "user", "user")
+        path = os.path.join(self._places.home.config, "copilot-instructions.md")
+        self._add(path, "user", "user")
         for name, source in USER_INSTRUCTIONS:
             self._add(os.path.join(self._places.user, name), source, "user")
 
@@ -199,22 +203,22 @@ class _Search:
         return any(os.path.exists(os.path.join(folder, name)) for name in names)
 
     def read_children(self, folder: str) -> None:
-        """The folders below one, as far as there is time: the rest is read when it is touched."""
+        """Read the folders below a folder until time is up; the rest is read when it is touched."""
         deadline = time.monotonic() + CHILD_SECONDS
         for child in child_folders(folder):
             if time.monotonic() > deadline:
-                message = "there are many folders here: the instructions of some wait until touched"
+                message = "there are many folders here: some are read only when they are touched"
                 self.problems.append(Problem(message=message, file=folder, note=True))
                 return
             self.read_folder(child, "directory")
 
     def _is_overridden(self, folder: str) -> bool:
-        """Whether Codex's file for one person takes the place of everybody's."""
+        """Return True if AGENTS.override.md, Codex's personal file, replaces AGENTS.md."""
         path = os.path.join(folder, "AGENTS.md")
         if not os.path.exists(os.path.join(folder, "AGENTS.override.md")):
             return False
         if os.path.exists(path):
-            winner, why = os.path.join(folder, "AGENTS.override.md"), "it takes the other's place"
+            winner, why = os.path.join(folder, "AGENTS.override.md"), "it replaces AGENTS.md"
             name = self._places.shorten(path)
             self.left_out.append(Shadowed(name, path, "repository", winner, why))
         return True
@@ -224,9 +228,9 @@ class _Search:
             self.walk(os.path.join(folder, name), suffix, source, location)
 
     def read_extra(self, folder: str) -> None:
-        """A folder a variable names: the same files, and loose `.instructions.md` ones."""
+        """Read a folder that a variable names: the usual files, and `*.instructions.md` files."""
         if not os.path.isdir(folder):
-            message = f"{INSTRUCTIONS_VARIABLE} names {folder}, which is no folder"
+            message = f"{INSTRUCTIONS_VARIABLE} names {folder}, which is not a folder"
             self.problems.append(Problem(message=message))
             return
         before = len(self.found)
@@ -238,7 +242,8 @@ class _Search:
             if name.endswith(".instructions.md"):
                 self._add(os.path.join(folder, name), "environment", "user")
         self.found[before:] = [
-            msgspec.structs.replace(one, source="environment") for one in self.found[before:]
+            msgspec.structs.replace(instruction, source="environment")
+            for instruction in self.found[before:]
         ]
 
     def walk(self, folder: str, suffix: str, source: Source, location: Location = "user") -> None:
@@ -252,7 +257,7 @@ class _Search:
     def _add(self, path: str, source: Source, location: Location) -> None:
         if not os.path.lexists(path) or os.path.isdir(path):
             return
-        boundary = self._own if location == "user" else self._inside
+        boundary = self._user_boundary if location == "user" else self._project_boundary
         if location != "user" and not self._places.trusted and not boundary.allows(path):
             message = "it points outside this repository, which is not trusted, and is left out"
             self.problems.append(Problem(message=message, file=path))
@@ -266,7 +271,7 @@ class _Search:
             )
 
     def _read_file(self, path: str, source: Source, boundary: Boundary) -> Instruction | None:
-        """What one file says; None if that is nothing, or nobody asked for it."""
+        """Return the instruction in a file; None if it is empty or for manual use only."""
         text, problems = read_text(path)
         self.problems += problems
         body, scope = self._split(text, path, source)
@@ -294,7 +299,7 @@ class _Search:
         )
 
     def _split(self, text: str, path: str, source: Source) -> "tuple[str, _Scope]":
-        """The text without its fields, and what they say."""
+        """Return the text without its fields, and the scope that they define."""
         if not text.startswith("---"):
             return text.strip(), _Scope()
         from trimtab.customize.front_matter import split_document
@@ -307,7 +312,7 @@ class _Search:
 
 
 class _Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """To what an instruction is limited. A manual one is only used when a person asks for it."""
+    """The files an instruction applies to. A manual one is used only if a person asks for it."""
 
     globs: tuple[str, ...] = ()
     description: str = ""
@@ -320,7 +325,7 @@ def _read_scope(document: "Document", path: str, source: Source) -> _Scope:
     if not document.fields:
         return _Scope()
     from trimtab.customize.fields import Fields
-    from trimtab.customize.globs import means_everything
+    from trimtab.customize.globs import matches_everything
 
     fields = Fields(document.fields, path, document.head)
     globs = fields.names("applyTo", "paths", "globs") or ()
@@ -331,9 +336,9 @@ def _read_scope(document: "Document", path: str, source: Source) -> _Scope:
         manual = not always and not globs
         globs = () if always else globs
     fields.text("name")
-    fields.ignore({"excludeAgent": "there is no other agent here to exclude"})
+    fields.ignore({"excludeAgent": "no other agents read instructions here"})
     return _Scope(
-        globs=() if means_everything(globs) else globs,
+        globs=() if matches_everything(globs) else globs,
         description=description,
         manual=manual,
         problems=fields.finish(),

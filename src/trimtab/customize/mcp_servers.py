@@ -20,7 +20,7 @@ from trimtab.customize.server_entry import FILE_NO_EFFECT, ServerEntry, ServerFi
 
 
 class FoundServers(msgspec.Struct, frozen=True):
-    """Servers by name, those that were replaced by a later source, and what is wrong."""
+    """Servers by name, those that a later source replaced, and the problems."""
 
     servers: dict[str, McpServer] = {}
     shadowed: tuple[Shadowed, ...] = ()
@@ -28,7 +28,7 @@ class FoundServers(msgspec.Struct, frozen=True):
 
 
 def server_files(places: Places) -> list[ServerFile]:
-    """Where servers are configured, the least important first."""
+    """Return the files that configure servers; later ones win."""
     user, config = places.user, places.home.config
     files = [
         _codex(user),
@@ -66,18 +66,18 @@ def _gemini(folder: str) -> ServerFile:
 
 
 def agent_servers(agent: AgentDefinition) -> ServerFile:
-    """The servers an agent's own file brings; they are used while it is the main agent."""
+    """Return the servers in an agent's file. They are used while it is the main agent."""
     content = {"mcpServers": dict(agent.mcp_servers)}
     return ServerFile(path=agent.path, source=agent.source, content=content)
 
 
 def given_servers(servers: Mapping[str, Any]) -> ServerFile:
-    """The servers a client brings with a session."""
+    """Return the servers that a client of the SDK configures."""
     return ServerFile(path="", source="sdk", content={"mcpServers": dict(servers)}, literal=True)
 
 
 def workspace_file(folder: str) -> str:
-    """`.mcp.json`, or `.github/mcp.json` where there is no such file."""
+    """Return the path of `.mcp.json` or, if that does not exist, `.github/mcp.json`."""
     first = os.path.join(folder, ".mcp.json")
     return first if os.path.exists(first) else os.path.join(folder, ".github", "mcp.json")
 
@@ -88,7 +88,7 @@ def find_servers(
     flags: Sequence[str] = (),
     disabled: Collection[str] = (),
 ) -> FoundServers:
-    """The servers of some files and, last, of `--additional-mcp-config`."""
+    """Return the servers of some files and then of `--additional-mcp-config`."""
     search = _Search(places, disabled)
     for file in files:
         if file.content is not None or os.path.exists(file.path):
@@ -99,6 +99,8 @@ def find_servers(
 
 
 class _Search:
+    """Collects servers from files, and their problems."""
+
     def __init__(self, places: Places, disabled: Collection[str]) -> None:
         self._places = places
         self._disabled = disabled
@@ -108,7 +110,7 @@ class _Search:
 
     def read_file(self, file: ServerFile) -> None:
         if file.content is not None:
-            self._enter_all(file.content, file)
+            self._add_all(file.content, file)
             return
         text, problems = read_text(file.path, 16 * 1024 * 1024)
         self.problems += problems
@@ -120,11 +122,11 @@ class _Search:
             message = f"{error}; no server of this file is used"
             self.problems.append(Problem(message=message, file=file.path, line=error.line))
             return
-        self._enter_all(content, file, text)
+        self._add_all(content, file, text)
         if file.project and isinstance(content, dict):
             projects = content.get("projects")
-            mine = projects.get(file.project) if isinstance(projects, dict) else None
-            self._enter_all(mine or {}, file, text)
+            project = projects.get(file.project) if isinstance(projects, dict) else None
+            self._add_all(project or {}, file, text)
 
     def read_flag(self, text: str, number: int) -> None:
         if text.startswith("@"):
@@ -137,28 +139,28 @@ class _Search:
         except JsonProblem as error:
             self.problems.append(Problem(message=str(error), file=name, line=error.line))
             return
-        self._enter_all(content, ServerFile(path=name, source="flag"))
+        self._add_all(content, ServerFile(path=name, source="flag"))
 
-    def _enter_all(self, content: Any, file: ServerFile, text: str = "") -> None:
+    def _add_all(self, content: Any, file: ServerFile, text: str = "") -> None:
         named: Any = None
         if isinstance(content, dict):
             named = next((content[key] for key in file.keys if key in content), {})
         if file.settings and not isinstance(content, dict):
-            return  # told where the settings are looked at
+            return  # reported with the other settings of the file
         if not isinstance(named, dict):
-            message = f"it has no object {file.keys[0]} with servers"
+            message = f"it has no object {file.keys[0]}"
             self.problems.append(Problem(message=message, file=file.path))
             return
         if not file.settings:
             self._note_others(content, file, text)
         for name, entry in named.items():
-            self._enter(str(name), entry, file, text)
+            self._add(str(name), entry, file, text)
 
-    def _enter(self, name: str, entry: Any, file: ServerFile, text: str) -> None:
-        one = ServerEntry(name, file, text)
+    def _add(self, name: str, entry: Any, file: ServerFile, text: str) -> None:
+        reader = ServerEntry(name, file, text)
         places = self._places
-        server = one.read(entry, places.env, places.root, disabled=name in self._disabled)
-        self.problems += one.problems
+        server = reader.read(entry, places.env, places.root, disabled=name in self._disabled)
+        self.problems += reader.problems
         if server is None:
             return
         if (before := self.servers.get(name)) is not None:
@@ -169,7 +171,7 @@ class _Search:
         self.servers[name] = server
 
     def _note_others(self, content: dict[str, Any], file: ServerFile, text: str) -> None:
-        """A file that is about servers only has nothing else that would count."""
+        """Note the other fields of a file that is for servers only: they have no effect."""
         for field in content:
             if field in file.keys or field.startswith("$"):
                 continue

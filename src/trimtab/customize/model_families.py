@@ -1,4 +1,4 @@
-"""Which model an agent means that names a family of Claude's: the newest that can be reached."""
+"""Resolves names of Claude model families, such as `sonnet`, to the newest available model."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,44 +6,45 @@ from typing import TYPE_CHECKING
 
 from trimtab.contracts.customization import AgentDefinition, Problem
 from trimtab.customize.agents import MODEL_ALIASES
+from trimtab.models.sources import Sources
 
 if TYPE_CHECKING:
     from trimtab.customize.customizations import Customizations
 
 
-async def find_meant_models(
+async def resolve_model_families(
     custom: "Customizations", agent: AgentDefinition, *, offline: bool
 ) -> None:
-    """Ask the services on this machine's list, if an agent names a family and no model."""
+    """Store the models for the families that an agent names. Asks the configured services."""
     wanted = [
-        one for one in agent.models if one in MODEL_ALIASES and one not in custom.meant_models
+        model
+        for model in agent.models
+        if model in MODEL_ALIASES and model not in custom.family_models
     ]
     if not wanted:
         return
-    from trimtab.models.sources import Sources
-
     sources = await Sources(custom.env, custom.places.home, offline=offline).survey()
     offers = [offer.choice for source in sources for offer in source.models or ()]
     for alias in wanted:
         if (model := newest(MODEL_ALIASES[alias], offers)) is not None:
-            custom.meant_models[alias] = model
+            custom.family_models[alias] = model
         else:
             custom.model_problems += (_missing(agent, alias),)
 
 
 def newest(family: str, models: Iterable[str]) -> str | None:
-    """The model of a family with the highest version; of equals the shorter name."""
-    known = [one for one in models if "claude" in one.lower() and family in one.lower()]
-    return max(known, key=lambda one: (_version(one), -len(one)), default=None)
+    """Return the model of a family with the highest version; of equals, the shorter name."""
+    known = [model for model in models if "claude" in model.lower() and family in model.lower()]
+    return max(known, key=lambda model: (_version(model), -len(model)), default=None)
 
 
 def _version(model: str) -> Sequence[int]:
-    """The numbers in a name. A date is none: it would be the highest of all versions."""
-    numbers = (int(one) for one in re.findall(r"\d+", model.rpartition("/")[2]))
+    """Return the numbers in a name, except dates, which would exceed every version."""
+    numbers = (int(digits) for digits in re.findall(r"\d+", model.rpartition("/")[2]))
     return [number for number in numbers if number < 1000]
 
 
 def _missing(agent: AgentDefinition, alias: str) -> Problem:
     family = MODEL_ALIASES[alias].title()
-    message = f"no Claude {family} can be reached, so the agent works with the session's model"
+    message = f"no Claude {family} is available, so the agent uses the session's model"
     return Problem(message=message, file=agent.path, field="model")

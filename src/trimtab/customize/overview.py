@@ -1,4 +1,4 @@
-"""The one view over everything that customizes a session in a folder."""
+"""Lists everything that customizes a session in a folder, for `trimtab customizations`."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,6 +12,7 @@ from trimtab.contracts.options import SessionOptions
 from trimtab.customize.customizations import Customizations
 from trimtab.customize.hook_files import find_hooks
 from trimtab.customize.plugins import check_registry
+from trimtab.customize.subagent_settings import read_settings
 from trimtab.customize.vendors import find_vendor_settings
 from trimtab.customize.view import (
     attach_problems,
@@ -38,14 +39,14 @@ ORDER: tuple[Kind, ...] = (
 
 
 class Overview(msgspec.Struct, frozen=True):
-    """Every entry, and by kind the problems of files that gave none."""
+    """All entries, and by kind the problems that belong to no entry."""
 
     entries: list[Customization]
     problems: dict[Kind, list[Problem]]
     trusted: bool
 
     def find(self, name: str) -> list[Customization]:
-        """Entries by name, or by the end of their file's path."""
+        """Return entries by name, or by the end of their file's path."""
         wanted = name.removeprefix("/")
         return [
             entry
@@ -55,29 +56,29 @@ class Overview(msgspec.Struct, frozen=True):
 
 
 def survey(env: Mapping[str, str], options: SessionOptions) -> Overview:
-    """What a session with these options would load, and what it would leave out and why."""
+    """List what a session with these options would load, and what it would skip and why."""
     loaded = gather(env, options)
     overview = _build(loaded, env, trusted=loaded.trusted)
     if loaded.trusted:
         return overview
     everything = gather(env, options)
     everything.trusted = True
-    seen = {(one.kind, one.name, one.file) for one in overview.entries}
+    seen = {(entry.kind, entry.name, entry.file) for entry in overview.entries}
     untrusted = [
-        msgspec.structs.replace(one, trusted=False, overridden_by="", why="")
-        for one in _build(everything, env, trusted=False).entries
-        if (one.kind, one.name, one.file) not in seen
+        msgspec.structs.replace(entry, trusted=False, overridden_by="", why="")
+        for entry in _build(everything, env, trusted=False).entries
+        if (entry.kind, entry.name, entry.file) not in seen
     ]
-    entries = sorted((*overview.entries, *untrusted), key=_place)
+    entries = sorted((*overview.entries, *untrusted), key=_position)
     return msgspec.structs.replace(overview, entries=entries)
 
 
-def _place(entry: Customization) -> int:
+def _position(entry: Customization) -> int:
     return ORDER.index(entry.kind)
 
 
 def gather(env: Mapping[str, str], options: SessionOptions) -> Customizations:
-    """The customizations of a session in a folder, without the session."""
+    """Return the customizations of a session in a folder, without opening a session."""
     return Customizations(find_home(env), env, find_checkout(options.cwd), options)
 
 
@@ -110,31 +111,29 @@ def _build(found: Customizations, env: Mapping[str, str], *, trusted: bool) -> O
     )
     entries: list[Customization] = []
     problems: dict[Kind, list[Problem]] = {}
-    for kind, viewed, wrong in parts:
-        attached, rest = attach_problems(viewed, wrong)
+    for kind, viewed, found_problems in parts:
+        attached, rest = attach_problems(viewed, found_problems)
         entries += attached
         for problem in rest:
-            _tell(problem, kind, problems)
-    return Overview(sorted(entries, key=_place), problems, trusted)
+            _add_problem(problem, kind, problems)
+    return Overview(sorted(entries, key=_position), problems, trusted)
 
 
 def _disabled_agents(found: Customizations) -> tuple[str, ...]:
     if "subagents" not in found.settings.values:
         return ()
-    from trimtab.customize.subagent_settings import read_settings
-
     return read_settings(found).disabled_subagents
 
 
-def _tell(problem: Problem, kind: Kind, told: dict[Kind, list[Problem]]) -> None:
-    """Add a problem. What is wrong with a file that is read for two kinds is told by the last."""
+def _add_problem(problem: Problem, kind: Kind, problems: dict[Kind, list[Problem]]) -> None:
+    """Add a problem. A problem of a file that is read for two kinds is listed for the last only."""
     if problem.file and not problem.note:
-        for other, known in told.items():
+        for other, known in problems.items():
             if other != kind:
-                known[:] = [one for one in known if not _is_same(one, problem)]
-    if problem not in told.setdefault(kind, []):
-        told[kind].append(problem)
+                known[:] = [earlier for earlier in known if not _is_same(earlier, problem)]
+    if problem not in problems.setdefault(kind, []):
+        problems[kind].append(problem)
 
 
-def _is_same(one: Problem, other: Problem) -> bool:
-    return (one.file, one.line, one.note) == (other.file, other.line, other.note)
+def _is_same(first: Problem, second: Problem) -> bool:
+    return (first.file, first.line, first.note) == (second.file, second.line, second.note)

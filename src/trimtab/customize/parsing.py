@@ -1,16 +1,17 @@
-"""JSON and TOML files of other programs: their content, and the names of everything in it."""
+"""Parses JSON and TOML files of other programs, and finds the fields and lines in them."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from trimtab.config.jsonc import JsonProblem, read_jsonc
 
-DEEPEST = 4
-"""Levels of objects whose fields are named."""
+MAX_DEPTH = 4
+"""Levels of nested objects whose fields are named."""
 
 
 def parse_config(path: str, text: str) -> Any:
-    """What a JSON or TOML file holds. Raises `JsonProblem`."""
+    """Return the content of a JSON or TOML file. Raises `JsonProblem`."""
     if not path.endswith(".toml"):
         return read_jsonc(text.encode("utf-8", "surrogateescape"))
     import tomllib
@@ -18,8 +19,6 @@ def parse_config(path: str, text: str) -> Any:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        import re
-
         place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", str(error))
         reason = str(error)[: place.start()] if place else str(error)
         line = int(place[1]) if place and place[1] else text.count("\n") + 1
@@ -28,8 +27,8 @@ def parse_config(path: str, text: str) -> Any:
         raise JsonProblem("invalid TOML: it is nested too deeply", 0) from None
 
 
-def field_names(value: Any, depth: int = DEEPEST) -> Iterator[str]:
-    """Every field of an object and of the objects in it, with dots: `hooks.stop.command`."""
+def field_names(value: Any, depth: int = MAX_DEPTH) -> Iterator[str]:
+    """Yield the fields of an object and of nested objects, with dots: `hooks.stop.command`."""
     if isinstance(value, list):
         for item in value:
             yield from field_names(item, depth)
@@ -41,9 +40,7 @@ def field_names(value: Any, depth: int = DEEPEST) -> Iterator[str]:
 
 
 def find_line(text: str, name: str) -> int:
-    """The line on which a field of this name begins; 0 if it is not found."""
-    import re
-
+    """Return the line on which a field begins; 0 if it is not found."""
     escaped = re.escape(name)
     pattern = rf'(?m)^[^\n]*?(?:"{escaped}"\s*:|\[[\w.]*\.?"?{escaped}"?\]|^{escaped}\s*=)'
     match = re.search(pattern, text)

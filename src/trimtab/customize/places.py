@@ -1,4 +1,4 @@
-"""Where customizations are looked for, and what a search may cost."""
+"""The folders in which customizations are looked for, and the limits of imports."""
 
 import os
 from collections.abc import Mapping
@@ -7,14 +7,14 @@ import msgspec
 
 from trimtab.config.paths import Home
 
-LONGEST_CHAIN = 32
-"""How many folders lie between the working directory and the root of its repository, at most."""
+MAX_CHAIN = 32
+"""Folders from the working directory up to the root of its repository."""
 
 
 class Places(msgspec.Struct, frozen=True, kw_only=True):
-    """The folders around a session. `trusted` says whether its folder's configuration is obeyed.
+    """The folders of a session. The configuration in its repository counts only if `trusted`.
 
-    `user` is the person's home directory, `home` the one of this program.
+    `user` is the person's home directory, `home` holds the files of this program.
     """
 
     cwd: str
@@ -26,14 +26,14 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def root(self) -> str:
-        """The repository, or the working directory where there is none."""
+        """The root of the repository, or the working directory outside of one."""
         return self.repository or self.cwd
 
     @property
     def chain(self) -> tuple[str, ...]:
         """The folders from the working directory up to the root of the repository."""
         folders = [self.cwd]
-        while folders[-1] != self.root and len(folders) < LONGEST_CHAIN:
+        while folders[-1] != self.root and len(folders) < MAX_CHAIN:
             parent = os.path.dirname(folders[-1])
             if parent == folders[-1]:
                 break
@@ -41,7 +41,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(folders)
 
     def directories(self, variable: str) -> tuple[str, ...]:
-        """The folders a variable names, separated by commas."""
+        """Return the comma-separated folders in an environment variable."""
         named = (name.strip() for name in self.env.get(variable, "").split(","))
         return tuple(os.path.join(self.cwd, self.expand(name)) for name in named if name)
 
@@ -49,7 +49,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
         return self.user + path[1:] if path == "~" or path.startswith("~/") else path
 
     def shorten(self, path: str) -> str:
-        """A path as a person would name it: below the repository, or below `~`."""
+        """Return a path relative to the repository, or with `~` for the home directory."""
         for base, prefix in ((self.root, ""), (self.user, "~/")):
             if path.startswith(base + os.sep):
                 return prefix + path[len(base) + 1 :]
@@ -57,8 +57,10 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Boundary(msgspec.Struct, frozen=True):
-    """Where imported files may lie. A folder nobody trusts must not bring in files from elsewhere:
-    an instruction file is read without being asked for, and its text is sent to a model.
+    """The folders from which files may be imported.
+
+    Instruction files are read without a question and sent to a model, so an untrusted folder must
+    not import files from elsewhere.
     """
 
     folders: tuple[str, ...]
@@ -67,13 +69,14 @@ class Boundary(msgspec.Struct, frozen=True):
     def allows(self, path: str) -> bool:
         real = os.path.realpath(path)
         return any(
-            real == one or real.startswith(one.rstrip(os.sep) + os.sep) for one in self.folders
+            real == folder or real.startswith(folder.rstrip(os.sep) + os.sep)
+            for folder in self.folders
         )
 
 
 def find_places(
     cwd: str, home: Home, env: Mapping[str, str], *, repository: str | None, trusted: bool
 ) -> Places:
-    """The places of a session in `cwd`."""
+    """Return the folders of a session in `cwd`."""
     user = env.get("HOME") or os.path.expanduser("~")
     return Places(cwd=cwd, home=home, user=user, env=env, repository=repository, trusted=trusted)

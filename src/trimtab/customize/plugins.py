@@ -1,6 +1,8 @@
-"""Plugins: folders that bring skills, commands, agents, MCP servers and hooks together."""
+"""Reads plugins: folders with skills, commands, agents, MCP servers and hooks."""
 
+import hashlib
 import os
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +16,6 @@ from trimtab.contracts.customization import Problem
 from trimtab.contracts.errors import TrimtabError
 from trimtab.customize.folders import AgentFolder, SkillFolder
 from trimtab.customize.mcp_servers import workspace_file
-from trimtab.customize.plugin_content import digest_plugin
 from trimtab.customize.reading import read_text
 from trimtab.customize.server_entry import ServerFile
 
@@ -25,9 +26,16 @@ MANIFESTS = (
     ".claude-plugin/plugin.json",
 )
 KIND = "plugins"
-CHANGED = "it is not loaded: it was changed since you trusted it, or was never trusted"
+CHANGED = "it is not loaded: it changed after you trusted it, or you never trusted it"
 REGISTRY = "installed_plugins"
-"""The field of `config.json` that names installed plugins."""
+"""The field of `config.json` that lists installed plugins."""
+MAX_FILES = 20_000
+MAX_BYTES = 64 * 1024 * 1024
+"""Bytes of a plugin that are hashed; of further files, only sizes and times are."""
+GENERATED = frozenset(("__pycache__", ".git"))
+"""Folders that change when a plugin is used."""
+INERT = (".txt", ".log", ".db", ".sqlite", ".csv", ".tmp", ".lock", ".pid", ".out")
+"""Suffixes of files that are never read or run here, and that hooks may write."""
 _USED = frozenset(
     ("name", "description", "version", "skills", "commands", "agents", "hooks", "mcpServers")
 )
@@ -46,7 +54,7 @@ ABOUT = frozenset(
 
 
 class Installed(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What is kept about an installed plugin. `commit` is what was fetched, `pinned` if wanted."""
+    """The entry of an installed plugin. `pinned` means that the person named the commit."""
 
     name: str
     cache_path: str
@@ -60,7 +68,7 @@ class Installed(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Plugin(msgspec.Struct, frozen=True, kw_only=True):
-    """A plugin as its folder says. Paths are absolute and inside `root`."""
+    """A plugin, read from its folder. Paths are absolute and inside `root`."""
 
     name: str
     root: str
@@ -81,9 +89,9 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True):
     def skill_folders(self) -> list[SkillFolder]:
         return [
             SkillFolder(
-                path=path, source="plugin", origin="plugin", plugin=self.name, commands=prompts
+                path=path, source="plugin", origin="plugin", plugin=self.name, commands=commands
             )
-            for paths, prompts in ((self.skills, False), (self.commands, True))
+            for paths, commands in ((self.skills, False), (self.commands, True))
             for path in paths
         ]
 
@@ -96,22 +104,22 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_plugins(home: Home, folders: Sequence[str] = ()) -> tuple[Plugin, ...]:
-    """Those a flag names, then the installed ones; of one name the first is used.
+    """Return the plugins in `folders`, which a flag names, and the installed ones.
 
-    An installed one that is not as it was when it was trusted is not trusted.
+    The first of a name wins. An installed plugin that changed after it was trusted is not trusted.
     """
     found: dict[str, Plugin] = {}
     for folder in folders:
         plugin = read_plugin(folder)
         found.setdefault(plugin.name, msgspec.structs.replace(plugin, by_flag=True))
-    for one in read_registry(home):
-        plugin = read_plugin(one.cache_path, one.name)
-        plugin = msgspec.structs.replace(plugin, enabled=one.enabled)
-        found.setdefault(plugin.name, _judge(plugin, home) if one.enabled else plugin)
+    for installed in read_registry(home):
+        plugin = read_plugin(installed.cache_path, installed.name)
+        plugin = msgspec.structs.replace(plugin, enabled=installed.enabled)
+        found.setdefault(plugin.name, _check_trust(plugin, home) if installed.enabled else plugin)
     return tuple(found.values())
 
 
-def _judge(plugin: Plugin, home: Home) -> Plugin:
+def _check_trust(plugin: Plugin, home: Home) -> Plugin:
     if Trust(home).accepts(home.config, KIND, plugin.name, digest_plugin(plugin.root)):
         return plugin
     message = f"{CHANGED}; look at it, then use `trimtab plugins trust {plugin.name}`"
@@ -120,20 +128,63 @@ def _judge(plugin: Plugin, home: Home) -> Plugin:
 
 
 def trust_plugins(home: Home, plugins: Iterable[Plugin]) -> None:
-    """Remember plugins as they are now."""
-    digests = [(one.name, digest_plugin(one.root)) for one in plugins]
+    """Trust plugins as they are now."""
+    digests = [(plugin.name, digest_plugin(plugin.root)) for plugin in plugins]
     Trust(home).accept(home.config, KIND, digests)
 
 
-def trust_first(home: Home, plugins: Iterable[Plugin]) -> None:
-    """Remember the plugins another program installed, if none were ever looked at."""
-    installed = [one for one in plugins if one.enabled and not one.by_flag]
+def trust_unseen(home: Home, plugins: Iterable[Plugin]) -> None:
+    """Trust the plugins that another program installed before the first plugin was trusted."""
+    installed = [plugin for plugin in plugins if plugin.enabled and not plugin.by_flag]
     if installed and not Trust(home).has_seen(home.config, KIND):
         trust_plugins(home, installed)
 
 
+def digest_plugin(root: str) -> str:
+    """Return a digest of the names, modes and contents of all files in a folder.
+
+    Inert files are left out: hooks run in the folder and may write notes there.
+    """
+    digest = hashlib.sha256()
+    left, count = MAX_BYTES, 0
+    for folder, names, files in os.walk(root):
+        names[:] = sorted(set(names) - GENERATED)
+        links = [name for name in names if os.path.islink(os.path.join(folder, name))]
+        for name in sorted((*files, *links)):
+            path = os.path.join(folder, name)
+            if name.endswith(INERT) and not os.access(path, os.X_OK):
+                continue
+            count += 1
+            if count > MAX_FILES:
+                return ""
+            digest.update(os.fsencode(os.path.relpath(path, root)) + b"\0")
+            left -= _digest_file(digest, path, left)
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _digest_file(digest: "hashlib._Hash", path: str, max_bytes: int) -> int:
+    """Add a file to a digest; return the number of bytes read."""
+    try:
+        info = os.lstat(path)
+        if stat.S_ISLNK(info.st_mode):
+            digest.update(b"link " + os.fsencode(os.readlink(path)))
+            return 0
+        digest.update(b"%o %d\0" % (info.st_mode, info.st_size))
+        if not stat.S_ISREG(info.st_mode):
+            return 0
+        if info.st_size > max_bytes:
+            digest.update(b"%d %d" % (info.st_mtime_ns, info.st_ctime_ns))
+            return 0
+        with open(path, "rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    except OSError as error:
+        digest.update(f"unreadable {error.errno}".encode())
+        return 0
+    return info.st_size
+
+
 def read_registry(home: Home) -> list[Installed]:
-    """The installed plugins; entries that are not understood are left out."""
+    """Return the installed plugins, without invalid entries."""
     try:
         entries = read_object(os.path.join(home.config, "config.json")).get(REGISTRY)
     except TrimtabError:
@@ -148,7 +199,7 @@ def read_registry(home: Home) -> list[Installed]:
 
 
 def check_registry(home: Home) -> list[Problem]:
-    """What is wrong with the file that lists plugins, trusted folders and flags."""
+    """Return the problems of `config.json`, which lists plugins, trusted folders and flags."""
     path = os.path.join(home.config, "config.json")
     try:
         read_object(path)
@@ -163,7 +214,7 @@ def find_manifest(root: str) -> str | None:
 
 
 def read_plugin(root: str, name: str = "") -> Plugin:
-    """What a folder brings. Without a manifest the usual folders count, under the folder's name."""
+    """Read the plugin in a folder. Without a manifest, it has the folder's name."""
     root = os.path.abspath(root)
     name = name or os.path.basename(root)
     manifest = find_manifest(root)
@@ -177,12 +228,14 @@ def read_plugin(root: str, name: str = "") -> Plugin:
     except JsonProblem as error:
         problems = (*problems, Problem(message=str(error), file=manifest, line=error.line))
     if not isinstance(content, dict):
-        problems = (*problems, Problem(message="it holds no object", file=manifest))
+        problems = (*problems, Problem(message="it does not contain an object", file=manifest))
         content = {}
     return _Reader(root, manifest).build(content, name, problems)
 
 
 class _Reader:
+    """Builds a plugin from its manifest, and collects problems."""
+
     def __init__(self, root: str, manifest: str) -> None:
         self._root = root
         self._manifest = manifest
@@ -213,21 +266,21 @@ class _Reader:
         )
 
     def _paths(self, content: Mapping[str, Any], field: str) -> tuple[str, ...]:
-        """The usual folder, and those the manifest names."""
+        """Return the usual folder for a kind, and those that the manifest names."""
         value = content.get(field, [])
         named = [value] if isinstance(value, str) else value
-        if not isinstance(named, list) or not all(isinstance(one, str) for one in named):
-            self._note(f"{field} is ignored: it needs a path or a list of paths")
+        if not isinstance(named, list) or not all(isinstance(item, str) for item in named):
+            self._note(f"{field} is ignored: it must be a path or a list of paths")
             named = []
         usual = os.path.join(self._root, field)
         paths = [usual] if os.path.isdir(usual) else []
-        for one in named:
-            path = self._inside(one, field)
+        for item in named:
+            path = self._find_inside(item, field)
             if path is not None and path not in paths:
                 paths.append(path)
         return tuple(paths)
 
-    def _inside(self, name: str, field: str) -> str | None:
+    def _find_inside(self, name: str, field: str) -> str | None:
         path = os.path.normpath(os.path.join(self._root, name))
         real, root = os.path.realpath(path), os.path.realpath(self._root)
         if real != root and not real.startswith(root + os.sep):
@@ -244,7 +297,7 @@ class _Reader:
             content = {"mcpServers": inline}
             return (self._file(self._manifest, content),)
         if isinstance(value, str):
-            path = self._inside(value, "mcpServers")
+            path = self._find_inside(value, "mcpServers")
             return (self._file(path),) if path else ()
         return (self._file(workspace_file(self._root)),)
 
@@ -257,6 +310,6 @@ class _Reader:
 
 
 def is_plugin_name(name: str) -> bool:
-    """Whether a name can be a folder's, too."""
+    """Return True if a name can also be the name of a folder."""
     plain = name.replace("-", "").replace("_", "").replace(".", "")
     return plain.isalnum() and not name.startswith(".") and len(name) <= 64

@@ -1,4 +1,4 @@
-"""Tools written in Python: installed ones, those of the person, those of a trusted project."""
+"""Loads tools written in Python: from packages, the person's files, and a trusted project."""
 
 import os
 import sys
@@ -15,51 +15,52 @@ if TYPE_CHECKING:
 
 GROUP = "trimtab.tools"
 PROJECT = os.path.join(".github", "tools")
-Mark = tuple[int, int, int]
+Stamp = tuple[int, int, int]
+"""The inode, size and mtime of a file."""
 
 
 class PythonTools:
-    """The tools of one session. Files are looked at before each prompt, and read when changed."""
+    """The Python tools of a session. Files that changed are loaded again before each prompt."""
 
     def __init__(self, context: "SessionContext") -> None:
         self._context = context
-        self._marks: dict[str, Mark] | None = None
+        self._stamps: dict[str, Stamp] | None = None
         self._installed: dict[str, Tool] | None = None
         self.tools: tuple[Tool, ...] = ()
 
     async def refresh(self) -> bool:
-        """Load what changed; whether anything did."""
-        marks = self._look()
-        if marks == self._marks or (not marks and self._marks is None and not has_installed()):
-            self._marks = marks
+        """Load the tools again if a file changed; return True if one did."""
+        stamps = self._read_stamps()
+        if stamps == self._stamps or (not stamps and self._stamps is None and not has_installed()):
+            self._stamps = stamps
             return False
-        self._marks = marks
+        self._stamps = stamps
         found = dict(self._find_installed())
-        for path in await self._admitted(marks):
+        for path in await self._find_admitted(stamps):
             for tool in self._load(path):
                 self._add(found, tool, path)
         self.tools = tuple(found.values())
         return True
 
-    def _look(self) -> dict[str, Mark]:
+    def _read_stamps(self) -> dict[str, Stamp]:
         context, folders = self._context, list[str]()
         if context.home is not None:
             folders.append(os.path.join(context.home.config, "tools"))
         if context.trust is not None and context.trust.trusted:
             folders.append(os.path.join(context.trust.root, PROJECT))
-        return {path: mark for folder in folders for path, mark in list_files(folder)}
+        return {path: stamp for folder in folders for path, stamp in list_files(folder)}
 
-    async def _admitted(self, marks: dict[str, Mark]) -> list[str]:
-        """The files, without those of the project that are not as they were trusted."""
+    async def _find_admitted(self, stamps: dict[str, Stamp]) -> list[str]:
+        """Return the files, without those of the project that changed since they were trusted."""
         trust = self._context.trust
         root = f"{trust.root}{os.sep}" if trust else ""
-        project = [path for path in marks if root and path.startswith(root)]
+        project = [path for path in stamps if root and path.startswith(root)]
         if trust is None or not project:
-            return list(marks)
+            return list(stamps)
         entries = [(Loadable("tools", path.removeprefix(root)), digest(path)) for path in project]
         admitted = await trust.admit(self._context.session, "tools", entries)
         refused = {path for path, may in zip(project, admitted, strict=True) if not may}
-        return [path for path in marks if path not in refused]
+        return [path for path in stamps if path not in refused]
 
     def _find_installed(self) -> dict[str, Tool]:
         if self._installed is None:
@@ -82,7 +83,7 @@ class PythonTools:
             assert spec.loader is not None
             module = module_from_spec(spec)
             sys.modules[name] = module
-            # Not by the loader: its cache of compiled files goes by whole seconds.
+            # Not by the loader: its cache of compiled files has a resolution of one second.
             with open(path, "rb") as file:
                 exec(compile(file.read(), path, "exec"), module.__dict__)  # noqa: S102 - trusted
             return module
@@ -96,14 +97,14 @@ class PythonTools:
             loaded = load()
             names = vars(loaded) if hasattr(loaded, "__file__") else {"": loaded}
             return find_tools(names)
-        except (Exception, SystemExit) as error:  # somebody else's code: it may do anything
-            self._warn(f"{where} gives no tools ({type(error).__name__}: {error}); correct it.")
+        except (Exception, SystemExit) as error:  # code of other people may raise anything
+            self._warn(f"{where} cannot be loaded ({type(error).__name__}: {error}); correct it.")
             return []
 
     def _add(self, found: dict[str, Tool], tool: "FunctionTool", where: str) -> None:
         name = tool.spec.name
         if name in NAMES:
-            self._warn(f"The tool {name} of {where} has the name of a built-in one; rename it.")
+            self._warn(f"The tool {name} of {where} has the name of a built-in tool; rename it.")
         else:
             tool.source = where
             found[name] = tool
@@ -112,14 +113,14 @@ class PythonTools:
         self._context.session.emit(SessionWarning(warning_type="tool_file", message=message))
 
 
-def list_files(folder: str) -> list[tuple[str, Mark]]:
-    """The Python files of a folder and what tells whether they changed."""
+def list_files(folder: str) -> list[tuple[str, Stamp]]:
+    """Return the Python files of a folder, with their stamps."""
     try:
         with os.scandir(folder) as entries:
             names = sorted(entry.name for entry in entries)
     except OSError:
         return []
-    found: list[tuple[str, Mark]] = []
+    found: list[tuple[str, Stamp]] = []
     for name in names:
         path = os.path.join(folder, name)
         if name.endswith(".py") and not name.startswith(("_", ".")) and os.path.isfile(path):
@@ -129,7 +130,7 @@ def list_files(folder: str) -> list[tuple[str, Mark]]:
 
 
 def has_installed() -> bool:
-    """Whether any package has tools; `importlib.metadata` would take 20 ms to say so."""
+    """Return True if any package has tools. `importlib.metadata` would take 20 ms for that."""
     for folder in sys.path:
         try:
             names = [name for name in os.listdir(folder or ".") if name.endswith(".dist-info")]

@@ -1,4 +1,4 @@
-"""Reads the files people write: bounded, whatever is in them; a problem never stops the rest."""
+"""Reads text files and folders within limits; problems are collected instead of raised."""
 
 import os
 from collections.abc import Iterator
@@ -6,24 +6,24 @@ from collections.abc import Iterator
 from trimtab.config.files import read_regular
 from trimtab.contracts.customization import Problem
 
-LARGEST = 256 * 1024
-"""Bytes of one file that are read. Larger ones are cut, and that is a problem to report."""
-MOST_ENTRIES = 20_000
-"""Entries of one folder that are looked at."""
+MAX_BYTES = 256 * 1024
+"""Bytes that are read of a file. Cutting a larger file is reported as a problem."""
+MAX_ENTRIES = 20_000
+"""Entries that are read of a folder."""
 
 
-def read_text(path: str, largest: int = LARGEST) -> tuple[str, tuple[Problem, ...]]:
-    """The text of a file, and what was wrong with it; an empty text if it cannot be used."""
+def read_text(path: str, max_bytes: int = MAX_BYTES) -> tuple[str, tuple[Problem, ...]]:
+    """Return the text of a file and its problems; the text is empty if the file is unusable."""
     try:
-        data = read_regular(path, largest + 1)
+        data = read_regular(path, max_bytes + 1)
     except OSError as error:
         return "", (Problem(message=f"it cannot be read ({error.strerror})", file=path),)
     if b"\0" in data[:8192] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "", (Problem(message="it is a binary file and is left out", file=path),)
     problems: list[Problem] = []
-    if len(data) > largest:
-        data = data[:largest]
-        message = f"it is longer than {largest // 1024} KB and was cut there"
+    if len(data) > max_bytes:
+        data = data[:max_bytes]
+        message = f"it is longer than {max_bytes // 1024} KB and was cut there"
         problems.append(Problem(message=message, file=path))
     try:
         text = data.decode("utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
@@ -35,24 +35,24 @@ def read_text(path: str, largest: int = LARGEST) -> tuple[str, tuple[Problem, ..
     return text.replace("\r\n", "\n"), tuple(problems)
 
 
-def look(path: str) -> os.stat_result | None:
-    """What a file looks like from outside, a link followed; None where there is none."""
+def stat_file(path: str) -> os.stat_result | None:
+    """Return the status of a file, following links; None if it does not exist."""
     try:
         return os.stat(path)
     except OSError:
         return None
 
 
-def identify(path: str) -> tuple[int, int] | str:
-    """What a file is, whatever name it goes by; the path itself where there is none."""
-    info = look(path)
+def file_identity(path: str) -> tuple[int, int] | str:
+    """Return device and inode of a file, the same under all its names; else the path."""
+    info = stat_file(path)
     return path if info is None else (info.st_dev, info.st_ino)
 
 
 class Listing:
-    """The entries of a folder, sorted by name; `problem` says why it is not all of them.
+    """The entries of a folder, sorted by name. `problem` says why some are missing.
 
-    `folders` are those of them that are folders and no links.
+    `folders` are the entries that are folders, without links to folders.
     """
 
     def __init__(self, folder: str) -> None:
@@ -63,17 +63,17 @@ class Listing:
         self._links: set[str] = set()
         try:
             with os.scandir(folder) as entries:
-                self.names = sorted(self._take(folder, entries))
+                self.names = sorted(self._read_names(folder, entries))
         except (FileNotFoundError, NotADirectoryError):
             pass
         except OSError as error:
             message = f"the folder cannot be read ({error.strerror})"
             self.problem = Problem(message=message, file=folder)
 
-    def _take(self, folder: str, entries: "Iterator[os.DirEntry[str]]") -> Iterator[str]:
+    def _read_names(self, folder: str, entries: "Iterator[os.DirEntry[str]]") -> Iterator[str]:
         for count, entry in enumerate(entries):
-            if count == MOST_ENTRIES:
-                message = f"only {MOST_ENTRIES} entries of this folder are looked at"
+            if count == MAX_ENTRIES:
+                message = f"only {MAX_ENTRIES} entries of this folder are read"
                 self.problem = Problem(message=message, file=folder)
                 return
             if entry.is_dir(follow_symlinks=False):
@@ -83,14 +83,14 @@ class Listing:
             yield entry.name
 
     def is_folder(self, name: str) -> bool:
-        """Whether an entry is a folder or a link to one; of most this is known without a look."""
+        """Return True if an entry is a folder or a link to a folder."""
         if name in self._links:
             return os.path.isdir(os.path.join(self._folder, name))
         return name in self.folders
 
 
 class Walk:
-    """Files below a folder whose names end in `suffix`, nearest first; bounded and loop-free."""
+    """Finds the files below a folder that end in `suffix`, level by level, within limits."""
 
     def __init__(self, folder: str, suffix: str, *, depth: int = 8, entries: int = 5000) -> None:
         self._suffix = suffix
@@ -100,13 +100,13 @@ class Walk:
         self.files: list[str] = []
         level = [folder]
         for _ in range(depth):
-            level = [below for one in level for below in self._look_into(one)]
+            level = [below for parent in level for below in self._read_folder(parent)]
         if level:
-            message = f"folders more than {depth} levels down are not looked at"
+            message = f"folders more than {depth} levels down are not read"
             self.problems.append(Problem(message=message, file=level[0]))
 
-    def _look_into(self, folder: str) -> list[str]:
-        """Collects the files of one folder; returns the folders in it."""
+    def _read_folder(self, folder: str) -> list[str]:
+        """Collect the files of a folder; return the folders in it."""
         try:
             info = os.stat(folder)
         except OSError:
@@ -121,7 +121,7 @@ class Walk:
         for name in listing.names:
             self._entries -= 1
             if self._entries < 0:
-                message = "there are too many files here; the rest is not looked at"
+                message = "there are too many files here; the rest is not read"
                 self.problems.append(Problem(message=message, file=folder))
                 return []
             if listing.is_folder(name):

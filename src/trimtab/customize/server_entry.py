@@ -1,5 +1,6 @@
-"""One MCP server as a configuration file describes it, with the field names of every vendor."""
+"""Reads an MCP server from a configuration file, under the field names of every vendor."""
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -25,7 +26,7 @@ SIGN_IN = (
     "targetServiceAccount",
 )
 EXTRA = ("slowConnectionThresholdMs", "deferTools", "disableToolCache", *SIGN_IN)
-"""Fields that are kept as they are."""
+"""Fields that are passed on unchanged."""
 NO_EFFECT = {
     **dict.fromkeys(SIGN_IN, "nobody can sign in to servers here; put a token into headers"),
     "deferTools": "all tools are offered from the start",
@@ -53,7 +54,7 @@ FILE_NO_EFFECT = {
     "inputs": "nobody is asked for values; use variables of the environment",
     "sandbox": "servers run as set up by the person",
 }
-"""Fields beside the servers, in files that are about servers only."""
+"""Fields next to the servers, in files that are for servers only."""
 _KNOWN = frozenset(
     (
         "type",
@@ -90,9 +91,9 @@ _KNOWN = frozenset(
 
 
 class ServerFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that may name servers, under one of some keys; `content` if it was read already.
+    """A file that may configure servers under one of `keys`. `content` is set if it was read.
 
-    Settings say more than what servers there are. `project` names the object of a folder in them.
+    `settings` marks files with other settings, too; `project` is the key of a folder in them.
     """
 
     path: str
@@ -103,14 +104,14 @@ class ServerFile(msgspec.Struct, frozen=True, kw_only=True):
     settings: bool = False
     project: str = ""
     literal: bool = False
-    """Whether a `$` in its values means nothing."""
+    """True if variables in its values are not expanded."""
 
 
 class ServerEntry:
-    """One entry being read: the server it makes, if any, and what is to be said about it."""
+    """Reads one entry and collects its problems."""
 
     def __init__(self, name: str, file: ServerFile, text: str) -> None:
-        """`text` is what the file says, for the line of a problem."""
+        """`text` is the content of the file; problems take their line numbers from it."""
         self._name = name
         self._file = file
         self._text = text
@@ -123,7 +124,7 @@ class ServerEntry:
             self._note("its name has control characters, and it is left out", effect=True)
             return None
         if not isinstance(entry, dict):
-            self._note("it is no object and is left out", effect=True)
+            self._note("it is not an object and is left out", effect=True)
             return None
         values = dict(entry) if self._file.literal else self._fill(entry, env, folder)
         for field in values:
@@ -206,10 +207,10 @@ class ServerEntry:
         return headers
 
     def _forwarded(self, values: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, str]:
-        """Variables that Codex hands on; those that are not set are none it could hand on."""
+        """Return the variables in `env_vars`, which Codex forwards, if they are set."""
         given = msgspec.convert(values.get("env_vars") or [], list[Any])
-        named = [one.get("name") if isinstance(one, dict) else one for one in given]
-        return {one: env[one] for one in named if isinstance(one, str) and one in env}
+        names = [item.get("name") if isinstance(item, dict) else item for item in given]
+        return {name: env[name] for name in names if isinstance(name, str) and name in env}
 
     def _variable(self, name: str, env: Mapping[str, str], field: str) -> str:
         if name not in env:
@@ -219,8 +220,10 @@ class ServerEntry:
     def _filters(self, values: Mapping[str, Any]) -> Any:
         filters = values.get("filterMapping")
         if isinstance(filters, str) and filters not in FILTERS:
-            wanted = ", ".join(FILTERS)
-            self._note(f"filterMapping is one of {wanted}, not {filters}", field="filterMapping")
+            choices = ", ".join(FILTERS)
+            self._note(
+                f"filterMapping must be one of {choices}, not {filters}", field="filterMapping"
+            )
             return None
         return filters
 
@@ -250,11 +253,9 @@ def _kind(values: Mapping[str, Any]) -> Literal["local", "http", "sse"] | None:
 
 
 def _digest(entry: Mapping[str, Any]) -> str:
-    import hashlib
-
     try:
         written = msgspec.json.encode(entry, order="sorted")
-    except (TypeError, ValueError):  # TOML has dates, and surrogates can be in any file
+    except (TypeError, ValueError):  # TOML has dates, and any file may contain surrogates
         written = repr(entry).encode("utf-8", "surrogatepass")
     return f"sha256:{hashlib.sha256(written).hexdigest()}"
 
@@ -264,6 +265,6 @@ def _url(values: Mapping[str, Any]) -> str:
 
 
 def _object(values: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """An object of a field; what is none fails as the wrong type would."""
+    """Return the object in a field, or {}. Raises `msgspec.ValidationError` for other types."""
     value = values.get(name)
     return msgspec.convert(value, dict[str, Any]) if value else {}

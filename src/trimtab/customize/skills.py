@@ -1,32 +1,35 @@
-"""Finds skills and commands: prompts with a name, in the folders of every convention."""
+"""Finds skills and commands, which are named prompts, in the folders of every convention."""
 
 import os
+import time
 from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
+from trimtab.config.jsonc import JsonProblem
 from trimtab.contracts.customization import FoundSkills, Problem, Shadowed, Skill
 from trimtab.customize.fields import Fields
 from trimtab.customize.folders import SkillFolder
 from trimtab.customize.front_matter import Document, split_document
+from trimtab.customize.parsing import parse_config
 from trimtab.customize.reading import (
-    LARGEST,
-    MOST_ENTRIES,
+    MAX_BYTES,
+    MAX_ENTRIES,
     Listing,
     Walk,
-    look,
     read_text,
+    stat_file,
 )
 
 FILE = "SKILL.md"
-LONGEST_NAME = 64
-LONGEST_DESCRIPTION = 1024
+MAX_NAME = 64
+MAX_DESCRIPTION = 1024
 COMMAND_DEPTH = 4
-MANY = 300
-"""Files from which on it is worth to keep what they came to."""
+CACHE_FROM = 300
+"""The number of files from which on a cache saves time."""
 HEAD = 16 * 1024
-"""Bytes of a file that are read to list it."""
-NO_GRANT = "what runs without being asked is the person's choice (--allow-tool), not a file's"
+"""Bytes of a skill that are read to list it."""
+NO_GRANT = "only the person decides what runs without a question (--allow-tool)"
 _NO_EFFECT = {
     "license": "it is for people who share the skill",
     "compatibility": "it is for people who share the skill",
@@ -47,9 +50,9 @@ _NO_EFFECT = {
 def find_skills(
     folders: Sequence[SkillFolder], disabled: Collection[str] = (), cache_folder: str = ""
 ) -> FoundSkills:
-    """The skills and commands in some folders, in their order. Bodies are not read to the end.
+    """Return the skills and commands in some folders; the first of a name wins.
 
-    Where there are many, what they came to is kept in `cache_folder` for the next time.
+    Only the beginning of each file is read. If there are many, they are cached in `cache_folder`.
     """
     skills: dict[str, Skill] = {}
     shadowed: list[Shadowed] = []
@@ -70,40 +73,38 @@ def find_skills(
 
 
 Read = tuple[Skill | None, Sequence[Problem]]
-"""What one file came to, and what is wrong with it."""
+"""The skill in a file, and the problems of the file."""
 
 
 def _read_all(
     folders: Sequence[SkillFolder], cache_folder: str, problems: list[Problem]
 ) -> Iterator[Skill]:
-    """Every skill that can be read, each file once."""
+    """Yield every skill that can be read, each file once."""
     files = [(folder, *file) for folder in folders for file in _files(folder, problems)]
     cache = None
-    if cache_folder and len(files) >= MANY:
-        from time import time
-
+    if cache_folder and len(files) >= CACHE_FROM:
         from trimtab.customize.skill_cache import SkillCache
 
-        cache = SkillCache(cache_folder, folders, time())
-    for folder, path, name, info in _look_at(files):
-        kept = cache.get(path, name, info) if cache and info else None
-        skill, wrong = kept or _read_skill(path, name, folder)
-        problems += wrong
-        if cache and info and skill and not kept:
-            cache.put(info, name, skill, wrong)
+        cache = SkillCache(cache_folder, folders, time.time())
+    for folder, path, name, info in _find_existing(files):
+        cached = cache.get(path, name, info) if cache and info else None
+        skill, found = cached or _read_skill(path, name, folder)
+        problems += found
+        if cache and info and skill and not cached:
+            cache.put(info, name, skill, found)
         if skill is not None:
             yield skill
     if cache:
         cache.save()
 
 
-def _look_at(
+def _find_existing(
     files: Sequence[tuple[SkillFolder, str, str]],
 ) -> Iterator[tuple[SkillFolder, str, str, os.stat_result | None]]:
-    """Those of the files that are there, each once, whatever names it goes by."""
+    """Yield the files that exist, each once even if it has several names."""
     seen: set[tuple[int, int]] = set()
     for folder, path, name in files:
-        info = look(path)
+        info = stat_file(path)
         if info is None:
             if os.path.lexists(path):  # a link to nowhere
                 yield folder, path, name, None
@@ -113,18 +114,15 @@ def _look_at(
 
 
 def read_body(skill: Skill) -> str:
-    """What a skill says, without its fields."""
+    """Return the text of a skill, without its fields."""
     text, _ = read_text(skill.path)
     return _split(text, skill.path).body.strip()
 
 
 def _split(text: str, path: str) -> Document:
-    """Fields and body of a file. Gemini's commands are TOML, the body being one of the fields."""
+    """Split a file into fields and body. Gemini's commands are TOML, with the body in a field."""
     if not path.endswith(".toml"):
         return split_document(text, path)
-    from trimtab.config.jsonc import JsonProblem
-    from trimtab.customize.parsing import parse_config
-
     try:
         fields = parse_config(path, text)
     except JsonProblem as error:
@@ -140,43 +138,43 @@ def _split(text: str, path: str) -> Document:
 def _why(skill: Skill, winner: Skill) -> str:
     if skill.is_command and not winner.is_command:
         return "a skill wins over a command of the same name"
-    return "the folder that is looked at first wins"
+    return "the folder that is read first wins"
 
 
 def _files(folder: SkillFolder, problems: list[Problem]) -> list[tuple[str, str]]:
-    """Where a folder may have skills, each place with the name a skill has without fields."""
+    """Return the files of a folder that may be skills, with the names they have by default."""
     listing = Listing(folder.path)
     if listing.problem:
         problems.append(listing.problem)
     if folder.commands:
-        walk = Walk(folder.path, folder.suffix, depth=COMMAND_DEPTH, entries=MOST_ENTRIES)
-        problems += [one for one in walk.problems if one != listing.problem]
+        walk = Walk(folder.path, folder.suffix, depth=COMMAND_DEPTH, entries=MAX_ENTRIES)
+        problems += [problem for problem in walk.problems if problem != listing.problem]
         relative = ((path, os.path.relpath(path, folder.path)) for path in sorted(walk.files))
         return [
             (path, name.removesuffix(folder.suffix).replace(os.sep, ":")) for path, name in relative
         ]
     if FILE in listing.names:
-        alone = os.path.basename(folder.path.rstrip(os.sep))
-        return [(os.path.join(folder.path, FILE), alone)]
+        name = os.path.basename(folder.path.rstrip(os.sep))
+        return [(os.path.join(folder.path, FILE), name)]
     names = (name for name in listing.names if listing.is_folder(name))
     return [(f"{folder.path}{os.sep}{name}{os.sep}{FILE}", name) for name in names]
 
 
 def _read_skill(path: str, name: str, folder: SkillFolder) -> Read:
-    text, wrong = read_text(path, HEAD if path.endswith(".md") else LARGEST)
-    if not text and wrong:
-        return None, wrong
+    text, text_problems = read_text(path, HEAD if path.endswith(".md") else MAX_BYTES)
+    if not text and text_problems:
+        return None, text_problems
     if not name.isprintable():
         return None, [Problem(message="its name has control characters: rename it", file=path)]
     document = _split(text, path)
-    # That only the beginning was read is no problem.
-    problems = [*(one for one in wrong if one.line), *document.problems]
+    # Without a line, the problem is that only the beginning was read, which is intended.
+    problems = [*(problem for problem in text_problems if problem.line), *document.problems]
     if path.endswith(".toml") and not document.body:
         return None, problems
     fields = Fields(document.fields, path, document.head)
     fields.text("prompt")
     if "!{" in document.body or "@{" in document.body:
-        fields.note("what stands in !{} and @{} is not run or read", "prompt")
+        fields.note("commands in !{} are not run, and files in @{} are not read", "prompt")
     fields.ignore(_NO_EFFECT)
     given = fields.text("name")
     if given and not _is_name(given):
@@ -185,15 +183,15 @@ def _read_skill(path: str, name: str, folder: SkillFolder) -> Read:
     description = fields.text("description") or _first_lines(document)
     when = fields.text("when_to_use", "when-to-use")
     description = f"{description} {when}".strip()
-    if len(description) > LONGEST_DESCRIPTION:
-        fields.note(f"the description is cut at {LONGEST_DESCRIPTION} characters", "description")
+    if len(description) > MAX_DESCRIPTION:
+        fields.note(f"the description is cut at {MAX_DESCRIPTION} characters", "description")
     allowed = fields.names("allowed-tools", "allowedTools")
     if allowed is not None:
         fields.note(f"allowed-tools allows nothing: {NO_GRANT}", "allowed-tools")
     skill = Skill(
         name=given or name,
         path=path,
-        description=" ".join(description[:LONGEST_DESCRIPTION].split()),
+        description=" ".join(description[:MAX_DESCRIPTION].split()),
         source=folder.source,
         origin=folder.origin,
         allowed_tools=allowed,
@@ -210,7 +208,7 @@ def _read_skill(path: str, name: str, folder: SkillFolder) -> Read:
 
 
 def _hint(fields: Fields) -> str:
-    """`[a] [b]` without quotes is a list in YAML: people mean the text."""
+    """Return the hint as text, also if `[a] [b]` was parsed as a YAML list."""
     fields.names("arguments")
     names = fields.names("argument-hint", "argumentHint")
     return " ".join(names or ())
@@ -218,7 +216,7 @@ def _hint(fields: Fields) -> str:
 
 def _is_name(name: str) -> bool:
     plain = name.translate(str.maketrans("", "", "-_.:"))
-    return len(name) <= LONGEST_NAME and plain.isalnum()
+    return len(name) <= MAX_NAME and plain.isalnum()
 
 
 def _first_lines(document: Document) -> str:

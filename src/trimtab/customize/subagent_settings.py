@@ -1,4 +1,4 @@
-"""The setting `subagents`: how many sub-agents may work, how deep, and with which models."""
+"""The setting `subagents`: limits for sub-agents, and the models they use."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ MAX_AGENTS = 200
 
 
 class PoolSettings(msgspec.Struct, frozen=True, rename="camel"):
-    """The setting `subagents`. `agents` gives models and efforts by the names of agents."""
+    """The setting `subagents`. `agents` maps the names of agents to their models and efforts."""
 
     max_concurrency: int = MAX_CONCURRENCY
     max_depth: int = MAX_DEPTH
@@ -26,7 +26,7 @@ class PoolSettings(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def read_settings(custom: Customizations | None) -> PoolSettings:
-    """The setting `subagents`, where there is one."""
+    """Return the setting `subagents`, or the defaults."""
     if custom is None or not custom.has_settings or "subagents" not in custom.settings.values:
         return PoolSettings()
     try:

@@ -1,4 +1,4 @@
-"""The MCP servers of the person: `mcp-config.json`, and which of them are switched off."""
+"""The person's own MCP servers in `mcp-config.json`, and the list of disabled servers."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ DISABLED = "disabledMcpServers"
 
 
 class UserServers:
-    """Reads and changes the file; entries are kept as they were written."""
+    """Reads and changes the file. Entries of other servers are kept as they are."""
 
     def __init__(self, home: Home) -> None:
         self.path = os.path.join(home.config, "mcp-config.json")
@@ -24,7 +24,7 @@ class UserServers:
         return servers if isinstance(servers, dict) else {}
 
     def add(self, name: str, entry: Mapping[str, Any]) -> None:
-        """Write a server; an old one of the name is not replaced."""
+        """Write a new server. Raises `UsageError` if the name is in use."""
         servers = self.entries()
         if name in servers:
             raise UsageError(f"There is an MCP server {name!r} already; remove it first.")
@@ -39,11 +39,11 @@ class UserServers:
         self._save({key: value for key, value in self.entries().items() if key != name})
 
     def switch(self, names: Iterable[str], *, enabled: bool) -> None:
-        """Switch servers on or off, whoever configured them."""
+        """Enable or disable servers, also those of other files."""
         wanted = set(names)
         listed = read_object(self._settings).get(DISABLED)
-        before = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
-        kept = [one for one in before if one not in wanted]
+        before = listed if isinstance(listed, list) else []
+        kept = [name for name in before if isinstance(name, str) and name not in wanted]
         change_field(self._settings, DISABLED, kept if enabled else [*kept, *sorted(wanted)])
 
     def _find(self, name: str) -> None:

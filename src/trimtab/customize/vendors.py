@@ -1,4 +1,4 @@
-"""Files of other agents that hold settings: which fields are used here, and why the rest is not."""
+"""Lists the settings files of other agents: the fields used here, and why others are not."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -7,27 +7,28 @@ from typing import Any
 import msgspec
 
 from trimtab.contracts.customization import Customization, Kind, Problem, Source
+from trimtab.customize.front_matter import split_document
 from trimtab.customize.parsing import field_names, find_line, parse_config
 from trimtab.customize.places import Places
 from trimtab.customize.reading import Listing, read_text
 
 UNKNOWN = "it is not known"
-MOST_FIELDS = 500
-"""Fields of one file that are named."""
+MAX_FIELDS = 500
+"""Fields that are listed of a file."""
 
 
 class Unused(msgspec.Struct, frozen=True, kw_only=True):
-    """Files that are known and have no effect. A path may have a `*` in one folder's place."""
+    """Known files that have no effect. A path may contain one `*`."""
 
     kind: Kind
     paths: tuple[str, ...]
     why: str
     secret: bool = False
-    """Whether even the names in it are nobody's business."""
+    """True if even the names of its fields must not be shown."""
 
 
 class Vendor(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about the files of one vendor. `ignored` has fields by the reason."""
+    """The files of a vendor, and their fields. `ignored` maps reasons to fields."""
 
     user: tuple[str, ...]
     project: tuple[str, ...]
@@ -36,26 +37,26 @@ class Vendor(msgspec.Struct, frozen=True, kw_only=True):
     unused: tuple[Unused, ...] = ()
 
     def reason(self, field: str) -> str:
-        """Why a field has no effect; empty if it has one. A field in an object goes by that."""
-        if any(field == one or field.startswith(one + ".") for one in self.used):
+        """Return why a field has no effect; "" if it has one. Nested fields share the reason."""
+        if any(field == used or field.startswith(used + ".") for used in self.used):
             return ""
         first = field.partition(".")[0]
         return next((why for why, fields in self.ignored.items() if first in fields), UNKNOWN)
 
 
 def find_vendor_settings(places: Places) -> tuple[list[Customization], list[Problem]]:
-    """Every field of every such file, and files that cannot be read."""
+    """Return an entry for every field of every settings file, and the problems of the files."""
     entries: list[Customization] = []
     problems: list[Problem] = []
     for source, vendor in _vendors().items():
         for path in _settings_files(places, vendor):
-            content, text, wrong = _read(path)
-            problems += wrong
+            content, text, file_problems = _read(path)
+            problems += file_problems
             entries += _view_settings(content, text, path, source, vendor)
         for unused in vendor.unused:
             for path in _unused_files(places, unused):
-                fields, wrong = _fields_of(path, unused)
-                problems += wrong
+                fields, file_problems = _fields_of(path, unused)
+                problems += file_problems
                 entries.append(
                     Customization(
                         name=places.shorten(path),
@@ -80,7 +81,11 @@ def _read(path: str) -> tuple[dict[str, Any], str, list[Problem]]:
         line = getattr(error, "line", 0)
         return {}, text, [*problems, Problem(message=str(error), file=path, line=line)]
     if not isinstance(content, dict):
-        return {}, text, [*problems, Problem(message="it holds no object", file=path, line=1)]
+        return (
+            {},
+            text,
+            [*problems, Problem(message="it does not contain an object", file=path, line=1)],
+        )
     return content, text, list(problems)
 
 
@@ -88,7 +93,7 @@ def _view_settings(
     content: dict[str, Any], text: str, path: str, source: Source, vendor: Vendor
 ) -> Iterator[Customization]:
     for field, value in content.items():
-        inner = [f"{field}.{name}" for name in dict.fromkeys(field_names(value))][:MOST_FIELDS]
+        inner = [f"{field}.{name}" for name in dict.fromkeys(field_names(value))][:MAX_FIELDS]
         if not vendor.reason(field):
             inner = []  # servers and hooks are entries of their own, with their own fields
         reasons = {name: vendor.reason(name) for name in (field, *inner)}
@@ -123,7 +128,7 @@ def _unused_files(places: Places, unused: Unused) -> Iterable[str]:
 
 
 def _expand(folder: str, path: str) -> Iterator[str]:
-    """The files a path means; `*` stands for any name, or for its beginning, in one place."""
+    """Yield the existing files that a path names; `*` matches a name, or the start of a name."""
     before, star, after = path.partition("*")
     if not star:
         if os.path.lexists(os.path.join(folder, path)):
@@ -140,19 +145,17 @@ def _expand(folder: str, path: str) -> Iterator[str]:
 
 
 def _fields_of(path: str, unused: Unused) -> tuple[list[str], list[Problem]]:
-    """The fields of a file that has some: JSON, TOML, or Markdown with a head."""
+    """Return the fields of a JSON or TOML file, or of the front matter of a Markdown file."""
     if unused.secret:
         return [], []
     if path.endswith((".json", ".toml")):
         content, _, problems = _read(path)
-        return list(dict.fromkeys(field_names(content)))[:MOST_FIELDS], problems
+        return list(dict.fromkeys(field_names(content)))[:MAX_FIELDS], problems
     if not path.endswith(".md"):
         return [], []
-    from trimtab.customize.front_matter import split_document
-
-    text, wrong = read_text(path)
+    text, problems_of_text = read_text(path)
     document = split_document(text, path)
-    return list(document.fields), [*wrong, *document.problems]
+    return list(document.fields), [*problems_of_text, *document.problems]
 
 
 def _vendors() -> dict[Source, Vendor]:

@@ -1,4 +1,4 @@
-"""Turns what was found into entries of the one view over all customizations."""
+"""Turns customizations of each kind into entries of the overview."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -27,19 +27,19 @@ FOR_PEOPLE = "it is for people who share the plugin"
 
 
 def view_instructions(found: FoundInstructions, places: Places) -> Iterable[Customization]:
-    for one in found.instructions:
-        for index, path in enumerate(one.paths):
+    for instruction in found.instructions:
+        for index, path in enumerate(instruction.paths):
             yield Customization(
                 name=places.shorten(path),
                 kind="instruction",
-                source=one.source,
+                source=instruction.source,
                 file=path,
-                scope=", ".join(one.globs) or "always",
-                description=one.description,
-                overridden_by=places.shorten(one.paths[0]) if index else "",
+                scope=", ".join(instruction.globs) or "always",
+                description=instruction.description,
+                overridden_by=places.shorten(instruction.paths[0]) if index else "",
                 why=MERGED if index else "",
-                prompt="" if index or one.globs else one.text,
-                fields=dict.fromkeys(one.fields, USED_FIELD),
+                prompt="" if index or instruction.globs else instruction.text,
+                fields=dict.fromkeys(instruction.fields, USED_FIELD),
             )
     yield from _view_shadowed(found.left_out, "instruction")
 
@@ -102,7 +102,7 @@ def view_plugins(plugins: Iterable[Plugin]) -> Iterable[Customization]:
             trusted=plugin.trusted,
             enabled=plugin.enabled,
             why="" if plugin.trusted else CHANGED,
-            fields={one: FOR_PEOPLE if one in ABOUT else USED_FIELD for one in plugin.fields},
+            fields={field: FOR_PEOPLE if field in ABOUT else USED_FIELD for field in plugin.fields},
         )
 
 
@@ -136,7 +136,7 @@ def view_settings(settings: Sequence[Setting]) -> Iterable[Customization]:
 
 
 def view_flags(flags: Iterable[Flag]) -> Iterable[Customization]:
-    """Feature flags that something turned on or off; defaults are no customization."""
+    """Yield the feature flags that do not have their default."""
     for flag in flags:
         if not flag.decided_by.startswith("tier "):
             by_file = "/" in flag.decided_by
@@ -154,50 +154,52 @@ def view_flags(flags: Iterable[Flag]) -> Iterable[Customization]:
 def attach_problems(
     entries: Iterable[Customization], problems: Iterable[Problem]
 ) -> tuple[list[Customization], list[Problem]]:
-    """Problems at the entry they are about, and those that are about none or several."""
+    """Add problems to the entries they belong to; return the entries and the other problems."""
     viewed = list(entries)
     entries_of: dict[str, int] = {}
     for entry in viewed:
         entries_of[entry.file] = entries_of.get(entry.file, 0) + 1
-    waiting: dict[tuple[str, str], list[Problem]] = {}
+    unattached: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
-        waiting.setdefault((problem.file, problem.entry), []).append(problem)
+        unattached.setdefault((problem.file, problem.entry), []).append(problem)
     attached = []
     for entry in viewed:
         name = f"line {entry.line}" if entry.kind == "hook" else entry.name
-        found = waiting.pop((entry.file, name), [])
+        found = unattached.pop((entry.file, name), [])
         if entries_of[entry.file] == 1:
-            found += waiting.pop((entry.file, ""), [])
+            found += unattached.pop((entry.file, ""), [])
         attached.append(_with_problems(entry, found) if found else entry)
-    return attached, [problem for rest in waiting.values() for problem in rest]
+    return attached, [problem for rest in unattached.values() for problem in rest]
 
 
 def _with_problems(entry: Customization, problems: Sequence[Problem]) -> Customization:
-    about = {one.field: one.message for one in problems if one.field in entry.fields}
+    messages = {
+        problem.field: problem.message for problem in problems if problem.field in entry.fields
+    }
     return msgspec.structs.replace(
-        entry, problems=tuple(problems), fields={**entry.fields, **about}
+        entry, problems=tuple(problems), fields={**entry.fields, **messages}
     )
 
 
 def _view_shadowed(shadowed: Iterable[Shadowed], kind: Kind) -> Iterable[Customization]:
-    for one in shadowed:
+    for entry in shadowed:
         yield Customization(
-            name=one.name,
+            name=entry.name,
             kind=kind,
-            source=one.source,
-            file=one.path,
-            enabled=bool(one.by),
-            overridden_by=one.by,
-            why=one.why,
-            fields=dict.fromkeys(one.fields, "no effect: the whole file is not used"),
+            source=entry.source,
+            file=entry.path,
+            enabled=bool(entry.by),
+            overridden_by=entry.by,
+            why=entry.why,
+            fields=dict.fromkeys(entry.fields, "no effect: the whole file is not used"),
         )
 
 
 def _callers(person: bool, model: bool, call: str) -> str:
-    who = [call] if person else []
+    callers = [call] if person else []
     if model:
-        who.append("the model")
-    return " or ".join(who) or "nobody"
+        callers.append("the model")
+    return " or ".join(callers) or "nobody"
 
 
 def _shorten(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What the files that customize a session look like from outside, to see when one was changed."""
+"""Notices before each prompt that files which customize the session have changed."""
 
 import os
 import time
@@ -19,50 +19,49 @@ from trimtab.customize.folders import (
     skill_folders,
 )
 
-MOST = 5000
-"""Files that are looked at before each prompt; a look costs about a microsecond."""
+MAX_FILES = 5000
+"""Files that are checked before each prompt, at about a microsecond each."""
 RULE_DEPTH, PLUGIN_DEPTH, HOOK_DEPTH = 3, 4, 2
-"""Levels of folders that are looked into."""
-LARGEST = 1024 * 1024
-"""Bytes of a file of hooks that are looked at."""
+"""Levels of folders that are checked."""
+MAX_BYTES = 1024 * 1024
+"""Bytes that are read of a file of hooks."""
 HOOK_SETTINGS = ("hooks", "disableAllHooks", "disabledHooks")
-Stock = dict[str, tuple[int, int, int]]
-"""When each path that is there was changed, its size and which file it is."""
+Stamps = dict[str, tuple[int, int, int]]
+"""Path → mtime, size and inode, for each path that exists."""
 
 
 class CustomizationWatcher:
-    """Says, before each prompt, whether people edited what a session was read from."""
+    """Compares the files that a session was loaded from with their state at the last prompt."""
 
     def __init__(self, session: SessionPort, custom: Customizations | None) -> None:
         self._session = session
         self._custom = custom
         self._began = time.time_ns()
-        self._seen: Stock | None = None
-        self._seen_hooks: Stock | None = None
+        self._seen: Stamps | None = None
+        self._seen_hooks: Stamps | None = None
         self._hooks: dict[str, bytes] = {}
 
     def renew(self) -> None:
-        """Everything was read again just now."""
+        """Take the present state as known, because everything was just loaded again."""
         if self._custom is not None:
-            self._seen = take_stock(self._custom)
+            self._seen = read_stamps(self._custom)
 
     def has_changed(self) -> bool:
-        """Whether anything did since the last look. That hooks did is told here: they stay."""
+        """Return True if a file changed since the last call. Warns of changed hooks."""
         custom = self._custom
         if custom is None:
             return False
-        before, self._seen = self._seen, take_stock(custom)
+        before, self._seen = self._seen, read_stamps(custom)
         if before is None:
             changed = any(info[0] > self._began for info in self._seen.values())
         else:
             changed = before != self._seen
-        self._look_at_hooks(custom)
+        self._check_hooks(custom)
         return changed
 
-    def _look_at_hooks(self, custom: Customizations) -> None:
-        """Tell of hooks that changed. They stay: what guards a session must not change by its own
-        doing."""
-        before, self._seen_hooks = self._seen_hooks, take_hook_stock(custom)
+    def _check_hooks(self, custom: Customizations) -> None:
+        """Warn of changed hooks. They are not loaded: a session must not change its own guards."""
+        before, self._seen_hooks = self._seen_hooks, read_hook_stamps(custom)
         if before == self._seen_hooks:
             return
         files, self._hooks = self._hooks, {path: _read(path) for path in self._seen_hooks}
@@ -80,33 +79,33 @@ class CustomizationWatcher:
         self._session.emit(SessionWarning(warning_type="hooks_changed", message=message))
 
 
-def take_stock(custom: Customizations) -> Stock:
-    """A look at everything a session was read from, and at where it could find more."""
-    return _look(_paths(custom))
+def read_stamps(custom: Customizations) -> Stamps:
+    """Return the stamps of all files and folders that customizations are loaded from."""
+    return _stamp_all(_paths(custom))
 
 
-def _look(paths: Iterable[str]) -> Stock:
-    stock: Stock = {}
+def _stamp_all(paths: Iterable[str]) -> Stamps:
+    stamps: Stamps = {}
     for count, path in enumerate(paths):
-        if count == MOST:
+        if count == MAX_FILES:
             break
         try:
             info = os.stat(path)
         except OSError:
             continue
-        stock[path] = (info.st_mtime_ns, info.st_size, info.st_ino)
-    return stock
+        stamps[path] = (info.st_mtime_ns, info.st_size, info.st_ino)
+    return stamps
 
 
 def _read(path: str) -> bytes:
     try:
-        return read_regular(path, LARGEST)
+        return read_regular(path, MAX_BYTES)
     except OSError:
         return b""
 
 
 def read_hooks(path: str, data: bytes | None) -> Any:
-    """What a file says about hooks; all of it, if that cannot be told from the rest."""
+    """Return the hooks in a file; the whole content if they cannot be separated."""
     data = data or b"{}"
     try:
         content = read_jsonc(data)
@@ -117,8 +116,8 @@ def read_hooks(path: str, data: bytes | None) -> Any:
     return {key: content[key] for key in HOOK_SETTINGS if content.get(key)}
 
 
-def take_hook_stock(custom: Customizations) -> Stock:
-    """A look at the files hooks are read from."""
+def read_hook_stamps(custom: Customizations) -> Stamps:
+    """Return the stamps of the files that hooks are read from."""
     places = custom.places
     folders = [os.path.join(places.home.config, "hooks")]
     files = [places.home.settings, os.path.join(places.user, ".claude", "settings.json")]
@@ -127,13 +126,13 @@ def take_hook_stock(custom: Customizations) -> Stock:
         for folder in (".claude", os.path.join(".github", "copilot")):
             files += [os.path.join(places.root, folder, name) for name in SETTINGS_FILES]
     listed = (entry for folder in folders for entry in _below(folder, HOOK_DEPTH))
-    return _look(path for path in (*files, *listed) if path.endswith(".json"))
+    return _stamp_all(path for path in (*files, *listed) if path.endswith(".json"))
 
 
 def _paths(custom: Customizations) -> Iterator[str]:
-    places, read = custom.places, custom.__dict__
+    places = custom.places
     yield places.home.settings
-    yield os.path.join(places.home.config, "config.json")  # which plugins there are
+    yield os.path.join(places.home.config, "config.json")  # the list of plugins
     if custom.trusted:
         folder = os.path.join(places.root, ".github", "copilot")
         yield from (os.path.join(folder, name) for name in SETTINGS_FILES)
@@ -146,7 +145,7 @@ def _paths(custom: Customizations) -> Iterator[str]:
     yield from server_paths(places)
     yield from (folder.path for folder in (*skill_folders(places), *command_folders(places)))
     yield from (folder.path for folder in agent_folders(places))
-    if "agents" in read:
+    if custom.is_loaded("agents"):
         yield from (agent.path for agent in custom.agents.agents.values() if agent.path)
     for skill in custom.skills.skills.values():
         yield skill.path
@@ -156,13 +155,13 @@ def _paths(custom: Customizations) -> Iterator[str]:
 
 
 def _below(path: str, depth: int) -> Iterator[str]:
-    """A path, and what is in it if it is a folder."""
+    """Yield a path and, if it is a folder, the paths in it."""
     yield path
     if depth:
         try:
             with os.scandir(path) as entries:
-                some = islice(entries, MOST)
-                found = [(one.path, one.is_dir(follow_symlinks=False)) for one in some]
+                first = islice(entries, MAX_FILES)
+                found = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in first]
         except OSError:  # a file, or nothing
             return
         for inner, is_folder in found:

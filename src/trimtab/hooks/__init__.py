@@ -1,1 +1,1 @@
-"""Runs the code people hang on fixed points of a session: command, http and prompt hooks."""
+"""Hooks: other people's programs and clients, called at fixed points of a session."""

@@ -1,4 +1,4 @@
-"""What a hook's answer means: exit codes, printed JSON, and several answers made into one."""
+"""Interprets the answers of hooks: exit codes and JSON output, and combines several answers."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,9 +10,9 @@ from trimtab.contracts.hooks import GUARDS, Ended, HookEntry, HookFailed
 from trimtab.contracts.text import count
 from trimtab.hooks.claude import read_output
 
-BLOCKED = 2
-"""The exit code by which a hook says no."""
-LONGEST_CONTEXT = 10 * 1024
+EXIT_DENIED = 2
+"""The exit code by which a hook denies."""
+MAX_CONTEXT_BYTES = 10 * 1024
 _TEXT_IS_CONTEXT = ("sessionStart", "userPromptSubmitted")
 _ORDER: dict[str, tuple[str, ...]] = {
     "permissionDecision": ("deny", "ask", "allow"),
@@ -20,33 +20,35 @@ _ORDER: dict[str, tuple[str, ...]] = {
     "decision": ("block", "allow"),
     "errorHandling": ("abort", "skip", "retry"),
 }
-"""Fields in which the most restrictive answer wins: values from the strictest on."""
-_WITH: dict[str, tuple[str, ...]] = {
+"""Fields in which the most restrictive answer wins, with their values from the strictest on."""
+_RELATED_FIELDS: dict[str, tuple[str, ...]] = {
     "permissionDecision": ("permissionDecisionReason",),
     "behavior": ("message", "interrupt"),
     "decision": ("reason",),
     "errorHandling": ("retryCount",),
 }
+"""Fields that are taken from the same answer as the verdict."""
 _JOINED = ("additionalContext", "systemMessage")
+"""Fields whose texts are joined."""
 
 
 def read_end(entry: HookEntry, ended: Ended) -> JsonObject | None:
-    """What a program said by the way it ended. Raises `HookFailed`."""
+    """Return the answer of a program, from its exit code and output. Raises `HookFailed`."""
     if ended.timed_out:
-        raise HookFailed(f"it did not end within {entry.seconds:g} s")
+        raise HookFailed(f"it timed out after {entry.seconds:g} s")
     if ended.exit_code is None:
-        raise HookFailed("it wrote more than a hook may")
+        raise HookFailed("it wrote more output than a hook may")
     if ended.exit_code == 0:
         return read_answer(entry, ended.output.decode("utf-8", "replace"))
-    complaint = ended.errors.decode("utf-8", "replace").strip()
-    if ended.exit_code == BLOCKED and (said := _blocked(entry, complaint)):
-        return said
-    raise HookFailed(f"it ended with code {ended.exit_code}" + (complaint and f": {complaint}"))
+    errors = ended.errors.decode("utf-8", "replace").strip()
+    if ended.exit_code == EXIT_DENIED and (answer := _read_denial(entry, errors)):
+        return answer
+    raise HookFailed(f"it exited with code {ended.exit_code}" + (errors and f": {errors}"))
 
 
-def _blocked(entry: HookEntry, complaint: str) -> JsonObject | None:
-    """What exit code 2 stands for; None where it is a failure like others."""
-    reason = complaint or f"{entry.does} said no"
+def _read_denial(entry: HookEntry, errors: str) -> JsonObject | None:
+    """Return the meaning of exit code 2; None for events where it is an ordinary failure."""
+    reason = errors or f"{entry.does} denied it"
     match entry.event:
         case "preToolUse":
             return {"permissionDecision": "deny", "permissionDecisionReason": reason}
@@ -62,7 +64,7 @@ def _blocked(entry: HookEntry, complaint: str) -> JsonObject | None:
 
 
 def read_answer(entry: HookEntry, text: str) -> JsonObject | None:
-    """The output a hook printed or sent. Raises `HookFailed` when it cannot be understood."""
+    """Parse the output that a hook printed or sent. Raises `HookFailed` if it is invalid."""
     text = "\n".join(line for line in text.split("\n") if read_progress(line) is None).strip()
     if not text:
         return None
@@ -73,79 +75,79 @@ def read_answer(entry: HookEntry, text: str) -> JsonObject | None:
             return {"additionalContext": text}
         raise HookFailed(f"its output is not JSON: {text[:200]}") from None
     if not isinstance(output, dict):
-        raise HookFailed(f"its output is no JSON object: {text[:200]}")
+        raise HookFailed(f"its output is not a JSON object: {text[:200]}")
     return check(entry.event, output)
 
 
 def read_progress(line: str) -> str | None:
-    """The message of a line that only tells how far a hook is."""
+    """Return the message of a line that reports the progress of a hook; None for other lines."""
     if '"progress"' not in line:
         return None
     try:
-        said = msgspec.json.decode(line)
+        progress = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
-    if isinstance(said, dict) and said.get("type") == "progress":
-        return str(said.get("message", ""))
+    if isinstance(progress, dict) and progress.get("type") == "progress":
+        return str(progress.get("message", ""))
     return None
 
 
-_EVEN_NOTHING = ("metaToUse",)
-"""Fields for which null is something to say: that there is to be none."""
+_NULLABLE = ("metaToUse",)
+"""Fields in which null has a meaning: the value is to be removed."""
 
 
 def check(event: str, output: JsonObject) -> JsonObject:
-    """An output in our words. One whose verdict is not understood is no answer: `HookFailed`."""
-    said = {
+    """Translate an output to our vocabulary. Raises `HookFailed` if its verdict is invalid."""
+    answer = {
         key: value
         for key, value in read_output(output).items()
-        if value is not None or key in _EVEN_NOTHING
+        if value is not None or key in _NULLABLE
     }
-    if said.get("continue") is False and event in GUARDS:
-        said |= deny(event, str(said.get("stopReason") or "the hook stopped the agent"))
-    if event == "preToolUse" and "permissionDecision" not in said and "decision" in said:
-        verdict = {"block": "deny", "allow": "allow"}.get(str(said.pop("decision")), "?")
-        said["permissionDecision"] = verdict
-        said.setdefault("permissionDecisionReason", said.pop("reason", None))
+    if answer.get("continue") is False and event in GUARDS:
+        answer |= deny(event, str(answer.get("stopReason") or "the hook stopped the agent"))
+    if event == "preToolUse" and "permissionDecision" not in answer and "decision" in answer:
+        verdict = {"block": "deny", "allow": "allow"}.get(str(answer.pop("decision")), "?")
+        answer["permissionDecision"] = verdict
+        answer.setdefault("permissionDecisionReason", answer.pop("reason", None))
     for field, values in _ORDER.items():
-        if field in said and said[field] not in values and event in GUARDS:
-            raise HookFailed(f"{field} is {said[field]!r}, which is none of {', '.join(values)}")
-    if event == "preToolUse" and isinstance(changed := said.get("modifiedArgs"), str):
-        said["modifiedArgs"] = _decode(changed)
-    if event == "preToolUse" and not isinstance(said.get("modifiedArgs", {}), dict):
-        raise HookFailed("modifiedArgs is no JSON object")
-    if isinstance(context := said.get("additionalContext"), str):
-        said["additionalContext"] = shorten(context)
-    return said
+        if field in answer and answer[field] not in values and event in GUARDS:
+            raise HookFailed(f"{field} is {answer[field]!r}, not one of {', '.join(values)}")
+    if event == "preToolUse" and isinstance(changed := answer.get("modifiedArgs"), str):
+        answer["modifiedArgs"] = _decode(changed)
+    if event == "preToolUse" and not isinstance(answer.get("modifiedArgs", {}), dict):
+        raise HookFailed("modifiedArgs is not a JSON object")
+    if isinstance(context := answer.get("additionalContext"), str):
+        answer["additionalContext"] = shorten(context)
+    return answer
 
 
 def shorten(context: str) -> str:
-    """Context for the model, not more than fits; it is said where some is missing."""
+    """Cut context for the model that is too long, and note its full size."""
     data = context.encode("utf-8", "replace")
-    if len(data) <= LONGEST_CONTEXT:
+    if len(data) <= MAX_CONTEXT_BYTES:
         return context
-    kept = data[:LONGEST_CONTEXT].decode("utf-8", "ignore")
-    return f"{kept}\n[cut: the hook gave {count(len(data), 'byte')}]"
+    kept = data[:MAX_CONTEXT_BYTES].decode("utf-8", "ignore")
+    return f"{kept}\n[cut: the hook returned {count(len(data), 'byte')}]"
 
 
 def deny(event: str, reason: str) -> JsonObject:
-    """The answer of a guard that did not give one."""
+    """Return a denial, for a guard that could not answer."""
     if event == "permissionRequest":
         return {"behavior": "deny", "message": reason}
     return {"permissionDecision": "deny", "permissionDecisionReason": reason}
 
 
 def combine(outputs: Sequence[JsonObject]) -> JsonObject:
-    """Several answers as one: the strictest verdict wins, of changes the last one counts."""
+    """Combine several answers: the strictest verdict wins, and the last change."""
     combined: JsonObject = {}
     for output in outputs:
         combined |= output
     for field, values in _ORDER.items():
-        given = [output for output in outputs if output.get(field) in values]
-        if not given:
+        verdicts = [output for output in outputs if output.get(field) in values]
+        if not verdicts:
             continue
-        strictest = min(given, key=lambda output: values.index(output[field]))
-        for name in (field, *_WITH[field]):
+        strictest = min(verdicts, key=lambda output: values.index(output[field]))
+        for name in (field, *_RELATED_FIELDS[field]):
             combined.pop(name, None)
             if strictest.get(name) is not None:
                 combined[name] = strictest[name]

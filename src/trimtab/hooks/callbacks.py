@@ -1,4 +1,4 @@
-"""Hooks written in Python: lists of async functions by event, for programs that embed a session."""
+"""Hooks as async Python functions, for programs that embed a session."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
@@ -7,14 +7,14 @@ from trimtab.contracts.hooks import EVENTS, GUARDS, HookFailed
 from trimtab.hooks.answers import combine
 
 Callback = Callable[[JsonObject], Awaitable[JsonObject | None]]
-"""Given the input of an event; what it returns is what a hook's program would print."""
+"""Takes the input of an event, and returns the object that a hook program would print."""
 
 
 class Callbacks:
-    """Give it as `Client(hooks=Callbacks({"preToolUse": [first, second]}))`.
+    """The hooks of a client: `Client(hooks=Callbacks({"preToolUse": [first, second]}))`.
 
-    The functions of an event are awaited in order. One that raises does not keep the others from
-    being asked; of a guard it makes the answer a refusal.
+    The functions of an event are awaited in order, also after one has raised. If a guard raises,
+    the answer is a denial.
     """
 
     wanted = True
@@ -22,7 +22,7 @@ class Callbacks:
     def __init__(self, callbacks: Mapping[str, Sequence[Callback]]) -> None:
         unknown = sorted(set(callbacks) - set(EVENTS))
         if unknown:
-            raise ValueError(f"No hook is called at {unknown[0]!r}; name one of {EVENTS}.")
+            raise ValueError(f"Unknown hook event {unknown[0]!r}; use one of {', '.join(EVENTS)}.")
         self._callbacks = callbacks
 
     async def call(self, hook: str, given: JsonObject) -> JsonObject | None:
@@ -31,7 +31,7 @@ class Callbacks:
         for callback in self._callbacks.get(hook, ()):
             try:
                 output = await callback(given)
-            except Exception as error:  # other people's code, like a hook's program
+            except Exception as error:  # other people's code may raise anything
                 failures.append(f"{type(error).__name__}: {error}")
             else:
                 outputs += [

@@ -1,4 +1,4 @@
-"""Calls every hook of an event, whoever it belongs to, and makes one answer of theirs."""
+"""Calls all hooks of an event, of files and clients, and combines their answers."""
 
 import asyncio
 import re
@@ -15,7 +15,7 @@ from trimtab.contracts.ids import new_id
 from trimtab.contracts.run import SessionPort
 from trimtab.hooks import claude
 from trimtab.hooks.answers import check, combine, deny
-from trimtab.hooks.runners import HookEnvironment, Tell, run_entry
+from trimtab.hooks.runners import HookEnvironment, OnProgress, run_entry
 
 _SUBJECTS = {
     "sessionStart": "source",
@@ -26,9 +26,10 @@ _SUBJECTS = {
     "subagentStop": "agentName",
     "errorOccurred": "errorContext",
 }
-"""What a matcher is compared with, where it is not the tool's name."""
+"""The input field that a matcher is compared with, if it is not the tool's name."""
 
-_FOR_FILES = frozenset(("permissionRequest", "preCompact", "notification"))
+_FILE_ONLY = frozenset(("permissionRequest", "preCompact", "notification"))
+"""Events that clients receive as such, without a hook."""
 
 _CHANGES = {
     "modifiedPrompt": "prompt",
@@ -36,57 +37,60 @@ _CHANGES = {
     "modifiedArgs": "toolArgs",
     "modifiedResult": "toolResult",
 }
-"""What the next hook sees changed by the one before."""
+"""Output fields that change the input of the next hook, and the input field they change."""
 
 
 SETTLE_SECONDS = 3.0
 
 
 class Hook(Protocol):
-    """One that is asked: a hook of a file, or a client."""
+    """A hook of a file or of a client."""
 
     def applies(self, event: str, payload: JsonObject) -> bool: ...
 
     def shape(self, event: str, payload: JsonObject) -> JsonObject:
-        """The input in the form this hook expects."""
+        """Return the input in the form this hook expects."""
         ...
 
-    async def run(self, event: str, given: JsonObject, tell: Tell) -> JsonObject | None:
-        """Its output in our words; `tell` hears how far it is. Raises `HookFailed`."""
+    async def run(
+        self, event: str, given: JsonObject, on_progress: OnProgress
+    ) -> JsonObject | None:
+        """Run the hook and return its output in our vocabulary. Raises `HookFailed`."""
         ...
 
 
 class ClientHook:
-    """A client that is asked about everything while it wants to be."""
+    """The hooks of a client, called for every event while it has any."""
 
     def __init__(self, port: HookPort) -> None:
         self._port = port
 
     def applies(self, event: str, payload: JsonObject) -> bool:
-        # Clients get questions and events as such; they need no hook to hear of them.
-        return event not in _FOR_FILES and self._port.wanted
+        return event not in _FILE_ONLY and self._port.wanted
 
     def shape(self, event: str, payload: JsonObject) -> JsonObject:
         if "toolArgs" not in payload:
             return payload
         return payload | {"toolArgs": msgspec.json.encode(payload["toolArgs"]).decode()}
 
-    async def run(self, event: str, given: JsonObject, tell: Tell) -> JsonObject | None:
+    async def run(
+        self, event: str, given: JsonObject, on_progress: OnProgress
+    ) -> JsonObject | None:
         output = await self._port.call(event, given)
         return check(event, output) if output else None
 
 
 class FileHook:
-    """A hook somebody configured in a file. It runs only while it `is_current`: as it was found."""
+    """A hook configured in a file. It runs only while `is_current` says that it is unchanged."""
 
     def __init__(
         self,
         entry: HookEntry,
-        around: HookEnvironment,
+        environment: HookEnvironment,
         is_current: Callable[[], bool] = lambda: True,
     ) -> None:
         self.entry = entry
-        self._around = around
+        self._environment = environment
         self._is_current = is_current
 
     def applies(self, event: str, payload: JsonObject) -> bool:
@@ -96,19 +100,23 @@ class FileHook:
     def shape(self, event: str, payload: JsonObject) -> JsonObject:
         return claude.translate(event, payload) if self.entry.claude else payload
 
-    async def run(self, event: str, given: JsonObject, tell: Tell) -> JsonObject | None:
+    async def run(
+        self, event: str, given: JsonObject, on_progress: OnProgress
+    ) -> JsonObject | None:
         if not self._is_current():
-            raise HookFailed("a program it runs was changed since; start or resume a session")
-        output = await run_entry(self.entry, given, self._around, tell)
+            raise HookFailed(
+                "a program it runs has changed since the session started; start or resume a session"
+            )
+        output = await run_entry(self.entry, given, self._environment, on_progress)
         if output and self.entry.claude and "modifiedArgs" in output:
-            tool = str(given.get("tool_name", ""))
-            ours = next((mine for mine, theirs in claude.TOOLS.items() if theirs == tool), tool)
-            output["modifiedArgs"] = claude.read_arguments(ours, output["modifiedArgs"])
+            name = str(given.get("tool_name", ""))
+            tool = next((ours for ours, theirs in claude.TOOLS.items() if theirs == name), name)
+            output["modifiedArgs"] = claude.read_arguments(tool, output["modifiedArgs"])
         return output
 
 
 class RefusingGuard:
-    """Stands for a guard that cannot be read: it denies whatever it would have been asked."""
+    """Stands for a guard that cannot be parsed, and denies every call."""
 
     def __init__(self, guard: UnreadableGuard) -> None:
         self.entry = guard
@@ -119,12 +127,14 @@ class RefusingGuard:
     def shape(self, event: str, payload: JsonObject) -> JsonObject:
         return payload
 
-    async def run(self, event: str, given: JsonObject, tell: Tell) -> JsonObject | None:
+    async def run(
+        self, event: str, given: JsonObject, on_progress: OnProgress
+    ) -> JsonObject | None:
         return deny(event, self.entry.reason)
 
 
 def matches(entry: HookEntry, payload: JsonObject) -> bool:
-    """Whether a hook's matcher fits. One that cannot be read fits everything a guard is asked."""
+    """Return True if a hook's matcher fits. An invalid matcher of a guard fits everything."""
     if entry.matcher in ("", "*"):
         return True
     subject = payload.get(_SUBJECTS.get(entry.event, "toolName"))
@@ -140,7 +150,7 @@ def matches(entry: HookEntry, payload: JsonObject) -> bool:
 
 
 class HookCaller:
-    """Calls the hooks of a session in order, and records that it did."""
+    """Calls the hooks of a session in order, and emits an event before and after each call."""
 
     def __init__(
         self,
@@ -154,23 +164,27 @@ class HookCaller:
         self._hooks = hooks
         self._identity = identity or {"sessionId": session.id}
         self.unawaited: set[asyncio.Task[None]] = set()
-        """Hook calls that the run does not wait for."""
+        """Calls in the background, which the run does not await."""
+
+    def move(self, cwd: str) -> None:
+        """Name another working directory in the input of hooks from now on."""
+        self._cwd = cwd
 
     async def settle(self) -> None:
-        """Give hook calls that nobody waits for a few seconds to finish."""
+        """Wait a few seconds for calls in the background to finish."""
         if self.unawaited:
             await asyncio.wait(self.unawaited, timeout=SETTLE_SECONDS)
 
     def for_agent(self, session: SessionPort, identity: JsonObject) -> "HookCaller":
-        """The same hooks for another agent, recorded as called for it and told which it is."""
+        """Return a caller of the same hooks for a sub-agent, with its identity in their input."""
         return HookCaller(session, self._cwd, self._hooks, identity)
 
     def listens(self, event: str) -> bool:
-        """Whether any hook may want to hear of an event."""
+        """Return True if any hook applies to an event."""
         return any(hook.applies(event, {}) for hook in self._hooks)
 
     async def call(self, event: str, **given: Any) -> JsonObject:
-        """What the hooks of an event say together; empty if they say nothing."""
+        """Call the hooks of an event and return their combined answer, empty if there is none."""
         payload: JsonObject = {
             **self._identity,
             "timestamp": int(time.time() * 1000),
@@ -187,20 +201,20 @@ class HookCaller:
             if after != payload:
                 payload, changed_by = after, index
         if event == "preToolUse" and changed_by:
-            outputs += await self._ask_again(hooks[:changed_by], payload)
+            outputs += await self._call_again(hooks[:changed_by], payload)
         return combine(outputs)
 
-    async def _ask_again(self, hooks: Sequence[Hook], payload: JsonObject) -> list[JsonObject]:
-        """Those who judged a call before another hook changed it judge what it has become."""
+    async def _call_again(self, hooks: Sequence[Hook], payload: JsonObject) -> list[JsonObject]:
+        """Call the hooks again that saw the call before a later hook changed its arguments."""
         outputs = []
         for hook in hooks:
             output = await self._invoke(hook, "preToolUse", payload)
             if output.pop("modifiedArgs", payload["toolArgs"]) != payload["toolArgs"]:
-                output |= deny("preToolUse", "hooks do not agree on the arguments")
+                output |= deny("preToolUse", "two hooks change the arguments differently")
             outputs.append(output)
         return outputs
 
-    def _tell(self, message: str) -> None:
+    def _report_progress(self, message: str) -> None:
         self._session.emit(HookProgress(message=message))
 
     async def _invoke(self, hook: Hook, event: str, payload: JsonObject) -> JsonObject:
@@ -210,12 +224,12 @@ class HookCaller:
         output: JsonObject | None = None
         problem: str | None = "The hook was interrupted."
         try:
-            output = await hook.run(event, given, self._tell)
+            output = await hook.run(event, given, self._report_progress)
             problem = None
         except HookFailed as failure:
             problem = str(failure)
-            if event in GUARDS:  # nobody said that this may happen
-                output = deny(event, f"the hook could not be asked ({failure})")
+            if event in GUARDS:  # guards fail closed
+                output = deny(event, f"the hook failed ({failure})")
         finally:
             self._session.emit(
                 HookEnd(

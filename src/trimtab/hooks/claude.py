@@ -1,4 +1,4 @@
-"""Claude Code's dialect: its names for tools and fields, to and from ours."""
+"""Translates hook inputs and outputs between Claude Code's names and ours."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ EVENTS = {
     "agentStop": "Stop",
     "userPromptSubmitted": "UserPromptSubmit",
 }
-"""Events whose name there is not ours with a capital letter."""
+"""Events whose name is not just ours in PascalCase."""
 
 TOOLS = {
     "bash": "Bash",
@@ -62,48 +62,48 @@ def tool_name(name: str) -> str:
 
 
 def served_name(payload: JsonObject) -> str:
-    """What a tool of an MCP server is called there; empty for all others."""
+    """Return Claude Code's name of an MCP tool; empty for other tools."""
     server, tool = payload.get("mcpServerName"), payload.get("mcpToolName")
     return f"mcp__{server}__{tool}" if server and tool else ""
 
 
 def translate(event: str, payload: JsonObject) -> JsonObject:
-    """An input as Claude Code would write it; arguments go by both names."""
+    """Return an input as Claude Code would send it; arguments have both names."""
     tool = str(payload.get("toolName", ""))
-    said = {_FIELDS.get(key, key): value for key, value in payload.items()}
-    said["hook_event_name"] = event_name(event)
-    if "tool_name" in said:
-        said["tool_name"] = served_name(payload) or tool_name(tool)
-    if isinstance(given := said.get("tool_input"), dict):
+    fields = {_FIELDS.get(key, key): value for key, value in payload.items()}
+    fields["hook_event_name"] = event_name(event)
+    if "tool_name" in fields:
+        fields["tool_name"] = served_name(payload) or tool_name(tool)
+    if isinstance(arguments := fields.get("tool_input"), dict):
         names = ARGUMENTS.get(tool, {})
-        said["tool_input"] = given | {
-            names[name]: value for name, value in given.items() if name in names
+        fields["tool_input"] = arguments | {
+            names[name]: value for name, value in arguments.items() if name in names
         }
-    return said
+    return fields
 
 
 def read_arguments(tool: str, given: Any) -> Any:
-    """Arguments a hook changed, by our names; where it gave both, Claude Code's counts."""
+    """Return arguments that a hook changed, by our names; Claude Code's win if both are set."""
     if not isinstance(given, dict):
         return given
-    ours = {theirs: mine for mine, theirs in ARGUMENTS.get(tool, {}).items()}
+    ours = {theirs: name for name, theirs in ARGUMENTS.get(tool, {}).items()}
     renamed = {ours[name]: value for name, value in given.items() if name in ours}
     return {name: value for name, value in given.items() if name not in ours} | renamed
 
 
 def read_output(output: JsonObject) -> JsonObject:
-    """An output in Claude Code's words, as one in ours."""
-    said = {key: value for key, value in output.items() if key != "hookSpecificOutput"}
+    """Return an output with Claude Code's fields replaced by ours."""
+    fields = {key: value for key, value in output.items() if key != "hookSpecificOutput"}
     specific = output.get("hookSpecificOutput")
     if isinstance(specific, dict):
-        said |= {key: value for key, value in specific.items() if key != "hookEventName"}
-    if isinstance(verdict := said.get("decision"), dict):  # PermissionRequest
-        del said["decision"]
-        said |= verdict
-    if "updatedInput" in said:
-        said["modifiedArgs"] = said.pop("updatedInput")
-    if "updatedToolOutput" in said:
-        said["modifiedResult"] = said.pop("updatedToolOutput")
-    if said.get("decision") == "approve":
-        said["decision"] = "allow"
-    return said
+        fields |= {key: value for key, value in specific.items() if key != "hookEventName"}
+    if isinstance(verdict := fields.get("decision"), dict):  # PermissionRequest
+        del fields["decision"]
+        fields |= verdict
+    if "updatedInput" in fields:
+        fields["modifiedArgs"] = fields.pop("updatedInput")
+    if "updatedToolOutput" in fields:
+        fields["modifiedResult"] = fields.pop("updatedToolOutput")
+    if fields.get("decision") == "approve":
+        fields["decision"] = "allow"
+    return fields

@@ -1,4 +1,4 @@
-"""Hooks outside a session: which there are in a folder, and what each says to a sample input."""
+"""Lists the hooks of a folder, and runs them on sample inputs without a session."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,12 +15,7 @@ from trimtab.customize.hook_files import find_hooks, fingerprint
 from trimtab.customize.plugins import find_plugins
 from trimtab.hooks.answers import combine, deny
 from trimtab.hooks.caller import FileHook, RefusingGuard
-from trimtab.hooks.setup import (
-    is_off,
-    name_hook,
-    read_disabled,
-    surround,
-)
+from trimtab.hooks.setup import build_environment, is_disabled, name_hook, read_disabled
 from trimtab.policy.folder_trust import FolderTrust, judge_folder
 from trimtab.workspace.local import LocalWorkspace
 
@@ -77,20 +72,20 @@ SAMPLES: dict[str, JsonObject] = {
         "recoverable": True,
     },
 }
-"""An input for each event that this version calls hooks at."""
+"""A sample input for each event with hooks."""
 
 
-SWITCHED_OFF = "switched off"
+DISABLED = "disabled"
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
-    """The hooks of a folder, and whether its own may run."""
+    """The hooks that a session in a folder would find, and the reasons why some would not run."""
 
     found: FoundHooks
     trust: FolderTrust
-    off: frozenset[str] = frozenset()
+    disabled: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
-    """Files and lines of the folder's hooks that are not as they were trusted."""
+    """The files and lines of the folder's hooks that changed since they were trusted."""
 
     @property
     def entries(self) -> Sequence[HookEntry | UnreadableGuard]:
@@ -100,16 +95,16 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
         return not self.obstacle(entry)
 
     def obstacle(self, entry: HookEntry | UnreadableGuard) -> str:
-        """Why a hook does not run; nothing if it does."""
+        """Return why a hook does not run; empty if it does."""
         if entry.origin == "repository" and not self.trust.allows("hooks"):
             return "not trusted"
         if f"{entry.file}:{entry.line}" in self.changed:
             return "changed since it was trusted"
-        return SWITCHED_OFF if is_off(entry, self.off) else ""
+        return DISABLED if is_disabled(entry, self.disabled) else ""
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """What one hook said: its output, or how it failed."""
+class HookRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A hook's run on a sample input: its output, or how it failed."""
 
     entry: HookEntry | UnreadableGuard
     given: JsonObject
@@ -119,17 +114,18 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def list_hooks(env: Mapping[str, str], cwd: str, *, trusted: bool) -> Listed:
-    """All hooks that a session in a folder would have, those of an untrusted folder included."""
+    """Return all hooks a session in a folder would find, those of an untrusted folder included."""
     home = find_home(env)
     trust = await judge_folder(home, cwd, env, trusted=trusted, ask=None)
-    plugins = [one.root for one in find_plugins(home) if one.enabled and one.trusted]
+    plugins = [plugin.root for plugin in find_plugins(home) if plugin.enabled and plugin.trusted]
     found = find_hooks(home, trust.root, plugins=plugins, user=env.get("HOME", ""))
     changed = find_changed(found, trust) if trust.trusted and not trust.for_now else ()
-    return Listed(found=found, trust=trust, off=read_disabled(home), changed=frozenset(changed))
+    disabled = read_disabled(home)
+    return Listed(found=found, trust=trust, disabled=disabled, changed=frozenset(changed))
 
 
 def find_changed(found: FoundHooks, trust: FolderTrust) -> Iterator[str]:
-    """Hooks of a trusted folder that a session would ask about."""
+    """Yield the hooks of a trusted folder that changed since they were trusted."""
     known = Trust(trust.home)
     for entry in found.entries:
         if entry.origin != "repository":
@@ -141,28 +137,33 @@ def find_changed(found: FoundHooks, trust: FolderTrust) -> Iterator[str]:
 
 async def try_hooks(
     listed: Listed, env: Mapping[str, str], cwd: str, event: str, given: JsonObject
-) -> tuple[list[Said], JsonObject]:
-    """Run the hooks of an event on an input; what each said, and what follows from it."""
+) -> tuple[list[HookRun], JsonObject]:
+    """Run the hooks of an event on an input; return each run and the combined answer."""
     workspace = LocalWorkspace(root=cwd, files=cwd, session_id="sample", env=env)
-    around = surround(workspace, SessionOptions(cwd=cwd), listed.trust.root, env)
+    options = SessionOptions(cwd=cwd)
+    environment = build_environment(workspace, options, listed.trust.root, env)
     payload: JsonObject = {
         "sessionId": "sample",
         "timestamp": int(time.time() * 1000),
         "cwd": cwd,
         **given,
     }
-    said: list[Said] = []
+    runs: list[HookRun] = []
     try:
         for entry in listed.entries:
-            hook = FileHook(entry, around) if isinstance(entry, HookEntry) else RefusingGuard(entry)
+            hook: FileHook | RefusingGuard
+            if isinstance(entry, HookEntry):
+                hook = FileHook(entry, environment)
+            else:
+                hook = RefusingGuard(entry)
             if listed.runs(entry) and hook.applies(event, payload):
-                said.append(await _try(hook, event, payload))
+                runs.append(await _try(hook, event, payload))
     finally:
         await workspace.aclose()
-    return said, combine([_counted(event, one) for one in said])
+    return runs, combine([_find_answer(event, run) for run in runs])
 
 
-async def _try(hook: FileHook | RefusingGuard, event: str, payload: JsonObject) -> Said:
+async def _try(hook: FileHook | RefusingGuard, event: str, payload: JsonObject) -> HookRun:
     given = hook.shape(event, payload)
     started = time.perf_counter()
     output: Any = None
@@ -172,10 +173,10 @@ async def _try(hook: FileHook | RefusingGuard, event: str, payload: JsonObject) 
     except HookFailed as failure:
         problem = str(failure)
     seconds = time.perf_counter() - started
-    return Said(entry=hook.entry, given=given, output=output, problem=problem, seconds=seconds)
+    return HookRun(entry=hook.entry, given=given, output=output, problem=problem, seconds=seconds)
 
 
-def _counted(event: str, said: Said) -> JsonObject:
-    if said.problem is not None and event in GUARDS:
-        return deny(event, f"the hook could not be asked ({said.problem})")
-    return dict(said.output or {})
+def _find_answer(event: str, run: HookRun) -> JsonObject:
+    if run.problem is not None and event in GUARDS:
+        return deny(event, f"the hook failed ({run.problem})")
+    return dict(run.output or {})

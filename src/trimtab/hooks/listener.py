@@ -1,4 +1,4 @@
-"""Hooks that hear of something while the run goes on: compaction, notifications, questions."""
+"""Calls hooks in the background: on compactions, notifications and permission questions."""
 
 import asyncio
 from typing import Any
@@ -9,11 +9,11 @@ from trimtab.contracts.events.permission import PermissionRequested
 from trimtab.contracts.events.system import SystemNotification
 from trimtab.contracts.run import Run
 from trimtab.hooks.caller import HookCaller
-from trimtab.hooks.processor import remark, tell_model
+from trimtab.hooks.processor import add_context, apply_message
 
 
 class HookListener:
-    """Calls the hooks of events that nobody waits for, beside what the run does."""
+    """Subscribes to a session's events, and calls hooks without blocking the run."""
 
     def __init__(self, caller: HookCaller, run: Run) -> None:
         self._caller = caller
@@ -23,14 +23,14 @@ class HookListener:
         match event.data:
             case SessionCompactionStart(trigger=trigger):
                 kind = "manual" if trigger == "manual" else "auto"
-                self._begin("preCompact", trigger=kind, customInstructions="")
+                self._start("preCompact", trigger=kind, customInstructions="")
             case SystemNotification(content=content, kind=kind):
-                self._begin("notification", notification_type=_name(kind), message=content)
+                self._start("notification", notification_type=_name(kind), message=content)
             case PermissionRequested(permission_request=request):
                 message = f"Permission is needed: {_target(request)}"
-                self._begin("notification", notification_type="permission_prompt", message=message)
+                self._start("notification", notification_type="permission_prompt", message=message)
 
-    def _begin(self, event: str, **given: Any) -> None:
+    def _start(self, event: str, **given: Any) -> None:
         if not self._caller.listens(event):
             return
         task = asyncio.get_running_loop().create_task(self._call(event, given))
@@ -40,9 +40,9 @@ class HookListener:
 
     async def _call(self, event: str, given: JsonObject) -> None:
         output = await self._caller.call(event, **given)
-        remark(self._run, output)
+        apply_message(self._run, output)
         if event == "notification":
-            tell_model(self._run, output)
+            add_context(self._run, output)
 
 
 def _name(kind: Any) -> str:

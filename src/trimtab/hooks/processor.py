@@ -1,4 +1,4 @@
-"""The places in the loop at which hooks are called, and what their answers do there."""
+"""Calls hooks from the loop, for prompts, tools, errors and stops, and applies their answers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from trimtab.contracts.errors import ModelError
+from trimtab.contracts.customization import AgentDefinition
+from trimtab.contracts.errors import ExitCode, ModelError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.own import PromptWithdrawn
 from trimtab.contracts.events.session import SessionInfo, SessionWarning
@@ -21,13 +22,13 @@ from trimtab.contracts.tool import ToolResult
 from trimtab.hooks.caller import HookCaller
 
 ReadResult = Callable[[JsonObject], ToolResult]
-"""Makes a tool's result of one in a hook's words."""
+"""Converts a result in the hooks' format to a tool result."""
 
 _RECOVERABLE = ("retryable", "overloaded", "rate_limit", "transport")
 
 
 class Hooks(Processor):
-    """Prompts, tools and errors are shown to hooks, which may change or refuse them."""
+    """Lets hooks change or refuse prompts, tool calls and results, and react to errors."""
 
     def __init__(self, caller: HookCaller, read_result: ReadResult) -> None:
         self._caller = caller
@@ -39,9 +40,9 @@ class Hooks(Processor):
         if prompt.source != "user":
             return prompt
         output = await self._caller.call("userPromptSubmitted", prompt=prompt.text)
-        remark(run, output)
+        apply_message(run, output)
         if output.get("decision") == "block" or output.get("continue") is False:
-            _withdraw(run, prompt, output)
+            _record_block(run, prompt, output)
             return None
         if isinstance(modified := output.get("modifiedPrompt"), str):
             prompt = msgspec.structs.replace(prompt, text=modified)
@@ -59,23 +60,23 @@ class Hooks(Processor):
             toolName=pending.call.name,
             toolArgs=pending.args,
             toolCallId=pending.call.id,
-            **_served(pending),
+            **_describe_origin(pending),
         )
-        remark(run, output)
+        apply_message(run, output)
         decision = output.get("permissionDecision")
         if decision == "deny":
             reason = str(output.get("permissionDecisionReason") or "No reason provided")
             return ToolResult(text=f"Denied by preToolUse hook: {reason}", kind="denied")
         modified = output.get("modifiedArgs")
         if isinstance(modified, dict):
-            written = msgspec.json.encode(modified).decode()
-            args = run.agent.parser.read_arguments(pending.tool.spec, written)
+            text = msgspec.json.encode(modified).decode()
+            args = run.agent.parser.read_arguments(pending.tool.spec, text)
             if isinstance(args, ToolResult):
                 return args
             pending = msgspec.structs.replace(pending, args=args)
         if decision in ("allow", "ask"):
             pending = msgspec.structs.replace(pending, hook_verdict=decision)
-        tell_model(run, output)
+        add_context(run, output)
         return pending
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
@@ -83,17 +84,17 @@ class Hooks(Processor):
             "toolName": pending.call.name,
             "toolArgs": pending.args,
             "toolCallId": pending.call.id,
-            **_served(pending),
+            **_describe_origin(pending),
         }
         if result.kind == "failure":
             error = result.summary or result.text
             output = await self._caller.call("postToolUseFailure", **given, error=error)
         else:
-            shown = _shown(result)
-            output = await self._caller.call("postToolUse", **given, toolResult=shown)
+            described = _describe_result(result)
+            output = await self._caller.call("postToolUse", **given, toolResult=described)
             result = self._modified(result, output)
-        remark(run, output)
-        tell_model(run, output)
+        apply_message(run, output)
+        add_context(run, output)
         return result
 
     async def on_request_error(self, run: Run, error: ModelError, attempt: int) -> bool:
@@ -106,11 +107,11 @@ class Hooks(Processor):
         if output.get("errorHandling") == "abort":
             raise error
         if output.get("errorHandling") == "skip":
-            message = f"A hook passed over a failed model call: {error.message}"
+            message = f"A hook skipped a failed model call: {error.message}"
             run.session.emit(SessionWarning(warning_type="model_call_skipped", message=message))
             raise CallSkipped
-        wanted = output.get("retryCount", 1) if output.get("errorHandling") == "retry" else 0
-        if not isinstance(wanted, int) or self._retries >= wanted:
+        retries = output.get("retryCount", 1) if output.get("errorHandling") == "retry" else 0
+        if not isinstance(retries, int) or self._retries >= retries:
             return False
         self._retries += 1
         return True
@@ -128,7 +129,7 @@ class Hooks(Processor):
 
 
 class StartHooks(Processor):
-    """What the model is about to read is shown once more; the first prompt starts the session."""
+    """Calls `userPromptTransformed` for each prompt, and `sessionStart` with the first."""
 
     def __init__(self, caller: HookCaller, *, source: str) -> None:
         self._caller = caller
@@ -150,13 +151,13 @@ class StartHooks(Processor):
             output = await self._caller.call(
                 "sessionStart", source=self._source, initialPrompt=prompt.text
             )
-            remark(run, output)
-            tell_model(run, output)
+            apply_message(run, output)
+            add_context(run, output)
         return prompt
 
 
 def stop_hook(caller: HookCaller, transcript: str) -> Callable[[Run, bool], Awaitable[str | None]]:
-    """Asks `agentStop`; a block's reason sends the agent back to work."""
+    """Return a function that calls `agentStop`, and returns the reason of a block."""
 
     async def ask(run: Run, active: bool) -> str | None:
         output = await caller.call(
@@ -165,29 +166,69 @@ def stop_hook(caller: HookCaller, transcript: str) -> Callable[[Run, bool], Awai
             stopReason="end_turn",
             stop_hook_active=active,
         )
-        remark(run, output)
-        if output.get("decision") != "block":
-            return None
-        return str(output.get("reason") or "An agentStop hook sent you back to work.")
+        return _read_block(run, output, "agentStop")
 
     return ask
 
 
+def subagent_stop_hook(
+    caller: HookCaller, transcript: str, subagent: JsonObject
+) -> Callable[[Run, bool], Awaitable[str | None]]:
+    """Return a function that calls `subagentStop`, and returns the reason of a block."""
+
+    async def ask(run: Run, active: bool) -> str | None:
+        output = await caller.call(
+            "subagentStop",
+            **subagent,
+            transcriptPath=transcript,
+            stopReason="end_turn",
+            stop_hook_active=active,
+            response=last_reply(run),
+        )
+        return _read_block(run, output, "subagentStop")
+
+    return ask
+
+
+def _read_block(run: Run, output: JsonObject, event: str) -> str | None:
+    apply_message(run, output)
+    if output.get("decision") != "block":
+        return None
+    return str(output.get("reason") or f"The {event} hook requires you to continue.")
+
+
+def describe_subagent(agent: AgentDefinition, agent_id: str) -> JsonObject:
+    """Return the input fields that identify a sub-agent."""
+    return {
+        "agentId": agent_id,
+        "agentName": agent.name,
+        "agentDisplayName": agent.display_name,
+        "agentDescription": agent.description,
+    }
+
+
+async def subagent_start_hook(caller: HookCaller, run: Run, subagent: JsonObject) -> None:
+    """Call `subagentStart`, which may add context before the sub-agent's task."""
+    output = await caller.call("subagentStart", **subagent)
+    apply_message(run, output)
+    add_context(run, output)
+
+
 async def end_hook(caller: HookCaller, run: Run, stop: Stop) -> None:
-    """Tell `sessionEnd` that a drain is over, and why. The hook gets a few seconds, no more."""
+    """Call `sessionEnd` after a drain, for at most a few seconds."""
     reason = {"aborted": "abort", "error": "error", "deadline": "timeout"}.get(stop.reason)
     given: JsonObject = {"reason": reason or "complete"}
     if reason == "error":
         given["error"] = {"message": stop.message, "name": "Error"}
-    if final := last_words(run):
+    if final := last_reply(run):
         given["finalMessage"] = final
     with suppress(TimeoutError):
         async with asyncio.timeout(5):
             await caller.call("sessionEnd", **given)
 
 
-def last_words(run: Run) -> str:
-    """What the model said last, if it was the last to speak."""
+def last_reply(run: Run) -> str:
+    """Return the text of the last message if the model wrote it, else an empty string."""
     messages = run.session.conversation.messages
     last = messages[-1] if messages else None
     return last.text if isinstance(last, AssistantMessage) else ""
@@ -196,7 +237,7 @@ def last_words(run: Run) -> str:
 def permission_hook(
     caller: HookCaller,
 ) -> Callable[[PendingCall, JsonObject], Awaitable[Answer | None]]:
-    """Asks `permissionRequest` before a person is; None leaves it to the person."""
+    """Return a function that calls `permissionRequest`; None leaves the answer to the person."""
 
     async def ask(pending: PendingCall, request: JsonObject) -> Answer | None:
         output = await caller.call(
@@ -204,7 +245,7 @@ def permission_hook(
             toolName=pending.call.name,
             toolInput=pending.args,
             permissionSuggestions=request.get("suggestedRules", []),
-            **_served(pending),
+            **_describe_origin(pending),
         )
         if output.get("behavior") == "allow":
             return Answer(kind="approve-once")
@@ -217,18 +258,18 @@ def permission_hook(
     return ask
 
 
-def remark(run: Run, output: JsonObject) -> None:
-    """Show a person what a hook wants them to know; end the run if it says so."""
+def apply_message(run: Run, output: JsonObject) -> None:
+    """Show a hook's message to the person, and stop the run if the hook asks for it."""
     if isinstance(message := output.get("systemMessage"), str) and message:
         run.session.emit(SessionInfo(info_type="hook", message=message))
     if output.get("continue") is False:
         reason = str(output.get("stopReason") or "A hook stopped the agent.")
-        run.stop = Stop(reason="blocked", exit_code=3, message=reason)
+        run.stop = Stop(reason="blocked", exit_code=ExitCode.INCOMPLETE, message=reason)
 
 
-def _withdraw(run: Run, prompt: Prompt, output: JsonObject) -> None:
-    said = output.get("reason") or output.get("stopReason")
-    reason = str(said or "A userPromptSubmitted hook blocked the prompt.")
+def _record_block(run: Run, prompt: Prompt, output: JsonObject) -> None:
+    given = output.get("reason") or output.get("stopReason")
+    reason = str(given or "A userPromptSubmitted hook blocked the prompt.")
     run.session.emit(
         SessionWarning(
             warning_type="policy_blocked",
@@ -239,30 +280,30 @@ def _withdraw(run: Run, prompt: Prompt, output: JsonObject) -> None:
     run.session.emit(PromptWithdrawn(message_id=prompt.id, reason=reason))
 
 
-def tell_model(run: Run, output: JsonObject) -> None:
-    """Context of a hook for the model; it stands after the results of the calls that are open."""
+def add_context(run: Run, output: JsonObject) -> None:
+    """Add a hook's context to the conversation, after the results of open tool calls."""
     if isinstance(context := output.get("additionalContext"), str) and context:
         run.session.emit(UserMessage(content=context, source="hook"))
 
 
-def _served(pending: PendingCall) -> JsonObject:
-    """Of a tool of an MCP server, which one it is: its name alone may not tell."""
+def _describe_origin(pending: PendingCall) -> JsonObject:
+    """Return the server and tool name of an MCP tool, which its own name may not contain."""
     origin = origin_of(pending.tool)
     return {"mcpServerName": origin.server, "mcpToolName": origin.tool} if origin else {}
 
 
-def _shown(result: ToolResult) -> JsonObject:
-    shown: JsonObject = {"textResultForLlm": result.text, "resultType": result.kind}
+def _describe_result(result: ToolResult) -> JsonObject:
+    fields: JsonObject = {"textResultForLlm": result.text, "resultType": result.kind}
     if result.detail is not None:
-        shown["sessionLog"] = result.detail
+        fields["sessionLog"] = result.detail
     if result.telemetry:
-        shown["toolTelemetry"] = result.telemetry
+        fields["toolTelemetry"] = result.telemetry
     if result.images:
-        shown["binaryResultsForLlm"] = [_image(image) for image in result.images]
-    return shown
+        fields["binaryResultsForLlm"] = [_describe_image(image) for image in result.images]
+    return fields
 
 
-def _image(image: Any) -> JsonObject:
+def _describe_image(image: Any) -> JsonObject:
     return {
         "type": "image",
         "data": image.data,

@@ -1,5 +1,7 @@
-"""Runs one hook of a file: a program that reads its input, or an address it is posted to."""
+"""Runs a hook of a file: starts its program, or posts its input to an address."""
 
+import asyncio
+import json
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -11,17 +13,18 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.hooks import HookEntry, HookFailed, Post, Program, RunProgram
 from trimtab.hooks.answers import read_answer, read_end, read_progress
 
-LARGEST_OUTPUT = 10 * 1024 * 1024
-Tell = Callable[[str], None]
+MAX_OUTPUT_BYTES = 10 * 1024 * 1024
+OnProgress = Callable[[str], None]
+"""Called with each progress message of a hook."""
 _VARIABLE = r"\$(?:\{(\w+)\}|(\w+))"
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
 class HookEnvironment(msgspec.Struct, frozen=True, kw_only=True):
-    """What hooks of files get besides their input.
+    """The environment that hooks of files run in.
 
-    `env` is what programs get: no key of ours is in it. `outside` is what headers of an http hook
-    may name, and then only the variables the hook lists.
+    `env` is the environment of programs, without our keys. `outside` has the variables that the
+    headers of an http hook may use, if the hook lists them.
     """
 
     cwd: str
@@ -33,33 +36,33 @@ class HookEnvironment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def run_entry(
-    entry: HookEntry, given: JsonObject, around: HookEnvironment, tell: Tell
+    entry: HookEntry, given: JsonObject, environment: HookEnvironment, on_progress: OnProgress
 ) -> JsonObject | None:
-    """The output of a hook; `tell` hears how far it is. Raises `HookFailed`."""
+    """Run a hook and return its output. Raises `HookFailed`."""
     if entry.type == "http":
-        return await _post(entry, given, around)
-    return await _execute(entry, given, around, tell)
+        return await _post(entry, given, environment)
+    return await _execute(entry, given, environment, on_progress)
 
 
 async def _execute(
-    entry: HookEntry, given: JsonObject, around: HookEnvironment, tell: Tell
+    entry: HookEntry, given: JsonObject, environment: HookEnvironment, on_progress: OnProgress
 ) -> JsonObject | None:
     def on_line(line: bytes) -> None:
         if (message := read_progress(line.decode("utf-8", "replace"))) is not None:
-            tell(message)
+            on_progress(message)
 
-    env = {**around.env, **_places(entry, around), **entry.env}
+    env = {**environment.env, **_path_variables(entry, environment), **entry.env}
     program = Program(
         argv=_argv(entry, env),
-        cwd=os.path.join(around.cwd, entry.folder),
+        cwd=os.path.join(environment.cwd, entry.folder),
         env=env,
         input=encode(given),
         seconds=entry.seconds,
-        limit=LARGEST_OUTPUT,
+        limit=MAX_OUTPUT_BYTES,
         on_line=on_line,
     )
     try:
-        ended = await around.run(program)
+        ended = await environment.run(program)
     except OSError as error:
         raise HookFailed(f"it cannot be started: {error.strerror or error}") from None
     except ValueError as error:
@@ -75,31 +78,32 @@ def _argv(entry: HookEntry, env: Mapping[str, str]) -> tuple[str, ...]:
     return "pwsh", "-NoProfile", "-NonInteractive", "-Command", entry.powershell
 
 
-def _places(entry: HookEntry, around: HookEnvironment) -> dict[str, str]:
-    places = {"CLAUDE_PROJECT_DIR": around.project}
+def _path_variables(entry: HookEntry, environment: HookEnvironment) -> dict[str, str]:
+    variables = {"CLAUDE_PROJECT_DIR": environment.project}
     if entry.plugin:
         for name in ("PLUGIN_ROOT", "COPILOT_PLUGIN_ROOT", "CLAUDE_PLUGIN_ROOT"):
-            places[name] = entry.plugin
-    return places
+            variables[name] = entry.plugin
+    return variables
 
 
 def _expand(text: str, values: Mapping[str, str]) -> str:
     return re.sub(_VARIABLE, lambda match: values.get(match[1] or match[2], ""), text)
 
 
-async def _post(entry: HookEntry, given: JsonObject, around: HookEnvironment) -> JsonObject | None:
-    import asyncio
-
-    _check_address(entry.url, around.outside)
-    allowed = {name: value for name, value in around.outside.items() if name in entry.allowed_env}
+async def _post(
+    entry: HookEntry, given: JsonObject, environment: HookEnvironment
+) -> JsonObject | None:
+    outside = environment.outside
+    _check_address(entry.url, outside)
+    allowed = {name: value for name, value in outside.items() if name in entry.allowed_env}
     headers = {name: _expand(value, allowed) for name, value in entry.headers.items()}
     if any("\n" in value or "\r" in value for value in headers.values()):
-        raise HookFailed("a header of its request has a line end in it")
+        raise HookFailed("a header of its request contains a line break")
     try:
         async with asyncio.timeout(entry.seconds):
             body = encode(given)
             headers = {"content-type": "application/json", **headers}
-            status, answer = await around.post(entry.url, headers, body)
+            status, answer = await environment.post(entry.url, headers, body)
     except TimeoutError:
         raise HookFailed(f"it did not answer within {entry.seconds:g} s") from None
     except TrimtabError as error:
@@ -119,16 +123,14 @@ def _check_address(url: str, env: Mapping[str, str]) -> None:
     if scheme == "https" and not local:
         return
     if not local or scheme not in ("http", "https"):
-        raise HookFailed(f"{url} is no https address")
+        raise HookFailed(f"{url} is not an https address")
     if env.get("COPILOT_HOOK_ALLOW_LOCALHOST", "").lower() not in ("1", "true"):
-        raise HookFailed(f"{url} is on this machine; COPILOT_HOOK_ALLOW_LOCALHOST=true allows that")
+        raise HookFailed(f"{url} is on this machine; set COPILOT_HOOK_ALLOW_LOCALHOST=true")
 
 
 def encode(given: JsonObject) -> bytes:
-    """An input as JSON, whatever strange text is in it."""
+    """Encode an input as JSON, also if it contains lone surrogates."""
     try:
         return msgspec.json.encode(given) + b"\n"
-    except UnicodeEncodeError:  # a lone surrogate, for example from a file name
-        import json
-
+    except UnicodeEncodeError:  # a lone surrogate, for example in a file name
         return json.dumps(given).encode() + b"\n"

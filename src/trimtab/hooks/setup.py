@@ -1,4 +1,4 @@
-"""Gathers the hooks of a session: of files that may be used, and of its client."""
+"""Finds the hooks of a session, in trusted files and of its client, and builds their caller."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -22,14 +22,13 @@ if TYPE_CHECKING:
     from trimtab.workspace.local import LocalWorkspace
 
 CLAUDE_SETTINGS = "/.claude/settings.json"
-LARGEST = 1024 * 1024
-"""Bytes of a settings file that are looked at."""
+MAX_SETTINGS_BYTES = 1024 * 1024
 
 
 async def set_up_hooks(
     context: "SessionContext", options: "SessionOptions", client: "Client", env: Mapping[str, str]
 ) -> tuple["HookCaller | None", tuple[str, ...]]:
-    """Who calls the hooks of a session, None if it has none; and the prompts that start it."""
+    """Return the caller of a session's hooks, or None if it has none, and its prompt hooks."""
     entries: Sequence[HookEntry] = ()
     unreadable: Sequence[UnreadableGuard] = ()
     if (
@@ -38,7 +37,7 @@ async def set_up_hooks(
         and (
             _plugin_roots(context)
             or _agent(context)
-            or _may_have(context.home, context.trust, _user(context))
+            or _may_have_hooks(context.home, context.trust, _user(context))
         )
     ):
         found = await find_session_hooks(context.home, context.trust, context)
@@ -49,8 +48,10 @@ async def set_up_hooks(
     from trimtab.hooks.caller import ClientHook, FileHook, Hook, HookCaller, RefusingGuard
 
     root = context.trust.root if context.trust else options.cwd
-    around = surround(context.workspace, options, root, env)
-    hooks: list[Hook] = [FileHook(entry, around, watch_programs(entry, root)) for entry in entries]
+    environment = build_environment(context.workspace, options, root, env)
+    hooks: list[Hook] = [
+        FileHook(entry, environment, watch_programs(entry, root)) for entry in entries
+    ]
     hooks += map(RefusingGuard, unreadable)
     if client.hooks is not None:
         hooks.append(ClientHook(client.hooks))
@@ -59,20 +60,20 @@ async def set_up_hooks(
 
 
 def report_problems(found: "FoundHooks", session: "Session") -> None:
-    """Say what is wrong with the files of hooks, and what follows from it."""
-    refusing = {(guard.file, guard.line): guard for guard in found.unreadable}
+    """Emit a warning for each problem of a hook file."""
+    unreadable = {(guard.file, guard.line): guard for guard in found.unreadable}
     for problem in found.problems:
         if problem.note:
             continue
-        guard = refusing.pop((problem.file, problem.line), None)
+        guard = unreadable.pop((problem.file, problem.line), None)
         message = problem.sentence if guard is None else f"{guard.reason}."
         session.emit(SessionWarning(warning_type="hook_configuration", message=message))
 
 
 def watch_programs(entry: "HookEntry", root: str) -> Callable[[], bool]:
-    """Says whether the programs of a repository's hook are as they were when a session began.
+    """Return a function that is True while the programs of a repository's hook are unchanged.
 
-    An agent that may write files must not choose by them what runs as a hook, outside of its rules.
+    Otherwise an agent could change a hook's program, which runs outside the agent's permissions.
     """
     if entry.origin != "repository":
         return lambda: True
@@ -90,33 +91,34 @@ def watch_programs(entry: "HookEntry", root: str) -> Callable[[], bool]:
 
 
 def _agent(context: "SessionContext") -> "AgentDefinition | None":
-    """The main agent, if its file has hooks."""
+    """Return the main agent if its file has hooks."""
     agent = context.customizations.agent if context.customizations else None
     return agent if agent is not None and agent.hooks else None
 
 
 def _plugin_roots(context: "SessionContext") -> list[str]:
-    """The folders of the plugins in use: a person installed them, so they are trusted."""
-    return [one.root for one in context.customizations.plugins] if context.customizations else []
+    """Return the folders of active plugins, which are trusted because a person installed them."""
+    custom = context.customizations
+    return [plugin.root for plugin in custom.plugins] if custom else []
 
 
 def _user(context: "SessionContext") -> str:
-    """The person's home directory, where it is known."""
+    """Return the person's home directory, or an empty string if it is unknown."""
     return context.customizations.env.get("HOME", "") if context.customizations else ""
 
 
-def _may_have(home: "Home", trust: "FolderTrust", user: str) -> bool:
-    """Whether hook files can exist at all; most sessions learn here that they have none."""
+def _may_have_hooks(home: "Home", trust: "FolderTrust", user: str) -> bool:
+    """Return False if there cannot be any hook files: a quick check for most sessions."""
     if os.path.isdir(POLICY) or os.path.isdir(os.path.join(home.config, "hooks")):
         return True
     if any(item.kind in ("hooks", "settings") for item in trust.items):
         return True
-    return _names_hooks(home.settings) or bool(user and _names_hooks(user + CLAUDE_SETTINGS))
+    return _mentions_hooks(home.settings) or bool(user and _mentions_hooks(user + CLAUDE_SETTINGS))
 
 
-def _names_hooks(settings: str) -> bool:
+def _mentions_hooks(settings: str) -> bool:
     try:
-        return b'"hooks"' in read_regular(settings, LARGEST)
+        return b'"hooks"' in read_regular(settings, MAX_SETTINGS_BYTES)
     except OSError:
         return False
 
@@ -124,7 +126,7 @@ def _names_hooks(settings: str) -> bool:
 async def find_session_hooks(
     home: "Home", trust: "FolderTrust", context: "SessionContext"
 ) -> "FoundHooks":
-    """The hooks that may run; those of the folder only as far as it is trusted."""
+    """Return the hooks that may run; those of the folder only as far as it is trusted."""
     from trimtab.contracts.hooks import FoundHooks
     from trimtab.customize.hook_files import find_hooks, fingerprint, read_agent_hooks
 
@@ -138,32 +140,34 @@ async def find_session_hooks(
             unreadable=(*found.unreadable, *more.unreadable),
             problems=(*found.problems, *more.problems),
         )
-    mine = [entry for entry in found.entries if entry.origin == "repository"]
-    digests = [(name_hook(entry, trust.root), fingerprint(entry, trust.root)) for entry in mine]
+    own = [entry for entry in found.entries if entry.origin == "repository"]
+    digests = [(name_hook(entry, trust.root), fingerprint(entry, trust.root)) for entry in own]
     admitted = await trust.admit(context.session, "hooks", digests)
     trust.remember("hooks")
-    refused = {id(entry) for entry, good in zip(mine, admitted, strict=True) if not good}
-    off = read_disabled(home)
-    kept = tuple(
-        entry for entry in found.entries if id(entry) not in refused and not is_off(entry, off)
+    refused = {id(entry) for entry, allowed in zip(own, admitted, strict=True) if not allowed}
+    disabled = read_disabled(home)
+    entries = tuple(
+        entry
+        for entry in found.entries
+        if id(entry) not in refused and not is_disabled(entry, disabled)
     )
-    unreadable = tuple(guard for guard in found.unreadable if not is_off(guard, off))
-    return FoundHooks(entries=kept, unreadable=unreadable, problems=found.problems)
+    unreadable = tuple(guard for guard in found.unreadable if not is_disabled(guard, disabled))
+    return FoundHooks(entries=entries, unreadable=unreadable, problems=found.problems)
 
 
 def read_disabled(home: "Home") -> frozenset[str]:
-    """The setting `disabledHooks` of the person; a repository must not switch off what guards."""
+    """Read the person's setting `disabledHooks`. A repository cannot disable hooks."""
     from trimtab.config.jsonc import read_jsonc
 
     try:
-        names = read_jsonc(read_regular(home.settings, LARGEST)).get("disabledHooks")
-    except (OSError, ValueError, AttributeError):  # a broken file is told of where it is read whole
+        names = read_jsonc(read_regular(home.settings, MAX_SETTINGS_BYTES)).get("disabledHooks")
+    except (OSError, ValueError, AttributeError):  # reported where the settings are read
         return frozenset()
     return frozenset(name for name in names or () if isinstance(name, str))
 
 
-def is_off(entry: "HookEntry | UnreadableGuard", names: frozenset[str]) -> bool:
-    """Whether a hook is switched off: by what it does, its event and that, or its file's name."""
+def is_disabled(entry: "HookEntry | UnreadableGuard", names: frozenset[str]) -> bool:
+    """Return True if the names contain a hook's command, its event and command, or its file."""
     if entry.origin == "policy":
         return False
     file = os.path.basename(entry.file)
@@ -175,11 +179,11 @@ def name_hook(entry: "HookEntry", root: str) -> Loadable:
     return Loadable("hooks", f"{file}:{entry.line} {entry.name}")
 
 
-def surround(
+def build_environment(
     workspace: "LocalWorkspace", options: "SessionOptions", root: str, env: Mapping[str, str]
 ) -> "HookEnvironment":
-    """What hooks of files get to run with."""
-    from trimtab.hooks.runners import LARGEST_OUTPUT, HookEnvironment
+    """Build the environment that hooks of files run in."""
+    from trimtab.hooks.runners import MAX_OUTPUT_BYTES, HookEnvironment
 
     async def post(url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
         from trimtab.providers.http import HttpClient
@@ -188,7 +192,7 @@ def surround(
         try:
             response = await http.request("POST", url, headers, [body])
             try:
-                return response.status, await response.read(LARGEST_OUTPUT)
+                return response.status, await response.read(MAX_OUTPUT_BYTES)
             finally:
                 response.close()
         finally:

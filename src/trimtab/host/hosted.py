@@ -23,6 +23,7 @@ from trimtab.contracts.questions import PlanReady, PlanVerdict, Question, Respon
 from trimtab.contracts.tool import Tool
 from trimtab.hooks.answers import combine
 from trimtab.host import client_questions
+from trimtab.host.own_commands import OwnCommands
 from trimtab.host.participants import Capabilities, Participant
 from trimtab.host.ports import ClientError, ClientGone, ClientPort, FileMirror
 from trimtab.models.catalog import SessionCatalog
@@ -67,6 +68,7 @@ class HostedSession:
         self.catalog: SessionCatalog | None = None
         self.token: str | None = None
         self.mirror: FileMirror | None = None
+        self._own_commands: OwnCommands | None = None
         self._live: LiveSession | None = None
         self._title = ""
         self._client_joined = asyncio.Event()
@@ -76,6 +78,20 @@ class HostedSession:
     def live(self) -> LiveSession:
         assert self._live is not None
         return self._live
+
+    @property
+    def own_commands(self) -> OwnCommands:
+        """The commands that people run through clients."""
+        if self._own_commands is None:
+            self._own_commands = OwnCommands(self.live.controls.setup.env)
+        return self._own_commands
+
+    async def aclose(self) -> None:
+        """End what people started through clients, and finish the copy of the session's files."""
+        if self._own_commands is not None:
+            await self._own_commands.aclose()
+        if self.mirror is not None:
+            await self.mirror.finish()
 
     def attach(self, live: LiveSession) -> None:
         """Set the session that the clients share, and give it their tools."""
@@ -134,6 +150,11 @@ class HostedSession:
         self._check_names(tools)
         participant = self.participant(client)
         participant.capabilities = msgspec.structs.replace(participant.capabilities, tools=tools)
+        self.refresh()
+
+    async def set_folder(self, cwd: str) -> None:
+        """Work in another folder; the tools of clients are told of it with each call."""
+        await self.live.set_folder(cwd)
         self.refresh()
 
     def refresh(self) -> None:

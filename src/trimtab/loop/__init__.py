@@ -1,1 +1,1 @@
-"""The two loops of an agent, and the processors that step into them."""
+"""The two loops of an agent, and the processors that take part in them."""

@@ -1,4 +1,4 @@
-"""One compaction: a summary by a model, and beside it what must not be lost."""
+"""A compaction: replaces the conversation by a model's summary and a carryover of facts."""
 
 import asyncio
 import re
@@ -23,61 +23,61 @@ from trimtab.contracts.messages import (
 from trimtab.contracts.provider import Reply, Request, Usage
 from trimtab.contracts.run import Measured, Run
 from trimtab.contracts.text import count
-from trimtab.loop.side_calls import Errand, Writer, ask_beside
+from trimtab.loop.side_calls import SideCall, Writer, call_model
 
 CANCELLED = "It was cancelled before the summary was written."
 NOT_ASKED = "The model that writes summaries failed before and was not asked again."
-TRIES = 2
-ANSWER = 2048
-"""Output tokens to expect of a summary."""
-SHORT = 600
-"""Characters kept of a message when only the machine is left to shorten it."""
-RECENT = 12
-"""How many of the last messages are kept so."""
-FULL = 0.9
-"""The share of the window to stay under where the system prompt and the tools alone fill most."""
-CARRIED = 0.6
-"""The part of what remains that goes to the person's words, the plan, the todos and the files."""
+MAX_ATTEMPTS = 2
+SUMMARY_TOKENS = 2048
+"""The expected output tokens of a summary."""
+CLIPPED_MESSAGE = 600
+"""The length in characters of a recent message that is kept without a summary."""
+RECENT_MESSAGES = 12
+"""The number of last messages that are kept without a summary."""
+MAX_FULLNESS = 0.9
+"""The share of the window to stay under if the system prompt and the tools fill most of it."""
+CARRYOVER_SHARE = 0.6
+"""The share of the space after a compaction that the carryover may use."""
 CHARACTERS_PER_TOKEN = 4
-OVERHEAD = 45
-"""Characters that a message has besides, when it is clipped: its role and the remark."""
-_CARRIED_BLOCKS = ("user_messages", "plan", "todos", "changed_files", "task", "recent_messages")
-TOO_LONG = 2000
-"""Characters of a tool result in a conversation that is too large to be sent once more."""
+CLIP_OVERHEAD = 45
+"""The extra characters of a clipped message: its role and the note about what is missing."""
+_CARRYOVER_BLOCKS = ("user_messages", "plan", "todos", "changed_files", "task", "recent_messages")
+CLIPPED_RESULT = 2000
+"""The length in characters of a tool result, if the conversation is too large to be sent."""
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a summary was put on disk."""
+    """A summary that was saved to disk."""
 
     number: int
     path: str
 
 
 class Carryover(Protocol):
-    """Knows what must survive a compaction whatever a model writes, and files summaries."""
+    """Supplies the text that must survive a compaction whatever a model writes."""
 
     instruction: str
 
     async def carry(self, budget: int) -> str:
-        """The person's words, the plan, the todos, the changed files, in so many characters."""
+        """Return the person's messages, plan, todos and changed files in `budget` characters."""
         ...
 
     def summarizer(self) -> Awaitable[Writer | None]:
-        """Who writes the summary, where that is not the model of the run."""
+        """Return the model that writes summaries; None means the model of the run."""
         ...
 
     def file(self, summary: str) -> Checkpoint | None:
-        """Keep a summary where people and other programs look for it."""
+        """Save a summary where people and other programs find it."""
         ...
 
 
 class SummaryWriters:
-    """Remembers which models failed to write a summary, so that nobody pays for that again.
+    """Remembers which models failed to write a summary, so that they are not paid again.
 
-    A failure that passes, such as an overload, is forgotten after ten minutes.
+    A temporary failure, such as an overload, is forgotten after ten minutes.
     """
 
-    PASSING = frozenset(("retryable", "overloaded", "rate_limit", "transport"))
+    TEMPORARY = frozenset(("retryable", "overloaded", "rate_limit", "transport"))
     FORGET_AFTER = 600.0
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -85,70 +85,74 @@ class SummaryWriters:
         self._failed: dict[tuple[str, str], float] = {}
 
     def note_failure(self, writer: Writer, error: ModelError | None) -> None:
-        """Remember that a model wrote nothing, or why it could not."""
-        passing = error is not None and error.category in self.PASSING
-        until = self._clock() + self.FORGET_AFTER if passing else float("inf")
+        """Record that a model failed with an error, or wrote an empty summary."""
+        temporary = error is not None and error.category in self.TEMPORARY
+        until = self._clock() + self.FORGET_AFTER if temporary else float("inf")
         self._failed[writer.provider.name, writer.model] = until
 
     def note_success(self, writer: Writer) -> None:
         self._failed.pop((writer.provider.name, writer.model), None)
 
     def has_failed(self, writer: Writer) -> bool:
-        """Return whether asking this model again would probably be paid for in vain."""
+        """Return True if this model failed and would probably fail again."""
         return self._failed.get((writer.provider.name, writer.model), 0.0) > self._clock()
 
 
 class Window(msgspec.Struct, frozen=True):
-    """The tokens that a prompt may have, and the share of them that a compaction aims at."""
+    """The token limit of a request, and the share of it that a compaction aims at."""
 
     limit: int
     target: float
 
 
 class Space(msgspec.Struct, frozen=True, kw_only=True):
-    """The characters that may stand for a conversation after a compaction."""
+    """The number of characters that a conversation may have after a compaction."""
 
     total: int
     per_token: float
-    """Characters that a token has in this conversation."""
+    """The average characters per token in this conversation."""
 
     @classmethod
     def find(cls, limit: int, target: float, before: Measured, characters: int) -> "Space":
-        """Return what a target, a share of the window, leaves beside the system prompt and the
-        tools; at least a fifth of the window, if there is so much."""
+        """Subtract the system prompt and the tools from the target, a share of the window.
+
+        The result is at least a fifth of the window, if that much is left.
+        """
         per_token = float(CHARACTERS_PER_TOKEN)
         if before.conversation > 0 and characters > 0:
             per_token = min(8.0, max(1.0, characters / before.conversation))
         fixed = before.system + before.tools
-        least = max(0.05 * limit, min(0.2 * limit, FULL * limit - fixed))
+        least = max(0.05 * limit, min(0.2 * limit, MAX_FULLNESS * limit - fixed))
         return cls(total=int(max(target * limit - fixed, least) * per_token), per_token=per_token)
 
     @property
-    def carried(self) -> int:
-        return int(self.total * CARRIED)
+    def carryover(self) -> int:
+        return int(self.total * CARRYOVER_SHARE)
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a compaction."""
+
     success: bool
     messages_removed: int = 0
     tokens_removed: int = 0
     tokens_before: int = 0
-    """Tokens of the conversation, without system prompt and tools, before it was shortened."""
+    """The tokens of the conversation before it was shortened, without system prompt and tools."""
     tokens_after: int = 0
     error: str | None = None
     summary: str | None = None
 
 
 class Job:
-    """From the event that marks the cut to the one that carries the summary.
+    """A compaction in progress, from the start event, which marks the cut, to the complete event.
 
-    What is said meanwhile is not part of it and stays as it is.
+    Messages that arrive in between are not summarised; they stay as they are.
     """
 
     def __init__(
         self,
         run: Run,
-        keeper: Carryover,
+        carryover: Carryover,
         writers: SummaryWriters,
         *,
         trigger: str,
@@ -157,7 +161,7 @@ class Job:
     ) -> None:
         limit = window.limit
         self._run = run
-        self._keeper = keeper
+        self._carryover = carryover
         self._writers = writers
         self._trigger = trigger
         self._limit = limit
@@ -199,7 +203,7 @@ class Job:
         await asyncio.wait((self._task,))
 
     def finish(self, *, must: bool) -> Outcome:
-        """Record what came of it, once. With `must` the conversation gets shorter in any case."""
+        """Record the outcome, once. With `must`, shorten the conversation without a summary."""
         if self._outcome is None:
             self._outcome = self._finish(must=must)
         return self._outcome
@@ -212,25 +216,25 @@ class Job:
         if self._summary:
             summary = clip(self._summary, self._space.total - len(self._carried))
             return self._record(success=True, summary=f"{summary}\n\n{self._carried}")
-        error = self._error or "The model wrote no summary."
+        error = self._error or "The model returned an empty summary."
         if not must:
             return self._record(success=False, error=error, summary=None)
         self._run.session.emit(
             SessionWarning(
                 warning_type="compaction_without_summary",
-                message=f"The conversation was shortened without a summary ({error}) Your words, "
-                "the plan, the todos and the list of changed files were kept; the whole "
+                message=f"The conversation was shortened without a summary ({error}) Your "
+                "messages, the plan, the todos and the list of changed files were kept; the whole "
                 "conversation is still in the session's log.",
             )
         )
         return self._record(success=True, error=error, summary=self._trim())
 
     def _trim(self) -> str:
-        """Return the text that stands for the conversation if no model summarises it."""
+        """Return the replacement for the conversation if no model summarises it."""
         messages, left = self._messages, self._space.total - len(self._carried)
         parts = [self._carried]
         if self._is_second and messages:
-            earlier = _without_carried(_text(messages[0]))
+            earlier = _without_carryover(_text(messages[0]))
             messages = messages[1:]
             if earlier:
                 kept = clip(earlier, left // 2)
@@ -247,16 +251,16 @@ class Job:
             raise
 
     async def _summarise(self) -> None:
-        keeper = self._keeper
-        self._carried = await keeper.carry(min(self._space.carried, max(2000, self._limit)))
-        writer = await find_writer(self._run, keeper)
-        # A person who asks for a summary may know that it will work now.
+        carryover = self._carryover
+        self._carried = await carryover.carry(min(self._space.carryover, max(2000, self._limit)))
+        writer = await find_writer(self._run, carryover)
+        # A person who asks for a summary may know that the model works again.
         if self._trigger != "manual" and self._writers.has_failed(writer):
             self._error = NOT_ASKED
             return
         failure: ModelError | None = None
         shorten = self._trigger == "context_limit_retry"
-        for attempt in range(TRIES):
+        for attempt in range(MAX_ATTEMPTS):
             try:
                 self._summary = await self._ask(writer, attempt, shorten=shorten)
             except ModelError as error:
@@ -273,7 +277,7 @@ class Job:
     async def _ask(self, writer: Writer, attempt: int, *, shorten: bool) -> str:
         run = self._run
         messages = _shortened(self._messages) if shorten else self._messages
-        instruction = self._keeper.instruction
+        instruction = self._carryover.instruction
         if self._instructions:
             instruction += f"\n\nThe person adds: {self._instructions}"
         request = Request(
@@ -285,16 +289,16 @@ class Job:
             headers={"x-initiator": "agent", "x-interaction-id": run.interaction_id},
             cache_key=run.session.id,
         )
-        errand = Errand(
-            purpose="compaction", prompt=self._before.total, answer=ANSWER, attempt=attempt
+        call = SideCall(
+            purpose="compaction", prompt=self._before.total, answer=SUMMARY_TOKENS, attempt=attempt
         )
-        self._reply = await ask_beside(run, writer, errand, request)
+        self._reply = await call_model(run, writer, call, request)
         return self._reply.message.text.strip()
 
     def _record(self, *, success: bool, summary: str | None, error: str | None = None) -> Outcome:
         run, before = self._run, self._before
         count = len(run.session.conversation.messages)
-        checkpoint = self._keeper.file(summary) if summary else None
+        checkpoint = self._carryover.file(summary) if summary else None
         removed = len(self._messages) - 1 if success else 0
         tail = run.session.conversation.messages[len(self._messages) :]
         characters = len(summary or "") + sum(len(_text(message)) for message in tail)
@@ -339,20 +343,21 @@ class Job:
 
 
 def measure(run: Run) -> Measured:
-    """Return the size of the context now.
+    """Return the current size of the context.
 
-    The figures of the last call leave out its answer, and a resumed session has no last call, so
-    the conversation counts with at least the length of its texts.
+    The size measured for the last call does not include its reply, and a resumed session has no
+    last call. The conversation therefore counts at least as much as its texts.
     """
     conversation = run.session.conversation
-    texts = sum(map(_weigh, conversation.messages))
+    texts = sum(_estimate_tokens(_text(message)) for message in conversation.messages)
     if (known := run.measured) is not None:
         return msgspec.structs.replace(known, conversation=max(known.conversation, texts))
     tools = sum(
-        _guess(f"{spec.name}{spec.description}{spec.parameters}") for spec in run.agent.specs
+        _estimate_tokens(f"{spec.name}{spec.description}{spec.parameters}")
+        for spec in run.agent.specs
     )
     return Measured(
-        system=_guess(conversation.system),
+        system=_estimate_tokens(conversation.system),
         tools=tools,
         conversation=texts,
         size=conversation.size,
@@ -369,37 +374,40 @@ def _tokens_used(usage: Usage) -> JsonObject:
 
 
 def _shortened(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The same conversation with long tool results cut, so that it can be sent at all."""
+    """Clip long tool results, so that the conversation is small enough to be sent."""
     return tuple(
-        msgspec.structs.replace(message, text=clip(message.text, TOO_LONG))
+        msgspec.structs.replace(message, text=clip(message.text, CLIPPED_RESULT))
         if isinstance(message, ToolMessage)
         else message
         for message in messages
     )
 
 
-async def find_writer(run: Run, keeper: Carryover) -> Writer:
+async def find_writer(run: Run, carryover: Carryover) -> Writer:
     """Return the model that writes the summaries of a run."""
-    return await keeper.summarizer() or Writer.of(run)
+    return await carryover.summarizer() or Writer.of(run)
 
 
-def _without_carried(text: str) -> str:
-    """Return what a model, or an earlier compaction, wrote in the message that opens a
-    conversation, without the parts that are carried anew."""
-    for block in _CARRIED_BLOCKS:
+def _without_carryover(text: str) -> str:
+    """Return an earlier summary without its carryover, which is written anew."""
+    for block in _CARRYOVER_BLOCKS:
         text = re.sub(rf"<{block}>\n.*?\n</{block}>", "", text, flags=re.DOTALL)
     return re.sub(r"</?earlier_summary>", "", text).strip()
 
 
 def _recent(messages: tuple[Message, ...], budget: int) -> str:
-    """The last messages, each in a few lines."""
-    each = max(40, min(SHORT, budget // RECENT - OVERHEAD))
-    lines = [f"{role_of(m)}: {clip(text, each)}" for m in messages[-RECENT:] if (text := _text(m))]
+    """Return the last messages, each clipped to a few lines."""
+    length = max(40, min(CLIPPED_MESSAGE, budget // RECENT_MESSAGES - CLIP_OVERHEAD))
+    lines = [
+        f"{role_of(message)}: {clip(text, length)}"
+        for message in messages[-RECENT_MESSAGES:]
+        if (text := _text(message))
+    ]
     return "\n".join(("<recent_messages>", *lines, "</recent_messages>"))
 
 
 def clip(text: str, limit: int) -> str:
-    """A text without its middle, where it is too long."""
+    """Remove the middle of a text that is longer than `limit` characters."""
     if len(text) <= limit:
         return text
     half = limit // 2
@@ -415,9 +423,5 @@ def _text(message: Message) -> str:
     return message.text
 
 
-def _weigh(message: Message) -> int:
-    return _guess(_text(message))
-
-
-def _guess(text: str) -> int:
-    return len(text) // 4
+def _estimate_tokens(text: str) -> int:
+    return len(text) // CHARACTERS_PER_TOKEN

@@ -1,4 +1,4 @@
-"""The outer loop: prompts one after another, and the gate a run must pass to stop."""
+"""The outer loop: answers queued prompts in order, and asks processors before a run stops."""
 
 from trimtab.contracts.events.assistant import AssistantIdle
 from trimtab.contracts.events.session import SessionIdle
@@ -9,7 +9,7 @@ from trimtab.loop.turns import respond
 
 
 async def drain(run: Run) -> Stop:
-    """Answer every waiting prompt, then say that nothing is left; returns why the last ended."""
+    """Answer all queued prompts, then emit the idle events; return why the last run ended."""
     stop = await answer(run)
     if run.agent.before_idle is not None:
         await run.agent.before_idle(run, stop)
@@ -19,19 +19,19 @@ async def drain(run: Run) -> Stop:
 
 
 async def answer(run: Run) -> Stop:
-    """Answer every waiting prompt; returns why the last one ended."""
+    """Answer all queued prompts; return why the last run ended."""
     stop = Stop(reason="end_turn")
     while not stop.exit_code and (prompt := next_prompt(run)) is not None:
         if (admitted := await admit(run, prompt)) is None:
             continue
         stop = await respond(run, admitted)
         if stop.reason == "end_turn":
-            stop = await pass_gate(run, stop)
+            stop = await confirm_stop(run, stop)
     return stop
 
 
 async def admit(run: Run, prompt: Prompt) -> Prompt | None:
-    """Let processors see a prompt before it enters the conversation, or take it."""
+    """Pass a prompt through `on_prompt`; return None if a processor handled it itself."""
     current = prompt
     try:
         for processor in run.agent.pipeline:
@@ -45,7 +45,7 @@ async def admit(run: Run, prompt: Prompt) -> Prompt | None:
     return current
 
 
-async def pass_gate(run: Run, stop: Stop) -> Stop:
+async def confirm_stop(run: Run, stop: Stop) -> Stop:
     """Ask the processors whether the run may stop; the first that objects decides."""
     for processor in run.agent.pipeline:
         verdict = await processor.before_stop(run, stop)

@@ -1,4 +1,4 @@
-"""The tool calls of one reply: every one ends with a result, whatever happens."""
+"""Runs the tool calls of one reply; every call ends with a result, whatever happens."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,19 +9,18 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.mcp import origin_of
-from trimtab.contracts.messages import ToolCall
+from trimtab.contracts.messages import INTERRUPTED, ToolCall
 from trimtab.contracts.processor import PendingCall
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.run import Run
 from trimtab.contracts.tool import Access, Args, Tool, ToolContext, ToolResult
 
-INTERRUPTED = "The execution of this tool, or a previous tool was interrupted."
-LONGEST_REASON = 4000
-"""Characters of what an exception says; no processor sees it to cut it."""
+MAX_ERROR_LENGTH = 4000
+"""The length in characters of an exception's text, which no processor shortens."""
 
 
 async def execute(run: Run, calls: Sequence[ToolCall]) -> list[ToolResult]:
-    """Run the calls of one reply side by side; results are recorded as they come in."""
+    """Run the calls of one reply in parallel; record each result as it arrives."""
     calls = [run.agent.parser.translate(call, run.agent.tools) for call in calls]
     for call in calls:
         run.session.emit(
@@ -35,17 +34,17 @@ async def execute(run: Run, calls: Sequence[ToolCall]) -> list[ToolResult]:
             )
         )
     if len(calls) == 1 or not run.agent.model.parallel_tools:
-        results = [await settle(run, call) for call in calls]
+        results = [await run_call(run, call) for call in calls]
     else:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(settle(run, call)) for call in calls]
+            tasks = [group.create_task(run_call(run, call)) for call in calls]
         results = [task.result() for task in tasks]
     record_images(run, results)
     return results
 
 
 def describe_origin(tool: Tool | None) -> JsonObject:
-    """Of a tool of an MCP server, which one of which server it is."""
+    """Return the event fields that name the MCP server and tool; none for other tools."""
     origin = None if tool is None else origin_of(tool)
     if origin is None:
         return {}
@@ -58,23 +57,23 @@ def describe_origin(tool: Tool | None) -> JsonObject:
     }
 
 
-async def settle(run: Run, call: ToolCall) -> ToolResult:
-    """Bring one call to its result and record it."""
+async def run_call(run: Run, call: ToolCall) -> ToolResult:
+    """Run one call and record its result, also if it is interrupted or crashes."""
     try:
-        result = await attempt(run, call)
+        result = await process_call(run, call)
     except asyncio.CancelledError:
         if run.suspended:
             raise
         record(run, call, ToolResult(text=INTERRUPTED, kind="failure"), code="interrupted")
         raise
-    except Exception as error:  # a bug of the tool, or of the system below it
+    except Exception as error:  # a bug in the tool, or an error of the operating system
         result = ToolResult(text=describe_crash(call, error), kind="failure", summary=str(error))
     record(run, call, result)
     return result
 
 
 class MissingTool:
-    """Stands for a tool that is not there: hooks hear of such a call as of any other."""
+    """Stands for an unknown tool, so that processors see the call like any other."""
 
     def __init__(self, name: str, advice: str) -> None:
         self.spec = ToolSpec(name=name, description="", parameters={"type": "object"})
@@ -87,8 +86,8 @@ class MissingTool:
         return ToolResult(text=self._text, kind="failure")
 
 
-async def attempt(run: Run, call: ToolCall) -> ToolResult:
-    """Check a call, let processors see it, run it, let processors see its result."""
+async def process_call(run: Run, call: ToolCall) -> ToolResult:
+    """Parse the arguments, then pass the call through `before_tool`, the tool, `after_tool`."""
     tool = run.agent.tools.get(call.name)
     if tool is None:
         tool = MissingTool(call.name, run.agent.parser.advise(call.name))
@@ -103,7 +102,7 @@ async def attempt(run: Run, call: ToolCall) -> ToolResult:
         pending = verdict
     ctx = run.tool_context(call.id)
     if any(access.mutates for access in pending.touches(run)):
-        await run.session.synced()  # that it started must be on disk before anything changes
+        await run.session.synced()  # the start event must be on disk before anything changes
     result = await pending.tool.run(pending.args, ctx)
     for processor in run.agent.pipeline:
         result = await processor.after_tool(run, pending, result)
@@ -111,7 +110,7 @@ async def attempt(run: Run, call: ToolCall) -> ToolResult:
 
 
 def record(run: Run, call: ToolCall, result: ToolResult, code: str | None = None) -> None:
-    """Emit what a call came to."""
+    """Emit the result of a call."""
     success = result.kind == "success"
     message = result.summary or result.text
     edits: list[JsonObject] = [
@@ -144,7 +143,7 @@ def record(run: Run, call: ToolCall, result: ToolResult, code: str | None = None
 
 
 def record_images(run: Run, results: Sequence[ToolResult]) -> None:
-    """Images reach the model in a user message of their own, after all results."""
+    """Emit the images of results as user messages, which must come after all results."""
     for image in (image for result in results for image in result.images):
         run.session.emit(
             UserMessage(
@@ -166,7 +165,7 @@ def record_images(run: Run, results: Sequence[ToolResult]) -> None:
 def describe_crash(call: ToolCall, error: Exception) -> str:
     from trimtab.loop.compact import clip
 
-    arguments, reason = (clip(text, LONGEST_REASON) for text in (call.arguments, str(error)))
+    arguments, reason = (clip(text, MAX_ERROR_LENGTH) for text in (call.arguments, str(error)))
     return (
         f"Failed to execute `{call.name}` tool with arguments: {arguments} "
         f"due to error: {type(error).__name__}: {reason}"

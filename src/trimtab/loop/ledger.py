@@ -1,4 +1,4 @@
-"""What a session and everything under it may spend, and has spent."""
+"""The budget of a session and its sub-agents: what may be spent, is reserved, and was spent."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,10 +9,10 @@ from trimtab.contracts.text import count
 
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
-    """What has been paid for so far.
+    """The spending so far.
 
-    `calls` counts recorded calls by agent, `agents` tells tokens and USD of each sub-agent, and
-    `dearest` what the dearest call so far came to.
+    `calls` counts recorded calls by agent, `agents` has the tokens and USD of each sub-agent, and
+    `dearest` those of the most expensive call.
     """
 
     tokens: int = 0
@@ -23,7 +23,7 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call may cost at most, as far as can be told before it is made."""
+    """The estimated cost of a call before it is made."""
 
     tokens: int
     usd: float = 0.0
@@ -36,12 +36,12 @@ def estimate_call(price: Price | None, prompt: int, output: int) -> Estimate:
 
 
 class Allowance(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits; None means none."""
+    """The limits of a ledger; None means no limit."""
 
     tokens: int | None = None
     usd: float | None = None
     in_credits: bool = False
-    """Whether the money was given in AI credits."""
+    """True if the limit in USD was set in AI credits."""
 
 
 class _Reservation(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,10 +50,10 @@ class _Reservation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ledger:
-    """One per session tree, shared by its agents.
+    """The ledger that all agents of a session share.
 
-    A call reserves before it is made. The reservation is settled by the record of the call in the
-    log, whatever that call came to, so the ledger never disagrees with the log.
+    A call reserves its estimated cost before it is made. The record of the call in the log settles
+    the reservation, whatever the outcome, so the ledger never disagrees with the log.
     """
 
     def __init__(self, allowance: Allowance, spending: Callable[[], Spending]) -> None:
@@ -62,22 +62,22 @@ class Ledger:
         self._reserved: dict[str | None, _Reservation] = {}
 
     def fits(self, *estimates: Estimate) -> bool:
-        """Whether these calls may all still be made."""
+        """Return True if the budget allows all of these calls together."""
         tokens, usd = self._committed()
-        tokens += sum(e.tokens for e in estimates)
-        usd += sum(e.usd for e in estimates)
+        tokens += sum(estimate.tokens for estimate in estimates)
+        usd += sum(estimate.usd for estimate in estimates)
         limit = self.allowance
         return (limit.tokens is None or tokens <= limit.tokens) and (
             limit.usd is None or usd <= limit.usd
         )
 
     def reserve(self, agent: str | None, estimate: Estimate) -> None:
-        """Hold back what one agent's next call may cost."""
+        """Reserve the estimated cost of an agent's next call."""
         calls = self.spending().calls.get(agent, 0)
         self._reserved[agent] = _Reservation(estimate=estimate, calls_before=calls)
 
     def reserve_call(self, purpose: str, prompt: int, output: int, price: Price | None) -> bool:
-        """Hold back what a call beside the loop may cost, if it fits."""
+        """Reserve the cost of a side call; return False if the budget does not allow it."""
         estimate = estimate_call(price, prompt, output)
         if not self.fits(estimate):
             return False
@@ -85,7 +85,7 @@ class Ledger:
         return True
 
     def slice(self, agent: str) -> "Slice":
-        """What a sub-agent may spend: half of what is left, so that its caller can go on."""
+        """Return a sub-agent's budget: half of what is left, so that its caller can continue."""
         tokens, usd = self._committed()
         limit = self.allowance
         return Slice(
@@ -98,7 +98,7 @@ class Ledger:
         )
 
     def share(self) -> float:
-        """How much of the nearest limit is spent, from 0 on."""
+        """Return the spent share of the nearest limit; 1.0 means that it is used up."""
         spent, limit = self.spending(), self.allowance
         shares = [
             used / allowed if allowed else 1.0
@@ -108,7 +108,7 @@ class Ledger:
         return max(shares, default=0.0)
 
     def describe(self) -> str:
-        """What is spent of what, for a person."""
+        """Return the spending and the limits as text for a person."""
         spent, limit = self.spending(), self.allowance
         parts = []
         if limit.tokens is not None:
@@ -118,52 +118,52 @@ class Ledger:
         return " and ".join(parts)
 
     def describe_rest(self) -> str:
-        """What is left, for a model: money in AI credits where that is how it was given."""
+        """Return the remaining budget as text for a model; money in the unit of the limit."""
         tokens, usd = self._committed()
         limit, parts = self.allowance, []
         if limit.tokens is not None:
             parts.append(f"{count(max(0, limit.tokens - tokens), 'token')}")
         if limit.usd is not None:
             rest = max(0.0, limit.usd - usd)
-            left = rest / CREDIT_USD
-            parts.append(f"{left:g} AI credits" if limit.in_credits else f"${rest:.4f}")
+            amount = rest / CREDIT_USD
+            parts.append(f"{amount:g} AI credits" if limit.in_credits else f"${rest:.4f}")
         return " and ".join(parts)
 
     def _committed(self) -> tuple[int, float]:
-        """Tokens and USD that are spent or held back.
+        """Return the tokens and USD that are spent or reserved.
 
-        A call under way may cost as much as the dearest so far, so that however many agents are at
-        work, only one call can go past a limit.
+        A call in progress counts at least as much as the most expensive call so far, so that only
+        one call can exceed a limit, however many agents are running.
         """
         spent = self.spending()
         tokens, usd = spent.dearest
-        held = [
-            one.estimate
-            for agent, one in self._reserved.items()
-            if spent.calls.get(agent, 0) == one.calls_before
+        open_estimates = [
+            reservation.estimate
+            for agent, reservation in self._reserved.items()
+            if spent.calls.get(agent, 0) == reservation.calls_before
         ]
         return (
-            spent.tokens + sum(max(one.tokens, tokens) for one in held),
-            spent.usd + sum(max(one.usd, usd) for one in held),
+            spent.tokens + sum(max(estimate.tokens, tokens) for estimate in open_estimates),
+            spent.usd + sum(max(estimate.usd, usd) for estimate in open_estimates),
         )
 
 
 class Slice(Ledger):
-    """The part of a ledger that one sub-agent, and those below it, may spend.
+    """The part of a ledger that a sub-agent and its own sub-agents may spend.
 
-    It is a cap and holds nothing back: a call must fit into the slice and into the whole.
+    It is a cap, not a reservation: a call must fit into the slice and into the whole ledger.
     """
 
     def __init__(self, whole: Ledger, agent: str, allowance: Allowance) -> None:
-        super().__init__(allowance, self._spent_here)
+        super().__init__(allowance, self._own_spending)
         self._whole = whole
         self._agent = agent
-        self._below: list[Slice] = []
+        self._slices: list[Slice] = []
 
     def slice(self, agent: str) -> "Slice":
-        made = super().slice(agent)
-        self._below.append(made)
-        return made
+        part = super().slice(agent)
+        self._slices.append(part)
+        return part
 
     def fits(self, *estimates: Estimate) -> bool:
         return super().fits(*estimates) and self._whole.fits(*estimates)
@@ -177,15 +177,15 @@ class Slice(Ledger):
 
     @property
     def _members(self) -> list[str]:
-        return [self._agent, *(agent for one in self._below for agent in one._members)]
+        return [self._agent, *(agent for part in self._slices for agent in part._members)]
 
-    def _spent_here(self) -> Spending:
-        everything = self._whole.spending()
-        spent = [everything.agents.get(agent, (0, 0.0)) for agent in self._members]
+    def _own_spending(self) -> Spending:
+        whole = self._whole.spending()
+        spent = [whole.agents.get(agent, (0, 0.0)) for agent in self._members]
         return Spending(
             tokens=sum(tokens for tokens, _ in spent),
             usd=sum(usd for _, usd in spent),
-            calls=everything.calls,
-            agents=everything.agents,
-            dearest=everything.dearest,
+            calls=whole.calls,
+            agents=whole.agents,
+            dearest=whole.dearest,
         )

@@ -1,4 +1,4 @@
-"""Prompts: taking the next one, and recording it as a message the model sees."""
+"""Takes the next prompt, and records it as a message to the model."""
 
 from trimtab.contracts.events.user import PendingMessagesModified, UserMessage
 from trimtab.contracts.run import Prompt, Run
@@ -7,14 +7,14 @@ PENDING = Prompt(text="", source="pending", billable=False)
 
 
 def next_prompt(run: Run) -> Prompt | None:
-    """Return the next prompt to answer; tool calls that a suspended run left open come first."""
+    """Return the next prompt; the open tool calls of a suspended run come first."""
     return PENDING if run.pending_calls else run.inbox.take()
 
 
 def record_prompt(run: Run, prompt: Prompt, *, delivery: str) -> None:
-    """Emit the `user.message` of a prompt. From here on its text never changes."""
+    """Emit the `user.message` of a prompt. Its text never changes afterwards."""
     automatic = prompt.source == "autopilot"
-    if prompt.mode == "immediate":  # it came when the run was about to stop
+    if prompt.mode == "immediate":  # it arrived when the run was about to stop
         delivery = "steering"
     run.session.emit(
         UserMessage(

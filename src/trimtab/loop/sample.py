@@ -1,4 +1,4 @@
-"""One model call: stream it, publish what arrives, record what it came to."""
+"""Makes a model call: streams the reply, publishes the deltas, records the result."""
 
 from contextlib import aclosing
 from time import perf_counter
@@ -20,7 +20,7 @@ from trimtab.contracts.events.model import ModelCallFailure, ModelCallStart
 from trimtab.contracts.events.own import ModelCall
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.ids import new_id
-from trimtab.contracts.messages import AssistantMessage as Silence
+from trimtab.contracts.messages import AssistantMessage as ReplyMessage
 from trimtab.contracts.messages import (
     Message,
     Reasoning,
@@ -45,7 +45,7 @@ FILTERED = frozenset(("content_filter", "refusal", "safety"))
 
 
 async def sample(run: Run) -> Reply:
-    """Call the model until it answers or no processor wants another try."""
+    """Call the model until it replies or no processor asks for a retry."""
     attempt = 0
     while True:
         try:
@@ -55,20 +55,20 @@ async def sample(run: Run) -> Reply:
                 if not await may_retry(run, error, attempt):
                     raise
             except CallSkipped:
-                return Reply(message=Silence(text=""))
+                return Reply(message=ReplyMessage(text=""))
             attempt += 1
 
 
 async def may_retry(run: Run, error: ModelError, attempt: int) -> bool:
-    """Every processor hears of the failure; one that wants another try is enough."""
-    wanted = [
+    """Report a failure to every processor; return True if any of them asks for a retry."""
+    verdicts = [
         await processor.on_request_error(run, error, attempt) for processor in run.agent.pipeline
     ]
-    return any(wanted)
+    return any(verdicts)
 
 
 class Sampling:
-    """One attempt: what has arrived of it, and the events that tell so."""
+    """One attempt at a model call, and the events it emits."""
 
     def __init__(self, run: Run, attempt: int) -> None:
         self._run = run
@@ -85,7 +85,7 @@ class Sampling:
         run.session.emit(ModelCallStart(turn_id=str(run.turn), model=run.agent.model.name))
         status = "aborted"
         try:
-            reply = tell_apart(await self._receive())
+            reply = make_ids_unique(await self._receive())
             status = "success"
         except ModelError as error:
             status = "error"
@@ -95,14 +95,14 @@ class Sampling:
             if status == "aborted":
                 self._record_call(status)
         if reply.substituted:
-            self._tell_substitution(str(reply.model))
+            self._warn_of_substitution(str(reply.model))
         self._record(reply)
         if not reply.message.tool_calls:
             self._check_finish(reply.finish_reason)
         return reply
 
     def _check_finish(self, reason: str | None) -> None:
-        """An answer that was filtered or cut is not a finished one, whatever it says."""
+        """Treat a filtered answer as an error and a cut one as incomplete, whatever they say."""
         if reason in FILTERED:
             raise ModelError(
                 "The model service filtered the answer; reword the request.", category="refused"
@@ -115,18 +115,18 @@ class Sampling:
             run.session.emit(SessionWarning(warning_type="output_limit", message=message))
             run.stop = run.stop or Stop(reason="output_limit", exit_code=3, message=message)
 
-    def _tell_substitution(self, answered: str) -> None:
-        """Once for each pair: the person chose a model and must know that it is not used."""
+    def _warn_of_substitution(self, answered: str) -> None:
+        """Warn, once for each pair, that the service used another model than the person chose."""
         run = self._run
-        asked = run.agent.model.name
-        if (remark := f"substituted {asked} {answered}") in run.warned:
+        requested = run.agent.model.name
+        if (key := f"substituted {requested} {answered}") in run.warned:
             return
-        run.warned.add(remark)
+        run.warned.add(key)
         run.session.emit(
             SessionWarning(
                 warning_type="model_substituted",
-                message=f"{asked} was asked for, but the service answered with {answered}; choose "
-                "another model or service if that matters.",
+                message=f"{requested} was requested, but the service answered with {answered}; "
+                "choose another model or service if that matters.",
             )
         )
 
@@ -136,7 +136,7 @@ class Sampling:
         self._request = request = Request(
             model=run.agent.model.name,
             system=session.conversation.system,
-            messages=shown_messages(run),
+            messages=visible_messages(run),
             tools=() if run.closing else run.agent.specs,
             stream=run.agent.model.stream,
             effort=run.agent.model.effort,
@@ -164,7 +164,7 @@ class Sampling:
                 elif isinstance(item, ReasoningDelta):
                     self._publish_reasoning(item.text)
         raise ModelError(
-            "The model service ended its answer without finishing it; try again.",
+            "The model service closed the stream before the reply was complete; try again.",
             category="transport",
         )
 
@@ -259,18 +259,20 @@ class Sampling:
                 attempt=self._attempt,
                 duration_ms=int((perf_counter() - self._started) * 1000),
                 partial_content=None if reply else "".join(self._text) or None,
-                **spent_on(usage, run.agent.model.price),
-                **({} if reply else self._guess_cost(status)),
+                **usage_fields(usage, run.agent.model.price),
+                **({} if reply else self._estimate_cost(status)),
             )
         )
 
-    def _guess_cost(self, status: str) -> JsonObject:
-        """What a call that gave no figures may be billed; one that was refused is not."""
-        written = sum(map(len, self._text)) // 4
-        if status != "aborted" and not written:
+    def _estimate_cost(self, status: str) -> JsonObject:
+        """Return the estimated cost of a call without usage figures; a refused call is free."""
+        output = sum(map(len, self._text)) // 4
+        if status != "aborted" and not output:
             return {}
         context = self._run.measured
-        return guess_cost(context.total if context else 0, written, self._run.agent.model.price)
+        return estimated_fields(
+            context.total if context else 0, output, self._run.agent.model.price
+        )
 
     def _record_failure(self, error: ModelError) -> None:
         run = self._run
@@ -301,8 +303,8 @@ class Sampling:
         )
 
 
-def tell_apart(reply: Reply) -> Reply:
-    """Calls are known by ids that a model chooses; no two of a reply may have the same."""
+def make_ids_unique(reply: Reply) -> Reply:
+    """Replace duplicate ids of tool calls, which models choose themselves."""
     message, seen = reply.message, set[str]()
     calls: list[ToolCall] = []
     for call in message.tool_calls:
@@ -310,12 +312,12 @@ def tell_apart(reply: Reply) -> Reply:
         seen.add(call.id)
     if len(seen) == len(calls):
         return reply
-    apart = msgspec.structs.replace(message, tool_calls=tuple(calls))
-    return msgspec.structs.replace(reply, message=apart)
+    message = msgspec.structs.replace(message, tool_calls=tuple(calls))
+    return msgspec.structs.replace(reply, message=message)
 
 
-def spent_on(usage: Usage | None, price: Price | None) -> JsonObject:
-    """What the record of a call says about its cost; nothing that is not known."""
+def usage_fields(usage: Usage | None, price: Price | None) -> JsonObject:
+    """Return the fields of a call's record about tokens and cost."""
     if usage is None:
         return {}
     return {
@@ -328,22 +330,22 @@ def spent_on(usage: Usage | None, price: Price | None) -> JsonObject:
     }
 
 
-def shown_messages(run: Run) -> tuple[Message, ...]:
-    """The conversation as the model gets it: one that sees no images gets none."""
+def visible_messages(run: Run) -> tuple[Message, ...]:
+    """Return the conversation for the model, without images if it has no vision."""
     messages = tuple(run.session.conversation.messages)
     if run.agent.model.vision:
         return messages
     return tuple(
-        replace_images(message, UNSEEN) if isinstance(message, UserMessage) else message
+        replace_images(message, NO_VISION) if isinstance(message, UserMessage) else message
         for message in messages
     )
 
 
-UNSEEN = "[An image is here that this model cannot see.]"
+NO_VISION = "[An image that this model cannot see.]"
 
 
 def identify(run: Run) -> dict[str, str]:
-    """Headers that tell whose call it is: the main agent's, or that of one it started."""
+    """Return the headers that identify the calling agent: the main agent or a sub-agent."""
     if not run.agent.depth:
         return {"x-interaction-type": "conversation-agent", "x-agent-task-id": run.session.id}
     return {
@@ -353,8 +355,8 @@ def identify(run: Run) -> dict[str, str]:
     }
 
 
-def guess_cost(prompt: int, output: int, price: Price | None) -> JsonObject:
-    """What the record of a call says that was broken off, in tokens and money."""
+def estimated_fields(prompt: int, output: int, price: Price | None) -> JsonObject:
+    """Return the fields of an aborted call's record about its estimated cost."""
     usage = Usage(input_tokens=prompt, output_tokens=output)
     return {
         "estimated_tokens": prompt + output,

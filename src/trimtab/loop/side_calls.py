@@ -1,4 +1,4 @@
-"""Model calls beside the conversation, for summaries and titles: budgeted and recorded too."""
+"""Model calls outside the conversation, for summaries and titles: also budgeted and recorded."""
 
 from contextlib import aclosing
 from time import perf_counter
@@ -9,11 +9,11 @@ from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.own import ModelCall
 from trimtab.contracts.provider import Price, Provider, Reply, Request
 from trimtab.contracts.run import Run
-from trimtab.loop.sample import guess_cost, spent_on
+from trimtab.loop.sample import estimated_fields, usage_fields
 
 
 class Writer(msgspec.Struct, frozen=True, kw_only=True):
-    """Who answers."""
+    """The model and service that answer a side call."""
 
     provider: Provider
     model: str
@@ -21,7 +21,7 @@ class Writer(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, run: Run) -> "Writer":
-        """The model of the run itself."""
+        """Return the model of the run itself."""
         return cls(
             provider=run.agent.model.provider,
             model=run.agent.model.name,
@@ -29,8 +29,8 @@ class Writer(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Errand(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call is for, and how large it may get, in tokens."""
+class SideCall(msgspec.Struct, frozen=True, kw_only=True):
+    """The purpose of a side call, and its expected size in tokens."""
 
     purpose: str
     prompt: int
@@ -38,14 +38,14 @@ class Errand(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 0
 
 
-async def ask_beside(run: Run, writer: Writer, errand: Errand, request: Request) -> Reply:
-    """One call. Raises `ModelError`, of the category `budget` if nothing is left to pay for it."""
-    purse = run.agent.budget
-    if purse is not None and not purse.reserve_call(
-        errand.purpose, errand.prompt, errand.answer, writer.price
+async def call_model(run: Run, writer: Writer, call: SideCall, request: Request) -> Reply:
+    """Make a side call. Raises `ModelError`, with category `budget` if the budget is too small."""
+    budget = run.agent.budget
+    if budget is not None and not budget.reserve_call(
+        call.purpose, call.prompt, call.answer, writer.price
     ):
         raise ModelError(
-            f"The budget leaves no room for a call for {errand.purpose}; raise it.",
+            f"The remaining budget is too small for a {call.purpose} call; raise the limit.",
             category="budget",
         )
     started, status, reply = perf_counter(), "aborted", None
@@ -58,29 +58,29 @@ async def ask_beside(run: Run, writer: Writer, errand: Errand, request: Request)
                     return reply
         status = "error"
         raise ModelError(
-            "The model service ended its answer without finishing it; try again.",
+            "The model service closed the stream before the reply was complete; try again.",
             category="transport",
         )
     except ModelError:
         status = "error"
         raise
     finally:
-        record_call(run, writer, errand, status, reply, int((perf_counter() - started) * 1000))
+        record_call(run, writer, call, status, reply, int((perf_counter() - started) * 1000))
 
 
 def record_call(
-    run: Run, writer: Writer, errand: Errand, status: str, reply: Reply | None, duration_ms: int
+    run: Run, writer: Writer, call: SideCall, status: str, reply: Reply | None, duration_ms: int
 ) -> None:
-    """The durable record that settles what was reserved."""
+    """Emit the durable record of a call, which settles its reservation."""
     run.session.emit(
         ModelCall(
-            purpose=errand.purpose,
+            purpose=call.purpose,
             model=(reply and reply.model) or writer.model,
             requested_model=writer.model,
             status=status,
-            attempt=errand.attempt,
+            attempt=call.attempt,
             duration_ms=duration_ms,
-            **spent_on(reply.usage if reply else None, writer.price),
-            **(guess_cost(errand.prompt, 0, writer.price) if status == "aborted" else {}),
+            **usage_fields(reply.usage if reply else None, writer.price),
+            **(estimated_fields(call.prompt, 0, writer.price) if status == "aborted" else {}),
         )
     )

@@ -1,4 +1,4 @@
-"""The inner loop: call the model, run the tools it asks for, until it asks for none."""
+"""The inner loop: calls the model and runs the tools it asks for, until it asks for none."""
 
 from trimtab.contracts.events.assistant import AssistantTurnEnd, AssistantTurnStart
 from trimtab.contracts.ids import new_id
@@ -10,7 +10,7 @@ from trimtab.loop.sample import sample
 
 
 async def respond(run: Run, prompt: Prompt) -> Stop:
-    """Answer one prompt. A turn that was started always ends, whatever happens in it."""
+    """Answer one prompt. Every turn that starts also ends, whatever happens in it."""
     run.interaction_id, run.turn, run.stop, run.closing = new_id(), 0, None, False
     if not run.pending_calls:
         record_prompt(run, prompt, delivery="queued" if run.total_turns else "idle")
@@ -27,7 +27,7 @@ async def respond(run: Run, prompt: Prompt) -> Stop:
 
 
 async def take_turn(run: Run) -> Stop | None:
-    """One model call and the tool calls it asks for; returns a reason to stop, if there is one."""
+    """Make one model call and run its tool calls; return a reason to stop, if there is one."""
     calls, run.pending_calls = run.pending_calls, ()
     if not calls:
         for processor in run.agent.pipeline:

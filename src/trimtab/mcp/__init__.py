@@ -1,1 +1,1 @@
-"""MCP servers: a client of our own, and tools of what it finds."""
+"""MCP servers: the client, the transports, and the tools of a session's servers."""

@@ -1,4 +1,4 @@
-"""Connects to one MCP server to see whether it works, without a session."""
+"""Checks the connection to an MCP server, without a session."""
 
 import os
 import tempfile
@@ -9,7 +9,7 @@ import msgspec
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.mcp import Launch, ServerAccess
 from trimtab.mcp.host import McpHost
-from trimtab.mcp.messages import LARGEST
+from trimtab.mcp.messages import MAX_MESSAGE_BYTES
 from trimtab.mcp.tool import ToolSupport
 from trimtab.providers.http import HttpClient
 from trimtab.providers.sse import SseParser
@@ -18,8 +18,8 @@ from trimtab.workspace.local import LocalWorkspace
 from trimtab.workspace.piped_program import PipedProgram
 
 
-class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """How it went: the tools by the names a model would know, and what the server says of them."""
+class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of a check: the server's status, and its tools by their names for a model."""
 
     status: str
     error: str = ""
@@ -28,8 +28,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
 
-async def try_server(server: McpServer, env: Mapping[str, str], *, offline: bool) -> Trial:
-    """Connect, list the tools, and end the server again. No tool is called."""
+async def check_server(server: McpServer, env: Mapping[str, str], *, offline: bool) -> CheckResult:
+    """Connect, list the tools, and stop the server again. No tool is called."""
     http = HttpClient(env, offline=offline)
     with tempfile.TemporaryDirectory(prefix="trimtab-mcp-") as files:
         workspace = LocalWorkspace(root=os.getcwd(), files=files, env=env)
@@ -38,25 +38,25 @@ async def try_server(server: McpServer, env: Mapping[str, str], *, offline: bool
             workspace.shells.guard()
             return PipedProgram(launch)
 
-        reach = ServerAccess(
+        access = ServerAccess(
             cwd=workspace.root,
             env=workspace.child_env,
             start=start,
             http=lambda: http,
-            read_events=lambda: SseParser(LARGEST),
+            read_events=lambda: SseParser(MAX_MESSAGE_BYTES),
         )
-        host = McpHost(reach, ToolSupport(limit=limit_output), lambda _: None, lambda: None)
+        host = McpHost(access, ToolSupport(limit=limit_output), lambda _: None, lambda: None)
         try:
             enabled = msgspec.structs.replace(server, enabled=True)
             await host.use({server.name: enabled})
-            state = host.servers[server.name]
-            await state.settled(None)
-            return Trial(
-                status=state.status,
-                error=state.error,
-                instructions=state.instructions,
+            connection = host.servers[server.name]
+            await connection.settled(None)
+            return CheckResult(
+                status=connection.status,
+                error=connection.error,
+                instructions=connection.instructions,
                 tools={tool.spec.name: tool.spec.description for tool in host.tools},
-                warnings=state.listing.problems,
+                warnings=connection.listing.problems,
             )
         finally:
             await host.aclose()

@@ -1,8 +1,9 @@
-"""Speaks with one server: requests and their answers, and what the server asks of us."""
+"""The client side of the protocol: sends requests, matches answers, replies to the server."""
 
 import asyncio
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -11,46 +12,47 @@ from trimtab.mcp.messages import METHOD_NOT_FOUND, VERSIONS, RemoteError, Server
 from trimtab.mcp.transport import Channel
 from trimtab.version import __version__
 
-LONGEST = 3600.0
-"""Seconds after which a request is given up, whatever progress is made."""
+MAX_REQUEST_SECONDS = 3600.0
+"""The time after which a request is cancelled, whatever progress it reports."""
+MAX_PENDING_MESSAGES = 100
 Progress = Callable[[str], None]
 
 
-class Hello(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server says of itself when it is first spoken to."""
+class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A server's answer to `initialize`."""
 
     version: str
     instructions: str = ""
     has_tools: bool = True
 
 
-class _Waiting(msgspec.Struct, kw_only=True):
-    """A request that is not answered yet."""
+class _PendingRequest(msgspec.Struct, kw_only=True):
+    """A request that waits for its answer."""
 
     answer: asyncio.Future[Any]
     clock: asyncio.Timeout
     seconds: float
-    until: float
+    deadline: float
     on_progress: Progress | None
 
 
-class Client:
-    """One connection. What goes wrong with it as a whole ends every request that is open."""
+class McpClient:
+    """A connection to one server. If the connection fails, all open requests fail."""
 
     def __init__(self, channel: Channel, cwd: str, on_tools_changed: Callable[[], None]) -> None:
         self._channel = channel
         self._cwd = cwd
         self._on_tools_changed = on_tools_changed
         self._count = 0
-        self._open: dict[int, _Waiting] = {}
+        self._open: dict[int, _PendingRequest] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.lost: str | None = None
-        """Why the connection is over, once it is."""
+        """The reason why the connection ended; None while it lasts."""
         self.on_lost: Callable[[str], None] = lambda _: None
 
-    async def start(self, seconds: float) -> Hello:
-        """Connect and agree on a version. Raises `ServerProblem` or `TimeoutError`."""
-        self._channel.open(self._take, self._end)
+    async def start(self, seconds: float) -> ServerInfo:
+        """Connect and negotiate the version. Raises `ServerProblem` or `TimeoutError`."""
+        self._channel.open(self._receive, self._end)
         params = {
             "protocolVersion": VERSIONS[0],
             "capabilities": {"roots": {"listChanged": False}},
@@ -60,14 +62,16 @@ class Client:
         version = answer.get("protocolVersion")
         if version not in VERSIONS:
             known = f"{VERSIONS[-1]} to {VERSIONS[0]}"
-            raise ServerProblem(f"it speaks version {version!r:.40} of the protocol, not {known}")
+            raise ServerProblem(
+                f"it uses version {version!r:.40} of the protocol; {known} are supported"
+            )
         self._channel.ready(version)
         await self._channel.send({"method": "notifications/initialized"})
-        said, can = answer.get("instructions"), answer.get("capabilities")
-        return Hello(
+        instructions, capabilities = answer.get("instructions"), answer.get("capabilities")
+        return ServerInfo(
             version=version,
-            instructions=said if isinstance(said, str) else "",
-            has_tools=not isinstance(can, dict) or "tools" in can,
+            instructions=instructions if isinstance(instructions, str) else "",
+            has_tools=not isinstance(capabilities, dict) or "tools" in capabilities,
         )
 
     async def request(
@@ -77,46 +81,46 @@ class Client:
         seconds: float,
         on_progress: Progress | None = None,
     ) -> JsonObject:
-        """Ask, and wait for the answer; progress gives it more time.
+        """Send a request and wait for its answer; each report of progress extends the time.
 
-        Raises `ServerProblem`, `RemoteError`, or `TimeoutError`. A request that is given up is
-        cancelled at the server, too.
+        Raises `ServerProblem`, `RemoteError`, or `TimeoutError`. If the request times out or is
+        cancelled, the server is notified.
         """
         if self.lost is not None:
             raise ServerProblem(self.lost, gone=True)
         self._count += 1
         number, loop = self._count, asyncio.get_running_loop()
-        said = params.get("_meta", {})
-        if said is None:  # nothing is to be said about the request, not even who hears of it
+        meta = params.get("_meta", {})
+        if meta is None:  # a hook has removed all metadata, so there is no progress token either
             params = {name: value for name, value in params.items() if name != "_meta"}
         elif on_progress is not None:
-            params = {**params, "_meta": {**said, "progressToken": number}}
+            params = {**params, "_meta": {**meta, "progressToken": number}}
         message = {"id": number, "method": method, "params": params}
         try:
             async with asyncio.timeout(seconds) as clock:
-                waiting = self._open[number] = _Waiting(
+                pending = self._open[number] = _PendingRequest(
                     answer=_future(loop),
                     clock=clock,
                     seconds=seconds,
-                    until=loop.time() + LONGEST,
+                    deadline=loop.time() + MAX_REQUEST_SECONDS,
                     on_progress=on_progress,
                 )
-                return await self._exchange(message, waiting)
+                return await self._exchange(message, pending)
         except (TimeoutError, asyncio.CancelledError):
             if method != "initialize":
-                gone = {"requestId": number, "reason": "It was given up."}
-                self._tell({"method": "notifications/cancelled", "params": gone})
+                cancelled = {"requestId": number, "reason": "It timed out or was cancelled."}
+                self._notify({"method": "notifications/cancelled", "params": cancelled})
             raise
         finally:
             del self._open[number]
 
-    async def _exchange(self, message: JsonObject, waiting: _Waiting) -> JsonObject:
+    async def _exchange(self, message: JsonObject, pending: _PendingRequest) -> JsonObject:
         sending = asyncio.ensure_future(self._channel.send(message))
         try:
-            await asyncio.wait((sending, waiting.answer), return_when=asyncio.FIRST_COMPLETED)
-            if not waiting.answer.done() and not sending.result():
-                raise ServerProblem("it answered without a result", gone=True)
-            answer = await waiting.answer
+            await asyncio.wait((sending, pending.answer), return_when=asyncio.FIRST_COMPLETED)
+            if not pending.answer.done() and not sending.result():
+                raise ServerProblem("its answer contained no result", gone=True)
+            answer = await pending.answer
         finally:
             if not sending.done():
                 sending.cancel()
@@ -126,10 +130,10 @@ class Client:
         return answer if isinstance(answer, dict) else {}
 
     async def aclose(self) -> None:
-        """End the connection and what is under way on it."""
+        """Close the connection and fail its open requests."""
         try:
-            if self._tasks:
-                await asyncio.wait(set(self._tasks), timeout=0.2)  # that a call is cancelled, say
+            if self._tasks:  # such as a notification that a call was cancelled
+                await asyncio.wait(set(self._tasks), timeout=0.2)
         finally:
             self._end("it was stopped")
             for task in (tasks := set(self._tasks)):
@@ -138,8 +142,8 @@ class Client:
             if tasks:
                 await asyncio.wait(tasks)
 
-    def _take(self, message: JsonObject) -> None:
-        """A message of the server: an answer, a request, or a notification."""
+    def _receive(self, message: JsonObject) -> None:
+        """Handle a message of the server: an answer, a request, or a notification."""
         method, number = message.get("method"), message.get("id")
         if not isinstance(method, str):
             self._answer(number, message)
@@ -151,42 +155,41 @@ class Client:
             self._on_tools_changed()
 
     def _answer(self, number: Any, message: JsonObject) -> None:
-        waiting = self._open.get(number) if isinstance(number, int) else None
-        if waiting is None or waiting.answer.done():
+        pending = self._open.get(number) if isinstance(number, int) else None
+        if pending is None or pending.answer.done():
             return
         error = message.get("error")
         if error is None:
-            waiting.answer.set_result(message.get("result"))
+            pending.answer.set_result(message.get("result"))
             return
-        said = error.get("message") if isinstance(error, dict) else error
-        waiting.answer.set_exception(RemoteError(str(said)[:4000]))
+        text = error.get("message") if isinstance(error, dict) else error
+        pending.answer.set_exception(RemoteError(str(text)[:4000]))
 
     def _reply(self, number: str | int, method: str) -> None:
         if method == "ping":
             answer: JsonObject = {"result": {}}
         elif method == "roots/list":
-            from urllib.parse import quote
-
             root = {"uri": f"file://{quote(self._cwd)}", "name": self._cwd.rpartition("/")[2]}
             answer = {"result": {"roots": [root]}}
         else:
-            problem = {"code": METHOD_NOT_FOUND, "message": f"{method[:100]} is not offered."}
+            problem = {"code": METHOD_NOT_FOUND, "message": f"Method not found: {method[:100]}"}
             answer = {"error": problem}
-        self._tell({"id": number, **answer})
+        self._notify({"id": number, **answer})
 
     def _progress(self, params: Any) -> None:
         token = params.get("progressToken") if isinstance(params, dict) else None
-        waiting = self._open.get(token) if isinstance(token, int) else None
-        if waiting is None or waiting.answer.done() or waiting.clock.expired():
+        pending = self._open.get(token) if isinstance(token, int) else None
+        if pending is None or pending.answer.done() or pending.clock.expired():
             return
         now = asyncio.get_running_loop().time()
-        waiting.clock.reschedule(min(now + waiting.seconds, waiting.until))
-        if waiting.on_progress is not None and isinstance(said := params.get("message"), str):
-            waiting.on_progress(said)
+        pending.clock.reschedule(min(now + pending.seconds, pending.deadline))
+        if pending.on_progress is not None and isinstance(text := params.get("message"), str):
+            pending.on_progress(text)
 
-    def _tell(self, message: JsonObject) -> None:
-        """Send something that has no answer, beside everything else."""
-        if self.lost is not None or len(self._tasks) > 100:  # it asks faster than it listens
+    def _notify(self, message: JsonObject) -> None:
+        """Send a message without an answer, in the background."""
+        # A server that asks faster than it reads would otherwise fill the memory.
+        if self.lost is not None or len(self._tasks) > MAX_PENDING_MESSAGES:
             return
         task = asyncio.get_running_loop().create_task(self._send(message))
         self._tasks.add(task)
@@ -203,14 +206,14 @@ class Client:
         if self.lost is not None:
             return
         self.lost = reason
-        for waiting in self._open.values():
-            if not waiting.answer.done():
-                waiting.answer.set_exception(ServerProblem(reason, gone=True))
+        for pending in self._open.values():
+            if not pending.answer.done():
+                pending.answer.set_exception(ServerProblem(reason, gone=True))
         self.on_lost(reason)
 
 
 def _future(loop: asyncio.AbstractEventLoop) -> asyncio.Future[Any]:
-    """One whose failure need not be looked at: nobody may be waiting any more."""
+    """Return a future whose exception may stay unretrieved: its waiter may be gone."""
     future: asyncio.Future[Any] = loop.create_future()
     future.add_done_callback(lambda done: done.cancelled() or done.exception())
     return future

@@ -1,7 +1,6 @@
-"""How a session reaches its MCP servers: processes of its workspace, and the one way out."""
+"""Connects a session's MCP servers to its workspace, its HTTP client and its hooks."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
@@ -9,8 +8,9 @@ from trimtab.contracts.mcp import Launch, Origin, ServerAccess
 from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.secrets import SHORTEST, looks_secret
 from trimtab.customize.context import SessionContext
+from trimtab.hooks.caller import HookCaller
 from trimtab.mcp.host import McpHost
-from trimtab.mcp.messages import LARGEST
+from trimtab.mcp.messages import MAX_MESSAGE_BYTES
 from trimtab.mcp.tool import Prepare, ToolSupport
 from trimtab.models.choose import is_offline
 from trimtab.providers.connection import Timeouts
@@ -19,20 +19,17 @@ from trimtab.providers.sse import SseParser
 from trimtab.tools.output import limit_output
 from trimtab.workspace.piped_program import PipedProgram
 
-if TYPE_CHECKING:
-    from trimtab.hooks.caller import HookCaller
-
 SECRET_HEADERS = ("authorization", "key", "token", "secret", "cookie")
 """Substrings of header names that mark credentials."""
 TIMEOUTS = Timeouts(connect=30.0, first_byte=3600.0, between_bytes=3600.0)
-"""How long a server may be silent is decided call by call."""
+"""Long, because each call has a time limit of its own."""
 
 
 class SessionConnections:
-    """The ports of one session's servers. Connections are shared by all of them."""
+    """The HTTP connections and processes that the servers of a session share."""
 
     def __init__(
-        self, context: SessionContext, hooks: "HookCaller | None", options: SessionOptions
+        self, context: SessionContext, hooks: HookCaller | None, options: SessionOptions
     ) -> None:
         self._context = context
         self._hooks = hooks
@@ -41,21 +38,21 @@ class SessionConnections:
 
     def build_host(self, on_tools: Callable[[], None]) -> McpHost:
         context = self._context
-        reach = ServerAccess(
+        access = ServerAccess(
             cwd=context.workspace.root,
             env=context.workspace.child_env,
             start=self._start,
             http=self._connect,
-            read_events=lambda: SseParser(LARGEST),
+            read_events=lambda: SseParser(MAX_MESSAGE_BYTES),
         )
         prepare = None if self._hooks is None else ask_hooks(self._hooks)
-        trade = ToolSupport(limit=limit_output, prepare=prepare)
-        return McpHost(reach, trade, context.session.emit, on_tools)
+        support = ToolSupport(limit=limit_output, prepare=prepare)
+        return McpHost(access, support, context.session.emit, on_tools)
 
     def hide_keys(self, servers: Iterable[McpServer]) -> None:
-        """What is in the configuration of servers and looks like a key is shown to nobody."""
+        """Mask the keys in the configuration of servers in all events."""
         if self._context.session.mask is not None:
-            self._context.session.mask.add(key for one in servers for key in find_keys(one))
+            self._context.session.mask.add(key for server in servers for key in find_keys(server))
 
     async def aclose(self) -> None:
         if self._http is not None:
@@ -73,6 +70,7 @@ class SessionConnections:
 
 
 def find_keys(server: McpServer) -> Iterator[str]:
+    """Yield the values of a server's variables and headers that are probably keys."""
     for name, value in server.env.items():
         if looks_secret(name) and len(value) >= SHORTEST:
             yield value
@@ -81,8 +79,8 @@ def find_keys(server: McpServer) -> Iterator[str]:
             yield value.rpartition(" ")[2]
 
 
-def ask_hooks(hooks: "HookCaller") -> Prepare:
-    """Asks `preMcpToolCall` what a request is to say about itself besides its arguments."""
+def ask_hooks(hooks: HookCaller) -> Prepare:
+    """Return a function that lets `preMcpToolCall` hooks replace the metadata of a call."""
 
     async def prepare(origin: Origin, params: JsonObject, call_id: str) -> JsonObject:
         output = await hooks.call(
@@ -94,7 +92,7 @@ def ask_hooks(hooks: "HookCaller") -> Prepare:
         )
         if "metaToUse" not in output:
             return params
-        wanted = output["metaToUse"]
-        return {**params, "_meta": wanted if isinstance(wanted, dict) else None}
+        meta = output["metaToUse"]
+        return {**params, "_meta": meta if isinstance(meta, dict) else None}
 
     return prepare

@@ -1,6 +1,7 @@
-"""The servers of one session: started together, told about, and ended with it."""
+"""The MCP servers of a session: starts and stops them, names their tools, reports changes."""
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from trimtab.contracts.customization import McpServer
@@ -16,37 +17,66 @@ from trimtab.contracts.mcp import Origin, ServerAccess, config_source
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.text import count
 from trimtab.mcp.listing import ListedTool
-from trimtab.mcp.names import ToolNames
-from trimtab.mcp.server import PATIENCE, Happened, Server
+from trimtab.mcp.server import CONNECT_WAIT, Change, ServerConnection
 from trimtab.mcp.tool import McpTool, ToolSupport
 
 MANY_TOOLS = 100
-"""With the built-in ones that is as many as services with a limit take."""
+"""More tools, together with the built-in ones, exceed the limit of some model services."""
+MAX_NAME_LENGTH = 64
+
+
+class ToolNames:
+    """Assigns each tool of a server a unique name, which it keeps while the session lives."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[str, str], str] = {}
+        self._taken: set[str] = set()
+
+    def of(self, server: str, tool: str) -> str:
+        key = server, tool
+        if key not in self._names:
+            self._names[key] = self._find_free(sanitize(f"{server}-{tool}"))
+        return self._names[key]
+
+    def _find_free(self, name: str) -> str:
+        free, number = name, 1
+        while free in self._taken:
+            number += 1
+            suffix = f"-{number}"
+            free = name[: MAX_NAME_LENGTH - len(suffix)] + suffix
+        self._taken.add(free)
+        return free
+
+
+def sanitize(name: str) -> str:
+    """Return a name that every model service accepts."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:MAX_NAME_LENGTH]
 
 
 class McpHost:
-    """Connects to servers and gives their tools; `on_tools` is called when those change."""
+    """Connects to servers and supplies their tools; calls `on_tools` when those change."""
 
     def __init__(
         self,
-        reach: ServerAccess,
-        trade: ToolSupport,
+        access: ServerAccess,
+        support: ToolSupport,
         emit: Callable[[EventData], object],
         on_tools: Callable[[], None],
     ) -> None:
-        self.servers: dict[str, Server] = {}
-        self._reach = reach
-        self._trade = trade
+        self.servers: dict[str, ServerConnection] = {}
+        self._access = access
+        self._support = support
         self._emit = emit
         self._on_tools = on_tools
         self._names = ToolNames()
-        self._told: set[str] = set()
+        self._listed: set[str] = set()
+        self._warnings: set[str] = set()
         self._closed = False
-        self._ending: set[asyncio.Task[None]] = set()
+        self._closing: set[asyncio.Task[None]] = set()
 
     @property
     def tools(self) -> list[McpTool]:
-        """The tools of all servers in their order, also of those that must be connected again."""
+        """The tools of all servers, including servers that lost their connection."""
         return [
             self._build(server, listed)
             for server in self.servers.values()
@@ -55,35 +85,35 @@ class McpHost:
         ]
 
     async def use(self, configured: Mapping[str, McpServer]) -> None:
-        """Have exactly these servers: new ones start, those that changed start again."""
+        """Use exactly these servers: start new ones, restart changed ones, stop the others."""
         changed = [
             server for name, server in self.servers.items() if configured.get(name) != server.config
         ]
-        await self._end(changed)
+        await self._close(changed)
         for server in changed:
             del self.servers[server.config.name]
             if server.config.name not in configured:
                 self._emit(SessionMcpServerRemoved(server_name=server.config.name))
         before, self.servers = self.servers, {}
         for name, config in configured.items():
-            server = before.get(name) or Server(config, self._reach, self._heed)
+            server = before.get(name) or ServerConnection(config, self._access, self._on_change)
             self.servers[name] = server
             if name not in before:
                 await self.switch(name, enabled=config.enabled)
         if changed:
             self._on_tools()
 
-    async def _end(self, servers: Sequence[Server]) -> None:
-        """Close connections; one that takes long is closed while the session goes on."""
+    async def _close(self, servers: Sequence[ServerConnection]) -> None:
+        """Close connections; slow ones finish closing in the background."""
         if servers:
-            ending = {asyncio.ensure_future(server.aclose()) for server in servers}
-            self._ending |= ending
-            for task in ending:
-                task.add_done_callback(self._ending.discard)
-            await asyncio.wait(ending, timeout=PATIENCE)
+            closing = {asyncio.ensure_future(server.aclose()) for server in servers}
+            self._closing |= closing
+            for task in closing:
+                task.add_done_callback(self._closing.discard)
+            await asyncio.wait(closing, timeout=CONNECT_WAIT)
 
     async def switch(self, name: str, *, enabled: bool) -> None:
-        """Start a server, or end it until it is started again."""
+        """Start a server, or stop it until it is started again."""
         server = self.servers[name]
         if enabled:
             server.start()
@@ -97,18 +127,19 @@ class McpHost:
         self.servers[name].start()
 
     async def settled(self) -> list[str]:
-        """Wait for servers that are connecting, each as long as it may take; who is not ready."""
+        """Wait for connecting servers, each for its own time; return the names of slow ones."""
         names = [name for name, server in self.servers.items() if server.status == "pending"]
-        waited = [self.servers[name] for name in names]
-        ready = await asyncio.gather(*(server.settled(server.patience) for server in waited))
-        return [name for name, good in zip(names, ready, strict=True) if not good]
+        pending = [self.servers[name] for name in names]
+        settled = await asyncio.gather(*(server.settled(server.wait_left) for server in pending))
+        return [name for name, is_settled in zip(names, settled, strict=True) if not is_settled]
 
     async def aclose(self) -> None:
-        """End all servers. Nothing is told any more."""
+        """Stop all servers. No more events are emitted."""
         self._closed = True
-        await asyncio.gather(*(server.aclose() for server in self.servers.values()), *self._ending)
+        servers = self.servers.values()
+        await asyncio.gather(*(server.aclose() for server in servers), *self._closing)
 
-    def _build(self, server: Server, listed: ListedTool) -> McpTool:
+    def _build(self, server: ServerConnection, listed: ListedTool) -> McpTool:
         config = server.config
         spec = ToolSpec(
             name=self._names.of(config.name, listed.name),
@@ -124,13 +155,13 @@ class McpHost:
             read_only=listed.read_only,
             instructions=server.instructions,
         )
-        return McpTool(spec, origin, config, server.call, self._trade)
+        return McpTool(spec, origin, config, server.call, self._support)
 
-    def _heed(self, server: Server, what: Happened) -> None:
+    def _on_change(self, server: ServerConnection, change: Change) -> None:
         if self._closed:
             return
         name = server.config.name
-        if what == "status":
+        if change == "status":
             self._emit(
                 SessionMcpServerStatusChanged(
                     server_name=name,
@@ -142,28 +173,28 @@ class McpHost:
             if server.error:
                 self._warn_once(f"The MCP server {name} cannot be used: {server.error}.", "failed")
             return
-        if name in self._told:
+        if name in self._listed:
             self._emit(McpToolsListChanged(server_name=name))
-        self._told.add(name)
+        self._listed.add(name)
         number = len(server.listing.tools)
         self._emit(SessionMcpServerToolsLoaded(server_name=name, tool_count=number))
         if problems := server.listing.problems:
             more = f" (and {count(len(problems) - 1, 'more problem')})" if len(problems) > 1 else ""
-            found = f"Of the MCP server {name} {problems[-1]}{more}; see `trimtab mcp test {name}`."
-            self._warn_once(found, "tools")
-        self._tell_number()
+            message = f"MCP server {name}: {problems[-1]}{more}; see `trimtab mcp test {name}`."
+            self._warn_once(message, "tools")
+        self._check_number()
         self._on_tools()
 
-    def _tell_number(self) -> None:
-        every = sum(len(server.listing.tools) for server in self.servers.values())
-        if every > MANY_TOOLS:
+    def _check_number(self) -> None:
+        total = sum(len(server.listing.tools) for server in self.servers.values())
+        if total > MANY_TOOLS:
             self._warn_once(
-                f"The MCP servers have more than {MANY_TOOLS} tools together, and some model "
-                "services take no more; choose with `tools` of an entry, or --excluded-tools.",
+                f"The MCP servers have more than {MANY_TOOLS} tools together, which some model "
+                "services do not accept; select some with `tools` of an entry or --excluded-tools.",
                 "tools",
             )
 
-    def _warn_once(self, message: str, what: str) -> None:
-        if message not in self._told:
-            self._told.add(message)
-            self._emit(SessionWarning(warning_type=f"mcp_server_{what}", message=message))
+    def _warn_once(self, message: str, kind: str) -> None:
+        if message not in self._warnings:
+            self._warnings.add(message)
+            self._emit(SessionWarning(warning_type=f"mcp_server_{kind}", message=message))

@@ -1,5 +1,6 @@
-"""What a call of a server's tool came to, as a model reads it."""
+"""Converts the result of an MCP tool call to a tool result for the model."""
 
+import re
 from binascii import Error as NotBase64
 from binascii import a2b_base64
 from collections.abc import Mapping
@@ -13,24 +14,24 @@ from trimtab.contracts.messages import Image
 from trimtab.contracts.text import count, neutralise
 from trimtab.contracts.tool import ToolResult
 
-LARGEST_IMAGE = 5 * 1024 * 1024
-MOST_IMAGES = 10
+MAX_IMAGE_BYTES = 5 * 1024 * 1024
+MAX_IMAGES = 10
 
 
 def read_result(answer: JsonObject, filters: str) -> ToolResult:
-    """Texts one below the other; where there is none, what the server says in JSON."""
+    """Join the texts of a result; without any, use its structured content as JSON."""
     content = answer.get("content")
     texts: list[str] = []
     images: list[Image] = []
     for block in content if isinstance(content, list) else ():
         if not isinstance(block, dict):
             continue
-        if block.get("type") == "image" and len(images) < MOST_IMAGES:
-            shown = _read_image(block)
-            if isinstance(shown, Image):
-                images.append(shown)
+        if block.get("type") == "image" and len(images) < MAX_IMAGES:
+            image = _read_image(block)
+            if isinstance(image, Image):
+                images.append(image)
             else:
-                texts.append(shown)
+                texts.append(image)
         else:
             texts.append(_read_text(block))
     structured = answer.get("structuredContent")
@@ -39,33 +40,31 @@ def read_result(answer: JsonObject, filters: str) -> ToolResult:
     text = clean("\n".join(filter(None, texts)), filters)
     failed = answer.get("isError") is True
     if not text:
-        text = "The tool failed and gave no reason." if failed else _describe_nothing(images)
+        text = "The tool failed without a message." if failed else _describe_no_text(images)
     return ToolResult(text=text, kind="failure" if failed else "success", images=tuple(images))
 
 
 def choose_filter(mapping: str | Mapping[str, str] | None, tool: str) -> str:
-    """What is done to a tool's texts: for all tools of a server, or by name."""
+    """Return the filter for a tool's texts, set for all tools of a server or by name."""
     if isinstance(mapping, Mapping):
         mapping = mapping.get(tool) or mapping.get("*")
     return mapping or "hidden_characters"
 
 
 def clean(text: str, filters: str) -> str:
-    """A text that hides nothing from a person: no terminal commands, no invisible characters.
+    """Remove what a person would not see: terminal escapes and invisible characters.
 
-    `markdown` also takes the comments out, which no reader of the rendered text would see.
+    `markdown` also removes comments, which are invisible in the rendered text.
     """
     if filters == "none":
         return text
     if filters == "markdown":
-        import re
-
         text = re.sub(r"<!--.*?(?:-->|\Z)", "", text, flags=re.DOTALL)
     return neutralise(text)
 
 
-def _describe_nothing(images: list[Image]) -> str:
-    return f"{count(len(images), 'image')}." if images else "The tool gave no output."
+def _describe_no_text(images: list[Image]) -> str:
+    return f"{count(len(images), 'image')}." if images else "The tool returned no output."
 
 
 def _read_text(block: dict[str, Any]) -> str:
@@ -78,8 +77,8 @@ def _read_text(block: dict[str, Any]) -> str:
             kind = str(resource.get("mimeType") or "binary data")
             return f"[{resource.get('uri')}: {kind}, which is not shown]"
         case {"type": "resource_link", "uri": str(uri)}:
-            about = block.get("description") or block.get("title") or block.get("name") or ""
-            return f"{uri} {about}".rstrip()
+            description = block.get("description") or block.get("title") or block.get("name")
+            return f"{uri} {description or ''}".rstrip()
         case {"type": "audio" | "image" as kind}:
             return f"[{kind}, which is not shown]"
         case _:
@@ -87,10 +86,10 @@ def _read_text(block: dict[str, Any]) -> str:
 
 
 def _read_image(block: dict[str, Any]) -> Image | str:
-    """An image that every service takes, or a note of one: a bad one would spoil each request."""
+    """Return an image, or a note in its place: services reject requests with an invalid one."""
     data = block.get("data")
-    if not isinstance(data, str) or len(data) > LARGEST_IMAGE * 4 // 3 + 4:
-        return f"[an image of more than {LARGEST_IMAGE >> 20} MB, which is not shown]"
+    if not isinstance(data, str) or len(data) > MAX_IMAGE_BYTES * 4 // 3 + 4:
+        return f"[an image of more than {MAX_IMAGE_BYTES >> 20} MB, which is not shown]"
     try:
         kind = image_type(a2b_base64(data, strict_mode=True))
     except (NotBase64, ValueError):

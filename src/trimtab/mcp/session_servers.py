@@ -1,4 +1,7 @@
-"""The MCP servers of one session: which of those configured may be used, and what they give."""
+"""Decides which configured MCP servers a session uses, and supplies their tools.
+
+The rest of the package is imported only if a server is configured.
+"""
 
 import asyncio
 import os
@@ -20,17 +23,17 @@ if TYPE_CHECKING:
     from trimtab.hooks.caller import HookCaller
     from trimtab.mcp.connections import SessionConnections
     from trimtab.mcp.host import McpHost
-    from trimtab.mcp.server import Server
+    from trimtab.mcp.server import ServerConnection
 
-OWN_FILES = ("mcp.json", "mcp-config.json")
-"""How files end that are about servers and nothing else."""
-LARGEST_SETTINGS = 16 * 1024 * 1024
-BROUGHT = ("user", "flag", "sdk", "plugin")
-"""Sources that a person or their program chose; nothing in a folder can be one of them."""
+SERVER_FILES = ("mcp.json", "mcp-config.json")
+"""The names of files that contain servers and nothing else."""
+MAX_SETTINGS_BYTES = 16 * 1024 * 1024
+TRUSTED_SOURCES = ("user", "flag", "sdk", "plugin")
+"""Sources that a person or their program chose; a folder cannot supply them."""
 
 
 class SessionServers:
-    """Connects when the first prompt is prepared. A session without servers imports nothing."""
+    """The MCP servers of a session. They connect when the first prompt is prepared."""
 
     def __init__(
         self,
@@ -44,7 +47,7 @@ class SessionServers:
         self._on_tools = on_tools
         self._options = options
         self._host: McpHost | None = None
-        self._reach: SessionConnections | None = None
+        self._connections: SessionConnections | None = None
         self._used: Mapping[str, McpServer] = {}
         self._accepted: set[str] | None = None
         self._slow: set[str] = set()
@@ -55,13 +58,13 @@ class SessionServers:
         return self._host.tools if self._host is not None else ()
 
     def describe(self) -> list[dict[str, object]]:
-        """Every server and how it is doing, as events and the SDK know them."""
+        """Return every server with its status, as events and the SDK describe them."""
         host = self._host
         known = host.servers if host is not None else {}
-        return [describe_server(one, known.get(name)) for name, one in self._used.items()]
+        return [describe_server(server, known.get(name)) for name, server in self._used.items()]
 
     async def refresh(self) -> None:
-        """Use what is configured now; servers that are new get a moment to connect."""
+        """Apply the current configuration, and wait a moment for new servers to connect."""
         await self.start()
         if self._host is None:
             return
@@ -70,13 +73,13 @@ class SessionServers:
             self._slow |= new
             message = (
                 f"The MCP servers {', '.join(sorted(new))} are not connected yet, so the model "
-                "starts without their tools; it gets them as soon as they are."
+                "starts without their tools; it gets them once they are connected."
             )
             warning = SessionWarning(warning_type="mcp_servers_pending", message=message)
             self._context.session.emit(warning)
 
     async def start(self) -> None:
-        """Use what is configured now, without waiting for it."""
+        """Apply the current configuration, without waiting for connections."""
         async with self._starting:
             configured = self._find()
             if configured != self._used:
@@ -85,7 +88,7 @@ class SessionServers:
                 await self._admit(configured)
 
     async def reload(self) -> None:
-        """Look at the configuration again, whatever was refused before."""
+        """Read the configuration again, and decide anew about refused servers."""
         async with self._starting:
             self._accepted = None
             await self._use(self._find())
@@ -95,29 +98,31 @@ class SessionServers:
         return {} if custom is None else find_configured(custom)
 
     async def _use(self, configured: "Mapping[str, McpServer]") -> None:
-        if self._host is None or self._reach is None:
+        if self._host is None or self._connections is None:
             from trimtab.mcp.connections import SessionConnections
 
-            self._reach = SessionConnections(self._context, self._hooks, self._options())
-            self._host = self._reach.build_host(self._on_tools)
-        self._reach.hide_keys(configured.values())
+            self._connections = SessionConnections(self._context, self._hooks, self._options())
+            self._host = self._connections.build_host(self._on_tools)
+        self._connections.hide_keys(configured.values())
         admitted = await self._admit(configured)
-        self._tell_unconfined(admitted)
+        self._warn_of_unconfined(admitted)
         await self._host.use(admitted)
         self._used = configured
 
-    def _tell_unconfined(self, admitted: "Mapping[str, McpServer]") -> None:
-        programs = [one.name for one in admitted.values() if one.enabled and one.type == "local"]
+    def _warn_of_unconfined(self, admitted: "Mapping[str, McpServer]") -> None:
+        programs = [
+            server.name for server in admitted.values() if server.enabled and server.type == "local"
+        ]
         if self._context.sandbox is not None and programs:
             message = (
-                f"The MCP servers {', '.join(programs)} run outside of the sandbox, which holds "
-                "commands only; switch them off with `trimtab mcp disable` if that is not meant."
+                f"The MCP servers {', '.join(programs)} run outside the sandbox, which confines "
+                "commands only; disable them with `trimtab mcp disable` if you do not trust them."
             )
             warning = SessionWarning(warning_type="mcp_servers_unconfined", message=message)
             self._context.session.emit(warning)
 
     async def switch(self, name: str, *, enabled: bool) -> None:
-        """Switch a server on or off for this session."""
+        """Enable or disable a server for this session."""
         self.find(name)
         assert self._host is not None
         await self._host.switch(name, enabled=enabled)
@@ -127,69 +132,75 @@ class SessionServers:
         assert self._host is not None
         await self._host.restart(name)
 
-    def find(self, name: str) -> "Server":
-        """Raises `UsageError`."""
+    def find(self, name: str) -> "ServerConnection":
+        """Return a server by name. Raises `UsageError`."""
         if self._host is None or name not in self._host.servers:
-            raise UsageError(f"There is no MCP server {name!r} in this session; see `trimtab mcp`.")
+            raise UsageError(
+                f"Unknown MCP server {name!r}; list those of this folder with `trimtab mcp`."
+            )
         return self._host.servers[name]
 
     async def aclose(self) -> None:
-        if self._host is not None and self._reach is not None:
+        if self._host is not None and self._connections is not None:
             await self._host.aclose()
-            await self._reach.aclose()
+            await self._connections.aclose()
 
     async def _admit(self, configured: "Mapping[str, McpServer]") -> "dict[str, McpServer]":
-        """Those that may be used: a folder's only as they were when it was trusted, and while the
-        session lives only as they were when it began: its own agent may have written others.
+        """Return the servers that may be used.
+
+        A folder's servers must be unchanged since the folder was trusted, and since the session
+        started, because its own agent may have written them.
         """
         trust = self._context.trust
         if trust is None:
             return dict(configured)
-        mine = [
-            one for one in configured.values() if one.enabled and is_from_folder(one, trust.root)
+        own = [
+            server
+            for server in configured.values()
+            if server.enabled and is_from_folder(server, trust.root)
         ]
-        entries = [identify(one, trust.root) for one in mine]
+        entries = [identify(server, trust.root) for server in own]
         if self._accepted is None:
             admitted = await trust.admit(self._context.session, "mcp", entries)
             pairs = zip(entries, admitted, strict=True)
-            self._accepted = {digest for (_, digest), good in pairs if good}
+            self._accepted = {digest for (_, digest), allowed in pairs if allowed}
             trust.remember("mcp")
         else:
             admitted = [digest in self._accepted for _, digest in entries]
             pairs = zip(entries, admitted, strict=True)
-            self._tell_changed([item.path for (item, _), good in pairs if not good])
-        refused = {one.name for one, good in zip(mine, admitted, strict=True) if not good}
+            self._warn_of_changes([item.path for (item, _), allowed in pairs if not allowed])
+        refused = {server.name for server, ok in zip(own, admitted, strict=True) if not ok}
         running = self._host.servers if self._host is not None else {}
         return {
-            name: running[name].config if name in refused else one
-            for name, one in configured.items()
+            name: running[name].config if name in refused else server
+            for name, server in configured.items()
             if name not in refused or name in running
         }
 
-    def _tell_changed(self, changed: Sequence[str]) -> None:
+    def _warn_of_changes(self, changed: Sequence[str]) -> None:
         if changed:
             message = (
-                f"{', '.join(changed[:3])} changed while the session was open, so it is not used. "
-                "Start or resume a session to use what is there now."
+                f"{', '.join(changed[:3])} changed while the session was open, so the change is "
+                "not used; start or resume a session to use it."
             )
             warning = SessionWarning(warning_type="mcp_changed", message=message)
             self._context.session.emit(warning)
 
 
 def is_from_folder(server: "McpServer", root: str) -> bool:
-    """Whether a file of the folder configures a server."""
+    """Return True if a file of the folder configures a server."""
     inside = os.path.realpath(server.file).startswith(os.path.realpath(root) + os.sep)
-    return inside and server.source not in BROUGHT
+    return inside and server.source not in TRUSTED_SOURCES
 
 
 def identify(server: "McpServer", root: str) -> tuple[Loadable, str]:
-    """An entry of the folder by its name, and what it is now."""
+    """Return the name of a folder's entry for a person, and the digest of its present state."""
     name = f"{os.path.relpath(server.file, root)} {server.name}"
     return Loadable("mcp", name), digest(server, root)
 
 
 def digest(server: "McpServer", root: str) -> str:
-    """What a server is: its entry, and the scripts of the repository it names."""
+    """Return a hash of a server's entry and of the repository's scripts that it names."""
     from trimtab.contracts.hooks import HookEntry
     from trimtab.customize.hook_files import fingerprint
 
@@ -205,49 +216,52 @@ def digest(server: "McpServer", root: str) -> str:
 
 
 def find_configured(custom: "Customizations") -> "Mapping[str, McpServer]":
-    """The servers of a session. Files are parsed only where one of them names a server: settings
-    of other agents can be large, and most have none.
+    """Return the configured servers.
+
+    Files are parsed only if one of them mentions a server: the settings of other agents can be
+    large, and most contain none.
     """
     paths = server_paths(custom.server_places)
-    if not custom.brings_servers and not any(map(names_servers, paths)):
+    if not custom.brings_servers and not any(map(mentions_servers, paths)):
         return {}
     return custom.servers.servers
 
 
-def names_servers(path: str) -> bool:
-    """Whether a file may name a server; an object without entries is how most say that it does
-    not."""
-    if path.endswith(OWN_FILES):
+def mentions_servers(path: str) -> bool:
+    """Return True if a file may configure a server, judged without parsing it."""
+    if path.endswith(SERVER_FILES):
         return os.path.exists(path)
     import re
 
     from trimtab.config.files import read_regular
 
     try:
-        data = read_regular(path, LARGEST_SETTINGS)
+        data = read_regular(path, MAX_SETTINGS_BYTES)
     except OSError:
         return False
     found = re.search(rb'\[mcp_servers|"mcp_?[sS]ervers"\s*:\s*\{\s*[^}\s]', data)
     return found is not None
 
 
-def describe_server(server: "McpServer", state: "Server | None") -> dict[str, object]:
-    """A server as `session.mcp_servers_loaded` and the SDK describe it.
+def describe_server(
+    server: "McpServer", connection: "ServerConnection | None"
+) -> dict[str, object]:
+    """Return a server as `session.mcp_servers_loaded` and the SDK describe it.
 
-    One without a state is not used: it was changed after its folder was trusted.
+    A server without a connection is refused: it changed after its folder was trusted.
     """
-    described: dict[str, object] = {
+    description: dict[str, object] = {
         "name": server.name,
-        "status": state.status if state else "stopped",
+        "status": connection.status if connection else "stopped",
         "source": config_source(server),
         "transport": "stdio" if server.type == "local" else server.type,
     }
     if server.display_name:
-        described["displayName"] = server.display_name
-    if state is None:
-        described["error"] = "it was changed or added since its folder was trusted"
-    elif state.error:
-        described["error"] = state.error
-    if state is not None and state.instructions:
-        described["serverMetadata"] = {"instructions": state.instructions}
-    return described
+        description["displayName"] = server.display_name
+    if connection is None:
+        description["error"] = "it was added or changed after its folder was trusted"
+    elif connection.error:
+        description["error"] = connection.error
+    if connection is not None and connection.instructions:
+        description["serverMetadata"] = {"instructions": connection.instructions}
+    return description

@@ -1,4 +1,4 @@
-"""A tool of an MCP server, as the loop knows tools."""
+"""A tool of an MCP server."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -15,34 +15,39 @@ from trimtab.mcp.client import Progress
 from trimtab.mcp.messages import RemoteError, ServerProblem
 from trimtab.mcp.result import choose_filter, read_result
 
-PROGRESS_PAUSE = 0.2
-"""Seconds between two reports of progress that are shown; a server may send thousands."""
+PROGRESS_INTERVAL = 0.2
+"""The seconds between two published reports of progress; a server may send thousands."""
 Limit = Callable[[str, ToolContext], Awaitable[str]]
-"""Makes a text short enough for a model."""
+"""Shortens a text for a model."""
 CallTool = Callable[[JsonObject, Progress], Awaitable[JsonObject]]
 """Sends the parameters of `tools/call` to the server."""
 Prepare = Callable[[Origin, JsonObject, str], Awaitable[JsonObject]]
-"""Given where a tool is from, the parameters of a call and its id, gives the parameters to send."""
+"""Takes a tool's origin, the parameters of a call and its id; returns the parameters to send."""
 
 
 class ToolSupport(msgspec.Struct, frozen=True, kw_only=True):
-    """What the tools of a session's servers work with."""
+    """The functions that the tools of a session's servers share."""
 
     limit: Limit
     prepare: Prepare | None = None
 
 
 class McpTool:
-    """One tool of one server. What it does is unknown: it counts as changing things."""
+    """A tool of a server. Its effects are unknown, so a call counts as a change."""
 
     def __init__(
-        self, spec: ToolSpec, origin: Origin, server: McpServer, call: CallTool, trade: ToolSupport
+        self,
+        spec: ToolSpec,
+        origin: Origin,
+        server: McpServer,
+        call: CallTool,
+        support: ToolSupport,
     ) -> None:
         self.spec = spec
         self.origin = origin
         self._server = server
         self._call = call
-        self._trade = trade
+        self._support = support
 
     def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
         origin = self.origin
@@ -64,13 +69,13 @@ class McpTool:
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
         origin = self.origin
         params: JsonObject = {"name": origin.tool, "arguments": dict(args)}
-        if self._trade.prepare is not None:
-            params = await self._trade.prepare(origin, params, ctx.call_id)
+        if self._support.prepare is not None:
+            params = await self._support.prepare(origin, params, ctx.call_id)
         try:
-            answer = await self._call(params, _thin_out(ctx.progress))
+            answer = await self._call(params, _throttle(ctx.progress))
         except RemoteError as error:
-            said = neutralise(str(error))
-            return _fail(f"The MCP server {origin.server} refused the call: {said}")
+            reason = neutralise(str(error))
+            return _fail(f"The MCP server {origin.server} rejected the call: {reason}")
         except ServerProblem as problem:
             return _fail(f"The MCP server {origin.server} cannot be used: {problem}.")
         except TimeoutError:
@@ -80,7 +85,7 @@ class McpTool:
             )
         filters = choose_filter(self._server.filter_mapping, origin.tool)
         result = read_result(answer, filters)
-        text = await self._trade.limit(result.text, ctx)
+        text = await self._support.limit(result.text, ctx)
         return result if text is result.text else msgspec.structs.replace(result, text=text)
 
 
@@ -88,14 +93,14 @@ def _fail(text: str) -> ToolResult:
     return ToolResult(text=text, kind="failure")
 
 
-def _thin_out(tell: Callable[[str], None]) -> Progress:
+def _throttle(publish: Callable[[str], None]) -> Progress:
     last = 0.0
 
     def progress(message: str) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last >= PROGRESS_PAUSE:
+        if now - last >= PROGRESS_INTERVAL:
             last = now
-            tell(neutralise(message[:1000]) + "\n")
+            publish(neutralise(message[:1000]) + "\n")
 
     return progress

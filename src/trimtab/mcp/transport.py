@@ -1,4 +1,4 @@
-"""What carries messages to a server and back."""
+"""The interface of MCP transports."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -6,24 +6,26 @@ from typing import Protocol
 from trimtab.contracts.events.envelope import JsonObject
 
 Deliver = Callable[[JsonObject], None]
+"""Called with each message of the server."""
 
 
 class Channel(Protocol):
-    """A connection to one server.
+    """Carries messages to a server and back.
 
-    What comes from it is given to `deliver`; `lost` is told, once, why it is over.
+    `deliver` is called with each message of the server; `lost` once, with the reason, when the
+    connection ends.
     """
 
     def open(self, deliver: Deliver, lost: Callable[[str], None]) -> None:
-        """Get ready to send. Raises `ServerProblem`."""
+        """Prepare to send. Raises `ServerProblem`."""
         ...
 
     async def send(self, message: JsonObject) -> bool:
-        """Send a message; whether its answer may still come. Raises `ServerProblem`."""
+        """Send a message; return True if its answer may still arrive. Raises `ServerProblem`."""
         ...
 
     def ready(self, version: str) -> None:
-        """The server has agreed to a version of the protocol."""
+        """Called once the protocol version is negotiated."""
         ...
 
     async def aclose(self) -> None: ...

@@ -1,1 +1,1 @@
-"""Models: which model a session uses, through which service, and what it costs."""
+"""Chooses the model of a session and its service, and lists and probes models."""

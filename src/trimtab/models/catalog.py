@@ -1,6 +1,5 @@
-"""The model services a session was given itself, beside the one of the environment."""
+"""The model services that a client supplies for a session, in addition to the environment's."""
 
-import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
 import msgspec
@@ -11,9 +10,13 @@ from trimtab.contracts.provider import Delta, ListsModels, Provider, Reply, Requ
 from trimtab.providers.auth import Key
 from trimtab.providers.copilot import DEFAULT_MODEL
 from trimtab.providers.endpoints import PREFIX, ProviderChoice, connect, from_environment
+from trimtab.providers.http import HttpClient
+from trimtab.providers.listing import fetch
 
+SECRET_HEADERS = ("authorization", "key", "token", "secret", "cookie")
+"""Substrings of header names that mark credentials."""
 GetToken = Callable[[str], Awaitable[str]]
-"""Given a provider's name, gives a token for one request."""
+"""Takes a provider's name and returns a token for one request."""
 
 
 class AzureSettings(msgspec.Struct, frozen=True, rename="camel"):
@@ -38,9 +41,18 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
     max_prompt_tokens: int | None = None
     max_output_tokens: int | None = None
 
+    def keys(self) -> tuple[str, ...]:
+        """Return the credentials in these settings."""
+        headers = (
+            value.rpartition(" ")[2]
+            for name, value in self.headers.items()
+            if any(word in name.lower() for word in SECRET_HEADERS)
+        )
+        return tuple(filter(None, (self.api_key, self.bearer_token, *headers)))
+
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A model of a named service. It is chosen as `provider/id`."""
+    """A model of a client's service. Its name for `--model` is `provider/id`."""
 
     id: str
     provider: str
@@ -57,8 +69,8 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return f"{self.provider}/{self.id}"
 
 
-class AskedKey(Key, frozen=True, kw_only=True):
-    """A key that is asked for anew for every request."""
+class RequestedKey(Key, frozen=True, kw_only=True):
+    """A key that is requested from the client for every request."""
 
     ask: Callable[[], Awaitable[str]]
 
@@ -67,7 +79,7 @@ class AskedKey(Key, frozen=True, kw_only=True):
 
 
 class WithHeaders:
-    """A provider whose every request carries some headers; the request's own win."""
+    """A provider that adds headers to every request; the request's own headers win."""
 
     def __init__(self, provider: Provider, headers: Mapping[str, str]) -> None:
         self.name = provider.name
@@ -88,20 +100,22 @@ class WithHeaders:
 
 
 class SessionCatalog:
-    """The services and models of one session.
+    """The services and models that a client supplies for one session.
 
-    One `provider` alone is the session's service; `providers` come beside the environment's and
-    serve the `models` that name them.
+    A single `provider` replaces the environment's service; `providers` are added to it and serve
+    the `models` that name them.
     """
 
     def __init__(
         self,
+        env: Mapping[str, str],
         *,
         provider: ProviderSettings | None = None,
         providers: tuple[ProviderSettings, ...] = (),
         models: tuple[ModelSettings, ...] = (),
         get_token: GetToken,
     ) -> None:
+        self._env = env
         self.provider = provider
         self.models: dict[str, ModelSettings] = {}
         self._providers: dict[str, ProviderSettings] = {}
@@ -122,15 +136,15 @@ class SessionCatalog:
         self.models |= {model.choice: model for model in models}
 
     def find(self, model: str | None) -> tuple[Provider, str] | None:
-        """The service for a model and what the service calls it; None if it is not ours."""
+        """Return the service of a model and its name there; None if the catalog lacks it."""
         if self.provider is not None:
             choice = self._choice(self.provider)
             # A client may name a model later, with the first prompt that needs one.
-            name = model or choice.model or os.environ.get("COPILOT_MODEL") or DEFAULT_MODEL
-            return connect(choice), name
+            name = model or choice.model or self._env.get("COPILOT_MODEL") or DEFAULT_MODEL
+            return connect(choice, env=self._env), name
         found = self.models.get(model or "")
         if found is None and model:
-            found = next((one for one in self.models.values() if one.id == model), None)
+            found = next((known for known in self.models.values() if known.id == model), None)
         if found is None:
             return None
         choice = self._choice(self._providers[found.provider])
@@ -140,10 +154,10 @@ class SessionCatalog:
             max_prompt_tokens=found.max_prompt_tokens,
             max_output_tokens=found.max_output_tokens,
         )
-        return connect(choice), found.choice
+        return connect(choice, env=self._env), found.choice
 
     def describe(self, model: str) -> ProviderSettings | None:
-        """The settings of the service a model is reached through."""
+        """Return the settings of a model's service."""
         if self.provider is not None:
             return self.provider
         found = self.models.get(model)
@@ -153,15 +167,15 @@ class SessionCatalog:
         choice = read_choice(settings)
         if settings.has_bearer_token_provider:
             name = settings.name
-            key = AskedKey(source=f"provider {name}", ask=lambda: self._get_token(name))
+            key = RequestedKey(source=f"provider {name}", ask=lambda: self._get_token(name))
             choice = msgspec.structs.replace(choice, auth="bearer", key=key)
         return choice
 
 
 def read_choice(settings: ProviderSettings) -> ProviderChoice:
-    """Read as the environment's variables of the same names are read."""
+    """Interpret the settings like the environment variables of the same names."""
     if not settings.base_url:
-        raise ConfigurationError(f"Provider {settings.name!r} has no baseUrl; give it one.")
+        raise ConfigurationError(f"Provider {settings.name!r} has no baseUrl; add one.")
     values = {
         "BASE_URL": settings.base_url,
         "TYPE": settings.type,
@@ -184,19 +198,16 @@ def read_choice(settings: ProviderSettings) -> ProviderChoice:
 
 
 async def fetch_models(choice: ProviderChoice, env: Mapping[str, str]) -> list[JsonObject]:
-    """What a service answers to `GET /models`, with the fields clients need."""
-    from trimtab.providers.http import HttpClient
-    from trimtab.providers.listing import fetch
-
+    """Return the models that a service lists, with the fields clients need."""
     http = HttpClient(env)
     try:
         models = await fetch(choice, http, await choice.key.reveal())
     finally:
         await http.aclose()
-    return [_described(model) for model in models]
+    return [_complete(model) for model in models]
 
 
-def _described(model: JsonObject) -> JsonObject:
+def _complete(model: JsonObject) -> JsonObject:
     capabilities = model.get("capabilities")
     if not isinstance(capabilities, dict):
         capabilities = {"supports": {}, "limits": {}}

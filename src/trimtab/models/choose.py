@@ -1,7 +1,7 @@
-"""Which model a session uses, and through which service: the one place that decides."""
+"""Chooses the model of a session and the service it is called through."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -9,7 +9,7 @@ import msgspec
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import AuthenticationError, ConfigurationError
 from trimtab.contracts.options import SessionOptions
-from trimtab.contracts.provider import Price, Provider
+from trimtab.contracts.provider import Delta, Price, Provider, Reply, Request
 from trimtab.providers.auth import Key
 from trimtab.providers.endpoints import (
     PREFIX,
@@ -22,20 +22,18 @@ from trimtab.providers.prices import price_of
 
 if TYPE_CHECKING:
     from trimtab.models.registry import Registry
+    from trimtab.providers.copilot import Copilot
 
 LOCAL = "local"
 NO_MODEL = (
     "No model service is configured; set OPENAI_API_KEY or ANTHROPIC_API_KEY, or point "
     "COPILOT_PROVIDER_BASE_URL at any OpenAI-compatible server, or fetch the small embedded model "
-    "with `trimtab models pull local` (needs pip install 'trimtab[local]')."
+    "with `trimtab models pull local` (requires pip install 'trimtab[local]')."
 )
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
-    """A model, the service it is reached through, and what is known about it.
-
-    `prompt_limit` is how many tokens a prompt may have.
-    """
+    """A model, its service, price and limits. `prompt_limit` is the token limit of a prompt."""
 
     provider: Provider
     model: str
@@ -45,24 +43,39 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     roles: "RoleModels | None" = None
 
     def with_headers(self, headers: Mapping[str, str]) -> "Chosen":
-        """The same, with these headers in every request."""
+        """Return a copy that adds headers to every request."""
         from trimtab.models.catalog import WithHeaders
 
         return msgspec.structs.replace(
             self,
             provider=WithHeaders(self.provider, headers),
-            fallbacks=tuple(one.with_headers(headers) for one in self.fallbacks),
+            fallbacks=tuple(fallback.with_headers(headers) for fallback in self.fallbacks),
         )
 
     async def aclose(self) -> None:
-        for one in (self, *self.fallbacks):
-            await one.provider.aclose()
+        for model in (self, *self.fallbacks):
+            await model.provider.aclose()
         if self.roles is not None:
             await self.roles.aclose()
 
 
+class NoService:
+    """Stands in for a service that could not be chosen: every call raises the reason."""
+
+    name = "none"
+
+    def __init__(self, reason: AuthenticationError) -> None:
+        self._reason = reason
+
+    def stream(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
+        raise self._reason
+
+    async def aclose(self) -> None:
+        pass
+
+
 class RoleModels:
-    """The models a person chose for work beside the conversation, connected when first needed."""
+    """The models configured for roles such as `title`, connected when first needed."""
 
     def __init__(self, chooser: "ModelChooser", options: SessionOptions) -> None:
         self._chooser = chooser
@@ -70,12 +83,12 @@ class RoleModels:
         self._chosen: dict[str, Chosen] = {}
 
     def has(self, role: str) -> bool:
-        """Whether a model was chosen for a role."""
+        """Return True if a model is configured for a role."""
         registry = self._chooser.registry
         return registry is not None and role in registry.roles
 
     async def get(self, role: str) -> Chosen | None:
-        """The model for a role, if one was chosen for it."""
+        """Return the model configured for a role, or None."""
         if not self.has(role):
             return None
         if role not in self._chosen:
@@ -83,14 +96,14 @@ class RoleModels:
         return self._chosen[role]
 
     async def aclose(self) -> None:
-        for one in self._chosen.values():
-            await one.aclose()
+        for model in self._chosen.values():
+            await model.aclose()
 
 
 class ModelChooser:
-    """Chooses by what the person named, then by the environment, then by what is there.
+    """Chooses by name, then by the environment, then among the services that are available.
 
-    `provider` replaces all of that: programs that embed their own model, and tests.
+    A `provider` takes precedence over all of them: embedding programs and tests supply one.
     """
 
     def __init__(
@@ -102,7 +115,7 @@ class ModelChooser:
 
     @property
     def registry(self) -> "Registry | None":
-        """What `providers.json` says, if there is one."""
+        """The content of `providers.json`, if the file exists."""
         path = os.path.join(self._home.config, "providers.json")
         if not os.path.exists(path):
             return None
@@ -112,44 +125,49 @@ class ModelChooser:
 
     @property
     def cache(self) -> str:
-        """Where lists of models are kept."""
+        """The folder with cached lists of models."""
         return os.path.join(self._home.state, "cache", "models")
 
     async def choose(self, options: SessionOptions, role: str = "main") -> Chosen:
-        """The model for a role (main, subagent, compaction, title) of a session."""
-        wanted = options.model or self._env.get("COPILOT_MODEL")
-        given = options.provider or self._provider
-        if given is not None:
-            return self._chosen(given, wanted or given.name)
+        """Choose the model for a role of a session: main, subagent, compaction or title."""
+        name = options.model or self._env.get("COPILOT_MODEL")
+        provider = options.provider or self._provider
+        if provider is not None:
+            return self._chosen(provider, name or provider.name)
         offline = is_offline(options, self._env)
         registry = self.registry
-        if registry is not None and (role != "main" or not wanted):
-            wanted = registry.roles.get(role) or wanted or self._registered_default(registry)
-        if wanted and (named := self._choose_named(wanted, registry, offline)):
-            return named
-        return await self._choose_found(wanted, offline)
+        if registry is not None and (role != "main" or not name):
+            name = registry.roles.get(role) or name or self._registered_default(registry)
+        try:
+            if name and (named := self._choose_named(name, registry, offline)):
+                return named
+            return await self._choose_available(name, offline)
+        except AuthenticationError as error:
+            if options.needs_model:
+                raise
+            return self._chosen(NoService(error), name or "")
 
     def find(self, name: str, options: SessionOptions) -> Chosen | None:
-        """Another service, if a name tells one; None: it is a model of the service in use."""
+        """Return a model of another service if the name selects one, else None."""
         if options.provider is not None or self._provider is not None:
             return None
         return self._choose_named(name, self.registry, is_offline(options, self._env))
 
     def is_declared(self, model: str) -> bool:
-        """Tell whether a person described a model in `providers.json`."""
+        """Return True if `providers.json` describes a model."""
         registry = self.registry
         found = registry.find(model) if registry is not None else None
         return found is not None and found[2] is not None
 
     async def choose_fallbacks(self, options: SessionOptions) -> list[Chosen]:
-        """The models to go on with when the first cannot answer: only those the person named."""
+        """Choose the configured fallback models."""
         names = options.fallback
         if not names and (registry := self.registry) is not None:
             names = registry.fallback
         return [await self.choose(msgspec.structs.replace(options, model=name)) for name in names]
 
     def describe(self, model: str) -> tuple[Price | None, int | None]:
-        """Price and prompt limit of a model by its name, without connecting to anything."""
+        """Return the price and prompt limit of a model by its name, without a connection."""
         from trimtab.providers.windows import window_of
 
         registry = self.registry
@@ -163,7 +181,7 @@ class ModelChooser:
         return registered_price(entry) or price_of(model, self._env), limit or window_of(model)
 
     async def find_service(self) -> ProviderChoice:
-        """The service of a session for which nothing is chosen."""
+        """Return the service of a session that names no model."""
         if (choice := from_environment(self._env)) is not None:
             return choice
         registry = self.registry
@@ -186,28 +204,34 @@ class ModelChooser:
         raise AuthenticationError(NO_MODEL)
 
     def _registered_default(self, registry: "Registry") -> str | None:
-        """A service named by COPILOT_PROVIDER_BASE_URL wins over the file's default."""
+        """Return the file's default model, unless COPILOT_PROVIDER_BASE_URL names a service."""
         return None if self._env.get(PREFIX + "BASE_URL") else registry.default
 
-    def _choose_named(
-        self, wanted: str, registry: "Registry | None", offline: bool
-    ) -> Chosen | None:
-        """The service a name itself tells, as `provider/model` or by a registered id."""
-        if wanted == LOCAL:
+    def _choose_named(self, name: str, registry: "Registry | None", offline: bool) -> Chosen | None:
+        """Choose by a name that selects a service: `provider/model`, or a registered id."""
+        if name == LOCAL:
             return self._embedded()
-        if registry is not None and (found := registry.find(wanted)) is not None:
+        if registry is not None and (found := registry.find(name)) is not None:
             from trimtab.models.registry import registered_choice, registered_price
 
             provider, _, model = found
             choice = registered_choice(provider, model, self._env)
             if model is None:
                 choice = msgspec.structs.replace(choice, wire_model=found[1])
-            return self._connected(choice, wanted, offline, registered_price(model))
+            return self._connected(choice, name, offline, registered_price(model))
         if self._env.get(PREFIX + "BASE_URL"):
-            return None  # the names of that service may have slashes of their own
-        service, slash, model_id = wanted.partition("/")
+            return None  # the model names of that service may contain slashes
+        service, slash, model_id = name.partition("/")
         if slash and service == "copilot":
-            return self._copilot(model_id, offline=offline)
+            from trimtab.providers.copilot import TOKENS, find_token
+
+            key = find_token(self._env)
+            if key is None:
+                raise AuthenticationError(
+                    f"Not authenticated: no GitHub token for {name}; set {TOKENS[0]}, or sign "
+                    "in with `gh auth login`."
+                )
+            return self._chosen(self._copilot(key, offline=offline), model_id)
         for choice in environment_choices(self._env) if slash else ():
             if choice.name == service:
                 return self._connected(choice, model_id, offline)
@@ -222,24 +246,25 @@ class ModelChooser:
         choice = ProviderChoice(name=name, base_url=address, auth="none")
         return self._connected(choice, model, offline)
 
-    async def _choose_found(self, wanted: str | None, offline: bool) -> Chosen:
-        """The first service there is: the environment's, GitHub's, a local server, the embedded."""
+    async def _choose_available(self, model: str | None, offline: bool) -> Chosen:
+        """Use the first available service: the environment's, GitHub's, a local one, embedded."""
         choice = from_environment(self._env)
         if choice is not None:
-            return self._connected(choice, wanted or choice.model, offline)
+            return self._connected(choice, model or choice.model, offline)
         if not offline and (key := await self._find_token()) is not None:
-            return self._copilot(wanted, key=key)
+            provider = self._copilot(key)
+            return self._chosen(provider, model or await provider.find_default_model())
         from trimtab.providers.local import find_servers
 
         servers = [server for server in await find_servers(self._env) if server.model]
         if servers:
-            return self._connected(servers[0], wanted or servers[0].model, offline)
-        if wanted:
-            raise AuthenticationError(f"There is no service to ask for {wanted!r}. {NO_MODEL}")
+            return self._connected(servers[0], model or servers[0].model, offline)
+        if model:
+            raise AuthenticationError(f"No service is available for {model!r}. {NO_MODEL}")
         return self._embedded()
 
     async def _find_token(self) -> Key | None:
-        """GitHub's token, if there is one; `gh` may be there without anybody signed in to it."""
+        """Return GitHub's token, or None if there is none or nobody is signed in to `gh`."""
         from trimtab.providers.copilot import find_token
 
         key = find_token(self._env)
@@ -250,19 +275,10 @@ class ModelChooser:
         except AuthenticationError:
             return None
 
-    def _copilot(
-        self, model: str | None, *, key: Key | None = None, offline: bool = False
-    ) -> Chosen:
-        from trimtab.providers.copilot import DEFAULT_MODEL, TOKENS, Copilot, find_token
+    def _copilot(self, key: Key, *, offline: bool = False) -> "Copilot":
+        from trimtab.providers.copilot import Copilot
 
-        key = key or find_token(self._env)
-        if key is None:
-            raise AuthenticationError(
-                f"Not authenticated: no GitHub token for copilot/{model}; set {TOKENS[0]}, or "
-                "sign in with `gh auth login`."
-            )
-        provider = Copilot(key, self._env, offline=offline, cache=self.cache)
-        return self._chosen(provider, model or DEFAULT_MODEL)
+        return Copilot(key, self._env, offline=offline, cache=self.cache)
 
     def _connected(
         self, choice: ProviderChoice, model: str | None, offline: bool, price: Price | None = None
@@ -293,7 +309,7 @@ class ModelChooser:
         )
 
     def _embedded(self) -> Chosen:
-        """The model of last resort: a small one on this machine, if it was pulled."""
+        """Return the embedded model, the last resort, if it was pulled."""
         from trimtab.providers.embedded.weights import cache_folder, find_weights, is_usable
 
         if not is_usable(self._env):
@@ -305,5 +321,5 @@ class ModelChooser:
 
 
 def is_offline(options: SessionOptions, env: Mapping[str, str]) -> bool:
-    """Whether nothing but this machine may be contacted."""
+    """Return True if no other machine may be contacted."""
     return bool(options.offline) or env.get("COPILOT_OFFLINE", "").lower() in {"1", "true"}

@@ -1,4 +1,4 @@
-"""Finds out by asking what a model can really do, whatever its service says about it."""
+"""Probes what a model can actually do, whatever its service reports about it."""
 
 import msgspec
 
@@ -7,9 +7,11 @@ from trimtab.contracts.messages import Image, Text, ToolCall, UserMessage
 from trimtab.contracts.provider import Provider, Reply, Request, ToolSpec
 
 LOCAL_DEFAULT = 4096
+"""The default context window of local servers, in tokens."""
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
-_SIZES = (6_000, 30_000)
-_WORD = "pelican "
+_PROMPT_SIZES = (6_000, 30_000)
+_FILLER = "pelican "
+"""A word of one token."""
 _RED_SQUARE = (
     "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mP4z8BAEmIY1TCqYfhqAACQ+f8B8u7o"
     "VwAAAABJRU5ErkJggg=="
@@ -26,19 +28,20 @@ _ADD = ToolSpec(
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tokens a prompt really can have.
+    """The size in tokens that a prompt can actually have.
 
-    `limit` is known once a prompt was cut or refused; `accepted` is the largest read whole.
+    `accepted` is the largest prompt that was read whole; `limit` is known once a prompt was cut or
+    refused.
     """
 
     accepted: int = 0
     limit: int | None = None
     cut: bool = False
-    """Whether a longer prompt was silently cut rather than refused."""
+    """True if a longer prompt was silently cut rather than refused."""
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What was found. None means that it could not be told."""
+    """The result of a probe. None means unknown."""
 
     model: str
     tools: bool | None
@@ -51,9 +54,9 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Probe:
-    """Asks one model small questions; costs at most `CALLS` calls."""
+    """Asks a model small questions, with at most `CALLS` calls."""
 
-    CALLS = 3 + len(EFFORTS) + len(_SIZES)
+    CALLS = 3 + len(EFFORTS) + len(_PROMPT_SIZES)
 
     def __init__(self, provider: Provider, model: str) -> None:
         self._provider = provider
@@ -61,19 +64,19 @@ class Probe:
         self._calls = 0
 
     async def run(self) -> Findings:
-        """Raises `ModelError` if the model cannot be asked at all."""
-        one = await self._call("What is 20 + 22? Use the tool.", tools=True)
-        two = await self._call(
+        """Probe the model. Raises `ModelError` if it cannot be called at all."""
+        single = await self._call("What is 20 + 22? Use the tool.", tools=True)
+        double = await self._call(
             "What are 1 + 2 and 3 + 4? Call the tool twice at once, in one answer.", tools=True
         )
-        images = await self._sees()
+        images = await self._sees_images()
         efforts = [effort for effort in EFFORTS if await self._accepts(effort)]
-        window = await self._measure()
-        tools = bool(one and any(_is_sum(call) for call in one.message.tool_calls))
+        window = await self._measure_window()
+        tools = bool(single and any(_is_sum(call) for call in single.message.tool_calls))
         return Findings(
             model=self._model,
             tools=tools,
-            parallel_tools=bool(two and len(two.message.tool_calls) > 1) if tools else False,
+            parallel_tools=tools and bool(double and len(double.message.tool_calls) > 1),
             images=images,
             efforts=tuple(efforts),
             window=window,
@@ -84,12 +87,12 @@ class Probe:
     async def _call(
         self, text: str, *, tools: bool = False, image: bool = False, effort: str | None = None
     ) -> Reply | None:
-        """The answer, or None if the service would not take such a request."""
-        picture = (Image(data=_RED_SQUARE, mime_type="image/png"),) if image else ()
+        """Return the reply, or None if the service refuses such a request."""
+        images = (Image(data=_RED_SQUARE, mime_type="image/png"),) if image else ()
         request = Request(
             model=self._model,
             system="You answer in one word or with a tool call.",
-            messages=(UserMessage(parts=(Text(text=text), *picture)),),
+            messages=(UserMessage(parts=(Text(text=text), *images)),),
             tools=(_ADD,) if tools else (),
             stream=False,
             effort=effort,
@@ -108,18 +111,18 @@ class Probe:
             raise
         return None
 
-    async def _sees(self) -> bool:
+    async def _sees_images(self) -> bool:
         reply = await self._call("Which colour has this square?", image=True)
         return reply is not None and "red" in reply.message.text.lower()
 
     async def _accepts(self, effort: str) -> bool:
         return await self._call("Say yes.", effort=effort) is not None
 
-    async def _measure(self) -> Window:
-        """Longer and longer prompts of one-token words; the service's own count tells the rest."""
+    async def _measure_window(self) -> Window:
+        """Send prompts of increasing length and compare the token counts the service reports."""
         accepted = 0
-        for size in _SIZES:
-            reply = await self._call(f"Say yes. {_WORD * size}")
+        for size in _PROMPT_SIZES:
+            reply = await self._call(f"Say yes. {_FILLER * size}")
             if reply is None:
                 return Window(accepted=accepted, limit=size)
             counted = reply.usage.input_tokens
@@ -149,5 +152,8 @@ def _advise(tools: bool, window: Window) -> list[str]:
             "llama.cpp: llama-server -c 32768; LM Studio: context length of the loaded model)."
         )
     elif window.cut:
-        advice.append(f"Prompts longer than {window.limit:,} tokens are cut without a word.")
+        advice.append(
+            f"The service silently cuts prompts longer than {window.limit:,} tokens; configure a "
+            "smaller window for the model, or a larger one for the service."
+        )
     return advice

@@ -1,4 +1,4 @@
-"""`providers.json`: the model services a person registered, their models, and who uses which."""
+"""Reads `providers.json`: registered model services, their models, and the models of roles."""
 
 from collections.abc import Mapping
 
@@ -25,7 +25,7 @@ class RegisteredPrice(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 
 class RegisteredProvider(ProviderSettings, frozen=True, kw_only=True, rename="camel"):
-    """A service. Its key comes from a variable or a command; the file itself never holds one."""
+    """A service. Its key comes from a variable or a command, never from the file itself."""
 
     api_key_env: str | None = None
     default_model: str | None = None
@@ -37,9 +37,10 @@ class RegisteredModel(ModelSettings, frozen=True, kw_only=True, rename="camel"):
 
 
 class Registry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The file. `default` and `roles` name models as `provider/model`; `fallback` is used in order.
+    """The content of the file.
 
-    Roles are main, subagent, compaction and title.
+    `default`, `roles` and `fallback` name models as `provider/model`. Roles are main, subagent,
+    compaction and title; fallbacks are used in order.
     """
 
     providers: tuple[RegisteredProvider, ...] = ()
@@ -49,42 +50,42 @@ class Registry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     fallback: tuple[str, ...] = ()
 
     def provider(self, name: str) -> RegisteredProvider | None:
-        return next((one for one in self.providers if one.name == name), None)
+        return next((provider for provider in self.providers if provider.name == name), None)
 
-    def find(self, wanted: str) -> tuple[RegisteredProvider, str, RegisteredModel | None] | None:
-        """The service and model a name means: `provider/model`, a model's id, or a provider alone.
+    def find(self, name: str) -> tuple[RegisteredProvider, str, RegisteredModel | None] | None:
+        """Return the service and model for a name: `provider/model`, a model's id, or a provider.
 
-        Raises `ConfigurationError` for a model that a provider with a list of models does not have.
+        Raises `ConfigurationError` if the file lists models for the provider, but not this one.
         """
-        alone = self.provider(wanted)
+        alone = self.provider(name)
         if alone is not None and alone.default_model:
-            wanted = f"{wanted}/{alone.default_model}"
-        name, slash, model_id = wanted.partition("/")
-        provider = self.provider(name) if slash else None
+            name = f"{name}/{alone.default_model}"
+        prefix, slash, model_id = name.partition("/")
+        provider = self.provider(prefix) if slash else None
         if provider is None:
-            model = next((one for one in self.models if one.id == wanted), None)
+            model = next((model for model in self.models if model.id == name), None)
             owner = self.provider(model.provider) if model else None
-            return (owner, wanted, model) if owner else None
-        own = {one.id: one for one in self.models if one.provider == name}
-        if own and model_id not in own:
+            return (owner, name, model) if owner else None
+        models = {model.id: model for model in self.models if model.provider == prefix}
+        if models and model_id not in models:
             raise ConfigurationError(
-                f"Unknown model {model_id!r}: providers.json does not list it for {name}; "
-                f"{did_you_mean(model_id, own)}"
+                f"Unknown model {model_id!r}: providers.json does not list it for {prefix}; "
+                f"{did_you_mean(model_id, models)}"
             )
-        return provider, model_id, own.get(model_id)
+        return provider, model_id, models.get(model_id)
 
     def names(self) -> list[str]:
         return [model.choice for model in self.models]
 
 
 def load_registry(path: str) -> Registry:
-    """Read the file; no file is an empty registry. Raises `ConfigurationError`."""
+    """Read the file; a missing file is an empty registry. Raises `ConfigurationError`."""
     try:
         registry = msgspec.json.decode(read_regular(path), type=Registry)
     except FileNotFoundError:
         return Registry()
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{path} cannot be used ({error}); correct it.") from None
+        raise ConfigurationError(f"{path} cannot be read ({error}); correct it.") from None
     _check(registry, path)
     return registry
 
@@ -94,26 +95,26 @@ def _check(registry: Registry, path: str) -> None:
     for provider in registry.providers:
         if provider.api_key or provider.bearer_token:
             raise ConfigurationError(
-                f"{path} holds a key of {provider.name!r}; remove it from the file, and name the "
-                "variable or command that gives it with apiKeyEnv or apiKeyCommand."
+                f"{path} contains a key of {provider.name!r}; remove it from the file, and name "
+                "the variable or command that supplies it with apiKeyEnv or apiKeyCommand."
             )
     for model in registry.models:
         if model.provider not in names:
             raise ConfigurationError(
-                f"{path} has the model {model.id!r} of {model.provider!r}, which is not among its "
-                "providers; add it or correct the name."
+                f"{path} lists the model {model.id!r} of {model.provider!r}, which is not among "
+                "its providers; add the provider or correct the name."
             )
     for role in registry.roles:
         if role not in ROLES:
             raise ConfigurationError(
-                f"{path} names the role {role!r}; roles are {', '.join(ROLES)}."
+                f"{path} contains the unknown role {role!r}; use one of {', '.join(ROLES)}."
             )
 
 
 def registered_choice(
     provider: RegisteredProvider, model: RegisteredModel | None, env: Mapping[str, str]
 ) -> ProviderChoice:
-    """A registered service, for one of its models, with the key it names."""
+    """Return the settings of a registered service for one of its models, with its key."""
     if provider.api_key_env:
         key = env.get(provider.api_key_env, "").strip()
         if not key:

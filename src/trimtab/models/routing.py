@@ -1,7 +1,7 @@
-"""Which model answers a prompt, where settings make that depend on the mode.
+"""Switches to the model configured for planning (`planModel`) in plan mode, and back.
 
-It is decided when the first request of the prompt is prepared: hooks have seen the prompt by then,
-and may have withdrawn it.
+The switch happens when the first request of a prompt is prepared: by then hooks have seen the
+prompt, and may have dropped it.
 """
 
 from collections.abc import Callable
@@ -27,9 +27,9 @@ class ModelSwitch(Protocol):
 
 
 class ModelRouting(Processor):
-    """Uses one model to plan and another for everything else: the setting `planModel`.
+    """Uses one model in plan mode and another otherwise.
 
-    Whoever chooses a model meanwhile, by a command or a client, keeps it.
+    A model that a command or a client chooses in the meantime is kept.
     """
 
     def __init__(self, model: str, effort: str | None, controls: Callable[[], ModelSwitch]) -> None:
@@ -55,7 +55,7 @@ class ModelRouting(Processor):
 
 
 def build_routing(settings: Settings, controls: Callable[[], ModelSwitch]) -> ModelRouting | None:
-    """Build the routing if the person chose a model for planning."""
+    """Build the routing if a model for planning is configured."""
     model = settings.get("planModel", str, "")
     effort = settings.get("planEffortLevel", str, "") or None
     return ModelRouting(model, effort, controls) if model else None

@@ -1,4 +1,4 @@
-"""Where models can come from on this machine, what each source offers, and whom it contacts."""
+"""Lists the model services configured or found on this machine, their models and addresses."""
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
@@ -16,6 +16,7 @@ from trimtab.providers.addresses import parse_url, proxy_for
 from trimtab.providers.auth import Key
 from trimtab.providers.copilot import Copilot, find_token, github_api
 from trimtab.providers.effort import effort_schema
+from trimtab.providers.embedded.weights import find_weights, is_usable
 from trimtab.providers.endpoints import PREFIX, ProviderChoice, environment_choices
 from trimtab.providers.http import HttpClient
 from trimtab.providers.listing import ModelInfo, chat_models, discover
@@ -25,7 +26,7 @@ from trimtab.providers.windows import window_of
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A model that can be used now. `choice` is what to write after `--model`."""
+    """A model that is available. `choice` is its name for `--model`."""
 
     choice: str
     name: str
@@ -37,11 +38,11 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     billing_multiplier: float | None = None
     price: Price | None = None
     configuration: JsonObject | None = None
-    """The schema of what can be chosen about it."""
+    """The JSON schema of its options."""
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A service. `models` is None if it could not be asked, and `problem` says why."""
+    """A model service. If it did not answer, `models` is None and `problem` says why."""
 
     name: str
     because: str
@@ -51,7 +52,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Destination(msgspec.Struct, frozen=True, kw_only=True):
-    """An address that may be contacted, when and why, and through which proxy."""
+    """An address that may be contacted, the reason, and the proxy in use."""
 
     address: str
     why: str
@@ -60,7 +61,7 @@ class Destination(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sources:
-    """Everything the environment, `providers.json` and this machine name."""
+    """The model services of the environment, of `providers.json` and of this machine."""
 
     def __init__(self, env: Mapping[str, str], home: Home, *, offline: bool = False) -> None:
         self._env = env
@@ -68,24 +69,25 @@ class Sources:
         self._chooser = ModelChooser(env, home)
 
     async def survey(self, *, refresh: bool = False) -> list[Source]:
-        """Ask all sources at once what they have."""
+        """Ask all sources in parallel for their models."""
         http = HttpClient(self._env, offline=self._offline)
         try:
-            found: list[Coroutine[None, None, Source | None]] = [
+            pending: list[Coroutine[None, None, Source | None]] = [
                 self._describe(f"named by {_variable(choice)}", choice, http, refresh)
                 for choice in self._environment()
             ]
             registry = self._chooser.registry or Registry()
-            found += [
-                self._registered(registry, one.name, http, refresh) for one in registry.providers
+            pending += [
+                self._registered(registry, provider.name, http, refresh)
+                for provider in registry.providers
             ]
             if (key := find_token(self._env)) is not None:
-                found.append(self._copilot(key, http, refresh))
-            found += [
+                pending.append(self._copilot(key, http, refresh))
+            pending += [
                 self._describe("found on this machine", choice, http, refresh)
                 for choice in await find_servers(self._env)
             ]
-            sources = [source for source in await asyncio.gather(*found) if source is not None]
+            sources = [source for source in await asyncio.gather(*pending) if source is not None]
             return [*sources, *self._embedded()]
         finally:
             await http.aclose()
@@ -93,40 +95,40 @@ class Sources:
     def destinations(self, servers: Iterable[McpServer] = ()) -> list[Destination]:
         """List every address that could be contacted, without contacting any.
 
-        `servers` are the MCP servers that are configured.
+        `servers` are the configured MCP servers.
         """
-        wanted = [
+        addresses = [
             (choice.base_url, f"model service {choice.name}, named by {_variable(choice)}")
             for choice in self._environment()
         ]
         registry = self._chooser.registry or Registry()
-        wanted += [
-            (one.base_url, f"model service {one.name}, registered in providers.json")
-            for one in registry.providers
+        addresses += [
+            (provider.base_url, f"model service {provider.name}, registered in providers.json")
+            for provider in registry.providers
         ]
         if (key := find_token(self._env)) is not None:
-            wanted += self._copilot_addresses(key)
-        looked_for = "looked for when `trimtab models` asks or nothing else is configured"
-        wanted += [
-            (address, f"{name} on this machine, {looked_for}")
+            addresses += self._copilot_addresses(key)
+        condition = "tried by `trimtab models`, or if nothing else is configured"
+        addresses += [
+            (address, f"{name} on this machine, {condition}")
             for name, address in server_addresses(self._env).items()
         ]
-        wanted += [
-            (one.url, f"MCP server {one.name}, configured in {one.file}")
-            for one in servers
-            if one.enabled and one.type != "local" and _is_address(one.url)
+        addresses += [
+            (server.url, f"MCP server {server.name}, configured in {server.file}")
+            for server in servers
+            if server.enabled and server.type != "local" and _is_address(server.url)
         ]
-        return [self._destination(address, why) for address, why in wanted]
+        return [self._destination(address, why) for address, why in addresses]
 
     def _copilot_addresses(self, key: Key) -> Sequence[tuple[str, str]]:
         why = f"GitHub's models, with the token of {key.source}"
         if address := self._env.get("COPILOT_API_URL"):
             return [(address, why)]
         github = github_api(self._env)
-        usual = "https://api.githubcopilot.com"
+        default = "https://api.githubcopilot.com"
         return [
-            (github, f"{why}: says where the account's model service is"),
-            (usual, f"{why}: the usual address; {github} may name another"),
+            (github, f"{why}: returns the address of the account's model service"),
+            (default, f"{why}: the default address; {github} may return another"),
         ]
 
     def _destination(self, address: str, why: str) -> Destination:
@@ -143,8 +145,6 @@ class Sources:
         )
 
     def _embedded(self) -> list[Source]:
-        from trimtab.providers.embedded.weights import find_weights, is_usable
-
         if not is_usable(self._env):
             return []
         offer = Offer(choice=LOCAL, name="the embedded model", tools=True)
@@ -152,7 +152,7 @@ class Sources:
         return [Source(name=LOCAL, because="it was pulled", address=address, models=[offer])]
 
     def _environment(self) -> list[ProviderChoice]:
-        """A service named by COPILOT_PROVIDER_BASE_URL takes every name, so it is the only one."""
+        """A service of COPILOT_PROVIDER_BASE_URL receives every model name, so it stands alone."""
         choices = environment_choices(self._env)
         return choices[:1] if self._env.get(PREFIX + "BASE_URL") else choices
 
@@ -164,7 +164,7 @@ class Sources:
         if found.models is not None:
             plain = choice.base_url == self._env.get(PREFIX + "BASE_URL")
             prefix = "" if plain else f"{choice.name}/"
-            models = [self._offer(prefix + one.id, one) for one in chat_models(found.models)]
+            models = [self._offer(prefix + model.id, model) for model in chat_models(found.models)]
         return Source(
             name=choice.name,
             because=because,
@@ -194,7 +194,7 @@ class Sources:
             choice = await copilot.choice()
         except ModelError as error:
             if key.command and error.category == "auth" and error.status is None:
-                return None  # gh is there, but nobody is signed in: not a source at all
+                return None  # gh is installed, but nobody is signed in
             return Source(
                 name="copilot",
                 because=because,
@@ -208,12 +208,12 @@ class Sources:
     async def _registered(
         self, registry: Registry, name: str, http: HttpClient, refresh: bool
     ) -> Source:
-        """The models the file lists, or, where it lists none, those the service does."""
+        """Return the models listed in the file, or those of the service if it lists none."""
         because = "registered in providers.json"
         provider = registry.provider(name)
         assert provider is not None
-        own = [model for model in registry.models if model.provider == name]
-        if not own:
+        models = [model for model in registry.models if model.provider == name]
+        if not models:
             try:
                 choice = registered_choice(provider, None, self._env)
             except ConfigurationError as error:
@@ -231,7 +231,7 @@ class Sources:
                 configuration=effort_schema(model.efforts),
                 price=registered_price(model) or price_of(model.id, self._env),
             )
-            for model in own
+            for model in models
         ]
         return Source(name=name, because=because, address=provider.base_url, models=offers)
 

@@ -79,6 +79,11 @@ class Permissions(Processor):
 
         return to_globs(self.policy.deny, self.policy.cwd)
 
+    def move(self, moved: "Permissions") -> None:
+        """Judge by the policy of another folder, and keep approvals for a location there."""
+        self._keeper = moved._keeper
+        self.adopt(moved.policy)
+
     def adopt(self, policy: Policy) -> None:
         """Judge by another policy, for all agents; what came up in the session still counts."""
         before = self.policy

@@ -1,1 +1,1 @@
-"""The system prompt and the text around a user's words, in named parts."""
+"""Builds the texts a model reads: the system prompt, and the context added to a person's prompt."""

@@ -1,4 +1,4 @@
-"""The system prompt, assembled from sections: one Markdown file each, shown when its rule holds."""
+"""Assembles the system prompt from sections: a Markdown file each, included if its rule holds."""
 
 import os
 import re
@@ -8,15 +8,16 @@ import msgspec
 
 from trimtab.contracts.run import Mode
 
+CHARACTERS_PER_TOKEN = 4
 _FOLDER = os.path.join(os.path.dirname(__file__), "sections")
 SMALL_WINDOW = 16_384
-"""Prompts of so many tokens or fewer are small: sections are left out to fit a share of them."""
+"""For windows of at most this many tokens, sections are left out to save room."""
 SHARE = 4
-"""A system prompt may take this part of a small window. A token is four characters."""
+"""The system prompt may use one part in this many of a small window."""
 
 
 class PromptFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What sections may speak of. `limit` is how many tokens a prompt may have, 0 if unknown."""
+    """The facts that sections may mention. `limit` is the token limit of a prompt, 0 if unknown."""
 
     version: str
     cwd: str
@@ -40,16 +41,16 @@ Rule = Callable[[PromptFacts], bool]
 
 
 class Section(msgspec.Struct, frozen=True):
-    """A part of the prompt. `shown` decides whether it appears at all.
+    """A section of the prompt. `applies` decides whether it is included.
 
-    `public` is the name under which a caller can change it, where that is not its own. `keep` says
-    how long it stays where there is little room: the lowest goes first, 0 never goes.
+    `public` is the name by which a client can change it, if that is not its own. `priority` orders
+    the sections if there is little room: the lowest is dropped first, 0 is never dropped.
     """
 
     name: str
-    shown: Rule = lambda _: True
+    applies: Rule = lambda _: True
     public: str = ""
-    keep: int = 0
+    priority: int = 0
 
 
 def _has(*tools: str) -> Rule:
@@ -60,22 +61,24 @@ SECTIONS: tuple[Section, ...] = (
     Section("identity"),
     Section("windows", lambda facts: facts.windows, "identity"),
     Section("agent", lambda facts: bool(facts.agent), "identity"),
-    Section("tone", keep=3),
-    Section("tool_efficiency", keep=6),
-    Section("environment_context", keep=7),
-    Section("code_change_rules", _has("edit", "create", "apply_patch"), keep=8),
-    Section("guidelines", keep=2),
+    Section("tone", priority=3),
+    Section("tool_efficiency", priority=6),
+    Section("environment_context", priority=7),
+    Section("code_change_rules", _has("edit", "create", "apply_patch"), priority=8),
+    Section("guidelines", priority=2),
     Section("safety"),
-    Section("tool_instructions", lambda facts: bool(_blocks(facts)), keep=5),
-    Section("skills", lambda facts: bool(facts.skills), "tool_instructions", keep=4),
-    Section("mcp_servers", lambda facts: bool(facts.servers), "tool_instructions", keep=4),
-    Section("custom_instructions", lambda facts: bool(facts.instructions), keep=9),
+    Section("tool_instructions", lambda facts: bool(_blocks(facts)), priority=5),
+    Section("skills", lambda facts: bool(facts.skills), "tool_instructions", priority=4),
+    Section("mcp_servers", lambda facts: bool(facts.servers), "tool_instructions", priority=4),
+    Section("custom_instructions", lambda facts: bool(facts.instructions), priority=9),
     Section("plan_mode", lambda facts: facts.mode == "plan", "runtime_instructions"),
     Section("task_completion", lambda facts: facts.mode == "autopilot", "runtime_instructions"),
-    Section("validation", lambda facts: facts.mode == "autopilot", "runtime_instructions", keep=1),
-    Section("last_instructions", keep=1),
+    Section(
+        "validation", lambda facts: facts.mode == "autopilot", "runtime_instructions", priority=1
+    ),
+    Section("last_instructions", priority=1),
 )
-"""In the order they appear."""
+"""All sections, in their order in the prompt."""
 FRAGMENTS: Mapping[str, Rule] = {
     "code_scanning": lambda facts: "CODE_SCANNING" in facts.features,
     "self_documentation": _has("fetch_copilot_cli_documentation"),
@@ -84,40 +87,40 @@ FRAGMENTS: Mapping[str, Rule] = {
     "reporting_progress": _has("report_intent"),
     "custom_agent_work": _has("task"),
 }
-"""Texts that sections include with `{{>name}}`, each on a line of its own, when a rule holds."""
+"""Texts that sections include with a line `{{>name}}`, and the rule for including each."""
 TOOL_BLOCKS = (
     *("bash", "store_memory", "edit", "grep", "glob", "task", "semantic_code_search"),
     *("ask_user", "fetch_copilot_cli_documentation"),
 )
-"""Tools with a text about their use, in the order of the texts."""
+"""Tools with a text about their use, in the order of those texts."""
 FAMILIES = (
     ("gpt", r"gpt-|o\d(-|$)|codex"),
     ("claude", r"claude"),
     ("gemini", r"gemini"),
 )
-"""Families of models, and how the names of their models begin."""
+"""Families of models, and patterns for the beginning of their models' names."""
 VARIANTS = frozenset(("tool_efficiency",))
-"""Sections of which a family has a text of its own, in `NAME.FAMILY.md`."""
+"""Sections that have a text for each family, in `NAME.FAMILY.md`."""
 
 
-class Shown(msgspec.Struct, frozen=True):
-    """A section with its text; `name` is what a caller knows it by."""
+class RenderedSection(msgspec.Struct, frozen=True):
+    """A section with its text; `name` is its public name."""
 
     name: str
     text: str
     section: str
-    keep: int = 0
+    priority: int = 0
 
 
 class Assembled(msgspec.Struct, frozen=True):
-    """The sections of a prompt in their order, and the names of those there was no room for."""
+    """The sections of a prompt in order, and the names of those that did not fit."""
 
-    sections: tuple[Shown, ...]
+    sections: tuple[RenderedSection, ...]
     left_out: tuple[str, ...] = ()
 
 
 def assemble(facts: PromptFacts, only: Collection[str] = ()) -> Assembled:
-    """The sections that apply, or those of them in `only`, as far as there is room for them."""
+    """Render the sections that apply and fit; `only` restricts them to some names."""
     values = {
         "version": facts.version,
         "cwd": facts.cwd,
@@ -133,49 +136,49 @@ def assemble(facts: PromptFacts, only: Collection[str] = ()) -> Assembled:
         "agent": facts.agent,
     }
     family = family_of(facts.model)
-    shown = [
-        Shown(
+    rendered = [
+        RenderedSection(
             section.public or section.name,
             _fill(_include(_read(section.name, family), facts), values),
             section.name,
-            section.keep,
+            section.priority,
         )
         for section in SECTIONS
-        if section.shown(facts) and (not only or section.name in only)
+        if section.applies(facts) and (not only or section.name in only)
     ]
-    return _fit(shown, facts.limit)
+    return _fit(rendered, facts.limit)
 
 
 def family_of(model: str) -> str:
-    """The family a model belongs to; empty for one whose name says nothing."""
+    """Return the family of a model, judged by its name; empty if unknown."""
     name = model.lower().rsplit("/", 1)[-1]
-    return next((family for family, start in FAMILIES if re.match(start, name)), "")
+    return next((family for family, pattern in FAMILIES if re.match(pattern, name)), "")
 
 
 def read_text(name: str) -> str:
-    """A prompt text that is no section of the system prompt, such as the autopilot nudge."""
+    """Return a prompt text outside the system prompt, such as the autopilot nudge."""
     return _read(name)
 
 
-def _fit(shown: list[Shown], limit: int) -> Assembled:
-    """Sections worth keeping most come first; one that is too long leaves room for the others."""
-    room = limit * 4 // SHARE
-    if not 0 < limit <= SMALL_WINDOW or _length(shown) <= room:
-        return Assembled(tuple(shown))
-    kept = {one.section for one in shown if not one.keep}
-    room -= _length(one for one in shown if not one.keep)
-    for one in sorted(shown, key=lambda one: one.keep, reverse=True):
-        if one.keep and len(one.text) <= room:
-            room -= len(one.text)
-            kept.add(one.section)
+def _fit(sections: list[RenderedSection], limit: int) -> Assembled:
+    """Keep the sections of the highest priority that fit; skip those that are too long."""
+    room = limit * CHARACTERS_PER_TOKEN // SHARE
+    if not 0 < limit <= SMALL_WINDOW or _length(sections) <= room:
+        return Assembled(tuple(sections))
+    kept = {section.section for section in sections if not section.priority}
+    room -= _length(section for section in sections if not section.priority)
+    for section in sorted(sections, key=lambda section: section.priority, reverse=True):
+        if section.priority and len(section.text) <= room:
+            room -= len(section.text)
+            kept.add(section.section)
     return Assembled(
-        tuple(one for one in shown if one.section in kept),
-        tuple(one.section for one in shown if one.section not in kept),
+        tuple(section for section in sections if section.section in kept),
+        tuple(section.section for section in sections if section.section not in kept),
     )
 
 
-def _length(shown: Iterable[Shown]) -> int:
-    return sum(len(one.text) for one in shown)
+def _length(sections: Iterable[RenderedSection]) -> int:
+    return sum(len(section.text) for section in sections)
 
 
 def _blocks(facts: PromptFacts) -> list[str]:
@@ -189,12 +192,12 @@ def _read(name: str, family: str = "") -> str:
 
 
 def _include(text: str, facts: PromptFacts) -> str:
-    def include(mark: re.Match[str]) -> str:
-        return _read(mark[1]) + "\n" if FRAGMENTS[mark[1]](facts) else ""
+    def include(match: re.Match[str]) -> str:
+        return _read(match[1]) + "\n" if FRAGMENTS[match[1]](facts) else ""
 
     return re.sub(r"\{\{>(\w+)\}\}\n", include, text)
 
 
 def _fill(text: str, values: dict[str, str]) -> str:
-    """In one pass: what is filled in may itself hold such marks, and they mean nothing."""
-    return re.sub(r"\{\{(\w+)\}\}", lambda mark: values.get(mark[1], mark[0]), text)
+    """Replace `{{name}}` in a single pass, so that placeholders within values stay as they are."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values.get(match[1], match[0]), text)

@@ -1,4 +1,4 @@
-"""What a caller may change about the system prompt, by section."""
+"""Applies a client's changes to the sections of the system prompt."""
 
 from collections.abc import Mapping
 
@@ -19,13 +19,13 @@ NAMES = (
     "runtime_instructions",
     "last_instructions",
 )
-"""The sections a caller can name, in the order they appear."""
+"""The sections a client can change, in their order in the prompt."""
 
 
 def change_sections(
     sections: Mapping[str, str], changes: Mapping[str, SectionChange]
 ) -> dict[str, str]:
-    """Apply what needs no callback. Naming a section that cannot exist is an error."""
+    """Apply the changes that need no callback. Raises `ConfigurationError` for an unknown name."""
     unknown = [name for name in changes if name not in NAMES]
     if unknown:
         raise ConfigurationError(
@@ -42,7 +42,7 @@ def change_sections(
 
 
 def join(sections: Mapping[str, str], content: str = "") -> str:
-    """The whole prompt."""
+    """Join the sections and additional content into one prompt."""
     return "\n\n".join(filter(None, (*sections.values(), content)))
 
 

@@ -15,6 +15,7 @@ from trimtab.contracts.errors import ModelError, UsageError
 from trimtab.contracts.events.context import SessionLimitsChanged
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import (
+    SessionContextChanged,
     SessionModeChanged,
     SessionModelChange,
     SessionPermissionsChanged,
@@ -28,6 +29,7 @@ from trimtab.contracts.events.setup import (
 from trimtab.contracts.events.system import SystemMessage
 from trimtab.contracts.options import (
     Client,
+    CustomizationOptions,
     LimitOptions,
     PermissionOptions,
     SessionOptions,
@@ -35,13 +37,15 @@ from trimtab.contracts.options import (
 from trimtab.contracts.provider import ListsModels, Price, Provider
 from trimtab.contracts.run import Mode, Run
 from trimtab.contracts.tool import Assignment, Tool, ToolResult
-from trimtab.customize.announce import describe_loaded
+from trimtab.customize.describe import describe_loaded
 from trimtab.customize.python_tools import PythonTools
 from trimtab.customize.watcher import CustomizationWatcher
 from trimtab.mcp.session_servers import SessionServers
 from trimtab.models.choose import Chosen, ModelChooser
+from trimtab.policy.rule_files import load_rules
 from trimtab.providers.names import did_you_mean, same_model
 from trimtab.providers.windows import DEFAULT
+from trimtab.runtime.folder_setup import FolderSetup, find_directory
 from trimtab.runtime.options import OptionOwner
 
 if TYPE_CHECKING:
@@ -62,12 +66,14 @@ class Controls:
         owner: OptionOwner,
         client: Client,
         models: ModelChooser,
+        folders: FolderSetup,
     ) -> None:
         self.setup = setup
         self._owner = owner
         self._run = run
         self._client = client
         self._models = models
+        self._folders = folders
         self._opened: list[Chosen] = []
         self._client_tools: Sequence[Tool] = ()
         self._offered: Collection[str] = ()
@@ -235,7 +241,7 @@ class Controls:
         """Set the tools of clients, and the names of built-in tools that clients make usable."""
         self._client_tools, self._offered = external, offered
         if any(getattr(tool, "is_terminal", False) for tool in external):
-            from trimtab.loop.processors.terminal import TerminalTools
+            from trimtab.loop.processors.terminal_tools import TerminalTools
 
             self._run.agent = self.agent.with_parts(terminal_tools=TerminalTools())
         self._choose_tools()
@@ -245,11 +251,14 @@ class Controls:
         self._owner.change(**changes)
         self._choose_tools()
 
+    def with_customize(self, **changes: Any) -> CustomizationOptions:
+        """Return the given customization options with other values for some fields."""
+        return msgspec.structs.replace(self._owner.given.customize, **changes)
+
     def add_servers(self, servers: Mapping[str, object]) -> None:
         """Add MCP servers that a client supplies."""
-        customize = self._owner.given.customize
-        servers = {**customize.servers, **servers}
-        self.change_options(customize=msgspec.structs.replace(customize, servers=servers))
+        servers = {**self._owner.given.customize.servers, **servers}
+        self.change_options(customize=self.with_customize(servers=servers))
 
     def set_agent(self, name: str | None) -> None:
         """Take on a custom agent's prompt, tools and model from the next prompt on.
@@ -260,8 +269,7 @@ class Controls:
         if custom is None:
             return
         own_model = self._model_without_agent or self._run.agent.model.name
-        customize = msgspec.structs.replace(self._owner.given.customize, agent=name)
-        changes: dict[str, Any] = {"customize": customize}
+        changes: dict[str, Any] = {"customize": self.with_customize(agent=name)}
         if name is not None and custom.models_of(custom.find_agent(name)):
             changes["model"] = None  # choosing an agent chooses its model
         options = self._owner.change(**changes)
@@ -305,6 +313,46 @@ class Controls:
                 )
             )
 
+    async def set_folder(self, cwd: str) -> None:
+        """Work in another folder from the next prompt on. Only while nothing runs.
+
+        Instructions, agents, skills, trust and rules become those of the new folder. Hooks and
+        MCP servers stay as they were loaded. Raises `UsageError`.
+        """
+        cwd = find_directory(self.options.cwd, cwd)
+        if cwd == self.options.cwd:
+            return
+        if self.setup.sandbox is not None or self.setup.checkout.worktree is not None:
+            raise UsageError(
+                "A session in a sandbox or worktree stays in its folder; create a session in the "
+                "other folder."
+            )
+        wanted = msgspec.structs.replace(self._owner.given, cwd=cwd)
+        prepared = await self._folders.inspect(wanted, self._client)
+        setup, checkout, trust = self.setup, prepared.checkout, prepared.trust
+        setup.workspace.enter(cwd)
+        if setup.customizations is not None:
+            setup.customizations.move(checkout, trusted=trust.trusted, switched=trust.switched)
+        if setup.hooks is not None:
+            setup.hooks.move(cwd)
+        options = self._owner.change(cwd=cwd)
+        rules = setup.rules
+        if setup.home is not None:
+            added = options.permissions.add_dirs
+            rules = await load_rules(setup.home, trust, setup.session, added)
+        self.setup = msgspec.structs.replace(setup, checkout=checkout, trust=trust, rules=rules)
+        if self._pool is not None:
+            self._pool.setup = self.setup
+        self.agent.parts.permissions.move(build_permissions(self.setup, options, self._client))
+        self.agent.parts.recorder.track([cwd])
+        root, branch = checkout.git_root, checkout.branch
+        setup.folder.update_metadata(cwd=cwd, git_root=root, branch=branch)
+        setup.session.emit(
+            SessionContextChanged(cwd=cwd, git_root=root, branch=branch, head_commit=checkout.head)
+        )
+        self._watcher.renew()
+        self._choose_tools()
+
     def refresh(self) -> None:
         """Announce everything again before the next prompt."""
         self._stale = True
@@ -312,12 +360,12 @@ class Controls:
     def describe_agents(self) -> list[JsonObject]:
         """Return the running sub-agents as the protocol describes tasks."""
         agents = self._pool.agents.values() if self._pool else ()
-        return [agent.about for agent in agents]
+        return [agent.description for agent in agents]
 
     def cancel_agent(self, agent_id: str) -> bool:
         """Cancel a sub-agent; its caller receives a result that says so."""
         agent = self._pool.agents.get(agent_id) if self._pool else None
-        return agent is not None and agent.end()
+        return agent is not None and agent.cancel()
 
     def set_subagents(self, settings: JsonObject | None) -> None:
         """Set the models and efforts of sub-agents by name; they override the settings."""

@@ -102,6 +102,14 @@ class FolderSetup:
         return msgspec.structs.replace(options, trust_folder=options.trust_folder or trust.for_now)
 
 
+def find_directory(cwd: str, path: str) -> str:
+    """Return the absolute path of a directory. Raises `UsageError` if it does not exist."""
+    found = os.path.abspath(os.path.join(cwd, path))
+    if not os.path.isdir(found):
+        raise UsageError(f"no such directory: {found}; name an existing one.")
+    return found
+
+
 def map_into_worktree(cwd: str, worktree: "Worktree") -> str:
     """Return the path in a worktree of a folder of the checkout, or its top if that is missing."""
     inside = os.path.relpath(os.path.realpath(cwd), worktree.repository)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trimtab.contracts.errors import ModelError, TrimtabError, UsageError
+from trimtab.contracts.errors import ExitCode, ModelError, TrimtabError, UsageError
 from trimtab.contracts.events.assistant import Abort, AssistantIdle
 from trimtab.contracts.events.envelope import Event, EventData, JsonObject, Subscriber
 from trimtab.contracts.events.own import Suspended
@@ -19,12 +19,12 @@ from trimtab.contracts.events.session import (
     SessionShutdown,
     SessionWarning,
 )
-from trimtab.contracts.messages import AssistantMessage
+from trimtab.contracts.messages import INTERRUPTED, AssistantMessage
 from trimtab.contracts.processor import Stop
 from trimtab.contracts.run import Measured, Mode, Prompt, Run
 from trimtab.contracts.tool import ToolResult
 from trimtab.loop.drain import drain
-from trimtab.loop.execute import INTERRUPTED, record
+from trimtab.loop.execute import record
 from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.controls import Controls
 from trimtab.session.folder import SessionFolder
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from trimtab.undo.rewind import Mode as RewindMode
     from trimtab.undo.rewind import Point, Rewound
 
-ABORTED = Stop(reason="aborted", exit_code=130, message="The run was aborted.")
+ABORTED = Stop(reason="aborted", exit_code=ExitCode.INTERRUPTED, message="The run was aborted.")
 
 
 class LiveSession:
@@ -180,6 +180,14 @@ class LiveSession:
         self.controls.refresh()
         return rewound
 
+    async def set_folder(self, cwd: str) -> None:
+        """Work in another folder from the next prompt on. Only while nothing runs."""
+        if self.busy:
+            raise UsageError(
+                "The agent is working; abort the run before you change the working directory."
+            )
+        await self.controls.set_folder(cwd)
+
     async def run_command(self, text: str) -> str | None:
         """Run a slash command and return its output; None if the text is a prompt."""
         from trimtab.runtime.commands import answer_command
@@ -247,7 +255,7 @@ class LiveSession:
         """Cancel the active run after this many seconds."""
         stop = Stop(
             reason="deadline",
-            exit_code=6,
+            exit_code=ExitCode.LIMIT,
             message=f"Stopped at the deadline of {seconds:g} s; raise --deadline to go on.",
         )
         self._timer = asyncio.get_running_loop().call_later(seconds, self.stop, stop)
@@ -319,7 +327,7 @@ class LiveSession:
                 self._record_error(error)
                 await self._settle(stop)
         except Exception as error:  # a bug: the person sees a sentence, the log has the traceback
-            stop = Stop(reason="error", exit_code=1, message=_describe(error))
+            stop = Stop(reason="error", exit_code=ExitCode.FAILURE, message=_describe(error))
             with suppress(TrimtabError):
                 self._record_bug(error)
                 await self._settle(stop)

@@ -48,7 +48,7 @@ async def preview_prompt(runtime: Runtime, options: SessionOptions, text: str) -
         tools=frozenset(tools),
         mode=options.mode,
         limit=limit or 0,
-        checkout=custom.around,
+        checkout=custom.checkout,
         customizations=custom,
     )
     return PromptPreview(
@@ -71,7 +71,7 @@ async def _find_model(runtime: Runtime, options: SessionOptions) -> tuple[str, i
 
 
 def _render(text: str, custom: Customizations) -> str:
-    prompt = attach(text, (), custom.around.cwd)
+    prompt = attach(text, (), custom.checkout.cwd)
     return render_prompt(_expand(text, custom), prompt.attachments)
 
 

@@ -100,9 +100,17 @@ class Runtime:
         return await self._finish_setup(setup, chosen, owner, client)
 
     async def resume(
-        self, session_id: str, options: SessionOptions, client: Client = NO_CLIENT
+        self,
+        session_id: str,
+        options: SessionOptions,
+        client: Client = NO_CLIENT,
+        *,
+        continue_pending_work: bool | None = None,
     ) -> LiveSession:
-        """Reopen a session, whatever state its log is in."""
+        """Reopen a session, whatever state its log is in.
+
+        `continue_pending_work` is recorded in the resume event; the caller continues the work.
+        """
         prepared = await self.folders.set_up(options, client, session_id)
         custom, resolved = await self.prepare(prepared)
         options = resolved.options
@@ -123,10 +131,11 @@ class Runtime:
             SessionResume(
                 resume_time=timestamp(),
                 event_count=log.count,
-                selected_model=chosen.model,
+                selected_model=chosen.model or None,
                 reasoning_effort=options.effort,
                 context=checkout.context(),
                 events_file_size_bytes=log.size,
+                continue_pending_work=continue_pending_work,
             )
         )
         for finding in log.findings:
@@ -164,7 +173,7 @@ class Runtime:
             producer="trimtab",
             copilot_version=__version__,
             start_time=timestamp(),
-            selected_model=chosen.model,
+            selected_model=chosen.model or None,
             reasoning_effort=options.effort,
             context=checkout.context(),
         )
@@ -175,11 +184,11 @@ class Runtime:
         custom = Customizations(self.home, self.env, folder.checkout, options)
         custom.trusted, custom.switched = folder.trust.trusted, folder.trust.switched
         if options.customize.agent is not None and options.model is None:
-            from trimtab.customize.model_families import find_meant_models
+            from trimtab.customize.model_families import resolve_model_families
 
             offline = is_offline(options, self.env)
             agent = custom.find_agent(options.customize.agent)
-            await find_meant_models(custom, agent, offline=offline)
+            await resolve_model_families(custom, agent, offline=offline)
         return custom, resolve(options, self.env, custom)
 
     def _build_mask(self, options: SessionOptions) -> EventMask:
@@ -254,7 +263,7 @@ class Runtime:
         agent = build_agent(setup, chosen, options, ports)
         run = Run(session=setup.session, inbox=Inbox(setup.session), agent=agent)
         announce(setup, chosen, run)
-        controls = Controls(setup, run, owner, client, self.models)
+        controls = Controls(setup, run, owner, client, self.models, self.folders)
         live = LiveSession(setup.folder, setup.session, run, controls, release)
         if options.limits.deadline is not None:
             live.stop_after(options.limits.deadline)

@@ -1,4 +1,4 @@
-"""The public test kit: a model that answers by a script, in process or over HTTP."""
+"""The public test kit: a model that answers from a script, in process or over HTTP."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from trimtab.testing.playing import play as play
     from trimtab.testing.recording import recorded_script as recorded_script
 
-_HOMES = {
+_MODULES = {
     "ModelServer": "trimtab.testing.model_server",
     "Played": "trimtab.testing.playing",
     "play": "trimtab.testing.playing",
@@ -23,8 +23,8 @@ __all__ = ["ModelServer", "Played", "Script", "ScriptedProvider", "play", "recor
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)

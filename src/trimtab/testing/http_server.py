@@ -1,6 +1,8 @@
-"""A small HTTP/1.1 server on loopback, able to misbehave on purpose."""
+"""A small HTTP/1.1 server that can break connections on purpose."""
 
 import asyncio
+import socket
+import struct
 from collections.abc import Awaitable, Callable, Iterable
 
 import msgspec
@@ -9,6 +11,7 @@ from trimtab.providers.http1 import Head, MessageParser, ProtocolError
 
 _WRITE_BLOCK = 64 * 1024
 _CLOSE_SECONDS = 0.5
+"""The time that a client has to read the rest before its connection is aborted."""
 _REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found"}
 
 
@@ -26,39 +29,39 @@ class HttpRequest(msgspec.Struct, frozen=True):
         return self.target.partition("?")[0]
 
 
-class Gone(Exception):
-    """The client went away, or the connection was ended on purpose."""
+class ConnectionEnded(Exception):
+    """Raised when the client has disconnected or the connection was ended on purpose."""
 
 
 class Exchange:
-    """One request and the means to answer it, well or badly."""
+    """A request, and the methods to answer it or to break the connection."""
 
     def __init__(self, connection: "_Connection", request: HttpRequest) -> None:
         self.request = request
         self._connection = connection
         self._chunked = False
-        self._held = b""
+        self._unsent_head = b""
 
     async def answer(
         self, status: int, body: bytes, *, kind: str = "application/json", headers: Headers = ()
     ) -> None:
-        """Send a whole answer."""
+        """Send a complete answer."""
         head = _head(status, [("content-type", kind), ("content-length", str(len(body))), *headers])
         await self._connection.send(head + body)
 
     async def begin(self, status: int, headers: Headers, *, length: int | None = None) -> None:
-        """Send the head of an answer whose body follows in pieces."""
+        """Begin an answer; its body is sent in pieces."""
         self._chunked = length is None
         framing = ("transfer-encoding", "chunked")
         if length is not None:
             framing = ("content-length", str(length))
-        # Goes out together with the first pieces.
-        self._held = _head(status, [framing, *headers])
+        # Sent together with the first pieces.
+        self._unsent_head = _head(status, [framing, *headers])
 
     async def send(self, pieces: Iterable[bytes]) -> None:
         """Send pieces of the body."""
-        block, size = [self._held], 0
-        self._held = b""
+        block, size = [self._unsent_head], 0
+        self._unsent_head = b""
         for piece in pieces:
             block.append(b"%x\r\n%b\r\n" % (len(piece), piece) if self._chunked else piece)
             size += len(piece)
@@ -73,29 +76,29 @@ class Exchange:
 
     def close(self) -> None:
         self._connection.close()
-        raise Gone
+        raise ConnectionEnded
 
     def reset(self) -> None:
         """End the connection so that the client sees a reset."""
         self._connection.reset()
-        raise Gone
+        raise ConnectionEnded
 
     async def half_close(self) -> None:
-        """Send no more, but keep the connection until the client ends it."""
+        """Close the sending direction, and wait until the client disconnects."""
         self._connection.half_close()
         await self.silence()
 
     async def silence(self) -> None:
-        """Wait until the client goes away."""
+        """Send nothing until the client disconnects."""
         await self._connection.lost
-        raise Gone
+        raise ConnectionEnded
 
 
 Handler = Callable[[Exchange], Awaitable[None]]
 
 
 class HttpServer:
-    """Listens on one address and gives each request to the handler."""
+    """Listens on an address and calls the handler for each request."""
 
     def __init__(self, handler: Handler) -> None:
         self.accepted = 0
@@ -104,7 +107,7 @@ class HttpServer:
         self._connections: set[_Connection] = set()
 
     async def start(self, host: str, port: int) -> int:
-        """Begin to listen; gives the port."""
+        """Begin to listen; return the port."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(self._accept, host, port, backlog=1024)
         chosen: int = self._server.sockets[0].getsockname()[1]
@@ -120,28 +123,29 @@ class HttpServer:
             return
         self._server.close()
         for end in (_Connection.close, _Connection.abort):
-            # A client that does not read what was sent gets a moment, no more.
             connections = list(self._connections)
             for connection in connections:
                 end(connection)
             if connections:
-                await asyncio.wait([one.lost for one in connections], timeout=_CLOSE_SECONDS)
+                await asyncio.wait(
+                    [connection.lost for connection in connections], timeout=_CLOSE_SECONDS
+                )
         await self._server.wait_closed()
         self._server = None
 
 
 class _Connection(asyncio.Protocol):
-    """Answers one request after another."""
+    """A connection that answers one request after another."""
 
-    def __init__(self, handler: Handler, siblings: "set[_Connection]") -> None:
+    def __init__(self, handler: Handler, connections: "set[_Connection]") -> None:
         self._handler = handler
-        self._siblings = siblings
+        self._connections = connections
         self._loop = asyncio.get_running_loop()
         self.lost: asyncio.Future[None] = self._loop.create_future()
         self._transport: asyncio.Transport | None = None
         self._parser = MessageParser(request=True)
         self._pieces: list[bytes] = []
-        self._early: list[bytes] = []
+        self._read_ahead: list[bytes] = []
         self._task: asyncio.Task[None] | None = None
         self._writable = asyncio.Event()
         self._writable.set()
@@ -150,11 +154,11 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self._siblings.add(self)
+        self._connections.add(self)
 
     def data_received(self, data: bytes) -> None:
         if self._task is not None:
-            self._early.append(data)
+            self._read_ahead.append(data)
             return
         try:
             self._pieces += self._parser.feed(data)
@@ -164,16 +168,16 @@ class _Connection(asyncio.Protocol):
         if self._parser.complete:
             self._task = self._loop.create_task(self._respond())
         elif self._parser.head is not None:
-            self._encourage(self._parser.head)
+            self._send_continue(self._parser.head)
 
     def eof_received(self) -> bool:
-        """The client sends no more; it may still be waiting for its answer."""
+        """Keep the connection open if the client still waits for an answer."""
         self._ended = True
         return self._task is not None
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
-        self._siblings.discard(self)
+        self._connections.discard(self)
         self._writable.set()
         if not self.lost.done():
             self.lost.set_result(None)
@@ -188,7 +192,7 @@ class _Connection(asyncio.Protocol):
 
     async def send(self, data: bytes) -> None:
         if self._transport is None or self._transport.is_closing():
-            raise Gone
+            raise ConnectionEnded
         self._transport.write(data)
         if not self._writable.is_set():
             await self._writable.wait()
@@ -206,15 +210,12 @@ class _Connection(asyncio.Protocol):
             self._transport.write_eof()
 
     def reset(self) -> None:
-        import socket
-        import struct
-
         if self._transport is not None:
             connection = self._transport.get_extra_info("socket")
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self._transport.abort()
 
-    def _encourage(self, head: Head) -> None:
+    def _send_continue(self, head: Head) -> None:
         if head.headers.get("expect", "").lower() == "100-continue" and self._transport:
             head.headers.pop("expect")
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -226,7 +227,7 @@ class _Connection(asyncio.Protocol):
         request = HttpRequest(method, target, head.headers, b"".join(self._pieces))
         try:
             await self._handler(Exchange(self, request))
-        except Gone:
+        except ConnectionEnded:
             return
         except Exception:
             self.abort()
@@ -234,10 +235,10 @@ class _Connection(asyncio.Protocol):
         if self._ended or not head.keeps_alive:
             self.close()
             return
-        rest = self._parser.rest + b"".join(self._early)
+        rest = self._parser.rest + b"".join(self._read_ahead)
         self._parser = MessageParser(request=True)
         self._pieces = []
-        self._early = []
+        self._read_ahead = []
         self._task = None
         if rest:
             self.data_received(rest)

@@ -1,4 +1,4 @@
-"""A model server on loopback that answers by a script and keeps its own count."""
+"""A model server that answers from a script, records requests and counts tokens."""
 
 import asyncio
 import re
@@ -13,8 +13,8 @@ import msgspec
 
 from trimtab.contracts.errors import ConfigurationError, ModelError
 from trimtab.contracts.provider import Reply, ServedRequest, ServerWire
-from trimtab.providers.script import Asked, Break, Player, Script, Step, reply_of
-from trimtab.providers.scripted import asked_of
+from trimtab.providers.script import Break, Player, RequestFacts, Script, Step, reply_of
+from trimtab.providers.scripted import describe_request
 from trimtab.providers.wires import new_server_wire
 from trimtab.testing.http_server import Exchange, Headers, HttpRequest, HttpServer
 
@@ -26,7 +26,7 @@ _WIRES = {
 
 
 class RecordedRequest:
-    """A request the server was sent. `json` and `served` are read from the body when asked for."""
+    """A received request. `json` and `served` parse its body."""
 
     def __init__(self, number: int, request: HttpRequest, wire: ServerWire) -> None:
         self.number = number
@@ -45,7 +45,7 @@ class RecordedRequest:
 
 
 class Totals(msgspec.Struct, kw_only=True, rename="camel"):
-    """What the server has counted. Tokens are those of answers that were sent in full."""
+    """Counts of the server. Tokens are those of answers that were sent completely."""
 
     requests: int = 0
     answers: int = 0
@@ -64,10 +64,10 @@ class Totals(msgspec.Struct, kw_only=True, rename="camel"):
 
 
 class ModelServer:
-    """Speaks all three wires. Use it as an async context manager.
+    """Serves all three wires. Use it as an async context manager.
 
-    `requests` are the latest requests, at most `keep` of them and `keep_bytes` of bodies; `usage`
-    is the count of all. `answered` is set once a call has been answered, well or badly.
+    `requests` are the latest requests, at most `keep` of them with at most `keep_bytes` of bodies;
+    `usage` counts all. `answered` is set once a call was answered or has failed.
     """
 
     def __init__(
@@ -100,12 +100,12 @@ class ModelServer:
 
     @property
     def base_url(self) -> str:
-        """What OpenAI clients want as their base URL."""
+        """The base URL for OpenAI clients."""
         return f"{self.url}/v1"
 
     @property
     def connections(self) -> int:
-        """How many connections were ever accepted."""
+        """The number of connections accepted so far."""
         return self._server.accepted
 
     async def __aenter__(self) -> Self:
@@ -134,42 +134,42 @@ class ModelServer:
         await self._server.stop()
 
     def load(self, script: Script) -> None:
-        """Begin a new script with the next request; the counts go on."""
+        """Use another script from the next request on; the counts continue."""
         self._player = Player(script, self._player.requests)
 
     async def wait_for_requests(self, count: int) -> None:
-        """Wait until the model has been called so often."""
+        """Wait until the model has been called `count` times."""
         while self.usage.requests < count:
             self._asked.clear()
             await self._asked.wait()
 
     async def _handle(self, exchange: Exchange) -> None:
         request = exchange.request
-        if is_local(self.host) and (stranger := find_stranger(request.headers)):
-            message = f"The scripted model answers this machine only, not {stranger}."
+        if is_local(self.host) and (remote := find_remote_host(request.headers)):
+            message = f"The scripted model answers this machine only, not {remote}."
             await exchange.answer(403, self._wire("openai-chat").error(403, message))
             return
         if request.method == "POST":
             suffix = next((end for end in _WIRES if request.path.endswith(end)), None)
             if suffix is not None:
                 try:
-                    await self._converse(exchange, self._wire(_WIRES[suffix]))
+                    await self._answer_call(exchange, self._wire(_WIRES[suffix]))
                 finally:
                     self.answered.set()
                 return
-        await self._inform(exchange)
+        await self._answer_other(exchange)
 
-    async def _inform(self, exchange: Exchange) -> None:
-        """Answer what is not a call to the model."""
+    async def _answer_other(self, exchange: Exchange) -> None:
+        """Answer a request that is not a call to the model."""
         request = exchange.request
-        place = (request.method, request.path.removeprefix("/v1"))
-        if place == ("GET", "/models"):
+        route = (request.method, request.path.removeprefix("/v1"))
+        if route == ("GET", "/models"):
             await exchange.answer(200, _models(self._player.script))
-        elif place == ("GET", "/copilot_internal/user"):
+        elif route == ("GET", "/copilot_internal/user"):
             await exchange.answer(200, _user(self.url))
-        elif place == ("GET", "/_trimtab/stats"):
+        elif route == ("GET", "/_trimtab/stats"):
             await exchange.answer(200, msgspec.json.encode(self.usage))
-        elif place == ("POST", "/_trimtab/script"):
+        elif route == ("POST", "/_trimtab/script"):
             await self._replace_script(exchange)
         else:
             message = f"The scripted model has no {request.method} {request.path}."
@@ -183,14 +183,14 @@ class ModelServer:
         else:
             await exchange.answer(200, b"{}")
 
-    async def _converse(self, exchange: Exchange, wire: ServerWire) -> None:
+    async def _answer_call(self, exchange: Exchange, wire: ServerWire) -> None:
         self.usage.requests += 1
         recorded = RecordedRequest(self.usage.requests, exchange.request, wire)
         self._remember(recorded)
         self._asked.set()
         try:
-            head = _peek(recorded.body)
-            step = self._player.next(lambda: _asked(recorded))
+            head = _read_head(recorded.body)
+            step = self._player.next(lambda: _describe(recorded))
         except (msgspec.DecodeError, ModelError, AttributeError, TypeError, ValueError):
             self.usage.errors += 1
             message = "The request body is not in this wire's format."
@@ -225,23 +225,23 @@ class ModelServer:
         return self._wires[name]
 
 
-class _Peek(msgspec.Struct):
+class _RequestHead(msgspec.Struct):
     """The two fields of a request that every answer needs."""
 
     model: str = ""
     stream: bool | None = False
 
 
-_PEEK = msgspec.json.Decoder(_Peek)
+_HEAD_DECODER = msgspec.json.Decoder(_RequestHead)
 _USUAL_START = re.compile(rb'\{"model":"([^"\\]*)","stream":(true|false)[,}]')
 
 
-def _peek(body: bytes) -> _Peek:
-    """Read the two fields, without reading megabytes where they stand first, as ours do."""
+def _read_head(body: bytes) -> _RequestHead:
+    """Read the two fields, without parsing megabytes if they come first, as in our requests."""
     start = _USUAL_START.match(body)
     if start is None:
-        return _PEEK.decode(body)
-    return _Peek(start[1].decode("utf-8", "replace"), start[2] == b"true")
+        return _HEAD_DECODER.decode(body)
+    return _RequestHead(start[1].decode("utf-8", "replace"), start[2] == b"true")
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -261,7 +261,7 @@ def _pieces(step: Step, reply: Reply, wire: ServerWire, streamed: bool) -> _Answ
         return _Answer(wire.frames(reply, chunk=step.chunk), headers.items())
     body = wire.body(reply)
     half = len(body) // 2
-    # Two pieces, so that there is a place to break at.
+    # Two pieces, so that a script can break the connection between them.
     return _Answer(iter([body[:half], body[half:]]), headers.items(), len(body))
 
 
@@ -296,7 +296,7 @@ def _split(pieces: Iterator[bytes], broken: Break) -> tuple[Iterator[bytes], Ite
 
 
 async def _break_off(exchange: Exchange, broken: Break) -> None:
-    """Misbehave; returns only from a silence that was to end."""
+    """Break the connection as the script says. Returns only after a silence of limited length."""
     if broken.how == "close":
         exchange.close()
     elif broken.how == "reset":
@@ -309,9 +309,9 @@ async def _break_off(exchange: Exchange, broken: Break) -> None:
         await asyncio.sleep(broken.seconds)
 
 
-def _asked(recorded: RecordedRequest) -> Asked:
+def _describe(recorded: RecordedRequest) -> RequestFacts:
     served = recorded.served
-    return asked_of(served.model, served.system, served.messages)
+    return describe_request(served.model, served.system, served.messages)
 
 
 def _error_body(step: Step, wire: ServerWire) -> bytes:
@@ -325,7 +325,7 @@ def _error_body(step: Step, wire: ServerWire) -> bytes:
 def _models(script: Script) -> bytes:
     limits = {"max_context_window_tokens": 128_000, "max_output_tokens": 16_384}
     supports = {"streaming": True, "tool_calls": True, "parallel_tool_calls": True, "vision": True}
-    named = [{"id": one} if isinstance(one, str) else one for one in script.models]
+    named = [{"id": model} if isinstance(model, str) else model for model in script.models]
     data = [
         {
             "id": (name := str(model.get("id"))),
@@ -362,8 +362,8 @@ def _user(url: str) -> bytes:
     )
 
 
-def find_stranger(headers: Mapping[str, str]) -> str:
-    """Who else a request is for or from: a page in a browser can reach this port, too."""
+def find_remote_host(headers: Mapping[str, str]) -> str:
+    """Return the header that names another machine, or "": web pages can reach this port."""
     for name in ("host", "origin"):
         value = headers.get(name)
         if value is not None and not is_local(

@@ -1,4 +1,4 @@
-"""Play a prompt against a scripted model and look at everything that happened."""
+"""`play`: runs the agent on prompts with a scripted model, and returns everything that happened."""
 
 import os
 import tempfile
@@ -22,7 +22,7 @@ ALLOW_ALL = PermissionOptions(allow_all_tools=True, allow_all_paths=True, allow_
 
 
 class Played(msgspec.Struct, kw_only=True):
-    """What came of it: events in order (ephemeral ones too), why it stopped, what was sent."""
+    """The result of `play`: all events in order, the stop, and the requests to the model."""
 
     events: list[Event]
     lines: list[bytes]
@@ -34,11 +34,11 @@ class Played(msgspec.Struct, kw_only=True):
     projections: Projections
 
     def types(self, *, durable: bool = False) -> list[str]:
-        """The event types in order."""
+        """Return the event types in order."""
         return [event.type for event in self.events if not (durable and event.ephemeral)]
 
     def of(self, wire_name: str) -> list[Any]:
-        """The data of all events of one type."""
+        """Return the data of all events of a type."""
         return [event.data for event in self.events if event.type == wire_name]
 
 
@@ -51,7 +51,7 @@ async def play(
     ask: Ask | None = None,
     **options: Any,
 ) -> Played:
-    """Run the agent on `prompts`, one after another, with a model that answers by `script`.
+    """Run the agent on `prompts`, one after another, with a model that answers from `script`.
 
     Working directory and home are fresh temporary folders unless given. Everything is allowed
     unless `permissions` says otherwise; further options are those of `SessionOptions`.
@@ -93,12 +93,12 @@ async def play(
 
 
 def texts(requests: Sequence[Request], index: int = -1) -> list[str]:
-    """The messages of one request as short texts, `role: text`, for assertions."""
+    """Return the messages of a request as short texts, `role: text`, for assertions."""
     shown: list[str] = []
     for message in requests[index].messages:
         plain = msgspec.to_builtins(message)
         text = plain.get("text") or "".join(
-            p.get("text", "[image]") for p in plain.get("parts", ())
+            part.get("text", "[image]") for part in plain.get("parts", ())
         )
         calls = ",".join(call["name"] for call in plain.get("tool_calls") or ())
         shown.append(f"{plain['type']}: {text}{f' → {calls}' if calls else ''}")

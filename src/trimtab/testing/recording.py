@@ -1,4 +1,4 @@
-"""Makes a script of a recorded session, so that the same replies can be played again."""
+"""Makes a script from a recorded session, to play the same replies again."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from trimtab.session.transcript import plain_event
 
 
 def recorded_script(log: str) -> Script:
-    """The replies of the main agent's model in the log at this path, in their order."""
+    """Return a script with the model replies to the main agent in a log, in their order."""
     replies = []
     try:
         for record in read_records(log):
@@ -19,7 +19,7 @@ def recorded_script(log: str) -> Script:
                     replies.append(_reply(data))
     except OSError as error:
         raise ConfigurationError(
-            f"{log} cannot be read ({error.strerror}): name a session's `events.jsonl`."
+            f"{log} cannot be read ({error.strerror}); name a session's `events.jsonl`."
         ) from error
     return Script.of(replies, log)
 
@@ -27,11 +27,11 @@ def recorded_script(log: str) -> Script:
 def _reply(data: dict[str, Any]) -> dict[str, Any]:
     calls = [
         {
-            "name": one.get("name"),
-            "arguments": {} if one.get("arguments") is None else one["arguments"],
-            "id": one.get("toolCallId"),
-            "kind": "custom" if one.get("type") == "custom" else "function",
+            "name": request.get("name"),
+            "arguments": {} if request.get("arguments") is None else request["arguments"],
+            "id": request.get("toolCallId"),
+            "kind": "custom" if request.get("type") == "custom" else "function",
         }
-        for one in data.get("toolRequests") or ()
+        for request in data.get("toolRequests") or ()
     ]
     return {"text": data.get("content") or "", "tools": calls}

@@ -1,1 +1,1 @@
-"""What a model can do: one folder per tool, with its description in Markdown beside the code."""
+"""The built-in tools: a folder for each, with its code and its description in Markdown."""

@@ -1,6 +1,8 @@
-"""Names that models know our tools by from elsewhere: editors and other agents."""
+"""Translates calls of tools that models know from editors and other agents."""
 
 from collections.abc import Callable, Mapping
+from re import escape
+from shlex import quote
 from typing import Any
 
 import msgspec
@@ -10,11 +12,10 @@ from trimtab.contracts.tool import Tool
 
 
 class Alias(msgspec.Struct, frozen=True):
-    """The tool that is meant, and what its fields are called under the other name.
+    """Our tool, and how to translate the fields of the other one.
 
-    `ranges` makes one field of two, the first and the last; `words` gives a field's values other
-    words; `rewrite` is for what a table cannot say. Fields that are called alike on both sides are
-    not listed.
+    `fields` renames fields, `ranges` makes a list of two fields, the first and the last, `words`
+    replaces values, and `rewrite` handles all other cases. Fields with equal names are not listed.
     """
 
     tool: str
@@ -25,20 +26,18 @@ class Alias(msgspec.Struct, frozen=True):
 
 
 def confirmation(args: dict[str, Any]) -> dict[str, Any]:
-    """A yes or no, as a question."""
+    """Turn a confirmation into a question."""
     text = "\n".join(str(args[name]) for name in ("title", "message") if args.get(name))
     return {"question": text, "choices": ["Yes", "No"], "allow_freeform": False}
 
 
 def task_command(args: dict[str, Any]) -> dict[str, Any]:
-    """A task of an editor as the command it runs."""
+    """Turn an editor's task into the command that it runs."""
     task = args.get("task")
     if not isinstance(task, dict) or not task.get("command"):
         return args
-    from shlex import quote
-
     given = task.get("args")
-    words = [quote(str(one)) for one in given] if isinstance(given, list) else []
+    words = [quote(str(word)) for word in given] if isinstance(given, list) else []
     return {
         "command": " ".join((str(task["command"]), *words)),
         "description": str(task.get("label", "Run a task")),
@@ -47,11 +46,9 @@ def task_command(args: dict[str, Any]) -> dict[str, Any]:
 
 
 def search_text(args: dict[str, Any]) -> dict[str, Any]:
-    """A search that is for a plain text unless it says otherwise."""
+    """Turn a search, for plain text by default, into one by regular expression."""
     pattern = str(args.get("query", ""))
     if args.get("isRegexp") is not True:
-        from re import escape
-
         pattern = escape(pattern)
     found = {"pattern": pattern, "-i": True, "output_mode": "content", "-n": True}
     return found | ({"glob": args["includePattern"]} if args.get("includePattern") else {})
@@ -85,7 +82,7 @@ ALIASES: Mapping[str, Alias] = {
     "Glob": Alias("glob", {"path": "paths"}),
 }
 INSTEAD: Mapping[str, str] = {
-    "terminal_selection": "There is no editor here; use read_bash for what a command printed.",
+    "terminal_selection": "There is no editor here; use read_bash to see the output of a command.",
     "run_task": "Read .vscode/tasks.json and run the command of the task with bash.",
     "semantic_search": "Search with grep for words the code would use, and with glob for names.",
     "get_vscode_api": "Look into the package's own files or its documentation.",
@@ -95,17 +92,17 @@ INSTEAD: Mapping[str, str] = {
     "manage_todo_list": "Keep your to-do list in the table todos, with the sql tool.",
     "TodoWrite": "Keep your to-do list in the table todos, with the sql tool.",
 }
-"""Tools of editors and other agents that nothing here is, and what to do instead."""
+"""Tools of editors and other agents without an equivalent, and what to do instead."""
 EDITOR = "str_replace_editor"
-"""One tool for three of ours; its field `command` says which."""
+"""One tool for three of ours; its field `command` selects one."""
 COMMANDS = {"view": "view", "create": "create", "str_replace": "edit"}
 
 
 def translate_name(call: ToolCall, tools: Mapping[str, Tool]) -> ToolCall:
-    """The call in our words, if its tool goes by another name here; else the call as it is.
+    """Return the call for our tool if it names an equivalent one; else return it unchanged.
 
-    A tool that is there under its own name is always that one, and one that is not there for this
-    session cannot be reached by another name either.
+    A tool of the session is never taken for an alias, and an alias never leads to a tool that the
+    session does not have.
     """
     if call.name in tools or (call.name not in ALIASES and call.name != EDITOR):
         return call

@@ -1,4 +1,4 @@
-"""Reads the arguments a model wrote for a tool: parsed, repaired where unambiguous, checked."""
+"""Parses and checks the arguments that a model wrote for a tool, and repairs near misses."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +10,11 @@ from trimtab.contracts.tool import ToolResult
 if TYPE_CHECKING:
     from trimtab.tools.schema import Problem
 
-HALF_A_PAIR = "it has half of a surrogate pair, such as \\ud83d alone: write the whole character"
+LONE_SURROGATE = "it contains half of a surrogate pair, such as \\ud83d: write the whole character"
 
 
 def read_arguments(spec: ToolSpec, text: str) -> dict[str, Any] | ToolResult:
-    """The arguments as an object that satisfies the tool's schema, or the failure to give back."""
+    """Return the arguments as an object that satisfies the tool's schema, or a failed result."""
     if spec.format is not None:
         return {"input": text}
     try:
@@ -36,10 +36,7 @@ def read_arguments(spec: ToolSpec, text: str) -> dict[str, Any] | ToolResult:
 
 
 def parse_object(text: str) -> dict[str, Any]:
-    """The JSON object in a text; one that was put into a JSON string again is taken out.
-
-    Raises ValueError, which msgspec's decoding error is.
-    """
+    """Parse a JSON object, even if it was encoded twice. Raises `ValueError`."""
     value: Any = parse(text) if text.strip() else {}
     if isinstance(value, str):
         value = parse(value)
@@ -54,21 +51,21 @@ def parse(text: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
-        # Small models put raw newlines into strings: only one reading of that is possible.
+        # Small models put raw newlines into strings, which has only one possible meaning.
         import json
 
         try:
             value = json.loads(text, strict=False)
             msgspec.json.encode(value)
         except UnicodeEncodeError as error:
-            raise ValueError(HALF_A_PAIR) from error
+            raise ValueError(LONE_SURROGATE) from error
         except (json.JSONDecodeError, RecursionError):
             pass
         else:
             return value
         raise
     except UnicodeEncodeError as error:
-        raise ValueError(HALF_A_PAIR) from error
+        raise ValueError(LONE_SURROGATE) from error
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
@@ -84,7 +81,7 @@ def refuse_malformed(spec: ToolSpec, error: ValueError) -> ToolResult:
 
 
 def refuse(spec: ToolSpec, problems: list["Problem"], value: dict[str, Any]) -> ToolResult:
-    """Name each field and what was expected, so that the next call can be right."""
+    """Return a failure that names each wrong field and its expected value."""
     lines = [f"- {problem.short}. {problem.expected}".rstrip() for problem in problems]
     unknown = [key for key in value if key not in spec.parameters.get("properties", {})]
     if unknown:

@@ -43,7 +43,7 @@ NAMES = (
 
 
 class BuiltinTool:
-    """A built-in tool that is imported, or made, when it is first called."""
+    """A built-in tool whose module is imported at the first call."""
 
     def __init__(self, spec: ToolSpec, make: Callable[[], Tool] | None = None) -> None:
         self.spec = spec
@@ -63,16 +63,16 @@ class BuiltinTool:
 
 
 def builtin_tools(names: Collection[str] | None = None) -> dict[str, Tool]:
-    """The built-in tools, or those of them that are named. Their modules are not imported yet."""
+    """Return the built-in tools, or those with the given names, without importing them."""
     specs = read_specs()
     return {name: BuiltinTool(specs[name]) for name in NAMES if names is None or name in names}
 
 
 @cache
 def read_specs() -> Mapping[str, ToolSpec]:
-    """What a model is told about each tool: `make docs` writes it down from the tools themselves.
+    """Return the specifications of the tools from `specs.json`, which `make docs` generates.
 
-    To import them all for it would be a twentieth of the time a session takes to start.
+    Importing all tools instead would take a twentieth of the time of a start.
     """
     path = os.path.join(os.path.dirname(__file__), "specs.json")
     with open(path, "rb") as file:
@@ -84,7 +84,7 @@ def load_tool(name: str) -> Tool:
 
 
 def translate(call: "ToolCall", tools: Mapping[str, Tool]) -> "ToolCall":
-    """The call as it is, or in our words if its tool goes by another name here."""
+    """Return a call of a tool by its name elsewhere as a call of ours; others unchanged."""
     if call.name in tools:
         return call
     from trimtab.tools.aliases import translate_name
@@ -93,7 +93,7 @@ def translate(call: "ToolCall", tools: Mapping[str, Tool]) -> "ToolCall":
 
 
 def advise(name: str) -> str:
-    """What a model should do that calls a tool it knows from elsewhere and that nothing here is."""
+    """Return what to do instead of calling a tool of another agent that is not supported, or ""."""
     from trimtab.tools.aliases import INSTEAD
 
     return INSTEAD.get(name, "")

@@ -1,4 +1,4 @@
-"""Runs a model's SQL on one SQLite file, within limits and on nothing but that file."""
+"""Runs a model's SQL on one SQLite file, within limits and without access to other files."""
 
 import asyncio
 import os
@@ -13,35 +13,34 @@ import msgspec
 
 from trimtab.tools.statements import TRANSACTIONS, Statement
 
-SECONDS = 10.0
-ROWS = 1000
-LONGEST = 4 * 1024 * 1024
-"""Bytes a string, a row or a statement may have."""
-PAGES = 65536
-"""How many pages of 4 KB a database may grow to: 256 MB."""
+TIMEOUT = 10.0
+MAX_ROWS = 1000
+MAX_LENGTH = 4 * 1024 * 1024
+"""Bytes of a string, a row or a statement."""
+MAX_PAGES = 65536
+"""Pages of 4 KB that a database may have, together 256 MB."""
 STEPS = 2000
-"""Instructions of SQLite's machine between two looks at the clock."""
+"""Instructions of SQLite's virtual machine between two checks of the time."""
 READING_PRAGMAS = frozenset(
     (
         *("table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo"),
         *("foreign_key_list", "database_list", "collation_list", "compile_options"),
         *("integrity_check", "quick_check", "foreign_key_check", "page_count", "encoding"),
-        "data_version",  # full-text search asks for it itself
+        "data_version",  # full-text search uses it internally
     )
 )
 FORBIDDEN_FUNCTIONS = frozenset(("load_extension", "fts3_tokenizer", "writefile", "readfile"))
-OPEN = (
-    "the transaction was begun but not ended, so none of it is kept: end it with COMMIT in the "
-    "same query"
+OPEN_TRANSACTION = (
+    "the transaction was not ended, so nothing was saved: end it with COMMIT in the same query"
 )
 REFUSED = (
-    "Other database files, extensions and settings of the connection are out of reach: use only "
-    "tables of this database."
+    "Other database files, extensions and connection settings cannot be used: use only tables of "
+    "this database."
 )
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What one statement came to. `columns` is None unless it gives rows."""
+    """The result of a statement. `columns` is None unless it returns rows."""
 
     verb: str
     changed: int = 0
@@ -52,14 +51,14 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refusal(Exception):
-    """Why the statements have no effect; the message is for the model."""
+    """Raised when the statements had no effect. The message is for the model."""
 
 
 class Database:
-    """One file of SQLite. `prepare` is SQL that is run when it is opened for writing."""
+    """An SQLite file. `prepare` is SQL that runs when the file is opened for writing."""
 
     def __init__(
-        self, path: str, *, prepare: str = "", read_only: bool = False, seconds: float = SECONDS
+        self, path: str, *, prepare: str = "", read_only: bool = False, seconds: float = TIMEOUT
     ) -> None:
         self._path = path
         self._prepare = prepare
@@ -67,7 +66,7 @@ class Database:
         self._seconds = seconds
 
     async def run(self, statements: Sequence[Statement]) -> list[Outcome]:
-        """Run them in a thread, all or none. Raises `Refusal`; cancelling ends them soon."""
+        """Run all statements or none, in a thread. Raises `Refusal`. Cancelling interrupts them."""
         stop = threading.Event()
         work = asyncio.ensure_future(asyncio.to_thread(self._run, statements, stop))
         try:
@@ -96,7 +95,7 @@ class Database:
         os.close(os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
         connection = sqlite3.connect(self._path, timeout=5, isolation_level=None)
         try:
-            connection.execute(f"PRAGMA max_page_count={PAGES}")
+            connection.execute(f"PRAGMA max_page_count={MAX_PAGES}")
             connection.executescript(self._prepare)
         except BaseException:
             connection.close()
@@ -110,19 +109,19 @@ class Database:
     def _explain(self, error: BaseException) -> str:
         text = str(error)
         if "interrupted" in text:
-            return f"It took longer than {self._seconds:g} s: ask for less at once."
+            return f"It took longer than {self._seconds:g} s: query less at once."
         if "not authorized" in text or "prohibited" in text:
             return f"{text.rstrip('.')}. {REFUSED}"
         if isinstance(error, MemoryError):
-            return "It needs too much memory: ask for less at once."
+            return "It needs too much memory: query less at once."
         return text
 
 
 def _set_limits(connection: sqlite3.Connection, stopped: Callable[[], bool]) -> None:
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, LONGEST)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_LENGTH)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, MAX_LENGTH)
     connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-    # What is no text is shown, not refused.
+    # Invalid UTF-8 is shown instead of refused.
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
     connection.set_progress_handler(stopped, STEPS)
     connection.set_authorizer(_authorize)
@@ -142,7 +141,9 @@ def _authorize(action: int, first: str | None, second: str | None, *_: str | Non
 
 
 def _run_all(connection: sqlite3.Connection, statements: Sequence[Statement]) -> list[Outcome]:
-    together = len(statements) > 1 and not any(one.verb in TRANSACTIONS for one in statements)
+    together = len(statements) > 1 and not any(
+        statement.verb in TRANSACTIONS for statement in statements
+    )
     if together:
         connection.execute("BEGIN")
     outcomes: list[Outcome] = []
@@ -157,7 +158,7 @@ def _run_all(connection: sqlite3.Connection, statements: Sequence[Statement]) ->
     if together:
         connection.execute("COMMIT")
     if connection.in_transaction:
-        raise sqlite3.OperationalError(OPEN)
+        raise sqlite3.OperationalError(OPEN_TRANSACTION)
     return outcomes
 
 
@@ -168,8 +169,8 @@ def _run_one(connection: sqlite3.Connection, statement: Statement) -> Outcome:
                 verb=statement.verb, changed=max(0, cursor.rowcount), last_id=cursor.lastrowid
             )
         columns = tuple(column[0] for column in cursor.description)
-        rows = cursor.fetchmany(ROWS)
-        more = len(rows) == ROWS and cursor.fetchone() is not None
+        rows = cursor.fetchmany(MAX_ROWS)
+        more = len(rows) == MAX_ROWS and cursor.fetchone() is not None
         if statement.verb in ("INSERT", "UPDATE", "DELETE", "REPLACE"):
-            cursor.fetchall()  # RETURNING has its effect as it is read
+            cursor.fetchall()  # RETURNING takes effect while rows are read
         return Outcome(verb=statement.verb, columns=columns, rows=rows, more=more)

@@ -1,4 +1,4 @@
-"""Unified diffs of a change whose place is known, without comparing whole files."""
+"""Formats a change at a known position as a unified diff, without comparing whole files."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,15 +7,16 @@ import msgspec
 from trimtab.contracts.text import count
 
 CONTEXT = 3
-COMPARED = 2000
-LONGEST = 20_000
-"""So much of a line is shown: files without line breaks may have lines of many megabytes."""
+MAX_COMPARED = 2000
+"""Lines that are compared; larger changes are shown as a whole."""
+MAX_LINE = 20_000
+"""Characters of a line that are shown: a file without line breaks is one long line."""
 
 Op = tuple[str, int, int, int, int]
 
 
 class Hunk(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines taken out and put in at a line number (from 1), with the lines around them."""
+    """Removed and added lines at a line number from 1, with the lines around them."""
 
     line: int
     removed: Sequence[str]
@@ -24,36 +25,37 @@ class Hunk(msgspec.Struct, frozen=True, kw_only=True):
     below: Sequence[str] = ()
 
     def operations(self) -> list[Op]:
-        """Which lines stay and which change, as `difflib` says it."""
+        """Return the opcodes of `difflib` for the removed and added lines."""
         old, new = self.removed, self.added
-        if len(old) < 2 or len(new) < 2 or max(len(old), len(new)) > COMPARED:
+        if len(old) < 2 or len(new) < 2 or max(len(old), len(new)) > MAX_COMPARED:
             return [("replace", 0, len(old), 0, len(new))]
         import difflib
 
         return list(difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes())
 
     def counts(self) -> tuple[int, int]:
-        """Lines added and lines removed."""
+        """Return the numbers of added and removed lines."""
         changed = [op for op in self.operations() if op[0] != "equal"]
         return sum(op[4] - op[3] for op in changed), sum(op[2] - op[1] for op in changed)
 
     def lines(self) -> Iterator[str]:
         yield from (f" {line}" for line in self.above)
-        for kind, a, b, c, d in self.operations():
+        for kind, old_start, old_end, new_start, new_end in self.operations():
+            old, new = self.removed[old_start:old_end], self.added[new_start:new_end]
             if kind == "equal":
-                yield from (f" {line}" for line in self.removed[a:b])
+                yield from (f" {line}" for line in old)
             else:
-                yield from (f"-{line}" for line in self.removed[a:b])
-                yield from (f"+{line}" for line in self.added[c:d])
+                yield from (f"-{line}" for line in old)
+                yield from (f"+{line}" for line in new)
         yield from (f" {line}" for line in self.below)
 
 
 def unified(path: str, hunk: Hunk, *, created: bool = False) -> str:
-    """The change as a unified diff with git's headers."""
-    around = len(hunk.above) + len(hunk.below)
+    """Return the change as a unified diff with git's headers."""
+    context = len(hunk.above) + len(hunk.below)
     first = hunk.line - len(hunk.above)
-    old = span(first, len(hunk.removed) + around)
-    new = span(first, len(hunk.added) + around)
+    old = span(first, len(hunk.removed) + context)
+    new = span(first, len(hunk.added) + context)
     name = path.lstrip("/")
     source = "/dev/null" if created else f"a/{name}"
     head = f"diff --git a/{name} b/{name}\n--- {source}\n+++ b/{name}\n@@ -{old} +{new} @@\n"
@@ -62,10 +64,10 @@ def unified(path: str, hunk: Hunk, *, created: bool = False) -> str:
 
 
 def first_difference(hunk: Hunk) -> int:
-    """Where the first lines that change begin to differ; only long ones are compared."""
+    """Return where the first changed lines begin to differ, or 0 unless both are long."""
     old, new = "".join(hunk.removed[:1]), "".join(hunk.added[:1])
     low, high = 0, min(len(old), len(new))
-    if high < LONGEST:
+    if high < MAX_LINE:
         return 0
     while low < high:
         middle = (low + high + 1) // 2
@@ -77,16 +79,16 @@ def first_difference(hunk: Hunk) -> int:
 
 
 def shorten(line: str, at: int) -> str:
-    """A line of a diff, or the part of it around a place, with how much is missing."""
-    if len(line) <= LONGEST:
+    """Cut a long line of a diff around a position, and say how much is missing."""
+    if len(line) <= MAX_LINE:
         return line
-    start = min(max(1, at - LONGEST // 2), len(line) - LONGEST + 1)
-    before, after = start - 1, len(line) - start - LONGEST + 1
+    start = min(max(1, at - MAX_LINE // 2), len(line) - MAX_LINE + 1)
+    before, after = start - 1, len(line) - start - MAX_LINE + 1
     left = f"<{count(before, 'character')}>" if before else ""
     right = f"<{count(after, 'character')}>" if after else ""
-    return line[0] + left + line[start : start + LONGEST - 1] + right
+    return line[0] + left + line[start : start + MAX_LINE - 1] + right
 
 
 def span(first: int, lines: int) -> str:
-    """A hunk's range; one without lines names the line before it."""
+    """Return the range of a hunk. Without lines, it names the line before it."""
     return f"{first if lines else max(first - 1, 0)},{lines}"

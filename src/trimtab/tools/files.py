@@ -1,10 +1,11 @@
-"""What the file tools say alike: refusals, failures, contents shown to a person."""
+"""Results that the file tools share: failures, and contents for permission questions."""
 
 from trimtab.contracts.tool import ToolResult
 from trimtab.contracts.workspace import PathInfo
 from trimtab.tools.text import first_view
 
-SHOWN = 1_000_000
+MAX_SHOWN = 1_000_000
+"""Bytes of a file that a permission question shows."""
 
 
 def fail(text: str, summary: str | None = None) -> ToolResult:
@@ -16,7 +17,7 @@ def missing(name: str) -> ToolResult:
 
 
 def refuse_path(name: str, info: PathInfo) -> ToolResult | None:
-    """Why a path cannot be worked on as a file, or None if it can."""
+    """Return a failure if a path is not a usable file, else None."""
     if info.kind == "missing":
         return missing(name)
     if info.kind == "directory":
@@ -27,11 +28,11 @@ def refuse_path(name: str, info: PathInfo) -> ToolResult | None:
 
 
 def system_failure(name: str, error: OSError) -> ToolResult:
-    """What the operating system would not do."""
+    """Return a failure for an error of the operating system."""
     reason = error.strerror or str(error)
     return fail(f"{name}: {reason}.", reason)
 
 
 def shown_contents(data: bytes) -> str:
-    """A file's text for a permission question; nothing when it is too large to be read there."""
-    return first_view(data).shown() if len(data) <= SHOWN else ""
+    """Return a file's text for a permission question; "" if it is too large."""
+    return first_view(data).shown() if len(data) <= MAX_SHOWN else ""

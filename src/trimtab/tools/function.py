@@ -1,10 +1,13 @@
-"""Makes a tool of a Python function: its hints are the schema, its docstring the description."""
+"""Makes a tool from a Python function, with its type hints as schema and its docstring."""
 
 import asyncio
+import inspect
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, get_type_hints, overload
 
 import msgspec
 
@@ -14,22 +17,23 @@ from trimtab.tools.output import limit_output
 
 Kind = Literal["custom-tool", "none"]
 Function = TypeVar("Function", bound=Callable[..., Any])
-MARK = "__trimtab_tool__"
-OUTER = (SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration, asyncio.CancelledError)
-"""What would end the whole program, or confuse who waits."""
-LONGEST_NAME = 64
+ATTRIBUTE = "__trimtab_tool__"
+"""The attribute of a function that holds its tool."""
+CONTAINED = (SystemExit, KeyboardInterrupt, GeneratorExit, StopIteration, asyncio.CancelledError)
+"""Exceptions that would end the program or the event loop."""
+MAX_NAME = 64
 
 
-class Ended(Exception):
-    """A function tried to end more than itself."""
+class FunctionExit(Exception):
+    """Raised when a function tried to end the program or its task."""
 
 
 class FunctionTool:
-    """A function as a tool. `access` "none" says that it touches nothing one would ask about."""
+    """A function as a tool. `access="none"` declares that a call needs no permission."""
 
     def __init__(self, function: Callable[..., Any], name: str = "", access: Kind = "custom-tool"):
         self.source = ""
-        """Where it was found: a file, or what installed package."""
+        """The file or the installed package that defines it."""
         self._function = function
         self._access = access
         self._context, self._params = read_signature(function)
@@ -63,25 +67,22 @@ class FunctionTool:
 
 
 async def await_contained(work: Awaitable[Any]) -> Any:
-    """What somebody's coroutine gives; none of its exceptions ends more than the call."""
+    """Await a coroutine of other people; none of its exceptions ends more than the call."""
     task = asyncio.current_task()
     try:
         return await work
-    except OUTER as error:
+    except CONTAINED as error:
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
             raise
-        raise Ended(describe_end(error)) from error
+        raise FunctionExit(describe_end(error)) from error
 
 
 async def run_in_thread(work: Callable[[], Any]) -> Any:
-    """The same for a function. Its thread is not waited for at the end: it may never end."""
-    import threading
-    from contextvars import copy_context
-
+    """Run a function of other people in a daemon thread, because it may never end."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Any] = loop.create_future()
 
-    def tell(value: Any, error: Exception | None) -> None:
+    def finish(value: Any, error: Exception | None) -> None:
         if answer.done():
             return
         if error is None:
@@ -94,12 +95,12 @@ async def run_in_thread(work: Callable[[], Any]) -> Any:
         problem: Exception | None = None
         try:
             value = work()
-        except OUTER as error:
-            problem = Ended(describe_end(error))
-        except Exception as error:  # somebody else's code: it may raise anything
+        except CONTAINED as error:
+            problem = FunctionExit(describe_end(error))
+        except Exception as error:  # code of other people may raise anything
             problem = error
-        with suppress(RuntimeError):  # nobody is there any more
-            loop.call_soon_threadsafe(tell, value, problem)
+        with suppress(RuntimeError):  # the event loop is closed
+            loop.call_soon_threadsafe(finish, value, problem)
 
     threading.Thread(target=copy_context().run, args=(run,), daemon=True).start()
     return await answer
@@ -120,42 +121,39 @@ def tool(
 ) -> Function | Callable[[Function], Function]:
     """Mark a function, async or not, as a tool; it can still be called as before.
 
-    Its parameters need type hints; one annotated `ToolContext` is given the context of the call.
+    Its parameters need type hints; one annotated `ToolContext` receives the context of the call.
     It returns text, a `ToolResult`, or anything that can be written as JSON.
     """
 
     def mark(function: Function) -> Function:
-        setattr(function, MARK, FunctionTool(function, name, access))
+        setattr(function, ATTRIBUTE, FunctionTool(function, name, access))
         return function
 
     return mark if function is None else mark(function)
 
 
 def find_tools(namespace: dict[str, Any]) -> list[FunctionTool]:
-    """The tools among the names of a module, each once."""
-    found = (getattr(value, MARK, None) for value in namespace.values())
-    return list({id(one): one for one in found if isinstance(one, FunctionTool)}.values())
+    """Return the tools in the namespace of a module, each once."""
+    found = (getattr(value, ATTRIBUTE, None) for value in namespace.values())
+    return list({id(tool): tool for tool in found if isinstance(tool, FunctionTool)}.values())
 
 
 def check_name(name: str) -> str:
     plain = name.replace("_", "").replace("-", "")
-    if not (plain.isascii() and plain.isalnum()) or len(name) > LONGEST_NAME:
+    if not (plain.isascii() and plain.isalnum()) or len(name) > MAX_NAME:
         raise TypeError(f"{name!r} cannot be a tool's name: use letters, digits, _ and - (≤ 64).")
     return name
 
 
 def read_signature(function: Callable[..., Any]) -> tuple[str, type[msgspec.Struct]]:
-    """The name of the context parameter, if there is one, and the others as a struct."""
-    import inspect
-    from typing import get_type_hints
-
+    """Return the name of the context parameter, or "", and the others as a struct."""
     hints = get_type_hints(function, include_extras=True)
     context, required, optional = "", list[Any](), list[Any]()
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise TypeError(f"{function.__name__} takes any arguments, which no schema can say.")
+            raise TypeError(f"{function.__name__} takes *args or **kwargs: name its parameters.")
         if parameter.kind is parameter.POSITIONAL_ONLY:
-            raise TypeError(f"{function.__name__} takes {name} by place only: leave the / out.")
+            raise TypeError(f"{function.__name__} takes {name} by position only: remove the /.")
         if hints.get(name) is ToolContext:
             context = name
         elif name not in hints:
@@ -168,7 +166,7 @@ def read_signature(function: Callable[..., Any]) -> tuple[str, type[msgspec.Stru
 
 
 def as_field(default: Any) -> Any:
-    """A default as a struct takes it: what can change is made anew for each call."""
+    """Return a default for a struct field; mutable ones are copied for each call."""
     if isinstance(default, list | dict | set):
         return msgspec.field(default_factory=default.copy)
     return default
@@ -185,9 +183,7 @@ def build_schema(params: type[msgspec.Struct], about: dict[str, str]) -> dict[st
 
 
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:
-    """What is said of the function, and of each parameter under `Args:`."""
-    import inspect
-
+    """Return the description of a function, and those of its parameters under `Args:`."""
     head, _, rest = inspect.cleandoc(text).partition("\nArgs:\n")
     about: dict[str, str] = {}
     name = ""

@@ -1,18 +1,21 @@
-"""Says why a text was not found in a file, and what stands there that is closest to it."""
+"""Explains why a text was not found in a file, and shows the nearest text."""
 
+import difflib
 import re
 from collections.abc import Callable
+from unicodedata import normalize
 
-SEARCHED = 2_000_000
-COMPARED = 3_000
-SHOWN = 24
+MAX_SEARCHED = 2_000_000
+"""Characters of a file that is searched."""
+MAX_COMPARED = 3_000
+"""Lines that are compared."""
+MAX_SHOWN = 24
+"""Lines of the diff that are shown."""
 
 NUMBERED = "{name} contains the line numbers that view prints; leave them out."
 
 
 def compose(text: str) -> str:
-    from unicodedata import normalize
-
     return normalize("NFC", text)
 
 
@@ -41,21 +44,21 @@ REASONS: tuple[tuple[str, Callable[[str], str]], ...] = (
 
 
 def explain(plain: str, old: str, name: str = "old_str") -> str:
-    """One reason if there is an evident one, then the nearest lines as a small diff.
+    """Return the evident reason, if there is one, and a diff with the nearest lines.
 
-    `name` is what the model calls the text it gave.
+    `name` is the model's name for its text.
     """
-    if len(plain) > SEARCHED:
-        return "View the part of the file that you mean and copy it exactly."
+    if len(plain) > MAX_SEARCHED:
+        return "View that part of the file and copy it exactly."
     reason = find_reason(plain, old).replace("{name}", name)
     lines, wanted = plain.split("\n"), old.strip("\n").split("\n")
     start = nearest(lines, wanted)
     if start is None:
-        return reason or "Nothing in the file is like it: view the file again."
+        return reason or "There is no similar text in the file: view the file again."
     found = lines[start : start + len(wanted)]
     shown = "\n".join(compare(wanted, found))
     return (
-        f"{reason or 'The file may have other text there than you expect.'}\n"
+        f"{reason or 'The text in the file may differ from what you expect.'}\n"
         f"Nearest text is at lines {start + 1}-{start + len(found)} (- {name}, + file):\n{shown}"
     )
 
@@ -67,7 +70,7 @@ def find_reason(plain: str, old: str) -> str:
 
 
 def nearest(lines: list[str], wanted: list[str]) -> int | None:
-    """Index of the stretch of lines with most in common with the wanted ones."""
+    """Return the index of the lines that share most lines with the wanted ones."""
     keys = {line.strip() for line in wanted} - {""}
     hits = [line.strip() in keys for line in lines]
     width = min(len(wanted), len(lines))
@@ -81,16 +84,12 @@ def nearest(lines: list[str], wanted: list[str]) -> int | None:
 
 
 def nearest_line(lines: list[str], wanted: list[str]) -> int | None:
-    """Where the longest wanted line has its closest relative, moved to where the first would be."""
-    import difflib
-
+    """Return the index of the first wanted line, found by the closest match of the longest one."""
     longest = max(range(len(wanted)), key=lambda i: len(wanted[i]))
-    close = difflib.get_close_matches(wanted[longest], lines[:COMPARED], n=1)
+    close = difflib.get_close_matches(wanted[longest], lines[:MAX_COMPARED], n=1)
     return max(0, lines.index(close[0]) - longest) if close else None
 
 
 def compare(wanted: list[str], found: list[str]) -> list[str]:
-    import difflib
-
     changes = list(difflib.unified_diff(wanted, found, lineterm="", n=1))[3:]
-    return changes[:SHOWN] if changes else [f" {line}" for line in found[:SHOWN]]
+    return changes[:MAX_SHOWN] if changes else [f" {line}" for line in found[:MAX_SHOWN]]

@@ -1,4 +1,4 @@
-"""Keeps results within what a model can read at once: more goes to a file, with a preview."""
+"""Limits the size of results: longer output is saved to a file, and the model gets a preview."""
 
 import os
 
@@ -17,7 +17,7 @@ def kilobytes(size: int) -> str:
 
 
 def too_large(size: int, path: str, beginning: str) -> str:
-    """What the model reads instead of output that was saved to a file."""
+    """Return the text that the model reads instead of output that was saved to a file."""
     return (
         f"Output too large to read at once ({kilobytes(size)}). Saved to: {path}\n{HINT}\n\n"
         f"Preview (first {PREVIEW} chars):\n{beginning[:PREVIEW]}"
@@ -25,7 +25,7 @@ def too_large(size: int, path: str, beginning: str) -> str:
 
 
 async def limit_output(text: str, ctx: ToolContext) -> str:
-    """The text itself, or where it was saved and how it begins."""
+    """Return the text or, if it is too long, the path it was saved to and a preview."""
     if len(text) * 4 <= (limit := ctx.output_limit):
         return text
     data = text.encode("utf-8", "replace")

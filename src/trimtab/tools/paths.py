@@ -1,16 +1,16 @@
-"""The places a search tool is asked to look in."""
+"""The paths that a search tool searches, and the options of ripgrep that all searches share."""
 
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.tools.files import missing, refuse_path
 
-# The same for every search: ignore files are honoured, also outside git; `.git` is never searched.
+# Ignore files are honoured, also outside git; `.git` is never searched.
 WALK = ("--hidden", "--no-require-git", "--glob=!.git", "--color=never")
 TIMEOUT = 20.0
-LARGEST = 4 * 1024 * 1024
+MAX_OUTPUT = 4 * 1024 * 1024
 
 
 def search_paths(args: Args) -> list[str]:
-    """What the model named as `paths` or `path`, or the root."""
+    """Return the `paths` or the `path` of a call, or the root."""
     given = args.get("paths") or ([args["path"]] if args.get("path") else [])
     return [path for path in given if path] or ["./"]
 
@@ -28,7 +28,7 @@ def read_access(args: Args, ctx: ToolContext, intention: str) -> list[Access]:
 
 
 def refuse_search(paths: list[str], ctx: ToolContext) -> ToolResult | None:
-    """Why one of the places cannot be searched: it is missing, or reading it could block."""
+    """Return a failure if a path is missing or reading it could block, else None."""
     for path in paths:
         info = ctx.workspace.inspect(ctx.workspace.resolve(path))
         if info.kind == "missing":
@@ -39,7 +39,7 @@ def refuse_search(paths: list[str], ctx: ToolContext) -> ToolResult | None:
 
 
 def argument(path: str, ctx: ToolContext) -> str:
-    """A path as ripgrep is given it; it prints results with the same beginning."""
+    """Return a path for ripgrep, which prints results with the same beginning."""
     if path.startswith("~"):
         return ctx.workspace.resolve(path)
     return f"./{path}" if path.startswith("-") else path

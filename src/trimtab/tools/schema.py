@@ -10,13 +10,13 @@ Schema = dict[str, Any]
 
 
 class Problem(NamedTuple):
-    """What is wrong with a field: `short` for the event, `expected` more for the model."""
+    """A problem of a field: `short` for the event, `expected` as additional help for the model."""
 
     short: str
     expected: str = ""
 
 
-NOTES = {"type", "description", "title", "default", "examples", "$schema"}
+ANNOTATIONS = {"type", "description", "title", "default", "examples", "$schema"}
 CHECKED = {"properties", "required", "enum", "items", "minimum", "maximum", "minItems", "maxItems"}
 KINDS: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
@@ -32,8 +32,8 @@ UNFIT = object()
 
 
 def is_simple(schema: Any) -> bool:
-    """Whether `fit` checks everything this schema says."""
-    if not isinstance(schema, dict) or not schema.keys() <= NOTES | CHECKED:
+    """Return True if `fit` supports everything in a schema."""
+    if not isinstance(schema, dict) or not schema.keys() <= ANNOTATIONS | CHECKED:
         return False
     parts = list(schema.get("properties", {}).values())
     if "items" in schema:
@@ -42,7 +42,7 @@ def is_simple(schema: Any) -> bool:
 
 
 def fit(schema: Schema, value: Any, path: str, problems: list[Problem]) -> Any:
-    """The value as the schema wants it, itself unless that can be repaired in one way only."""
+    """Return the value, repaired if the schema allows only one repair. Adds to `problems`."""
     kinds = as_list(schema.get("type", []))
     if kinds and not any(KINDS[kind](value) for kind in kinds if kind in KINDS):
         repaired = repair(schema, kinds, value)
@@ -69,7 +69,7 @@ def fit(schema: Schema, value: Any, path: str, problems: list[Problem]) -> Any:
 def fit_object(
     schema: Schema, value: dict[str, Any], path: str, problems: list[Problem]
 ) -> dict[str, Any]:
-    """Fit each known field: misspelled names are mended, nulls and unknown fields dropped."""
+    """Fit each known field; correct misspelled names; drop nulls and unknown fields."""
     properties: dict[str, Schema] = schema.get("properties", {})
     required = schema.get("required", ())
     if not properties:
@@ -109,12 +109,12 @@ def check_bounds(schema: Schema, value: Any, path: str, problems: list[Problem])
 
 
 def repair(schema: Schema, kinds: list[str], value: Any) -> Any:
-    """The one value of the wanted kinds that a near miss can mean, or UNFIT."""
-    found = [mended for kind in kinds if (mended := mend(schema, kind, value)) is not UNFIT]
+    """Return the only value of the wanted kinds that a near miss can mean, or UNFIT."""
+    found = [new for kind in kinds if (new := convert(schema, kind, value)) is not UNFIT]
     return found[0] if len(found) == 1 else UNFIT
 
 
-def mend(schema: Schema, kind: str, value: Any) -> Any:
+def convert(schema: Schema, kind: str, value: Any) -> Any:
     if isinstance(value, str) and kind not in ("string", "null"):
         parsed = parse_scalar(value)
         if kind in KINDS and KINDS[kind](parsed):
@@ -132,7 +132,7 @@ def mend(schema: Schema, kind: str, value: Any) -> Any:
 
 
 def parse_scalar(text: str) -> Any:
-    """What a string says if it is JSON itself (`5`, `true`, `[1, 2]`), or UNFIT."""
+    """Return the value of a string that is JSON (`5`, `true`, `[1, 2]`), or UNFIT."""
     if text in ("True", "False"):
         return text == "True"
     try:
@@ -142,7 +142,7 @@ def parse_scalar(text: str) -> Any:
 
 
 def violations(schema: Schema, value: Any) -> list[Problem]:
-    """What a full validator says. A schema that is itself invalid refuses nothing."""
+    """Return the problems that a full validator finds; none if the schema is invalid."""
     import jsonschema_rs
 
     try:
@@ -177,5 +177,5 @@ def kind_of(value: Any) -> str:
 
 
 def plain(name: str) -> str:
-    """A field name without what models get wrong in it: case, underscores, dashes."""
+    """Return a field name without case, underscores and dashes, which models get wrong."""
     return name.replace("_", "").replace("-", "").lower()

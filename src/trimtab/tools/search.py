@@ -1,4 +1,4 @@
-"""Searches in files by regular expression: what `grep` and `rg` do alike."""
+"""Searches files by regular expression with ripgrep, for the tools `grep` and `rg`."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -11,7 +11,7 @@ from trimtab.contracts.workspace import FoundLines
 from trimtab.tools.files import fail
 from trimtab.tools.output import limit_output
 from trimtab.tools.paths import (
-    LARGEST,
+    MAX_OUTPUT,
     TIMEOUT,
     WALK,
     argument,
@@ -20,7 +20,7 @@ from trimtab.tools.paths import (
     search_paths,
 )
 
-# A NUL marks the end of a path in ripgrep's lines, so that paths with colons sort and print right.
+# A NUL ends the path in a line of ripgrep, because paths may contain colons.
 CONTENT = (
     "--no-heading",
     "--field-match-separator=\\x00:",
@@ -35,8 +35,8 @@ MODES: dict[str, tuple[str, ...]] = {
 }
 FLAGS = {"-i": "--ignore-case", "multiline": "--multiline-dotall"}
 COUNTS = {"-A": "--after-context", "-B": "--before-context", "-C": "--context"}
-MOST = 1_000_000
-"""Lines of context that are asked for at most; ripgrep would not take any number."""
+MAX_CONTEXT = 1_000_000
+"""Lines of context. ripgrep refuses larger numbers."""
 VALUES = {"glob": "--glob", "type": "--type"}
 
 
@@ -47,9 +47,9 @@ PARAMETERS: dict[str, Any] = {
         "paths": {
             "type": "array",
             "items": {"type": "string"},
-            "description": "Files or directories, the root unless given",
+            "description": "Files or directories; default: the root",
         },
-        "path": {"type": "string", "description": "The same for one path"},
+        "path": {"type": "string", "description": "A single path"},
         "output_mode": {"type": "string", "enum": list(MODES)},
         "glob": {"type": "string", "description": "Only files like this: *.ts"},
         "type": {"type": "string", "description": "Only files of this type: py, js"},
@@ -66,7 +66,7 @@ PARAMETERS: dict[str, Any] = {
 
 
 class Search:
-    """A search tool, by the name a family of models knows it by."""
+    """A search tool, under the name that a family of models knows."""
 
     def __init__(self, name: str, description: str) -> None:
         self.spec = ToolSpec(name=name, description=description, parameters=PARAMETERS)
@@ -79,11 +79,11 @@ class Search:
         if refusal := refuse_search(paths, ctx):
             return refusal
         if "\0" in args["pattern"] + args.get("glob", "") + args.get("type", ""):
-            return fail("The pattern contains a NUL character, which files of text do not have.")
+            return fail("The pattern contains a NUL character, which text files do not have.")
         found = await ctx.workspace.search(
             [*arguments(args), "--", *(argument(path, ctx) for path in paths)],
             seconds=TIMEOUT,
-            limit=LARGEST,
+            limit=MAX_OUTPUT,
         )
         if found.error and not found.lines:
             return fail(found.error)
@@ -92,26 +92,26 @@ class Search:
 
 
 def arguments(args: Args) -> list[str]:
-    """The call as ripgrep's options. Values are joined to them, so that none is taken for one."""
+    """Return the options of ripgrep for a call, with values joined by =."""
     mode = args.get("output_mode", "files_with_matches")
     options = [*WALK, *MODES[mode], "--with-filename", "--engine=auto"]
     if "\\r" not in args["pattern"] and "\r" not in args["pattern"]:
-        options.append("--crlf")  # `$` is the end of a line also where two characters end it
+        options.append("--crlf")  # `$` matches before \r\n, too
     options += [flag for name, flag in FLAGS.items() if args.get(name)]
     if args.get("multiline") or "\\n" in args["pattern"]:
         options.append("--multiline")
     options.append("--line-number" if args.get("-n") else "--no-line-number")
     options += [f"{flag}={args[name]}" for name, flag in VALUES.items() if args.get(name)]
-    counts = {flag: min(args.get(name, 0), MOST) for name, flag in COUNTS.items()}
+    counts = {flag: min(args.get(name, 0), MAX_CONTEXT) for name, flag in COUNTS.items()}
     options += [f"{flag}={count}" for flag, count in counts.items() if count > 0]
     return [*options, f"--regexp={args['pattern']}"]
 
 
 def arrange(lines: Sequence[bytes], *, in_context: bool) -> list[bytes]:
-    """The lines ordered by path, since ripgrep's threads print files in any order."""
+    """Sort the lines by path, because ripgrep's threads print files in any order."""
     files: dict[bytes, list[bytes]] = {}
     gap = False
-    for line in (one.removesuffix(b"\r") for one in lines):
+    for line in (raw.removesuffix(b"\r") for raw in lines):
         if line == b"--":
             gap = True
             continue
@@ -120,7 +120,7 @@ def arrange(lines: Sequence[bytes], *, in_context: bool) -> list[bytes]:
         if gap and shown:
             shown.append(b"--")
         gap = False
-        # A count has nothing but its number behind the path.
+        # In mode count, only a number follows the path.
         colon = b":" if rest.isdigit() else b""
         shown.append(path + colon + rest.replace(b"\0", b"", 1))
     arranged: list[bytes] = []
@@ -132,7 +132,7 @@ def arrange(lines: Sequence[bytes], *, in_context: bool) -> list[bytes]:
 
 
 def present(lines: list[bytes], found: FoundLines, args: Args) -> str:
-    """What the model reads, with a remark on everything that is missing from it."""
+    """Return the text for the model, with a note on everything that is missing."""
     limit = args.get("head_limit", 0)
     limit = limit if limit > 0 else len(lines)
     text = b"\n".join(islice(lines, limit)).decode("utf-8", "replace") or "No matches found."

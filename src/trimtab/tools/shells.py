@@ -1,4 +1,4 @@
-"""What the shell tools tell a model about a command, in the words it knows."""
+"""Texts of the shell tools about the state of a command, as models know them."""
 
 import re
 import time
@@ -9,9 +9,9 @@ from trimtab.contracts.workspace import CommandState, ShellError, ShellInfo, Unk
 from trimtab.tools.files import fail
 from trimtab.tools.output import kilobytes, too_large
 
-LONGEST_WAIT = 600.0
+MAX_WAIT = 600.0
 ESCAPES = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])"
-GOES_ON = (
+RUNNING = (
     "The command is still running. Check the output above - if it looks like the command is "
     "waiting for input, use write_bash to provide it. Otherwise, use read_bash to continue waiting "
     "for output, or stop_bash to stop it."
@@ -27,7 +27,7 @@ CHOICES = (
 
 
 def render(state: CommandState, waited: float, ended: str) -> str:
-    """Output and a last line that says how the command stands; `ended` if it has ended."""
+    """Return the output and a last line with the state; that is `ended` after the end."""
     text = output_text(state)
     notes = list(remarks(state))
     if state.exit_code is not None:
@@ -36,7 +36,7 @@ def render(state: CommandState, waited: float, ended: str) -> str:
     if state.awaits:
         notes.append(f"<{name} is waiting for {state.awaits}. {CHOICES}>")
     else:
-        more = GOES_ON if text else SILENT
+        more = RUNNING if text else SILENT
         notes.append(f"<{name} is still running after {waited:g} seconds. {more}>")
     return "\n".join([text, *notes] if text else notes)
 
@@ -50,14 +50,14 @@ def shell_end(state: CommandState, started: float) -> ShellEnd | None:
 
 
 def output_text(state: CommandState) -> str:
-    """What the command printed, or where that was saved."""
+    """Return the output of a command, or the path it was saved to."""
     text = state.output.decode("utf-8", "replace")
     if state.terminal:
         text = re.sub(ESCAPES, "", text).replace("\r\n", "\n").replace("\r", "\n")
     text = text.rstrip("\n")
     if state.size <= len(state.output):
         return text
-    return too_large(state.size, state.saved_to or "nowhere, there is no room for it", text)
+    return too_large(state.size, state.saved_to or "nowhere, because there is no room", text)
 
 
 def remarks(state: CommandState) -> Sequence[str]:
@@ -78,7 +78,7 @@ def remarks(state: CommandState) -> Sequence[str]:
 
 
 def describe_shells(shells: Sequence[ShellInfo]) -> str:
-    """The list a model is shown."""
+    """Return the list of shells for the model."""
     if not shells:
         return "<no active shell sessions>"
     return "Active shell sessions:\n" + "\n".join(map(describe_shell, shells))
@@ -94,7 +94,7 @@ def describe_shell(shell: ShellInfo) -> str:
 
 
 def refuse_shell(error: ShellError, purpose: str, ctx: ToolContext) -> ToolResult:
-    """Why a shell cannot be used; an unknown one is answered with those there are."""
+    """Return a failure for a shell; for an unknown one, with a list of all shells."""
     if not isinstance(error, UnknownShell):
         return fail(str(error))
     listed = describe_shells(ctx.workspace.shells.list())
@@ -102,5 +102,5 @@ def refuse_shell(error: ShellError, purpose: str, ctx: ToolContext) -> ToolResul
 
 
 def seconds(value: float) -> float:
-    """A waiting time a model wrote, within bounds."""
-    return max(0.0, min(float(value), LONGEST_WAIT))
+    """Return a waiting time within the limits."""
+    return max(0.0, min(float(value), MAX_WAIT))

@@ -1,4 +1,4 @@
-"""Replaces one stretch of text in a file's bytes and leaves every other byte as it was."""
+"""Replaces text in the bytes of a file, and leaves every other byte unchanged."""
 
 import re
 
@@ -8,63 +8,63 @@ from trimtab.tools.diff import CONTEXT, Hunk
 from trimtab.tools.text import TextView, readable, views
 
 NO_FINAL_NEWLINE = "\n\\ No newline at end of file"
-LISTED = 20
+MAX_LISTED = 20
 
 
 class Splice(msgspec.Struct, frozen=True, kw_only=True):
-    """An edit that can be made: the new bytes, and what changes in lines."""
+    """A possible edit: the new bytes of the file, and the changed lines."""
 
     data: bytes
     hunk: Hunk
 
 
 class Mismatch(msgspec.Struct, frozen=True, kw_only=True):
-    """Why an edit cannot be made, in full and in short."""
+    """The reason why an edit is impossible, in full and in short."""
 
     text: str
     summary: str
 
 
 def plan_edit(data: bytes, old: str, new: str) -> Splice | Mismatch:
-    """Find `old` in the text of the file and put `new` in its place.
+    """Find `old` in the text of the file and replace it by `new`.
 
-    Both are compared with newlines normalised; the bytes between the first and the last line that
-    differ are replaced, in the file's own encoding and with the newlines that stood there.
+    Newlines are normalised for the comparison. The bytes between the first and the last line that
+    differ are replaced, in the encoding of the file and with the same newlines.
     """
     old, new = normalise(old), normalise(new)
     if old == new:
         return Mismatch(
             text="old_str and new_str are the same: nothing to change.", summary="No changes"
         )
-    refused: Mismatch | None = None
-    lacking: TextView | None = None
+    mismatch: Mismatch | None = None
+    unwritable_view: TextView | None = None
     for view in views(data):
-        if lacking is not None and not view.stands_for(lacking):
+        if unwritable_view is not None and not view.can_replace(unwritable_view):
             continue
-        places = find_places(view.plain, old)
-        if len(places) > 1:
-            return ambiguous(view.plain, places)
-        if places:
+        positions = find_all(view.plain, old)
+        if len(positions) > 1:
+            return ambiguous(view.plain, positions)
+        if positions:
             try:
-                return splice(data, view, places[0], (old, new))
+                return splice(data, view, positions[0], (old, new))
             except UnicodeEncodeError as error:
-                refused, lacking = unwritable(view, error), view
-        elif refused is None:
-            refused = unmatched(view.plain, old)
-    assert refused is not None  # there is always a view
-    return refused
+                mismatch, unwritable_view = unwritable(view, error), view
+        elif mismatch is None:
+            mismatch = unmatched(view.plain, old)
+    assert mismatch is not None  # there is always a view
+    return mismatch
 
 
-def find_places(plain: str, old: str) -> list[int]:
-    """Where `old` stands, overlapping places included; nowhere for an empty one in a full file."""
+def find_all(plain: str, old: str) -> list[int]:
+    """Return the positions of `old`, also overlapping ones. "" is found in an empty file only."""
     if not old:
         return [] if plain else [0]
-    places = []
+    positions = []
     at = plain.find(old)
     while at >= 0:
-        places.append(at)
+        positions.append(at)
         at = plain.find(old, at + 1)
-    return places
+    return positions
 
 
 def splice(data: bytes, view: TextView, at: int, change: tuple[str, str]) -> Splice:
@@ -82,7 +82,7 @@ def splice(data: bytes, view: TextView, at: int, change: tuple[str, str]) -> Spl
 
 
 def common_lines(old: str, new: str) -> tuple[int, int]:
-    """Length of the whole lines both begin with, and of those both end with."""
+    """Return the length of the common lines at the beginning, and of those at the end."""
     before, after = old.split("\n"), new.split("\n")
     lead = common_prefix(before[:-1], after[:-1])
     trail = common_prefix(before[lead:][::-1], after[lead:][::-1])
@@ -93,14 +93,14 @@ def common_lines(old: str, new: str) -> tuple[int, int]:
 
 
 def restyle(text: str, raw: str, start: int, end: int) -> str:
-    """The text with the newlines of the stretch it replaces, one by one, or of its neighbours."""
+    """Give a text the newlines of the text that it replaces, one by one, or of its neighbours."""
     if "\n" not in text:
         return text
     styles = re.findall("\r\n|\r|\n", raw[start:end]) or [neighbouring_newline(raw, start)]
     lines = text.split("\n")
     ends = [styles[min(i, len(styles) - 1)] for i in range(len(lines) - 1)]
     styled = "".join(line + newline for line, newline in zip(lines, [*ends, ""], strict=True))
-    # A newline of its own must not melt into one with half of a pair beside it.
+    # A separate newline must not become a pair with the character next to it.
     if styled.startswith("\n") and raw[start - 1 : start] == "\r":
         styled = "\r" + styled
     if styled.endswith("\r") and raw[end : end + 1] == "\n":
@@ -109,7 +109,7 @@ def restyle(text: str, raw: str, start: int, end: int) -> str:
 
 
 def neighbouring_newline(raw: str, at: int) -> str:
-    """The last newline before a position, else the first after it, else a plain one."""
+    """Return the last newline before a position, else the first after it, else a line feed."""
     before = max(raw.rfind("\n", 0, at), raw.rfind("\r", 0, at))
     if before < 0:
         found = re.compile("\r\n|\r|\n").search(raw, at)
@@ -118,7 +118,7 @@ def neighbouring_newline(raw: str, at: int) -> str:
 
 
 def describe(plain: str, start: int, end: int, middle: str) -> Hunk:
-    """What changes, in whole lines with some context."""
+    """Return the change in whole lines, with some lines of context."""
     top, bottom = start, end - 1
     for _ in range(CONTEXT + 1):
         top = plain.rfind("\n", 0, top)
@@ -154,8 +154,8 @@ def split_lines(text: str, ends_file: bool) -> list[str]:
 
 def common_prefix(old: list[str], new: list[str]) -> int:
     count = 0
-    for a, b in zip(old, new, strict=False):
-        if a != b:
+    for old_line, new_line in zip(old, new, strict=False):
+        if old_line != new_line:
             break
         count += 1
     return count
@@ -165,12 +165,12 @@ def normalise(text: str) -> str:
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def ambiguous(plain: str, places: list[int]) -> Mismatch:
-    lines = [plain.count("\n", 0, at) + 1 for at in places[:LISTED]]
-    listed = ", ".join(map(str, lines)) + (", …" if len(places) > LISTED else "")
+def ambiguous(plain: str, positions: list[int]) -> Mismatch:
+    lines = [plain.count("\n", 0, at) + 1 for at in positions[:MAX_LISTED]]
+    listed = ", ".join(map(str, lines)) + (", …" if len(positions) > MAX_LISTED else "")
     return Mismatch(
-        text=f"old_str was found {len(places)} times, at lines {listed}. Nothing was changed. "
-        "Add lines from around the place you mean to old_str, so that it is found once.",
+        text=f"old_str was found {len(positions)} times, at lines {listed}. Nothing was changed. "
+        "Add neighbouring lines to old_str, so that it is found once.",
         summary="Multiple matches found",
     )
 
@@ -178,8 +178,8 @@ def ambiguous(plain: str, places: list[int]) -> Mismatch:
 def unmatched(plain: str, old: str) -> Mismatch:
     if not old:
         return Mismatch(
-            text="old_str is empty, but the file is not. Give the text that is to be replaced; to "
-            "insert, repeat a neighbouring line in both old_str and new_str.",
+            text="old_str is empty, but the file is not. Give the text to replace; to insert, "
+            "repeat a neighbouring line in both old_str and new_str.",
             summary="No match found",
         )
     from trimtab.tools.nearest import explain

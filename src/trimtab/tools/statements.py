@@ -1,6 +1,7 @@
-"""Cuts a text of SQL into its statements."""
+"""Splits SQL into statements."""
 
 import re
+from sqlite3 import complete_statement
 
 import msgspec
 
@@ -9,23 +10,21 @@ _WORD = re.compile(r"[A-Za-z]+")
 TRANSACTIONS = frozenset(
     ("BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE", "VACUUM", "PRAGMA")
 )
-"""What only works, or only makes sense, outside a transaction of somebody else."""
+"""Statements that must not run inside a transaction that we began."""
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """One statement; `verb` is the word it begins with, in capitals."""
+    """A statement; `verb` is its first word, in capitals."""
 
     text: str
     verb: str
 
 
 def split_statements(text: str) -> list[Statement]:
-    """The statements of a text, without comments around them and without empty ones.
+    """Return the statements of a text, without surrounding comments and empty statements.
 
-    A semicolon in a string, a comment or the body of a trigger ends nothing.
+    Semicolons in strings, comments and bodies of triggers do not end a statement.
     """
-    from sqlite3 import complete_statement
-
     found: list[Statement] = []
     start = at = 0
     while (at := text.find(";", at) + 1) > 0:
@@ -37,7 +36,7 @@ def split_statements(text: str) -> list[Statement]:
 
 def _read(text: str) -> list[Statement]:
     beginning = _BLANK.match(text)
-    assert beginning is not None  # it matches nothing at all, too
+    assert beginning is not None  # it also matches an empty text
     text = text[beginning.end() :].rstrip()
     if not text:
         return []

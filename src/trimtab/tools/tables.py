@@ -1,16 +1,16 @@
-"""Writes what SQL statements came to as a model reads it."""
+"""Formats the results of SQL statements for a model."""
 
 from collections.abc import Sequence
 
 from trimtab.contracts.text import count
-from trimtab.tools.database import ROWS, Outcome
+from trimtab.tools.database import MAX_ROWS, Outcome
 
 SCHEMA = frozenset(("CREATE", "DROP", "ALTER"))
-CELL = 4000
+MAX_CELL = 4000
 
 
 def describe_outcomes(outcomes: Sequence[Outcome]) -> str:
-    """One outcome by itself; several as numbered blocks."""
+    """Return one result as it is, several as numbered blocks."""
     if len(outcomes) == 1:
         return describe_outcome(outcomes[0])
     blocks = [f"Executed {len(outcomes)} statement(s):"]
@@ -38,7 +38,7 @@ def describe_outcome(outcome: Outcome) -> str:
 
 
 def draw_table(columns: Sequence[str], outcome: Outcome) -> str:
-    """Rows as a table of Markdown."""
+    """Return rows as a Markdown table."""
     if not outcome.rows:
         return "0 row(s) returned."
     lines = [
@@ -49,7 +49,7 @@ def draw_table(columns: Sequence[str], outcome: Outcome) -> str:
         *map(draw_row, outcome.rows),
     ]
     if outcome.more:
-        lines.append(f"<only the first {ROWS} rows; ask for fewer, with LIMIT and OFFSET>")
+        lines.append(f"<only the first {MAX_ROWS} rows; query fewer with LIMIT and OFFSET>")
     return "\n".join(lines)
 
 
@@ -58,12 +58,12 @@ def draw_row(cells: Sequence[object]) -> str:
 
 
 def draw_cell(value: object) -> str:
-    """A value on one line; a bar in it cannot be taken for the next cell."""
+    """Return a value on one line, with | escaped."""
     if value is None:
         return "NULL"
     if isinstance(value, bytes):
         return f"<{count(len(value), 'byte')}>"
     text = str(value)
-    if len(text) > CELL:
-        text = f"{text[:CELL]}… ({count(len(text), 'character')})"
+    if len(text) > MAX_CELL:
+        text = f"{text[:MAX_CELL]}… ({count(len(text), 'character')})"
     return text.replace("|", "\\|").replace("\r", "\\r").replace("\n", "\\n")

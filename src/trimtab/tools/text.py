@@ -1,4 +1,4 @@
-"""Sees the bytes of a file as text without losing where each character came from."""
+"""Decodes the bytes of a file, and maps each character back to its bytes."""
 
 from collections.abc import Iterator
 
@@ -10,21 +10,21 @@ BOMS = (
     (b"\xfe\xff", "utf-16-be"),
 )
 UNITS = {"utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4}
-"""Bytes of the smallest part of a text in encodings in which that is not one."""
+"""Encodings whose code units have more than one byte, and their size."""
 SHIFTS = b"\x1b$"
-"""How text in ISO-2022 begins to mean something else than ASCII."""
+"""The escape sequence after which bytes of ISO-2022 text are not ASCII."""
 SINGLE_BYTE = {"cp1252", "latin-1"}
 KANA = range(0x3041, 0x30FF)
 SNIFFED = 65536
 CONTROLS = frozenset(range(32)) - frozenset(b"\t\n\f\r\x1b")
-"""Bytes that no text has."""
+"""Control characters that do not occur in text."""
 
 
 class TextView:
-    """One reading of a file: `raw` is the text of the bytes from `start` on.
+    """A decoding of a file: `raw` is the text of the bytes from `start` on.
 
-    `plain` is the same with every line ended by a single newline character. Reading keeps what is
-    no valid text (`errors`), so that offsets always lead back to bytes.
+    `plain` is the same text with every line ended by a single newline character. Invalid bytes are
+    kept by `errors`, so that offsets always lead back to bytes.
     """
 
     __slots__ = ("encoding", "errors", "plain", "raw", "start")
@@ -37,21 +37,21 @@ class TextView:
         self.plain = raw.replace("\r\n", "\n").replace("\r", "\n") if "\r" in raw else raw
 
     def raw_span(self, start: int, end: int) -> tuple[int, int]:
-        """Where a stretch of `plain` stands in `raw`; it never cuts a newline in two."""
+        """Return the span of `raw` for a span of `plain`. It never splits a \\r\\n."""
         if len(self.plain) == len(self.raw):
             return start, end
         first = self._raw_offset(start, 0)
         return first, self._raw_offset(end - start, first)
 
     def _raw_offset(self, offset: int, base: int) -> int:
-        """`offset` plain characters behind `base`: each pair on the way moves the place by one."""
+        """Return the position `offset` plain characters after `base`; each \\r\\n adds one."""
         seen, at = base, base + offset
         while pairs := self.raw.count("\r\n", max(seen - 1, base), at):
             seen, at = at, at + pairs
         return at + 1 if self.raw[at - 1 : at + 1] == "\r\n" else at
 
     def byte_span(self, start: int, end: int) -> tuple[int, int]:
-        """Where a stretch of `raw` stands in the file."""
+        """Return the bytes of the file that a span of `raw` occupies."""
         if self.raw.isascii() and self.encoding not in UNITS:
             return self.start + start, self.start + end
         first = self.start + self._size(0, start)
@@ -60,27 +60,27 @@ class TextView:
     def _size(self, start: int, end: int) -> int:
         return len(self.raw[start:end].encode(self.encoding, self.errors))
 
-    def stands_for(self, other: "TextView") -> bool:
-        """Whether text written in this encoding leaves a file that the other one can read."""
+    def can_replace(self, other: "TextView") -> bool:
+        """Return True if text in this encoding leaves a file that the other view can decode."""
         return {self.encoding, other.encoding} <= SINGLE_BYTE
 
     def shown(self) -> str:
-        """The text for a reader."""
+        """Return the text for a reader."""
         return self.plain if self.errors == "strict" else readable(self.plain)
 
 
 def readable(text: str) -> str:
-    """The text with U+FFFD for what is no text, which neither a model nor a log can take."""
+    """Replace lone surrogates by U+FFFD: neither a model nor a log accepts them."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def first_view(data: bytes) -> TextView:
-    """The most plausible reading of a file."""
+    """Return the most plausible decoding of a file."""
     return next(views(data))
 
 
 def views(data: bytes) -> Iterator[TextView]:
-    """Readings of a file, the most plausible first. All but damaged and legacy files have one."""
+    """Yield decodings of a file, the most plausible first; one unless it is damaged or legacy."""
     for bom, encoding in BOMS:
         if data.startswith(bom) and (view := decode_from(data, len(bom), encoding)):
             yield view
@@ -89,16 +89,16 @@ def views(data: bytes) -> Iterator[TextView]:
         yield view
         return
     try:
-        # What ISO-2022 says with ASCII bytes must not be continued in UTF-8.
+        # ISO-2022 text consists of ASCII bytes, and must not be continued in UTF-8.
         yield TextView(data.decode(), "ascii" if SHIFTS in data and data.isascii() else "utf-8")
     except UnicodeDecodeError:
         yield from legacy_views(data)
 
 
 def decode_from(data: bytes, start: int, encoding: str) -> TextView | None:
-    """The text behind a byte order mark; None if it is none."""
+    """Decode the text after a byte order mark; return None if it is not text."""
     errors = "surrogatepass" if encoding in UNITS else "surrogateescape"
-    # Odd bytes at the end are no character: they lie behind the text and are never touched.
+    # An incomplete code unit at the end is not part of the text and is never changed.
     end = len(data) - (len(data) - start) % UNITS.get(encoding, 1)
     try:
         return TextView(data[start:end].decode(encoding, errors), encoding, errors, start)
@@ -107,7 +107,7 @@ def decode_from(data: bytes, start: int, encoding: str) -> TextView | None:
 
 
 def find_wide(data: bytes) -> str:
-    """UTF-16 without a mark: every other byte of mostly western text is zero. Else empty."""
+    """Return the encoding of UTF-16 without a mark, or "". Most of its high bytes are zero."""
     sample = data[: SNIFFED & -2]
     if b"\0" not in sample[:4] or len(data) % 2:
         return ""
@@ -122,9 +122,9 @@ def find_wide(data: bytes) -> str:
 
 
 def legacy_views(data: bytes) -> Iterator[TextView]:
-    """Readings of bytes that are not UTF-8: legacy text, or UTF-8 with something else in it."""
+    """Return decodings of bytes that are not UTF-8: legacy text, or damaged UTF-8."""
     raw = data.decode("utf-8", "surrogateescape")
-    # Where nothing is UTF-8, nothing may become it.
+    # A file without any UTF-8 must not get any.
     encoding = "utf-8" if has_more_than_ascii(raw) else "ascii"
     damaged = TextView(raw, encoding, "surrogateescape")
     plain = TextView(data.decode("latin-1"), "latin-1")
@@ -142,7 +142,7 @@ def legacy_views(data: bytes) -> Iterator[TextView]:
 
 
 def has_more_than_ascii(raw: str) -> bool:
-    """Whether something besides ASCII was read; bytes that could not be read do not count."""
+    """Return True if non-ASCII characters were decoded; undecodable bytes do not count."""
     try:
         raw.encode("ascii", "surrogateescape")
     except UnicodeEncodeError:
@@ -151,29 +151,29 @@ def has_more_than_ascii(raw: str) -> bool:
 
 
 def is_mostly_utf8(data: bytes) -> bool:
-    """Whether more lines are UTF-8 than are not, apart from those in plain ASCII."""
-    fitting = unfitting = 0
+    """Return True if more lines are UTF-8 than not, apart from lines in ASCII."""
+    valid = invalid = 0
     for line in data[:SNIFFED].split(b"\n"):
         if not line.isascii():
             try:
                 line.decode()
-                fitting += 1
+                valid += 1
             except UnicodeDecodeError:
-                unfitting += 1
-    return fitting > unfitting
+                invalid += 1
+    return valid > invalid
 
 
 def is_japanese(text: str) -> bool:
-    """Whether enough of the wide characters are kana; by chance hardly any are."""
+    """Return True if a fifth of the wide characters are kana; by chance hardly any are."""
     wide = [ord(char) for char in text[:SNIFFED] if char > "\xff"]
     return sum(code in KANA for code in wide) * 5 > len(wide)
 
 
 def decode_strictly(data: bytes, encoding: str) -> TextView | None:
-    """A reading that leads back to the same bytes, or None."""
+    """Decode without errors and without a change of length; return None if that fails."""
     try:
         raw = data.decode(encoding)
-        # Several codes of a charset may mean one character: only the lengths must agree.
+        # Several codes may stand for one character, so only the lengths must be equal.
         if len(raw.encode(encoding)) != len(data):
             return None
     except UnicodeError:

@@ -61,6 +61,11 @@ class LocalWorkspace:
         """The person's home directory, even if HOME is not set."""
         return self._home or os.path.expanduser("~")
 
+    def enter(self, root: str) -> None:
+        """Work in another folder from now on; commands that already run stay where they are."""
+        self.root = os.path.abspath(root)
+        self.shells.enter(self.root)
+
     def resolve(self, path: str) -> str:
         if path == "~" or path.startswith("~/"):
             path = self._home + path[1:]

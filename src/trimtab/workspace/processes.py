@@ -40,6 +40,10 @@ class LocalShells:
         self.fence: Fence | None = None
         self.shield: Shield | None = None
 
+    def enter(self, root: str) -> None:
+        """Start commands in another folder from now on."""
+        self._root = root
+
     async def execute(
         self,
         command: Command,

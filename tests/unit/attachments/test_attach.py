@@ -15,7 +15,7 @@ from trimtab.attachments.attach import attach, find_mentions
 from trimtab.attachments.images import LONGEST_SIDE, find_type, fit_image
 from trimtab.contracts.errors import ConfigurationError, UsageError
 from trimtab.prompts.transform import render_prompt
-from trimtab.tools.view.image import LARGEST
+from trimtab.tools.view.image import MAX_IMAGE
 
 
 def picture(kind: str, size: tuple[int, int] = (8, 8), mode: str = "RGB") -> bytes:
@@ -106,16 +106,16 @@ def test_an_image_that_is_too_large_is_made_smaller(mode: str, kind: str) -> Non
     written = io.BytesIO()
     noise.save(written, "PNG")
     data = written.getvalue()
-    assert len(data) > LARGEST
+    assert len(data) > MAX_IMAGE
     fitted, became = fit_image(data, "noise.png")
     assert became == kind
-    assert len(fitted) <= LARGEST
+    assert len(fitted) <= MAX_IMAGE
     with Image.open(io.BytesIO(fitted)) as image:
         assert max(image.size) <= LONGEST_SIDE
 
 
 def test_a_damaged_image_is_refused_with_a_sentence() -> None:
-    damaged = picture("PNG")[:40] + b"\0" * (LARGEST + 1)
+    damaged = picture("PNG")[:40] + b"\0" * (MAX_IMAGE + 1)
     with pytest.raises(UsageError, match="cannot be read as an image"):
         fit_image(damaged, "x.png")
 

@@ -95,7 +95,7 @@ def test_an_agent_whose_head_is_broken_is_left_out_for_it_would_have_every_tool(
     found = find(tmp_path)
     assert list(found.agents) == ["good"]
     assert found.agents["good"].models == ("sonnet",)
-    messages = [(Path(one.file).name, one.line, one.note) for one in found.problems]
+    messages = [(Path(problem.file).name, problem.line, problem.note) for problem in found.problems]
     assert messages == [
         ("bad.md", 3, False),
         ("empty.md", 0, False),
@@ -144,10 +144,12 @@ def test_agents_of_codex_gemini_and_cursor_are_read_by_their_own_names(tmp_path:
         assert not {"bash", "edit", "create"} & set(agent.tools)
     assert tester.tools is not None
     assert {"view", "bash"} <= set(tester.tools)
-    assert {(Path(one.file).name, one.line) for one in found.problems if not one.note} == {
-        ("broken.toml", 1)
-    }
-    assert [one.field for one in found.problems if one.file.endswith("far.md")] == ["kind"]
+    assert {
+        (Path(problem.file).name, problem.line) for problem in found.problems if not problem.note
+    } == {("broken.toml", 1)}
+    assert [problem.field for problem in found.problems if problem.file.endswith("far.md")] == [
+        "kind"
+    ]
 
 
 def test_tools_that_are_denied_and_servers_in_a_list_are_read(tmp_path: Path) -> None:
@@ -170,9 +172,12 @@ def test_tools_that_no_tool_is_called_are_noted_with_their_line(tmp_path: Path) 
     )
     known = ("view", "bash", "edit", "create", "web_fetch")
     found = find_agents(agent_folders(places_in(tmp_path)), builtin=False, known_tools=known)
-    assert [(one.message.partition(":")[0], one.line, one.note) for one in found.problems] == [
-        ("no built-in tool is called vieww", 3, True),
-        ("no built-in tool is called WebSearch", 3, True),
+    assert [
+        (problem.message.partition(":")[0], problem.line, problem.note)
+        for problem in found.problems
+    ] == [
+        ("there is no built-in tool vieww", 3, True),
+        ("there is no built-in tool WebSearch", 3, True),
     ]
 
 
@@ -181,6 +186,6 @@ def test_an_agent_with_a_field_given_twice_is_used_with_the_last(tmp_path: Path)
     write(file, "---\ndescription: x\ntools: [bash]\ntools: [view]\n---\nx\n")
     found = find(tmp_path)
     assert found.agents["a"].tools == ("view",)
-    assert [one.sentence for one in found.problems] == [
+    assert [problem.sentence for problem in found.problems] == [
         f"{file}:4: the field tools is given twice: the last one counts"
     ]

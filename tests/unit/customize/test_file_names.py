@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from customizekit import places_in, write
-from trimtab.customize.instructions import Touched, find_instructions
+from trimtab.customize.instructions import TouchedInstructions, find_instructions
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ def test_geminis_settings_name_more_files(tmp_path: Path, settings: dict[str, ob
     write(tmp_path / "repo/CONTEXT.md", "named")
     write(tmp_path / "repo/GEMINI.md", "usual")
     found = find_instructions(places_in(tmp_path))
-    assert [(one.text, one.source) for one in found.instructions] == [
+    assert [(instruction.text, instruction.source) for instruction in found.instructions] == [
         ("usual", "gemini"),
         ("named", "gemini"),
     ]
@@ -36,9 +36,11 @@ def test_codex_reads_the_first_other_name_where_there_is_no_agents_file(tmp_path
     write(tmp_path / "repo/src/OLD.md", "old")
     places = places_in(tmp_path)
     found = find_instructions(places)
-    assert [one.text for one in found.instructions] == ["usual"]
-    touched = Touched(places, found).touch(str(file))
-    assert [(one.text, one.source) for one in touched] == [("of the folder", "codex")]
+    assert [instruction.text for instruction in found.instructions] == ["usual"]
+    touched = TouchedInstructions(places, found).touch(str(file))
+    assert [(instruction.text, instruction.source) for instruction in touched] == [
+        ("of the folder", "codex")
+    ]
 
 
 @pytest.mark.parametrize("name", [".env", "id_rsa", "../home/x.md", "/etc/passwd", "a/b.md", ""])
@@ -50,7 +52,9 @@ def test_settings_cannot_have_just_any_file_sent(tmp_path: Path, name: str) -> N
     write(tmp_path / "home/x.md", "mine")
     found = find_instructions(places_in(tmp_path))
     assert found.instructions == ()
-    assert [one.file for one in found.problems] == [str(tmp_path / "repo/.gemini/settings.json")]
+    assert [problem.file for problem in found.problems] == [
+        str(tmp_path / "repo/.gemini/settings.json")
+    ]
 
 
 def test_a_repository_nobody_trusts_names_none(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_field_that_is_given_twice_is_told_with_its_line(
     head: str, told: list[tuple[str, int]]
 ) -> None:
     document = split_document(f"---\n{head}---\nbody\n", "f.md")
-    assert [(one.message, one.line) for one in document.problems] == [
+    assert [(problem.message, problem.line) for problem in document.problems] == [
         (f"the field {name} is given twice: the last one counts", line) for name, line in told
     ]
     assert document.fields
@@ -116,4 +116,4 @@ def test_what_people_write_without_quotes_is_text(
 ) -> None:
     document = split_document(f"---\n{head}---\nbody\n", "f.md")
     assert document.fields == fields
-    assert [(one.line, one.note) for one in document.problems] == [(line, True)]
+    assert [(problem.line, problem.note) for problem in document.problems] == [(line, True)]

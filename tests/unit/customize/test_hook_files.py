@@ -91,7 +91,7 @@ def test_a_plugin_cannot_name_files_elsewhere(disk: Disk) -> None:
     assert "outside the plugin" in found.problems[0].message
 
 
-def one(disk: Disk, event: str, entry: Any) -> HookEntry:
+def read_entry(disk: Disk, event: str, entry: Any) -> HookEntry:
     disk.write(disk.home / "hooks/x.json", {"version": 1, "hooks": {event: [entry]}})
     found = disk.find()
     assert found.problems == ()
@@ -102,20 +102,22 @@ def one(disk: Disk, event: str, entry: Any) -> HookEntry:
 @pytest.mark.proves("HOOK-02")
 def test_an_entry_says_what_runs_where_and_how_long(disk: Disk) -> None:
     fields = {"command": "bash", "args": ["-c", "x"], "cwd": "sub", "env": {"A": "b"}}
-    entry = one(disk, "preToolUse", {"type": "command", **fields, "timeout": 30000})
+    entry = read_entry(disk, "preToolUse", {"type": "command", **fields, "timeout": 30000})
     assert entry.argv == ("bash", "-c", "x")
     assert entry.folder == "sub"
     assert entry.env == {"A": "b"}
     assert entry.seconds == 30
-    assert one(disk, "agentStop", {"command": "x", "timeout": 5}).seconds == 5
-    assert one(disk, "agentStop", {"command": "x", "timeoutSec": 0.5}).seconds == 0.5
-    assert one(disk, "agentStop", {"powershell": "x"}).powershell == "x"
-    assert one(disk, "agentStop", {"url": "https://x.test"}).type == "http"
+    assert read_entry(disk, "agentStop", {"command": "x", "timeout": 5}).seconds == 5
+    assert read_entry(disk, "agentStop", {"command": "x", "timeoutSec": 0.5}).seconds == 0.5
+    assert read_entry(disk, "agentStop", {"powershell": "x"}).powershell == "x"
+    assert read_entry(disk, "agentStop", {"url": "https://x.test"}).type == "http"
 
 
 @pytest.mark.parametrize(("name", "event"), [("Stop", "agentStop"), ("UserPromptSubmit", "userPromptSubmitted"), ("PreToolUse", "preToolUse")])  # fmt: skip
 def test_claudes_names_and_groups_are_understood(disk: Disk, name: str, event: str) -> None:
-    entry = one(disk, name, {"matcher": "Bash", "hooks": [{"type": "command", "command": "x"}]})
+    entry = read_entry(
+        disk, name, {"matcher": "Bash", "hooks": [{"type": "command", "command": "x"}]}
+    )
     assert (entry.event, entry.matcher, entry.claude, entry.seconds) == (event, "Bash", True, 60)
 
 
@@ -126,11 +128,11 @@ WRONG = [
     ('{"hooks": {"preToolUse": [\n{"type": "magic", "x": 1}]}}', 2, "'magic' is not known"),
     ('{"hooks": {"preToolUse": [{"type": "prompt", "prompt": "x"}]}}', 1, "only be given at"),
     ('{"hooks": {"preToolUse": [{"bash": 7}]}}', 1, "bash must be text"),
-    ('{"hooks": {"preToolUse": ["x"]}}', 1, "is no object"),
+    ('{"hooks": {"preToolUse": ["x"]}}', 1, "is not an object"),
     ('{"hooks": []}', 1, "no object hooks"),
-    ("[]", 1, "no JSON object"),
+    ("[]", 1, "not a JSON object"),
     ('{"version": 2, "hooks": {}}', 0, "version 2"),
-    ('{"hooks": {"agentStop": [{"bash": "x", "matcher": "("}]}}', 1, "no regular expression"),
+    ('{"hooks": {"agentStop": [{"bash": "x", "matcher": "("}]}}', 1, "not a regular expression"),
     ('{"hooks": {"agentStop": [{"bash": "x", "timeoutSec": -1}]}}', 1, "greater than 0"),
     ('{"hooks": ' + '{"a": ' * 20000, 1, ""),
     ("\x00\x01", 0, "binary"),
@@ -145,7 +147,7 @@ def test_a_problem_names_its_line_and_the_rest_loads(
     disk.write(disk.home / "hooks/b.json", hooks_of("fine"))
     found = disk.find()
     assert found.entries[-1].command == "fine"
-    assert any(message in one.message and one.line == line for one in found.problems)
+    assert any(message in problem.message and problem.line == line for problem in found.problems)
 
 
 def test_comments_and_trailing_commas_are_read(disk: Disk) -> None:

@@ -1,4 +1,4 @@
-"""Which instruction files are found, in which order, and what is merged."""
+"""Instruction files are found in their order, and equal ones are merged."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 from customizekit import places_in, write
 from trimtab.contracts.customization import Instruction
-from trimtab.customize.instructions import Touched, child_folders, find_instructions, merge
+from trimtab.customize.instructions import (
+    TouchedInstructions,
+    child_folders,
+    find_instructions,
+    merge,
+)
 
 ROWS = [
     ("home/.copilot/copilot-instructions.md", "user"),
@@ -40,8 +45,12 @@ ROWS = [
 def test_a_file_of_every_row_is_found(tmp_path: Path, name: str, source: str) -> None:
     path = write(tmp_path / name, "Be brief.\n")
     found = find_instructions(places_in(tmp_path, cwd="sub"))
-    (one,) = found.instructions
-    assert (one.text, one.paths, one.source) == ("Be brief.", (str(path),), source)
+    (instruction,) = found.instructions
+    assert (instruction.text, instruction.paths, instruction.source) == (
+        "Be brief.",
+        (str(path),),
+        source,
+    )
     assert found.problems == ()
 
 
@@ -53,7 +62,9 @@ def test_any_of_them_together_keep_the_order(names: set[str]) -> None:
         for name in names:
             write(Path(folder, name), name)
         found = find_instructions(places_in(Path(folder), cwd="sub"))
-    assert [one.text for one in found.instructions] == [row for row, _ in ROWS if row in names]
+    assert [instruction.text for instruction in found.instructions] == [
+        row for row, _ in ROWS if row in names
+    ]
 
 
 PIECES = st.builds(
@@ -69,13 +80,17 @@ PIECES = st.builds(
 @given(st.lists(PIECES))
 def test_merging_keeps_every_text_once_every_path_and_the_order(found: list[Instruction]) -> None:
     merged = merge(found)
-    keys = [(one.text, one.globs) for one in merged]
-    assert keys == list(dict.fromkeys((one.text, one.globs) for one in found))
-    for one in merged:
+    keys = [(instruction.text, instruction.globs) for instruction in merged]
+    assert keys == list(
+        dict.fromkeys((instruction.text, instruction.globs) for instruction in found)
+    )
+    for instruction in merged:
         same = [
-            other.paths[0] for other in found if (other.text, other.globs) == (one.text, one.globs)
+            other.paths[0]
+            for other in found
+            if (other.text, other.globs) == (instruction.text, instruction.globs)
         ]
-        assert list(one.paths) == list(dict.fromkeys(same))
+        assert list(instruction.paths) == list(dict.fromkeys(same))
     assert merge(merged) == merged
 
 
@@ -88,22 +103,24 @@ def test_a_file_limited_by_globs_waits_until_a_matching_file_is_touched(tmp_path
     write(tmp_path / "repo/.cursor/rules/all.mdc", "---\nalwaysApply: true\n---\nAll.\n")
     places = places_in(tmp_path)
     found = find_instructions(places)
-    assert [one.text for one in found.always] == ["All."]
-    touched = Touched(places, found)
+    assert [instruction.text for instruction in found.always] == ["All."]
+    touched = TouchedInstructions(places, found)
     repo = tmp_path / "repo"
     assert touched.touch(str(repo / "src/a.txt")) == []
-    assert [one.text for one in touched.touch(str(repo / "src/deep/a.pyi"))] == ["Types."]
+    assert [instruction.text for instruction in touched.touch(str(repo / "src/deep/a.pyi"))] == [
+        "Types."
+    ]
     assert touched.touch(str(repo / "src/b.py")) == []
-    assert [one.text for one in touched.touch(str(repo / "web/b.ts"))] == ["UI."]
+    assert [instruction.text for instruction in touched.touch(str(repo / "web/b.ts"))] == ["UI."]
 
 
 def test_touching_a_folder_gives_its_files_and_those_above_it_once(tmp_path: Path) -> None:
     for name in ("a", "a/b", "a/b/c/d", "node_modules/x"):
         write(tmp_path / "repo" / name / "AGENTS.md", name)
     places = places_in(tmp_path)
-    touched = Touched(places, find_instructions(places))
+    touched = TouchedInstructions(places, find_instructions(places))
     deep = str(tmp_path / "repo/a/b/c/d/file.py")
-    assert [one.text for one in touched.touch(deep)] == ["a", "a/b", "a/b/c/d"]
+    assert [instruction.text for instruction in touched.touch(deep)] == ["a", "a/b", "a/b/c/d"]
     assert touched.touch(deep) == []
     assert touched.touch(str(tmp_path / "repo/node_modules/x/y.js")) == []
     assert touched.touch("/elsewhere/AGENTS.md") == []
@@ -113,7 +130,7 @@ def test_the_file_of_one_person_takes_the_place_of_everybodys(tmp_path: Path) ->
     write(tmp_path / "repo/AGENTS.md", "all")
     write(tmp_path / "repo/AGENTS.override.md", "mine")
     found = find_instructions(places_in(tmp_path))
-    assert [one.text for one in found.instructions] == ["mine"]
+    assert [instruction.text for instruction in found.instructions] == ["mine"]
     (left_out,) = found.left_out
     assert left_out.path == str(tmp_path / "repo/AGENTS.md")
     assert left_out.by == str(tmp_path / "repo/AGENTS.override.md")
@@ -124,7 +141,7 @@ def test_child_folders_stop_at_two_levels_and_leave_out_what_is_ignored(tmp_path
         (tmp_path / name).mkdir(parents=True)
     write(tmp_path / ".gitignore", "/skip\n# comment\n*.log\n")
     (tmp_path / "a" / "up").symlink_to(tmp_path)
-    found = [os.path.relpath(one, tmp_path) for one in child_folders(str(tmp_path))]
+    found = [os.path.relpath(folder, tmp_path) for folder in child_folders(str(tmp_path))]
     assert found == ["a", "keep", "a/b", "keep/skip"]
 
 
@@ -137,8 +154,14 @@ def test_broken_files_are_one_problem_each_and_the_rest_loads(tmp_path: Path) ->
     (tmp_path / "repo/.claude").mkdir()
     (tmp_path / "repo/.claude/CLAUDE.md").symlink_to("CLAUDE.md")
     found = find_instructions(places_in(tmp_path))
-    assert [one.text[:6] for one in found.instructions] == ["caf\ufffd i", "xxxxxx", "kept"]
-    by_file = {os.path.basename(one.file) + one.message[:12]: one for one in found.problems}
+    assert [instruction.text[:6] for instruction in found.instructions] == [
+        "caf\ufffd i",
+        "xxxxxx",
+        "kept",
+    ]
+    by_file = {
+        os.path.basename(problem.file) + problem.message[:12]: problem for problem in found.problems
+    }
     assert len(found.problems) == len(by_file) == 6, found.problems
 
 
@@ -147,15 +170,15 @@ def test_folders_that_link_to_themselves_end(tmp_path: Path) -> None:
     write(folder / "one.instructions.md", "one")
     (folder / "again").symlink_to(folder)
     found = find_instructions(places_in(tmp_path))
-    assert [one.text for one in found.instructions] == ["one"]
+    assert [instruction.text for instruction in found.instructions] == ["one"]
 
 
 def test_an_unreadable_folder_is_a_problem_and_no_end(tmp_path: Path) -> None:
     places = places_in(tmp_path, COPILOT_CUSTOM_INSTRUCTIONS_DIRS=str(tmp_path / "nowhere"))
     write(tmp_path / "repo/AGENTS.md", "here")
     found = find_instructions(places)
-    assert [one.text for one in found.instructions] == ["here"]
-    assert "is no folder" in found.problems[0].message
+    assert [instruction.text for instruction in found.instructions] == ["here"]
+    assert "is not a folder" in found.problems[0].message
 
 
 def test_one_file_under_three_names_is_one_instruction_with_one_problem(tmp_path: Path) -> None:
@@ -163,6 +186,10 @@ def test_one_file_under_three_names_is_one_instruction_with_one_problem(tmp_path
     for name in ("CLAUDE.md", "GEMINI.md"):
         (tmp_path / "repo" / name).symlink_to("AGENTS.md")
     found = find_instructions(places_in(tmp_path))
-    (one,) = found.instructions
-    assert [os.path.basename(path) for path in one.paths] == ["AGENTS.md", "CLAUDE.md", "GEMINI.md"]
+    (instruction,) = found.instructions
+    assert [os.path.basename(path) for path in instruction.paths] == [
+        "AGENTS.md",
+        "CLAUDE.md",
+        "GEMINI.md",
+    ]
     assert [problem.message for problem in found.problems] == ["@missing.md does not exist"]

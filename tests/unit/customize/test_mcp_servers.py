@@ -50,7 +50,7 @@ def test_a_flag_is_json_or_a_file(tmp_path: Path) -> None:
     found = find(tmp_path, "@more.json", servers(b={"command": "b"}), "{broken")
     assert sorted(found.servers) == ["a", "b"]
     assert found.servers["a"].source == "flag"
-    assert [one.file for one in found.problems] == ["--additional-mcp-config (3)"]
+    assert [problem.file for problem in found.problems] == ["--additional-mcp-config (3)"]
 
 
 def test_a_folder_that_is_not_trusted_configures_no_server(tmp_path: Path) -> None:
@@ -87,25 +87,25 @@ def test_every_field_is_read(tmp_path: Path) -> None:
         servers(l=local, r=remote, h={"type": "http", "url": "https://y"}),
     )
     found = find(tmp_path)
-    one = found.servers["l"]
-    assert (one.type, one.command, one.args, one.cwd, one.env) == (
+    server = found.servers["l"]
+    assert (server.type, server.command, server.args, server.cwd, server.env) == (
         "local",
         "run",
         ("--flag",),
         "/tmp",
         {"A": "b"},
     )
-    assert (one.tools, one.timeout, one.filter_mapping, one.display_name) == (
+    assert (server.tools, server.timeout, server.filter_mapping, server.display_name) == (
         ("x",),
         30000,
         "markdown",
         "Mine",
     )
-    assert one.extra == {"oauthClientId": "id", "oauthPublicClient": False}
+    assert server.extra == {"oauthClientId": "id", "oauthPublicClient": False}
     assert (found.servers["r"].type, found.servers["r"].headers) == ("sse", {"H": "v"})
     assert found.servers["h"].tools == ("*",)
     assert all(problem.note for problem in found.problems)
-    assert [one.field for one in found.problems] == ["oauthClientId", "oauthPublicClient"]
+    assert [problem.field for problem in found.problems] == ["oauthClientId", "oauthPublicClient"]
 
 
 def test_an_empty_list_of_tools_means_none(tmp_path: Path) -> None:
@@ -132,11 +132,13 @@ def test_variables_are_filled_in_everywhere(tmp_path: Path) -> None:
     }
     write(tmp_path / "repo/.mcp.json", servers(one=entry))
     found = find(tmp_path, TOOL="npx", HOST="h")
-    one = found.servers["one"]
-    assert (one.command, one.args) == ("npx", ("--to=h:80", "$$", "a$5"))
-    assert one.cwd == str(tmp_path / "repo/x")
-    assert (one.env, one.display_name) == ({"K": ""}, "npx!")
-    assert [one.message for one in found.problems] == ["server one: the variable SECRET is not set"]
+    server = found.servers["one"]
+    assert (server.command, server.args) == ("npx", ("--to=h:80", "$$", "a$5"))
+    assert server.cwd == str(tmp_path / "repo/x")
+    assert (server.env, server.display_name) == ({"K": ""}, "npx!")
+    assert [problem.message for problem in found.problems] == [
+        "server one: the variable SECRET is not set"
+    ]
 
 
 def test_fields_of_other_vendors_are_mapped_or_named(tmp_path: Path) -> None:
@@ -162,10 +164,10 @@ def test_fields_of_other_vendors_are_mapped_or_named(tmp_path: Path) -> None:
         ("a",),
     )
     assert (found.servers["gemini"].url, found.servers["gemini"].tools) == ("https://g", ("t",))
-    named = " ".join(one.message for one in found.problems)
+    named = " ".join(problem.message for problem in found.problems)
     for field in ("required", "trust", "the field new"):
         assert field in named
-    assert all(one.note for one in found.problems)
+    assert all(problem.note for problem in found.problems)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +180,7 @@ def test_an_entry_that_cannot_be_used_is_one_problem_and_the_rest_loads(
     write(tmp_path / "repo/.mcp.json", servers(bad=entry, good={"command": "x"}))
     found = find(tmp_path)
     assert list(found.servers) == ["good"]
-    assert [one.note for one in found.problems] == [False]
+    assert [problem.note for problem in found.problems] == [False]
 
 
 def test_a_broken_file_names_the_line(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What always holds for the order in which instructions are merged, and for what is merged."""
+"""Properties of the order and the result of merging instructions."""
 
 import os
 import tempfile
@@ -35,7 +35,7 @@ STEPS = (
 )
 """Files in the order of the specification: you, repository, rules, working directory, below."""
 
-one = st.builds(
+instructions = st.builds(
     Instruction,
     text=st.sampled_from("abc"),
     paths=st.tuples(st.sampled_from("pqrs")),
@@ -45,7 +45,7 @@ one = st.builds(
 )
 
 
-@given(st.lists(one, max_size=12))
+@given(st.lists(instructions, max_size=12))
 def test_merging_keeps_the_first_places_and_loses_no_file(found: list[Instruction]) -> None:
     merged = merge(found)
     keys = [(each.text, each.globs) for each in merged]

@@ -1,4 +1,4 @@
-"""What was read of many skills is kept, and never outlives the files."""
+"""The cache of skills never returns a skill whose file has changed."""
 
 import os
 import time
@@ -10,8 +10,8 @@ import pytest
 from customizekit import write
 from trimtab.contracts.customization import FoundSkills
 from trimtab.customize.folders import SkillFolder
-from trimtab.customize.skill_cache import FORGOTTEN, SkillCache
-from trimtab.customize.skills import MANY, find_skills
+from trimtab.customize.skill_cache import MAX_UNUSED, SkillCache
+from trimtab.customize.skills import CACHE_FROM, find_skills
 
 LATER = 60.0
 """Seconds after which nobody doubts that a file has settled."""
@@ -23,7 +23,7 @@ class Home:
     def __init__(self, folder: Path) -> None:
         self.skills = folder / "skills"
         self.cache = folder / "cache"
-        for number in range(MANY):
+        for number in range(CACHE_FROM):
             self.write(number, f"number {number}")
         base = SkillFolder(path=str(self.skills), source="user", origin="personal-copilot")
         self.folders = [base]
@@ -43,7 +43,7 @@ class Home:
         found = find_skills(self.folders)
         for name, skill in found.skills.items():
             told = "from the cache" if name == "s000" else skill.description
-            wrong = [one for one in found.problems if one.file == skill.path]
+            wrong = [problem for problem in found.problems if problem.file == skill.path]
             kept = msgspec.structs.replace(skill, description=told)
             cache.put(os.stat(skill.path), name, kept, wrong)
         cache.save()
@@ -59,7 +59,9 @@ def home(tmp_path: Path) -> Home:
 def test_what_is_kept_is_not_read_again(home: Home) -> None:
     found = home.find()
     assert found.skills["s000"].description == "from the cache"
-    assert [one.file for one in found.problems] == [str(home.path(n)) for n in range(MANY)]
+    assert [problem.file for problem in found.problems] == [
+        str(home.path(n)) for n in range(CACHE_FROM)
+    ]
 
 
 def test_a_changed_file_is_read_again(home: Home) -> None:
@@ -94,20 +96,20 @@ def test_a_cache_that_cannot_be_written_is_none(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.cache.write_text("a file in its place")
     home.fill(time.time() + LATER)
-    assert len(home.find().skills) == MANY
+    assert len(home.find().skills) == CACHE_FROM
 
 
 def test_caches_nobody_uses_any_more_are_removed(home: Home) -> None:
     (file,) = home.cache.iterdir()
     old = file.rename(file.with_name("skills-old.msgpack"))
-    os.utime(old, (0, time.time() - FORGOTTEN - 60))
+    os.utime(old, (0, time.time() - MAX_UNUSED - 60))
     home.fill(time.time() + LATER)
-    assert [one.name for one in home.cache.iterdir()] == [file.name]
+    assert [cached.name for cached in home.cache.iterdir()] == [file.name]
 
 
 def test_few_skills_leave_no_cache(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.path(0).unlink()
     home.path(0).parent.rmdir()
-    assert len(home.find().skills) == MANY - 1
+    assert len(home.find().skills) == CACHE_FROM - 1
     assert not home.cache.exists()

@@ -9,7 +9,7 @@ from customizekit import places_in, write
 from trimtab.contracts.customization import FoundSkills, Skill
 from trimtab.customize.folders import SkillFolder, command_folders, skill_folders
 from trimtab.customize.skills import find_skills, read_body
-from trimtab.prompts.instructions import LONGEST_LIST, WINDOW_SHARE, list_skills
+from trimtab.prompts.instructions import LIST_SHARE, MAX_LIST_LENGTH, list_skills
 
 ROWS = [
     ("repo/.github/skills", "repository", "project"),
@@ -61,7 +61,7 @@ def test_a_folder_that_is_not_trusted_gives_none(tmp_path: Path) -> None:
     write(tmp_path / "repo/.claude/commands/c.md", "x")
     write(tmp_path / "home/.claude/commands/mine.md", "x")
     found = find(tmp_path, trusted=False)
-    assert not [one for one in found.skills.values() if "/repo/" in one.path]
+    assert not [skill for skill in found.skills.values() if "/repo/" in skill.path]
     assert "mine" in found.skills
 
 
@@ -71,7 +71,9 @@ def test_a_file_directly_in_the_folder_is_the_one_skill_of_it(tmp_path: Path) ->
     write(folder / "SKILL.md", "---\ndescription: d\n---\nalone")
     write(folder / "other" / "SKILL.md", "not looked at")
     found = find_skills([SkillFolder(path=str(folder), source="environment", origin="custom")])
-    assert [(one.name, read_body(one)) for one in found.skills.values()] == [("single", "alone")]
+    assert [(skill.name, read_body(skill)) for skill in found.skills.values()] == [
+        ("single", "alone")
+    ]
 
 
 def test_fields_are_read_in_every_spelling(tmp_path: Path) -> None:
@@ -97,11 +99,11 @@ def test_without_a_description_the_first_three_lines_are_it(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("head", "message"),
     [
-        ("user-invocable: perhaps", "user-invocable is ignored: it needs true or false"),
-        ("allowed-tools: {a: b}", "allowed-tools is ignored: it needs a list of names"),
+        ("user-invocable: perhaps", "user-invocable is ignored: it must be true or false"),
+        ("allowed-tools: {a: b}", "allowed-tools is ignored: it must be a list of names"),
         ("name: ../../etc", "cannot be used"),
         ("name: " + "x" * 65, "cannot be used"),
-        ("description: [1, 2]", "description is ignored: it needs text"),
+        ("description: [1, 2]", "description is ignored: it must be text"),
         ("license: MIT", "license has no effect: it is for people who share the skill"),
         ("surprise: 1", "the field surprise is not known and has no effect"),
     ],
@@ -129,7 +131,7 @@ def test_broken_skills_are_one_problem_each_and_the_rest_loads(tmp_path: Path) -
     found = find(tmp_path)
     assert sorted(found.skills) == ["good", "yaml"]
     assert len(found.problems) == 4, found.problems
-    assert not any(one.note for one in found.problems)
+    assert not any(problem.note for problem in found.problems)
 
 
 def test_one_skill_under_two_names_is_one_skill(tmp_path: Path) -> None:
@@ -152,8 +154,8 @@ def test_ten_thousand_skills_are_found_and_what_a_prompt_says_of_them_is_bounded
             file.write("---\ndescription: does things\n---\nbody\n")
     found = find(tmp_path)
     assert len(found.skills) == 10_000
-    listed = list_skills([(one.name, one.description) for one in found.active])
-    assert len(listed) < LONGEST_LIST + 200
+    listed = list_skills([(skill.name, skill.description) for skill in found.active])
+    assert len(listed) < MAX_LIST_LENGTH + 200
     *shown, rest = listed.split("\n")
     assert f"- {10_000 - len(shown):,} more skills not listed: call the skill tool" in rest
 
@@ -163,7 +165,7 @@ def test_the_list_of_skills_leaves_room_in_every_window(window: int) -> None:
     listed = list_skills(
         [(f"skill-{n}", "does things with files " * 9) for n in range(999)], window
     )
-    assert len(listed) / 4 < window / WINDOW_SHARE + 50
+    assert len(listed) / 4 < window / LIST_SHARE + 50
     assert "call the skill tool" in listed
 
 
@@ -182,7 +184,7 @@ def test_commands_of_other_agents_are_commands_too(tmp_path: Path) -> None:
     commit = found.skills["git:commit"]
     assert (commit.description, commit.is_command, commit.source) == ("Commits", True, "gemini")
     assert read_body(commit) == "Write a message for $ARGUMENTS."
-    assert {(Path(one.file).name, one.line) for one in found.problems} == {
+    assert {(Path(problem.file).name, problem.line) for problem in found.problems} == {
         ("broken.toml", 1),
         ("nothing.toml", 0),
     }

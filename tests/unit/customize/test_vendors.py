@@ -28,9 +28,9 @@ def test_each_field_is_named_with_its_reason(tmp_path: Path) -> None:
     )
     entries, problems = find_vendor_settings(places_in(tmp_path))
     assert problems == []
-    by_name = {(one.source, one.name): one for one in entries}
+    by_name = {(entry.source, entry.name): entry for entry in entries}
     assert {name for source, name in by_name if source == "claude"} == set(CLAUDE)
-    used = {key for key, one in by_name.items() if one.enabled}
+    used = {key for key, entry in by_name.items() if entry.enabled}
     assert used == {
         ("claude", "hooks"),
         ("codex", "mcp_servers"),
@@ -54,5 +54,5 @@ def test_a_broken_file_is_one_problem(tmp_path: Path) -> None:
     write(tmp_path / "home/.codex/config.toml", "= x")
     write(tmp_path / "home/.gemini/settings.json", '{"ui": 1}')
     entries, problems = find_vendor_settings(places_in(tmp_path))
-    assert [one.name for one in entries] == ["ui"]
+    assert [entry.name for entry in entries] == ["ui"]
     assert len(problems) == 2

@@ -48,14 +48,14 @@ def compacting(
     notes: Notes | None = None,
     thresholds: Thresholds | None = EARLY,
 ) -> Run:
-    keeper = notes or Notes()
+    carryover = notes or Notes()
     return make_run(
         replies,
         *prompts,
         tools=[EchoTool()],
         processors=[
             ContextUsage(ContextMeter("scripted"), LIMIT),
-            Compaction(lambda: keeper, LIMIT, thresholds),
+            Compaction(lambda: carryover, LIMIT, thresholds),
         ],
     )
 

@@ -11,10 +11,10 @@ from trimtab.contracts.options import RetryPolicy
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.run import Prompt, Run
 from trimtab.loop.processors.autopilot import Autopilot
-from trimtab.loop.processors.limits import TurnLimit
 from trimtab.loop.processors.retry import Retry
 from trimtab.loop.processors.steering import Steering
 from trimtab.loop.processors.stop_gate import StopGate
+from trimtab.loop.processors.turn_limit import TurnLimit
 
 
 @pytest.mark.proves("OUTER-01", "OUTER-13", "AMSES-03")

@@ -1,4 +1,4 @@
-"""What happens when a model call fails: waits that are seen, other models, smaller requests."""
+"""Failed model calls: visible delays, fallback models, smaller requests."""
 
 import asyncio
 from typing import Any
@@ -11,9 +11,8 @@ from trimtab.contracts.messages import Image, UserMessage
 from trimtab.contracts.options import RetryPolicy
 from trimtab.contracts.provider import Price
 from trimtab.contracts.run import Prompt
-from trimtab.loop.fallback import Fallback, Fallbacks
 from trimtab.loop.processors.images import ImageRemoval
-from trimtab.loop.processors.retry import Retry
+from trimtab.loop.processors.retry import Fallback, Fallbacks, Retry
 from trimtab.providers.script import Script
 from trimtab.providers.scripted import ScriptedProvider
 

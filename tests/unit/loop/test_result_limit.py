@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from loopkit import EchoTool, call, drained, make_run
 from trimtab.contracts.tool import ToolResult
-from trimtab.loop.processors.result_limit import ResultLimit, cut
+from trimtab.loop.processors.result_limit import ResultLimit, shorten
 from trimtab.providers.tokens import counter_for
 
 
@@ -36,8 +36,8 @@ async def never(model: str, text: str) -> int:
     raise AssertionError("nothing needs to be counted")
 
 
-async def shorten(text: str, limit: int, disk: Any, count: Any = count, **result: Any) -> Any:
-    """What the model is shown of a result in a window of twice the limit, and the event."""
+async def limited(text: str, limit: int, disk: Any, count: Any = count, **result: Any) -> Any:
+    """Return the text for the model in a window of twice the limit, and the event."""
 
     async def give(_: Any) -> ToolResult:
         return ToolResult(text=text, **result)
@@ -52,7 +52,9 @@ async def shorten(text: str, limit: int, disk: Any, count: Any = count, **result
     )
     session = await drained(run)
     (told,) = session.of("tool.execution_complete")
-    shown = next(one.text for one in session.conversation.messages if hasattr(one, "call_id"))
+    shown = next(
+        message.text for message in session.conversation.messages if hasattr(message, "call_id")
+    )
     return shown, told
 
 
@@ -68,14 +70,14 @@ async def shorten(text: str, limit: int, disk: Any, count: Any = count, **result
     ids=["digits", "cjk", "control", "emoji", "words"],
 )
 async def test_a_result_over_half_of_the_prompt_loses_its_middle(tmp_path: Path, text: str) -> None:
-    shown, _ = await shorten(text, 1500, Disk(str(tmp_path)))
+    shown, _ = await limited(text, 1500, Disk(str(tmp_path)))
     tokens = counter_for("scripted").text(shown)
     assert 1200 < tokens <= 1500, "as much as possible is kept"
     assert shown.startswith(text[:100])
     assert shown.endswith(text[-100:])
     (saved,) = tmp_path.iterdir()
     assert saved.read_text() == text
-    assert f"The whole is in {saved};" in shown
+    assert f"The whole result is in {saved};" in shown
     head, _, rest = shown.partition("\n[")
     left_out, _, tail = rest.partition(" characters left out")
     assert len(head) + int(left_out.replace(",", "")) + len(tail.partition("]\n")[2]) == len(text)
@@ -88,7 +90,7 @@ async def test_a_result_over_half_of_the_prompt_loses_its_middle(tmp_path: Path,
 )
 async def test_whatever_the_text_the_limit_holds(parts: list[tuple[str, int]], limit: int) -> None:
     text = "".join(part * times for part, times in parts)
-    shown, _ = await shorten(text, limit, Disk("", OSError(28, "No space left on device")))
+    shown, _ = await limited(text, limit, Disk("", OSError(28, "No space left on device")))
     counted = counter_for("scripted").text
     assert counted(shown) <= limit
     assert (shown == text) == (counted(text) <= limit)
@@ -96,18 +98,18 @@ async def test_whatever_the_text_the_limit_holds(parts: list[tuple[str, int]], l
 
 async def test_short_results_are_not_counted(tmp_path: Path) -> None:
     text = "9" * 6000
-    assert (await shorten(text, 32_000, Disk(str(tmp_path)), never))[0] == text
+    assert (await limited(text, 32_000, Disk(str(tmp_path)), never))[0] == text
     assert not os.listdir(tmp_path)
 
 
 async def test_a_full_disk_is_said(tmp_path: Path) -> None:
     disk = Disk(str(tmp_path), OSError(28, "No space left on device"))
-    shown, _ = await shorten("7" * 9000, 500, disk)
+    shown, _ = await limited("7" * 9000, 500, disk)
     assert "could not be saved (No space left on device)" in shown
 
 
 async def test_what_a_failed_call_says_is_limited_too(tmp_path: Path) -> None:
-    shown, told = await shorten("7" * 9000, 500, Disk(str(tmp_path)), kind="failure", summary="no")
+    shown, told = await limited("7" * 9000, 500, Disk(str(tmp_path)), kind="failure", summary="no")
     assert counter_for("scripted").text(shown) <= 500
     assert told.error["message"] == "no"
 
@@ -118,10 +120,12 @@ async def test_what_an_exception_says_is_limited(tmp_path: Path) -> None:
 
     run = make_run([{"tools": [call(text="x")]}, "done"], "go", tools=[EchoTool(on_run=fail)])
     session = await drained(run)
-    shown = next(one.text for one in session.conversation.messages if hasattr(one, "call_id"))
+    shown = next(
+        message.text for message in session.conversation.messages if hasattr(message, "call_id")
+    )
     assert len(shown) < 5_000
     assert "characters left out" in shown
 
 
 def test_nothing_may_be_left_of_a_text() -> None:
-    assert cut("abcdef", 1, "Gone.").startswith("\n[6 characters left out")
+    assert shorten("abcdef", 1, "Gone.").startswith("\n[6 characters left out")

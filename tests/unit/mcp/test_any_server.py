@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mcpkit import server
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.mcp.client import Client
+from trimtab.mcp.client import McpClient
 from trimtab.mcp.listing import read_tools
 from trimtab.mcp.messages import RemoteError, ServerProblem, decode
 from trimtab.mcp.result import read_result
@@ -93,7 +93,7 @@ class Silent:
 @given(st.lists(OBJECT, max_size=10))
 async def test_any_messages_leave_a_client_that_can_be_used(messages: Any) -> None:
     channel = Silent()
-    client = Client(channel, "/somewhere", lambda: None)
+    client = McpClient(channel, "/somewhere", lambda: None)
     with pytest.raises((TimeoutError, ServerProblem, RemoteError)):
         await client.start(0.0)
     for message in messages:

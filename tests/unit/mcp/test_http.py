@@ -75,7 +75,7 @@ async def test_a_server_that_forgot_the_session_is_greeted_again(tmp_path: Path)
 @pytest.mark.parametrize(
     ("status", "state", "reason"),
     [
-        (401, "needs-auth", "it wants to know who asks (401); put a token into its headers"),
+        (401, "needs-auth", "it requires authentication (401); put a token into its headers"),
         (403, "failed", "it answered POST with 403 (no entry); check its address and headers"),
         (500, "failed", "it answered POST with 500 (no entry); check its address and headers"),
         (404, "failed", "it answered POST with 404 (no entry); check its address and headers"),
@@ -113,7 +113,7 @@ async def test_offline_only_this_machine_is_contacted(tmp_path: Path) -> None:
     async with serving_http() as peer, hosting(tmp_path, far, at(peer), offline=True) as hosted:
         assert (
             hosted.error("far")
-            == "mcp.example.com may not be contacted offline; go online to use it"
+            == "mcp.example.com may not be contacted offline; run without --offline"
         )
         assert hosted.states() == ["pending", "connected"]
 
@@ -133,7 +133,7 @@ async def test_a_redirection_is_followed_on_the_same_host_only(tmp_path: Path) -
             assert hosted.states() == ["pending", "connected"]
         target[0] = other.url
         async with hosting(tmp_path, at(peer, headers={"X-Key": "s3cr3t"})) as hosted:
-            assert hosted.error().startswith("it leads to another place")
+            assert hosted.error().startswith("it redirects to another origin")
         assert other.requests == []
 
 
@@ -176,7 +176,7 @@ async def test_an_answer_to_something_else_is_a_failure_at_once(
     async with serving_http() as peer:
         peer.refuse = mislead
         async with asyncio.timeout(60), hosting(tmp_path, at(peer)) as hosted:
-            assert hosted.error() == "it answered without a result"
+            assert hosted.error() == "its answer contained no result"
 
 
 async def test_an_endless_answer_is_cut(tmp_path: Path) -> None:

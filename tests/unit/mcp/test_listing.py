@@ -1,4 +1,4 @@
-"""Which tools of a server are offered, and in what shape."""
+"""The tools of a server as they are offered to a model."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ import pytest
 
 from mcpkit import server
 from mcpserver import STRANGE, TOOLS
-from trimtab.mcp.listing import LONGEST_DESCRIPTION, MOST_TOOLS, read_tools
-from trimtab.mcp.names import ToolNames, sanitize
+from trimtab.mcp.host import ToolNames, sanitize
+from trimtab.mcp.listing import MAX_DESCRIPTION_LENGTH, MAX_TOOLS, read_tools
 
 OBJECT = {"type": "object"}
 
@@ -17,7 +17,7 @@ def names(entries: list[Any], **fields: Any) -> list[str]:
 
 
 def test_the_tools_of_a_server_keep_their_names_words_and_hints() -> None:
-    peek = next(one for one in read_tools(TOOLS, server()).tools if one.name == "peek")
+    peek = next(tool for tool in read_tools(TOOLS, server()).tools if tool.name == "peek")
     assert (peek.title, peek.read_only) == ("A look", True)
     assert peek.description == "Says that it only looks."
     assert peek.parameters["required"] == ["path"]
@@ -41,7 +41,7 @@ def test_what_a_service_would_refuse_is_left_out_and_each_is_told() -> None:
 def test_descriptions_are_cut_and_hide_nothing() -> None:
     *_, escape = read_tools(STRANGE, server()).tools
     assert escape.description.startswith("redyyy")
-    assert len(escape.description) < LONGEST_DESCRIPTION + 10
+    assert len(escape.description) < MAX_DESCRIPTION_LENGTH + 10
 
 
 def test_words_inside_a_schema_hide_nothing_and_its_choices_stay() -> None:
@@ -88,8 +88,8 @@ def test_a_schema_is_sent_without_what_services_refuse() -> None:
 def test_a_server_with_ten_thousand_tools_gets_the_first_ones() -> None:
     many = [{"name": f"t{count}", "inputSchema": OBJECT} for count in range(10_000)]
     listing = read_tools(many, server())
-    assert len(listing.tools) == MOST_TOOLS
-    assert listing.problems[-1] == f"only the first {MOST_TOOLS} of 10,000 tools are used"
+    assert len(listing.tools) == MAX_TOOLS
+    assert listing.problems[-1] == f"only the first {MAX_TOOLS} of 10,000 tools are used"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.mcp.messages import LARGEST, Lines, ServerProblem, decode, encode
+from trimtab.mcp.messages import MAX_MESSAGE_BYTES, Lines, ServerProblem, decode, encode
 
 
 @given(st.lists(st.binary().map(lambda one: one.replace(b"\n", b" "))), st.data())
@@ -23,14 +23,14 @@ def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], data: st.Da
 def test_a_line_without_an_end_is_given_up() -> None:
     reader = Lines()
     for _ in range(32):
-        assert reader.feed(b"x" * (LARGEST // 32)) == []
+        assert reader.feed(b"x" * (MAX_MESSAGE_BYTES // 32)) == []
     with pytest.raises(ServerProblem, match="more than 16 MB"):
         reader.feed(b"x")
 
 
 @given(st.binary())
 def test_whatever_a_line_is_only_objects_come_out(line: bytes) -> None:
-    assert all(isinstance(one, dict) for one in decode(line))
+    assert all(isinstance(message, dict) for message in decode(line))
 
 
 @pytest.mark.parametrize("line", [b"", b"hello", b"[1, null]", b"{", b"[" * 5000, b'"\xff"'])

@@ -1,4 +1,4 @@
-"""What a model reads of what a server answered."""
+"""Results of MCP tools as a model reads them."""
 
 from typing import Any
 
@@ -23,8 +23,8 @@ def text(value: str) -> dict[str, Any]:
         ),
         ([{"type": "resource_link", "uri": "x:y", "name": "n"}], "x:y n"),
         ([{"type": "audio", "data": "AA"}], "[audio, which is not shown]"),
-        ([7, {"type": "new"}, {"type": "text"}], "The tool gave no output."),
-        ("nothing", "The tool gave no output."),
+        ([7, {"type": "new"}, {"type": "text"}], "The tool returned no output."),
+        ("nothing", "The tool returned no output."),
     ],
 )
 def test_content_becomes_text(content: Any, expected: str) -> None:

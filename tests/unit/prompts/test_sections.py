@@ -41,12 +41,17 @@ def facts(**changes: Any) -> PromptFacts:
 
 
 def whole(assembled: Assembled) -> str:
-    return "\n\n".join(one.text for one in assembled.sections)
+    return "\n\n".join(section.text for section in assembled.sections)
 
 
 def part(name: str, **changes: Any) -> str:
     return next(
-        (one.text for one in assemble(facts(**changes)).sections if one.section == name), ""
+        (
+            section.text
+            for section in assemble(facts(**changes)).sections
+            if section.section == name
+        ),
+        "",
     )
 
 
@@ -168,7 +173,7 @@ def test_a_family_has_its_own_text_in_place_of_the_usual_one() -> None:
 
 
 def test_every_file_is_used_and_every_name_has_its_file() -> None:
-    names = {one.name for one in SECTIONS} | set(FRAGMENTS)
+    names = {section.name for section in SECTIONS} | set(FRAGMENTS)
     names |= {f"{name}.{family}" for name in VARIANTS for family, _ in FAMILIES}
     names |= {"compaction", "nudge", "title"}
     found = {name[:-3] for name in os.listdir(FOLDER) if name.endswith(".md")}
@@ -188,7 +193,7 @@ def test_the_main_agent_costs_at_most_6000_tokens_with_its_tools(mode: Mode) -> 
 
 def test_explore_costs_at_most_2000_tokens_with_its_tools() -> None:
     counter = counter_for("gpt-5")
-    agent = next(one for one in builtin_agents([]) if one.name == "explore")
+    agent = next(agent for agent in builtin_agents([]) if agent.name == "explore")
     assert agent.tools is not None
     tools = counter.of_tools([tool.spec for tool in builtin_tools(agent.tools).values()])
     said = whole(assemble(facts(agent=agent.prompt, tools=frozenset(agent.tools))))
@@ -197,22 +202,24 @@ def test_explore_costs_at_most_2000_tokens_with_its_tools() -> None:
 
 @given(limit=st.integers(1, 20_000), size=st.integers(0, 60_000))
 def test_a_small_window_keeps_what_matters_most(limit: int, size: int) -> None:
-    asked = facts(limit=limit, instructions=("x" * size,) if size else ())
-    whole_prompt, shown = assemble(facts(instructions=asked.instructions)), assemble(asked)
-    kept = [one.section for one in shown.sections]
-    assert sorted((*kept, *shown.left_out)) == sorted(one.section for one in whole_prompt.sections)
-    for name in ("identity", "safety"):
-        assert name in kept
+    small = facts(limit=limit, instructions=("x" * size,) if size else ())
+    complete = assemble(facts(instructions=small.instructions)).sections
+    assembled = assemble(small)
+    kept, left_out = assembled.sections, assembled.left_out
+    names = [section.section for section in kept]
+    assert sorted((*names, *left_out)) == sorted(section.section for section in complete)
+    assert {"identity", "safety"} <= set(names)
     if limit > assembling.SMALL_WINDOW:
-        assert not shown.left_out
-    least = sum(len(one.text) for one in shown.sections if not one.keep)
-    assert sum(len(one.text) for one in shown.sections) <= max(limit, least) or not shown.left_out
-    for gone in shown.left_out:
-        one = next(one for one in whole_prompt.sections if one.section == gone)
-        lower = sum(len(two.text) for two in shown.sections if two.keep and two.keep < one.keep)
-        used = sum(len(two.text) for two in shown.sections)
-        assert used - lower + len(one.text) > limit, (
-            "nothing goes for the sake of what matters less"
+        assert not left_out
+    used = sum(len(section.text) for section in kept)
+    least = sum(len(section.text) for section in kept if not section.priority)
+    assert used <= max(limit, least) or not left_out
+    for missing in (section for section in complete if section.section in left_out):
+        lower = sum(
+            len(section.text) for section in kept if 0 < section.priority < missing.priority
+        )
+        assert used - lower + len(missing.text) > limit, (
+            "no section is dropped for one of lower priority"
         )
 
 

@@ -69,7 +69,7 @@ async def test_each_wire_works_streamed_and_whole(variables: dict[str, str], str
         assert reply.model == "m-1"
         assert reply.request_id == "scripted-1"
         assert reply.usage.input_tokens == server.usage.input_tokens
-        shown = "".join(one.text for one in deltas if isinstance(one, TextDelta))
+        shown = "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
         assert shown == ("Let me look." if stream else "")
 
 
@@ -225,7 +225,7 @@ async def test_conversations_side_by_side_do_not_mix() -> None:
         for number, seen in enumerate(server.requests):
             texts = [message["content"] for message in json.loads(seen.body)["messages"][1:]]
             turn, conversation = divmod(number, 12)
-            assert texts == [f"c{conversation}", *(f"t{one}" for one in range(turn + 1))]
+            assert texts == [f"c{conversation}", *(f"t{number}" for number in range(turn + 1))]
 
 
 async def test_a_reply_that_is_taken_and_left_counts_as_a_success() -> None:

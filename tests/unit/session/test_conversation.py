@@ -12,9 +12,9 @@ from trimtab.contracts.events.envelope import Event, EventData
 from trimtab.contracts.events.system import SystemMessage
 from trimtab.contracts.events.tool import ToolExecutionComplete
 from trimtab.contracts.events.user import UserMessage
-from trimtab.contracts.messages import Image, Text, ToolMessage
+from trimtab.contracts.messages import INTERRUPTED, Image, Text, ToolMessage
 from trimtab.contracts.messages import UserMessage as Asked
-from trimtab.session.projections.conversation import INTERRUPTED, Conversation
+from trimtab.session.projections.conversation import Conversation
 
 
 def fold(*datas: EventData) -> Conversation:

@@ -117,7 +117,7 @@ async def test_a_new_script_can_be_loaded_while_it_runs() -> None:
         assert "new 1" in (await call(server))[1]
         answer = await exchange(server, http("POST", "/_trimtab/script", b"- nonsense: 1"))
         assert answer.startswith(b"HTTP/1.1 400")
-        assert b"is not valid" in answer
+        assert b"is invalid" in answer
 
 
 async def test_rules_look_at_the_request_on_every_wire() -> None:
@@ -199,9 +199,9 @@ async def test_stopping_does_not_wait_for_stalled_answers() -> None:
 
 async def test_requests_on_one_connection_are_answered_in_turn() -> None:
     async with ModelServer(Script.of(["first", "second"])) as server:
-        one = http("POST", "/chat/completions", b"{}").replace(b"Connection: close\r\n", b"")
-        two = http("POST", "/chat/completions", b"{}")
-        answer = await exchange(server, one + two)
+        first = http("POST", "/chat/completions", b"{}").replace(b"Connection: close\r\n", b"")
+        second = http("POST", "/chat/completions", b"{}")
+        answer = await exchange(server, first + second)
         assert answer.index(b"first") < answer.index(b"second")
         assert server.connections == 1
 

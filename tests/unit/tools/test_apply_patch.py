@@ -33,7 +33,7 @@ async def test_files_are_added_changed_moved_and_deleted_by_one_patch(bench: Ben
     assert stat.S_IMODE(bench.path("c/d.py").stat().st_mode) == 0o755
     assert not bench.path("a.py").exists()
     assert not bench.path("gone.py").exists()
-    assert [(one.lines_added, one.lines_removed) for one in result.changes] == [
+    assert [(change.lines_added, change.lines_removed) for change in result.changes] == [
         *((2, 0), (1, 1), (0, 1)),
     ]
 

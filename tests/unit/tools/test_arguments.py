@@ -1,4 +1,4 @@
-"""How arguments are read: parsed, repaired, checked."""
+"""Arguments of tools are parsed, repaired and checked."""
 
 import json
 from typing import Any
@@ -180,7 +180,7 @@ def miss(draw: Any, name: str, value: Any) -> Any:
     if isinstance(value, list) and len(value) == 1 and name == "names":
         ways += value if not _is_json(value[0]) else []
     if name == "range":
-        ways += [[str(one) for one in value], [float(one) for one in value]]
+        ways += [[str(item) for item in value], [float(item) for item in value]]
     return draw(st.sampled_from(ways))
 
 

@@ -85,7 +85,7 @@ async def test_a_default_that_can_change_is_made_anew_for_each_call(tools: Bench
 
     trimtab.tool(collect)
     tools.tools |= {tool.spec.name: tool for tool in find_tools({"": collect})}
-    assert [await tools.text("collect", item=one) for one in "ab"] == ['["a"]', '["b"]']
+    assert [await tools.text("collect", item=letter) for letter in "ab"] == ['["a"]', '["b"]']
 
 
 async def test_the_function_is_still_a_function() -> None:
@@ -121,9 +121,9 @@ def test_what_no_schema_can_say_is_refused_at_once() -> None:
         trimtab.tool(name="not a name")(lambda: None)
 
 
-def test_a_parameter_given_by_place_only_is_refused() -> None:
+def test_a_positional_only_parameter_is_refused() -> None:
     def odd(first: int, /) -> str:
         return str(first)
 
-    with pytest.raises(TypeError, match="by place only"):
+    with pytest.raises(TypeError, match="by position only"):
         trimtab.tool(odd)

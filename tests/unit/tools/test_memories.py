@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit import Bench
-from trimtab.tools.memories import LARGEST, Memories, MemoriesFull, Memory
+from trimtab.tools.memories import MAX_BYTES, Memories, MemoriesFull, Memory
 from trimtab.tools.read_memories.tool import ReadMemories
 from trimtab.tools.store_memory.tool import StoreMemory
 
@@ -26,7 +26,7 @@ def test_facts_come_back_in_order_and_once(memories: Memories) -> None:
     assert memories.add("repository", fact("one"))
     assert memories.add("repository", fact("two"))
     assert not memories.add("repository", fact("one"))
-    assert [one.fact for one in memories.read("repository")] == ["one", "two"]
+    assert [memory.fact for memory in memories.read("repository")] == ["one", "two"]
     assert memories.read("user") == []
 
 
@@ -37,7 +37,7 @@ def test_repositories_do_not_share_facts_and_only_the_person_can_read_them(
     memories.add("user", fact("everywhere"))
     other = Memories(str(tmp_path / "memories"), "/src/shop%2Fa")
     assert other.read("repository") == []
-    assert [one.fact for one in other.read("user")] == ["everywhere"]
+    assert [memory.fact for memory in other.read("user")] == ["everywhere"]
     assert Path(memories.path("user")).stat().st_mode & 0o777 == 0o600
     assert Memories(str(tmp_path / "memories")).read("repository") == []
 
@@ -47,16 +47,16 @@ def test_half_a_line_spoils_nothing_but_itself(memories: Memories) -> None:
     path = Path(memories.path("user"))
     path.write_bytes(path.read_bytes() + b'{"subject": "torn", "fa\xff')
     memories.add("user", fact("two"))
-    assert [one.fact for one in memories.read("user")] == ["one", "two"]
+    assert [memory.fact for memory in memories.read("user")] == ["one", "two"]
 
 
 def test_there_is_an_end_to_it(memories: Memories) -> None:
-    for number in range(LARGEST // 1200):
+    for number in range(MAX_BYTES // 1200):
         memories.add("user", fact(f"{number} " + "x" * 1000))
     with pytest.raises(MemoriesFull):
-        memories.add("user", fact("y" * LARGEST))
+        memories.add("user", fact("y" * MAX_BYTES))
     assert memories.add("user", fact("short"))
-    assert Path(memories.path("user")).stat().st_size <= LARGEST
+    assert Path(memories.path("user")).stat().st_size <= MAX_BYTES
 
 
 @given(st.text(), st.text(min_size=1))
@@ -74,7 +74,7 @@ async def test_the_tools_say_what_became_of_a_fact(bench: Bench, memories: Memor
     store = {"subject": "tests", "fact": "Run make test.", "citations": "Makefile:3"}
     assert await bench.text("read_memories") == "Nothing has been stored yet."
     assert await bench.text("store_memory", **store) == "Memory stored."
-    assert await bench.text("store_memory", **store) == "That is known already."
+    assert await bench.text("store_memory", **store) == "This fact is already stored."
     assert await bench.text("store_memory", **{**store, "scope": "user"}) == "Memory stored."
     assert await bench.text("read_memories") == (
         "About this repository:\n- tests: Run make test. (Makefile:3)\n\n"

@@ -95,7 +95,9 @@ class Failing(LocalWorkspace):
         await super().write(path, data, **options)
 
 
-@pytest.mark.parametrize(("left", "said"), [(1, "a part of it stays"), (0, "Nothing was changed")])
+@pytest.mark.parametrize(
+    ("left", "said"), [(1, "a part of it remains"), (0, "Nothing was changed")]
+)
 async def test_a_patch_that_cannot_be_taken_back_says_so(
     bench: Bench, tmp_path: Path, left: int, said: str
 ) -> None:

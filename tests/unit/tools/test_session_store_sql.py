@@ -27,7 +27,7 @@ def said(prompt: str, *replies: str) -> list[EventData]:
     return [UserMessage(content=prompt), *answers]
 
 
-class ClosedSession:
+class SessionsOnDisk:
     """Sessions on a disk, and the tool that looks for them."""
 
     def __init__(self, bench: Bench, folder: Path) -> None:
@@ -51,11 +51,11 @@ class ClosedSession:
 
 
 @pytest.fixture
-def past(bench: Bench, tmp_path: Path) -> ClosedSession:
-    return ClosedSession(bench, tmp_path)
+def past(bench: Bench, tmp_path: Path) -> SessionsOnDisk:
+    return SessionsOnDisk(bench, tmp_path)
 
 
-async def test_turns_of_past_sessions_are_found_by_words(past: ClosedSession) -> None:
+async def test_turns_of_past_sessions_are_found_by_words(past: SessionsOnDisk) -> None:
     past.add(said("The login test is flaky", "It raced.", "Fixed."))
     past.add(said("Write docs", "Done."), name="docs")
     found = await past.ask(
@@ -70,7 +70,7 @@ async def test_turns_of_past_sessions_are_found_by_words(past: ClosedSession) ->
     )
 
 
-async def test_files_references_and_checkpoints_are_listed(past: ClosedSession) -> None:
+async def test_files_references_and_checkpoints_are_listed(past: SessionsOnDisk) -> None:
     commit = {"content": "[main 1a2b3c4] fix: login\n"}
     past.add(
         [
@@ -94,7 +94,7 @@ async def test_files_references_and_checkpoints_are_listed(past: ClosedSession) 
     assert checkpoints.endswith("| One | Login | Deploy |")
 
 
-async def test_what_changes_is_taken_in_and_what_is_deleted_is_gone(past: ClosedSession) -> None:
+async def test_what_changes_is_taken_in_and_what_is_deleted_is_gone(past: SessionsOnDisk) -> None:
     first = past.add(said("one"))
     second = past.add(said("two"))
     assert "2 row(s)" in await past.ask("SELECT * FROM sessions")
@@ -121,7 +121,7 @@ async def test_what_changes_is_taken_in_and_what_is_deleted_is_gone(past: Closed
         "",
     ],
 )
-async def test_nothing_can_be_written(past: ClosedSession, query: str) -> None:
+async def test_nothing_can_be_written(past: SessionsOnDisk, query: str) -> None:
     past.add(said("stays"))
     result = await past.bench.call("session_store_sql", description="test", query=query)
     assert result.kind == "failure"
@@ -129,7 +129,7 @@ async def test_nothing_can_be_written(past: ClosedSession, query: str) -> None:
     assert os.listdir(past.bench.root) == []
 
 
-async def test_a_damaged_index_is_made_again(past: ClosedSession) -> None:
+async def test_a_damaged_index_is_made_again(past: SessionsOnDisk) -> None:
     past.add(said("one"))
     index = Path(past.home.state) / "trimtab-session-store.db"
     for damage in (b"no database" * 1000, b""):
@@ -138,7 +138,7 @@ async def test_a_damaged_index_is_made_again(past: ClosedSession) -> None:
     assert index.stat().st_mode & 0o777 == 0o600
 
 
-async def test_a_damaged_log_hides_no_other(past: ClosedSession) -> None:
+async def test_a_damaged_log_hides_no_other(past: SessionsOnDisk) -> None:
     past.add(said("whole"))
     broken = past.add(said("broken"))
     Path(past.store.folder(broken).events).write_bytes(b'{"type": \xff\0' * 50)
@@ -146,12 +146,12 @@ async def test_a_damaged_log_hides_no_other(past: ClosedSession) -> None:
     assert "2 row(s)" in await past.ask("SELECT id FROM sessions")
 
 
-async def test_characters_no_database_takes_are_replaced(past: ClosedSession) -> None:
+async def test_characters_no_database_takes_are_replaced(past: SessionsOnDisk) -> None:
     past.add(said("half \ud83d, nul \0 and 日本"))
     assert "日本" in await past.ask("SELECT user_message FROM turns")
 
 
-async def test_sessions_of_the_cloud_are_refused(past: ClosedSession) -> None:
+async def test_sessions_of_the_cloud_are_refused(past: SessionsOnDisk) -> None:
     result = await past.bench.call(
         "session_store_sql", description="d", query="SELECT 1", source="cloud"
     )
@@ -159,10 +159,19 @@ async def test_sessions_of_the_cloud_are_refused(past: ClosedSession) -> None:
     assert "this machine" in result.text
 
 
-def test_a_search_that_nobody_waits_for_ends(past: ClosedSession, tmp_path: Path) -> None:
+def test_a_search_that_nobody_waits_for_ends(past: SessionsOnDisk, tmp_path: Path) -> None:
     past.add(said("one"))
     past.add(said("two"))
     index = PastSessions(past.store, str(tmp_path / "index.db"))
     assert index.refresh(lambda: True) == 2
     assert index.refresh(lambda: False, seconds=-1) == 2
     assert index.refresh(lambda: False) == 0
+
+
+async def test_an_index_that_cannot_be_read_is_named_in_plain_words(bench: Bench) -> None:
+    async def fail() -> tuple[str, int]:
+        raise PermissionError(13, "Permission denied")
+
+    bench.tools["session_store_sql"] = SessionStoreSql("/sessions", fail)
+    text = await bench.text("session_store_sql", description="test", query="SELECT 1")
+    assert text == "Past sessions cannot be read: Permission denied."

@@ -2,7 +2,7 @@
 
 from toolkit import Bench
 from trimtab.contracts.customization import Skill
-from trimtab.tools.skill.tool import MOST_FOUND, SkillTool
+from trimtab.tools.skill.tool import MAX_SUGGESTED, SkillTool
 
 
 def offer(bench: Bench, descriptions: dict[str, str]) -> None:
@@ -23,7 +23,7 @@ async def test_words_find_the_skills_that_have_most_of_them(bench: Bench) -> Non
         "- pay: Sends Invoices",
     ]
     many_told = await bench.text("skill", skill="reports")
-    assert many_told.count("\n") == MOST_FOUND
+    assert many_told.count("\n") == MAX_SUGGESTED
 
 
 async def test_without_a_word_in_common_the_first_names_are_given(bench: Bench) -> None:

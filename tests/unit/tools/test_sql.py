@@ -134,7 +134,7 @@ async def test_it_needs_no_permission(bench: Bench) -> None:
 def test_statements_end_where_sqlite_says() -> None:
     trigger = "CREATE TRIGGER t AFTER INSERT ON a BEGIN DELETE FROM b; DELETE FROM c; END"
     found = split_statements(f"SELECT ';' ; /* x; */ {trigger}; ; -- end;\n")
-    assert [(one.verb, one.text) for one in found] == [
+    assert [(statement.verb, statement.text) for statement in found] == [
         ("SELECT", "SELECT ';'"),
         ("CREATE", trigger),
     ]

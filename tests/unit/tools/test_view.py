@@ -91,7 +91,7 @@ async def test_large_files_need_a_range_or_force(bench: Bench) -> None:
     part = await bench.text("view", path="big.txt", view_range=[2, -1])
     assert len(part) < 21_000
     last = int(part.rsplit("\n", 2)[1].split(".")[0])
-    assert part.endswith(f"<cut here: go on with view_range [{last + 1}, …]>")
+    assert part.endswith(f"<cut here: continue with view_range [{last + 1}, …]>")
 
 
 async def test_one_endless_line_is_cut(bench: Bench) -> None:

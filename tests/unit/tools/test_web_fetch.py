@@ -48,7 +48,7 @@ async def test_html_becomes_markdown(bench: Bench) -> None:
 async def test_a_long_page_comes_in_parts(bench: Bench) -> None:
     page = Page(url=URL, status=200, data=b"0123456789" * 1000, kind="text/plain")
     first = (await fetch(bench, page)).text
-    assert first.endswith("<5,000 more characters; go on with start_index 5000>")
+    assert first.endswith("<5,000 more characters; continue with start_index 5000>")
     rest = (await fetch(bench, page, start_index=9990, max_length=100)).text
     assert rest == "0123456789"
     assert (await fetch(bench, page, start_index=20000)).text == (
@@ -86,14 +86,14 @@ async def test_problems_and_statuses_are_failures_a_model_can_read(bench: Bench)
 
 async def test_what_is_no_text_is_not_shown(bench: Bench) -> None:
     page = Page(url=URL, status=200, data=b"\x89PNG\0", kind="image/png")
-    assert "is no text but image/png" in (await fetch(bench, page)).text
+    assert "is not text but image/png" in (await fetch(bench, page)).text
 
 
 @pytest.mark.parametrize(
     "url", ["file:///etc/passwd", "ftp://x/", "example.com", "data:text/html,x"]
 )
 async def test_other_protocols_are_refused(bench: Bench, url: str) -> None:
-    assert "no http or https address" in (await fetch(bench, html("x"), url=url)).text
+    assert "not an http or https address" in (await fetch(bench, html("x"), url=url)).text
 
 
 async def test_it_asks_for_the_address(bench: Bench) -> None:
@@ -119,8 +119,8 @@ def test_a_page_made_to_keep_a_reader_busy_is_read_in_time(text: str) -> None:
 
 
 def test_what_cannot_be_read_in_time_is_left_out_and_said() -> None:
-    text = to_markdown("<p>word</p>" * 50_000, URL, patience=-1)
-    assert text.endswith("the rest of it is left out>")
+    text = to_markdown("<p>word</p>" * 50_000, URL, seconds=-1)
+    assert text.endswith("the rest is left out>")
 
 
 async def test_a_charset_that_is_none_is_read_as_utf_8(bench: Bench) -> None:

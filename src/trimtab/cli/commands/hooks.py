@@ -12,7 +12,7 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.hooks import HookEntry, UnreadableGuard
 from trimtab.contracts.text import count, neutralise
 from trimtab.customize.hook_files import NAMES
-from trimtab.hooks.dry_run import SAMPLES, SWITCHED_OFF, Listed, Said, list_hooks, try_hooks
+from trimtab.hooks.dry_run import DISABLED, SAMPLES, HookRun, Listed, list_hooks, try_hooks
 
 
 def add_arguments(parser: CommandParser) -> None:
@@ -69,7 +69,7 @@ async def _test(args: Arguments) -> int:
     for answer in answers:
         _print_answer(answer)
     obstacles = [listed.obstacle(entry) for entry in listed.entries if entry.event == args.event]
-    skipped = [obstacle for obstacle in obstacles if obstacle and obstacle != SWITCHED_OFF]
+    skipped = [obstacle for obstacle in obstacles if obstacle and obstacle != DISABLED]
     if skipped:
         hooks = count(len(skipped), "hook")
         print(f"{hooks} of this folder did not run ({skipped[0]}); use --trust-folder.")
@@ -78,7 +78,7 @@ async def _test(args: Arguments) -> int:
     return 0
 
 
-def _print_answer(answer: Said) -> None:
+def _print_answer(answer: HookRun) -> None:
     entry = answer.entry
     print(f"{_show(entry.does)}  ({_show(entry.file)}:{entry.line})")
     print(f"    input   {_compact(answer.given)}")
@@ -104,7 +104,7 @@ def _describe(entry: HookEntry | UnreadableGuard) -> dict[str, Any]:
     }
 
 
-def _describe_answer(answer: Said) -> dict[str, Any]:
+def _describe_answer(answer: HookRun) -> dict[str, Any]:
     return _describe(answer.entry) | {
         "given": answer.given,
         "output": answer.output,

@@ -1,5 +1,7 @@
 """`trimtab plugins`: install, update, enable, disable and uninstall plugins; marketplaces."""
 
+import os
+
 from trimtab.cli.command_parser import Arguments, CommandParser
 from trimtab.cli.customizations.show import print_entries, survey_folder
 from trimtab.contracts.errors import UsageError
@@ -52,7 +54,7 @@ def _add_marketplace_arguments(parser: CommandParser) -> None:
 def run(args: Arguments) -> int:
     if args.action == "marketplace":
         return _run_marketplace(args)
-    store = PluginStore.here()
+    store = PluginStore(os.environ)
     match args.action:
         case "list":
             print_entries(survey_folder(args), kinds=("plugin",), as_json=args.json)
@@ -76,7 +78,7 @@ def run(args: Arguments) -> int:
 
 
 def _run_marketplace(args: Arguments) -> int:
-    marketplaces = Marketplaces.here()
+    marketplaces = Marketplaces(os.environ)
     match args.marketplace_action:
         case "list":
             for name, source in marketplaces.sources():

@@ -16,7 +16,7 @@ from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.text import neutralise
 from trimtab.customize.overview import gather
 from trimtab.customize.user_servers import UserServers
-from trimtab.mcp.check import try_server
+from trimtab.mcp.check import check_server
 from trimtab.models.choose import is_offline
 from trimtab.providers.addresses import parse_url
 
@@ -43,7 +43,7 @@ def find_server(name: str, args: Arguments) -> McpServer:
 def test_server(name: str, args: Arguments) -> int:
     """Connect to a server, print its tools, and disconnect; return 0 if it works."""
     offline = is_offline(SessionOptions(cwd=chosen_folder(args)), os.environ)
-    result = run_async(try_server(find_server(name, args), os.environ, offline=offline))
+    result = run_async(check_server(find_server(name, args), os.environ, offline=offline))
     if args.json:
         print_json(result)
         return 0 if result.status == "connected" else 1

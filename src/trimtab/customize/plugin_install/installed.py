@@ -1,16 +1,17 @@
-"""The plugins of a person: folders below `installed-plugins`, and a list in `config.json`."""
+"""Installs, updates and removes the person's plugins: folders, and a list in `config.json`."""
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from trimtab.config.edit import change_field
 from trimtab.config.files import cannot, make_private_dir
-from trimtab.config.paths import Home, find_home
+from trimtab.config.paths import find_home
 from trimtab.contracts.errors import ConfigurationError, UsageError
 from trimtab.customize.plugin_install.fetch import Origin, fetch, read_origin
+from trimtab.customize.plugin_install.marketplaces import Marketplaces
 from trimtab.customize.plugins import (
     REGISTRY,
     Installed,
@@ -18,69 +19,70 @@ from trimtab.customize.plugins import (
     is_plugin_name,
     read_plugin,
     read_registry,
-    trust_first,
     trust_plugins,
+    trust_unseen,
 )
 
-DIRECT = "_direct"
+WITHOUT_MARKETPLACE = "_direct"
+"""The folder of plugins that come from no marketplace."""
 
 
 class PluginStore:
-    def __init__(self, home: Home) -> None:
-        self._home = home
-        self._folder = os.path.join(home.config, "installed-plugins")
+    """The installed plugins of the person."""
 
-    @classmethod
-    def here(cls) -> "PluginStore":
-        return cls(find_home(os.environ))
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._env = env
+        self._home = find_home(env)
+        self._folder = os.path.join(self._home.config, "installed-plugins")
 
     def names(self) -> list[str]:
-        return [one.name for one in read_registry(self._home)]
+        return [installed.name for installed in read_registry(self._home)]
 
     def install(self, source: str) -> str:
-        """Install from what a person named; returns what was installed, in words."""
+        """Install a plugin from a source that `read_origin` accepts, or NAME@MARKETPLACE.
+
+        Returns its name, version and commit, for people.
+        """
         name, at, marketplace = source.rpartition("@")
         if at and is_plugin_name(name) and is_plugin_name(marketplace):
-            from trimtab.customize.plugin_install.marketplaces import Marketplaces
-
-            origin = Marketplaces(self._home).origin(name, marketplace)
+            origin = Marketplaces(self._env).origin(name, marketplace)
         else:
             origin, marketplace = read_origin(source), ""
         return self._install(origin, source, marketplace)
 
     def update(self, name: str) -> str:
-        """Fetch a plugin again; one that names a commit stays as it is."""
-        one = self._find(name)
-        if one.pinned:
-            return f"{name} is pinned to {one.commit[:12]}."
-        described = self._install(self._origin_of(one), one.source, one.marketplace, replace=one)
+        """Fetch a plugin again, unless it is pinned to a commit; return a sentence for people."""
+        installed = self._find(name)
+        if installed.pinned:
+            return f"{name} is pinned to {installed.commit[:12]}."
+        described = self._install(
+            self._origin_of(installed), installed.source, installed.marketplace, replace=installed
+        )
         return f"Updated {described}."
 
     def set_enabled(self, name: str, *, enabled: bool) -> None:
-        one = self._find(name)
-        self._save(name, msgspec.structs.replace(one, enabled=enabled))
+        installed = self._find(name)
+        self._save(name, msgspec.structs.replace(installed, enabled=enabled))
 
     def trust(self, name: str) -> None:
         """Trust a plugin as it is now."""
-        one = self._find(name)
+        installed = self._find(name)
         known = [read_plugin(other.cache_path, other.name) for other in read_registry(self._home)]
-        trust_first(self._home, known)
-        trust_plugins(self._home, [read_plugin(one.cache_path, one.name)])
+        trust_unseen(self._home, known)
+        trust_plugins(self._home, [read_plugin(installed.cache_path, installed.name)])
 
     def uninstall(self, name: str) -> None:
-        one = self._find(name)
-        if self._is_mine(one.cache_path):
-            self._attempt("delete", one.cache_path, shutil.rmtree)
+        installed = self._find(name)
+        if self._is_inside(installed.cache_path):
+            self._attempt("delete", installed.cache_path, shutil.rmtree)
         self._save(name, None)
 
-    def _origin_of(self, one: Installed) -> Origin:
-        if not one.marketplace:
-            return read_origin(one.source)
-        from trimtab.customize.plugin_install.marketplaces import Marketplaces
-
-        places = Marketplaces(self._home)
-        places.update(one.marketplace)
-        return places.origin(one.name, one.marketplace)
+    def _origin_of(self, installed: Installed) -> Origin:
+        if not installed.marketplace:
+            return read_origin(installed.source)
+        marketplaces = Marketplaces(self._env)
+        marketplaces.update(installed.marketplace)
+        return marketplaces.origin(installed.name, installed.marketplace)
 
     def _install(
         self, origin: Origin, source: str, marketplace: str, replace: Installed | None = None
@@ -88,14 +90,14 @@ class PluginStore:
         make_private_dir(self._folder)
         fresh = os.path.join(self._folder, f".new-{os.getpid()}-{os.urandom(4).hex()}")
         try:
-            commit = fetch(origin, fresh)
-            root = _inside(fresh, origin.path)
+            commit = fetch(origin, fresh, self._env)
+            root = _find_inside(fresh, origin.path)
             if find_manifest(root) is None:
                 raise UsageError(f"{source} has no plugin.json; name a plugin's folder.")
             plugin = read_plugin(root)
             if replace is None and plugin.name in self.names():
                 raise UsageError(f"The plugin {plugin.name} is installed; use update instead.")
-            target = os.path.join(self._folder, marketplace or DIRECT, plugin.name)
+            target = os.path.join(self._folder, marketplace or WITHOUT_MARKETPLACE, plugin.name)
             make_private_dir(os.path.dirname(target))
             self._swap(root, target)
         finally:
@@ -117,7 +119,7 @@ class PluginStore:
         return f"{plugin.name} {plugin.version}".rstrip() + at
 
     def _swap(self, fresh: str, target: str) -> None:
-        """Put a new folder in the place of an old one; a failure leaves the old one."""
+        """Replace a folder by a new one."""
         old = f"{target}.old-{os.urandom(4).hex()}"
         if os.path.lexists(target):
             self._attempt("move", target, lambda path: os.rename(path, old))
@@ -125,20 +127,20 @@ class PluginStore:
         shutil.rmtree(old, ignore_errors=True)
 
     def _find(self, name: str) -> Installed:
-        for one in read_registry(self._home):
-            if one.name == name:
-                return one
+        for installed in read_registry(self._home):
+            if installed.name == name:
+                return installed
         raise UsageError(f"There is no installed plugin {name!r}; see `trimtab plugins`.")
 
     def _save(self, name: str, entry: Installed | None) -> None:
-        entries = [one for one in read_registry(self._home) if one.name != name]
+        entries = [other for other in read_registry(self._home) if other.name != name]
         if entry is not None:
             entries.append(entry)
         path = os.path.join(self._home.config, "config.json")
         change_field(path, REGISTRY, msgspec.to_builtins(entries))
 
-    def _is_mine(self, path: str) -> bool:
-        """Whether a folder lies where plugins are installed; nothing else is ever deleted."""
+    def _is_inside(self, path: str) -> bool:
+        """Return True if a folder is below the one for plugins: nothing else is ever deleted."""
         folder = os.path.realpath(self._folder) + os.sep
         return os.path.realpath(path).startswith(folder) and os.path.isdir(path)
 
@@ -149,12 +151,14 @@ class PluginStore:
             raise cannot(action, path, error) from error
 
 
-def _inside(folder: str, path: str) -> str:
-    """A folder below another; a path out of it is refused."""
+def _find_inside(folder: str, path: str) -> str:
+    """Return the path of a folder below another. Raises for a path that leads out of it."""
     root = os.path.realpath(os.path.join(folder, path))
     base = os.path.realpath(folder)
     if root != base and not root.startswith(base + os.sep):
-        raise ConfigurationError(f"{path} lies outside of what was fetched; do not use it.")
+        raise ConfigurationError(f"{path} is outside the fetched folder; do not use this plugin.")
     if not os.path.isdir(root):
-        raise ConfigurationError(f"{path} is not in what was fetched; tell its author.")
+        raise ConfigurationError(
+            f"{path} is not in the fetched folder; tell the author of the plugin."
+        )
     return root

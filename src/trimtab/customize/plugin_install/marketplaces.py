@@ -1,14 +1,15 @@
-"""Marketplaces: repositories with a `marketplace.json` that says where plugins are."""
+"""Marketplaces: repositories with a `marketplace.json` that lists plugins and their sources."""
 
 import os
 import shutil
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from trimtab.config.edit import change_field, read_object
 from trimtab.config.files import make_private_dir
-from trimtab.config.paths import Home, find_home
+from trimtab.config.paths import find_home
 from trimtab.contracts.errors import ConfigurationError, UsageError
 from trimtab.customize.plugin_install.fetch import Origin, fetch, read_origin
 from trimtab.customize.plugins import is_plugin_name
@@ -19,12 +20,12 @@ FILES = (
     ".github/plugin/marketplace.json",
     ".claude-plugin/marketplace.json",
 )
-KNOWN = "marketplaces"
-"""The field of `config.json` that names marketplaces."""
+FIELD = "marketplaces"
+"""The field of `config.json` that lists marketplaces and their sources."""
 
 
 class Offer(msgspec.Struct, frozen=True):
-    """A plugin of a marketplace. `source` is a path in it, or an object with an address."""
+    """A plugin in a marketplace. `source` is a path in it, or an object with an address."""
 
     name: str
     source: str | dict[str, Any] = ""
@@ -32,19 +33,19 @@ class Offer(msgspec.Struct, frozen=True):
 
 
 class Marketplaces:
-    def __init__(self, home: Home) -> None:
+    """The marketplaces that the person has added."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        home = find_home(env)
+        self._env = env
         self._config = os.path.join(home.config, "config.json")
         self._folder = os.path.join(home.state, "marketplaces")
-
-    @classmethod
-    def here(cls) -> "Marketplaces":
-        return cls(find_home(os.environ))
 
     def sources(self) -> list[tuple[str, str]]:
         return list(self._known().items())
 
     def add(self, source: str) -> str:
-        """Fetch a marketplace; returns its name."""
+        """Fetch a marketplace and add it; return its name."""
         origin = read_origin(source)
         source = origin.address if origin.is_folder else source
         fresh = self._fetch(origin)
@@ -57,24 +58,24 @@ class Marketplaces:
             known = self._known()
             if known.get(name, source) != source:
                 raise UsageError(f"There is a marketplace {name!r} already; remove it first.")
-            self._place(fresh, name)
+            self._replace(fresh, name)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
-        change_field(self._config, KNOWN, {**known, name: source})
+        change_field(self._config, FIELD, {**known, name: source})
         return name
 
     def update(self, name: str) -> None:
         fresh = self._fetch(read_origin(self._source(name)))
         try:
             _read(fresh)
-            self._place(fresh, name)
+            self._replace(fresh, name)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
 
     def remove(self, name: str) -> None:
         self._source(name)
         known = {key: value for key, value in self._known().items() if key != name}
-        change_field(self._config, KNOWN, known)
+        change_field(self._config, FIELD, known)
         shutil.rmtree(os.path.join(self._folder, name), ignore_errors=True)
 
     def offers(self, name: str) -> list[Offer]:
@@ -88,8 +89,8 @@ class Marketplaces:
             ) from None
 
     def origin(self, plugin: str, marketplace: str) -> Origin:
-        """Where a plugin of a marketplace comes from."""
-        offer = next((one for one in self.offers(marketplace) if one.name == plugin), None)
+        """Return the source of a plugin in a marketplace."""
+        offer = next((offer for offer in self.offers(marketplace) if offer.name == plugin), None)
         if offer is None:
             raise UsageError(
                 f"The marketplace {marketplace} has no plugin {plugin!r}; browse it to see them."
@@ -104,7 +105,7 @@ class Marketplaces:
         return _remote(offer.source)
 
     def _known(self) -> dict[str, str]:
-        known = read_object(self._config).get(KNOWN)
+        known = read_object(self._config).get(FIELD)
         if not isinstance(known, dict):
             return {}
         return {name: source for name, source in known.items() if isinstance(source, str)}
@@ -118,20 +119,20 @@ class Marketplaces:
     def _fetch(self, origin: Origin) -> str:
         make_private_dir(self._folder)
         fresh = os.path.join(self._folder, f".new-{os.getpid()}-{os.urandom(4).hex()}")
-        fetch(origin, fresh)
+        fetch(origin, fresh, self._env)
         return fresh
 
-    def _place(self, fresh: str, name: str) -> None:
+    def _replace(self, fresh: str, name: str) -> None:
         target = os.path.join(self._folder, name)
         shutil.rmtree(target, ignore_errors=True)
         os.rename(fresh, target)
 
 
 def _remote(source: dict[str, Any]) -> Origin:
-    """`{source: github, repo}`, `{source: url, url}`; `sha` pins a commit, `ref` follows one."""
+    """Parse `{source: github, repo}` or `{source: url, url}`, with `sha` or `ref`."""
     address = source.get("repo") or source.get("url")
     if not isinstance(address, str):
-        raise ConfigurationError("The marketplace names no address; tell its author.")
+        raise ConfigurationError("The marketplace has no address for this plugin; tell its author.")
     ref = source.get("sha") or source.get("ref") or ""
     origin = read_origin(f"{address}#{ref}" if ref else address)
     path = source.get("path")

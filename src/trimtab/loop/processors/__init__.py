@@ -1,1 +1,1 @@
-"""Processors that belong to the loop itself; hooks and permissions bring their own."""
+"""The processors that need nothing but contracts; other packages define their own."""

@@ -1,5 +1,6 @@
-"""The budget: no model call is made that could go past the limit a person set."""
+"""The budget: prevents model calls that could exceed the limits a person set."""
 
+from trimtab.contracts.errors import ExitCode
 from trimtab.contracts.events.session import SessionInfo, SessionWarning
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.processor import Processor, Stop
@@ -7,18 +8,18 @@ from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.text import count
 from trimtab.loop.ledger import Estimate, Ledger, estimate_call
 
-ANSWER = 1024
-"""Output tokens to expect of a call whose service was given no limit."""
-FAREWELL = 256
-"""Output tokens kept back for the last answer."""
+REPLY_TOKENS = 1024
+"""The expected output tokens of a call without an output limit."""
+LAST_REPLY_TOKENS = 256
+"""The output tokens reserved for the last reply."""
 
-LEVELS = (0.5, 0.75, 0.9)
+NOTICE_LEVELS = (0.5, 0.75, 0.9)
 
-LEFT = (
+REMAINING = (
     "<session_limits_status>\nRemaining session limits: {left}. Be frugal; avoid optional "
     "exploration and unnecessary tool calls.\n</session_limits_status>"
 )
-LAST = (
+LAST_REPLY = (
     "<session_limits_status>\nThe budget of this session is nearly spent: {spent}. This is your "
     "last answer, and no tools can be used in it. Say in a few sentences what is done, what is "
     "not, and how to go on.\n</session_limits_status>"
@@ -26,51 +27,51 @@ LAST = (
 
 
 class Budget(Processor):
-    """Reserves before each call, and spends what is left on one last answer without tools."""
+    """Reserves the cost of each call, and spends the rest on one last reply without tools."""
 
     def __init__(self, ledger: Ledger, agent: str | None = None) -> None:
         self._ledger = ledger
         self._agent = agent
-        self._told = 0.0
+        self._announced = 0.0
 
     async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt:
-        """The model hears before each prompt of a person what is left."""
+        """Tell the model before each prompt of a person how much of the budget is left."""
         if prompt.source == "user" and (left := self._ledger.describe_rest()):
             run.session.emit(
                 UserMessage(
                     content="",
-                    transformed_content=LEFT.format(left=left),
+                    transformed_content=REMAINING.format(left=left),
                     source="budget",
                 )
             )
         return prompt
 
     async def before_request(self, run: Run) -> Stop | None:
-        self._tell(run)
+        self._announce_level(run)
         prompt = estimate_prompt(run)
         price = run.agent.model.price
-        call = estimate_call(price, prompt, run.agent.model.max_output_tokens or ANSWER)
-        if self._ledger.fits(call, estimate_call(price, call.tokens, FAREWELL)):
+        call = estimate_call(price, prompt, run.agent.model.max_output_tokens or REPLY_TOKENS)
+        if self._ledger.fits(call, estimate_call(price, call.tokens, LAST_REPLY_TOKENS)):
             self._ledger.reserve(self._agent, call)
             return None
-        return self._wind_down(run, estimate_call(price, prompt, FAREWELL))
+        return self._wind_down(run, estimate_call(price, prompt, LAST_REPLY_TOKENS))
 
-    def _wind_down(self, run: Run, farewell: Estimate) -> Stop | None:
+    def _wind_down(self, run: Run, last_call: Estimate) -> Stop | None:
         spent = self._ledger.describe()
         stop = Stop(
             reason="budget",
-            exit_code=5,
+            exit_code=ExitCode.BUDGET,
             message=f"Stopped at the budget: {spent} spent, and the next call needs about "
-            f"{count(farewell.tokens, 'token')}; raise the limit and resume the session to go on.",
+            f"{count(last_call.tokens, 'token')}; raise the limit and resume the session to go on.",
         )
         run.session.emit(SessionWarning(warning_type="budget", message=stop.message))
-        if not run.total_turns or not self._ledger.fits(farewell):
+        if not run.total_turns or not self._ledger.fits(last_call):
             return stop
-        self._ledger.reserve(self._agent, farewell)
+        self._ledger.reserve(self._agent, last_call)
         run.session.emit(
             UserMessage(
                 content="",
-                transformed_content=LAST.format(spent=spent),
+                transformed_content=LAST_REPLY.format(spent=spent),
                 source="budget",
                 interaction_id=run.interaction_id,
             )
@@ -78,18 +79,18 @@ class Budget(Processor):
         run.stop, run.closing = stop, True
         return None
 
-    def _tell(self, run: Run) -> None:
-        """A remark when half, three quarters, nine tenths of a limit are spent."""
+    def _announce_level(self, run: Run) -> None:
+        """Emit a notice each time the spending reaches one of the levels."""
         share = self._ledger.share()
-        level = max((level for level in LEVELS if share >= level), default=0.0)
-        if level > self._told:
-            self._told = level
+        level = max((level for level in NOTICE_LEVELS if share >= level), default=0.0)
+        if level > self._announced:
+            self._announced = level
             message = f"{level:.0%} of the budget is spent: {self._ledger.describe()}."
             run.session.emit(SessionInfo(info_type="budget", message=message))
 
 
 def estimate_prompt(run: Run) -> int:
-    """Tokens of the next prompt, as measured if it was measured."""
+    """Return the tokens of the next request: measured, or estimated from its length."""
     if run.measured is not None:
         return run.measured.total
     conversation = run.session.conversation

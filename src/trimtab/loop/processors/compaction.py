@@ -1,4 +1,4 @@
-"""Keeps a conversation within the model's window: the old part becomes a summary."""
+"""Keeps a conversation within the model's context window by summarising its older part."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -15,48 +15,48 @@ if TYPE_CHECKING:
 
     from trimtab.loop.compact import Carryover, Job, Outcome, SummaryWriters
 
-FORCED = 2
-"""How often one prompt may be saved from a request that was too large."""
-WORTHWHILE = 0.125
-"""The part of the threshold that a compaction must be able to free to be worth its price."""
+MAX_FORCED = 2
+"""The number of compactions per prompt after requests that a service rejected as too large."""
+MIN_GAIN = 0.125
+"""The share of the threshold that a compaction must free to be worth its price."""
 TARGET = 0.5
-"""The part of the threshold that a compaction aims at, so that the next one is a long way off."""
+"""The share of the threshold that a compaction aims at."""
 
 
 class Compaction(Processor):
-    """One summary is made at a time, while the run goes on; it takes effect between two turns.
+    """Summarises in the background, one summary at a time; it takes effect between two turns.
 
-    `limit` is the window of a model of unknown size. Without thresholds nothing is summarised
-    unless a person asks, or a service refuses a request as too large. `writers` remembers which
-    models failed to write one: no summary of theirs is begun in the background, and when the
-    window is full the conversation is shortened without asking them.
+    `limit` is the assumed window of a model of unknown size. Without thresholds, it summarises
+    only if a person asks or a service rejects a request as too large. `writers` remembers which
+    models failed to write a summary: they are not asked again, and when the window is full the
+    conversation is shortened without a summary.
     """
 
     def __init__(
         self,
-        make_carryover: "Callable[[], Carryover]",
+        build_carryover: "Callable[[], Carryover]",
         limit: int,
         thresholds: Thresholds | None,
         writers: "Callable[[], SummaryWriters] | None" = None,
     ) -> None:
-        self._make_keeper = make_carryover
+        self._build_carryover = build_carryover
         self._limit = limit
         self._thresholds = thresholds
-        self._make_writers = writers
+        self._shared_writers = writers
         self._writers: SummaryWriters | None = None
         self._job: Job | None = None
         self._forced = 0
-        self._kept = 0
-        """Tokens of the conversation right after it was compacted last."""
-        self._told_full = False
+        self._tokens_after = 0
+        """The tokens of the conversation right after the last compaction."""
+        self._warned_full = False
 
     @property
     def writers(self) -> "SummaryWriters":
-        """The memory of failed summaries, which the agents of a session share."""
+        """The record of failed summaries, which all agents of a session share."""
         if self._writers is None:
             from trimtab.loop.compact import SummaryWriters
 
-            self._writers = self._make_writers() if self._make_writers else SummaryWriters()
+            self._writers = self._shared_writers() if self._shared_writers else SummaryWriters()
         return self._writers
 
     async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt:
@@ -76,7 +76,7 @@ class Compaction(Processor):
                 self._start(run, "threshold")
             return None
         if self._job is not None:
-            # It was begun some turns ago, and what came since may fill the window by itself.
+            # It started some turns ago, and the messages since then may fill the window alone.
             await self._job.wait()
             self._apply(self._job, must=True)
         if self._fullness(run) >= thresholds.exhausted:
@@ -84,20 +84,20 @@ class Compaction(Processor):
         return None
 
     async def _make_room(self, run: Run) -> None:
-        """Compact a full conversation now, or say that it would not help."""
+        """Compact a full conversation now, or warn that it would not help."""
         if self._frees_enough(run):
             await self.compact(run, "threshold")
-        elif not self._told_full:
-            self._told_full = True
+        elif not self._warned_full:
+            self._warned_full = True
             message = (
-                "The window of the model is full, and hardly any of it is conversation, so it is "
-                "not compacted; choose a model with a larger window, or fewer tools."
+                "The context window is full, but too little of it is conversation for a "
+                "compaction to help; choose a model with a larger window, or fewer tools."
             )
             run.session.emit(SessionWarning(warning_type="context_full", message=message))
 
     async def on_request_error(self, run: Run, error: ModelError, attempt: int) -> bool:
-        # Images go first: without them the request may fit.
-        if error.category != "too_large" or count_images(run) or self._forced >= FORCED:
+        # Images are removed first: without them the request may fit.
+        if error.category != "too_large" or count_images(run) or self._forced >= MAX_FORCED:
             return False
         if len(run.session.conversation.messages) < Thresholds().min_messages:
             return False
@@ -106,8 +106,7 @@ class Compaction(Processor):
         return True
 
     async def compact(self, run: Run, trigger: str, instructions: str = "") -> "Outcome":
-        """Summarise everything so far, now. If no summary can be had, what must not be lost is
-        kept without one."""
+        """Summarise the conversation now; if no model writes a summary, keep the carryover only."""
         while (earlier := self._job) is not None:
             await earlier.wait()
             self._apply(earlier)
@@ -126,7 +125,7 @@ class Compaction(Processor):
         threshold = (self._thresholds or Thresholds()).background
         self._job = Job(
             run,
-            self._make_keeper(),
+            self._build_carryover(),
             self.writers,
             trigger=trigger,
             window=Window(self._window(run), TARGET * threshold),
@@ -135,30 +134,30 @@ class Compaction(Processor):
         return self._job
 
     def _apply(self, job: "Job", *, must: bool = False) -> "Outcome":
-        """Let a summary take effect."""
+        """Record the outcome of a job, whose summary takes effect with that."""
         if self._job is job:
             self._job = None
         outcome = job.finish(must=must)
         if outcome.success:
-            self._kept = outcome.tokens_after
+            self._tokens_after = outcome.tokens_after
         return outcome
 
     async def _is_hopeless(self, run: Run) -> bool:
-        """Return whether the model that would write the summary has failed to."""
+        """Return True if the model that would write the summary has failed before."""
         from trimtab.loop.compact import find_writer
 
-        return self.writers.has_failed(await find_writer(run, self._make_keeper()))
+        return self.writers.has_failed(await find_writer(run, self._build_carryover()))
 
     def _frees_enough(self, run: Run) -> bool:
-        """Return whether what was said since the last compaction is worth another one."""
+        """Return True if enough was added since the last compaction to make another worthwhile."""
         if self._is_too_large(run):
             return True
-        said = run.measured.conversation - self._kept if run.measured else 0
+        added = run.measured.conversation - self._tokens_after if run.measured else 0
         threshold = (self._thresholds or Thresholds()).background
-        return said >= WORTHWHILE * threshold * self._window(run)
+        return added >= MIN_GAIN * threshold * self._window(run)
 
     def _is_too_large(self, run: Run) -> bool:
-        """Return whether a service would refuse the request for its bytes; images go first."""
+        """Return True if the request has too many bytes, and no images that could be removed."""
         return run.session.conversation.size > run.agent.model.byte_limit and not count_images(run)
 
     def _window(self, run: Run) -> int:

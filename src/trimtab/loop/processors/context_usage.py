@@ -1,4 +1,4 @@
-"""Tells before each call how full the context is."""
+"""Measures the context before each model call, and reports its size."""
 
 from trimtab.contracts.events.context import SessionUsageInfo
 from trimtab.contracts.processor import Processor, Stop
@@ -6,28 +6,28 @@ from trimtab.contracts.run import Meter, Run
 
 
 class ContextUsage(Processor):
-    """`limit` is what a model of unknown size is taken to have."""
+    """Measures each request. `limit` is the assumed window of a model of unknown size."""
 
     def __init__(self, meter: Meter, limit: int) -> None:
         self._meter = meter
         self._limit = limit
-        self._told = False
+        self._reported = False
 
     async def before_request(self, run: Run) -> Stop | None:
         session = run.session
-        found = self._meter.measure(session.conversation, run.agent.specs, session.prompt_tokens)
-        run.measured = found
+        measured = self._meter.measure(session.conversation, run.agent.specs, session.prompt_tokens)
+        run.measured = measured
         session.emit(
             SessionUsageInfo(
                 token_limit=run.agent.model.prompt_limit or self._limit,
-                current_tokens=found.total,
+                current_tokens=measured.total,
                 messages_length=len(session.conversation.messages),
-                system_tokens=found.system,
-                conversation_tokens=found.conversation,
-                tool_definitions_tokens=found.tools,
-                conversation_bytes=found.size,
-                is_initial=None if self._told else True,
+                system_tokens=measured.system,
+                conversation_tokens=measured.conversation,
+                tool_definitions_tokens=measured.tools,
+                conversation_bytes=measured.size,
+                is_initial=None if self._reported else True,
             )
         )
-        self._told = True
+        self._reported = True
         return None

@@ -1,4 +1,4 @@
-"""Instructions that apply to what a tool touches reach the model when it first touches it."""
+"""Sends the model the instructions for a path when a tool first accesses that path."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,11 +9,11 @@ from trimtab.contracts.run import Run
 from trimtab.contracts.tool import ToolResult
 
 Touch = Callable[[str], Sequence[Instruction]]
-"""Given a path, gives the instructions for it that have not been given yet."""
+"""Returns the instructions for a path that have not been returned before."""
 
 
 class DiscoveredInstructions(Processor):
-    """Announces each with `system.notification`, after the results of the calls."""
+    """Emits each new instruction as a `system.notification` after the tool call."""
 
     def __init__(self, touch: Touch, render: Callable[[Instruction], str]) -> None:
         self._touch = touch

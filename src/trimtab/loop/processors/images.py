@@ -1,4 +1,4 @@
-"""A request that is too large is made once more without its images."""
+"""Removes the images from a conversation that is too large, so that the call can be retried."""
 
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.own import ImagesRemoved
@@ -8,7 +8,7 @@ from trimtab.contracts.run import Run
 
 
 class ImageRemoval(Processor):
-    """Takes the images out of the conversation, for good: it would be too large again."""
+    """Removes images permanently, since the conversation would be too large again."""
 
     async def before_request(self, run: Run) -> Stop | None:
         limit = run.agent.model.byte_limit
@@ -21,7 +21,7 @@ class ImageRemoval(Processor):
 
 
 def remove_images(run: Run, reason: str) -> bool:
-    """Whether there were any."""
+    """Remove all images; return False if there were none."""
     count = count_images(run)
     if count:
         run.session.emit(ImagesRemoved(count=count, reason=reason))

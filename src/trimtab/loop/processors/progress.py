@@ -1,9 +1,10 @@
-"""Notices a run that goes round in circles: the same calls with the same results, nothing new."""
+"""Stops a run that makes no progress: the same calls with the same results, and nothing new."""
 
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from trimtab.contracts.errors import ExitCode
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from trimtab.contracts.processor import PendingCall, Processor, Stop
@@ -11,26 +12,26 @@ from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.text import count
 from trimtab.contracts.tool import ToolResult
 
-DEFAULT = 25
-"""The number of times that one call may have one result where nobody watches."""
-STALE = 5
-"""So many continuations without anything new are enough."""
-WAITING = 5.0
-"""Seconds from which on a call counts as waiting for something."""
+DEFAULT_LIMIT = 25
+"""The number of times a call may have the same result if nobody watches."""
+MAX_STALE = 5
+"""The number of continuations without anything new."""
+WAITING_SECONDS = 5.0
+"""The duration from which a call counts as waiting for something."""
 WAITING_WEIGHT = 0.1
-"""A call that waits counts this much: a build of an hour is looked at more often than 25 times."""
+"""Waiting calls count less: an hour's build is polled more often than 25 times."""
 
 _SAVED_OUTPUT = r"\b(shell|tool-output|tool-result)-[\w-]+\.txt"
 """Names of files with saved output, which differ from call to call."""
 
 
 class Progress(Processor):
-    """Ends a run when one call has had one result `limit` times since anything new happened.
+    """Stops a run when a call has had the same result `limit` times and nothing new happened.
 
-    New is a call or a result that this prompt has not seen before, so a test that fails the same
-    way between different edits counts as little as two hundred edits that look alike. Every result
-    counts, also that of a call that was denied or could not be read. A limit of None means 25, and
-    no limit where a person watches (`attended`) and has not chosen autopilot; 0 means no limit.
+    A call or result that did not occur before in this prompt is new. So a test that fails the same
+    way between different edits is no repetition, and neither are two hundred similar edits. Every
+    result counts, also that of a denied call or of one with invalid arguments. A limit of None
+    means 25, or no limit if a person watches (`attended`) outside autopilot; 0 means no limit.
     """
 
     def __init__(
@@ -45,8 +46,8 @@ class Progress(Processor):
         self._clock = clock
         self._scores: dict[int, float] = {}
         self._times: dict[int, int] = {}
-        self._began: dict[str, float] = {}
-        self._waits: set[str] = set()
+        self._start_times: dict[str, float] = {}
+        self._waiting: set[str] = set()
         self._counted: AssistantMessage | None = None
         self._fresh = False
         self._stale = 0
@@ -59,13 +60,13 @@ class Progress(Processor):
         return prompt
 
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall:
-        self._began[pending.call.id] = self._clock()
+        self._start_times[pending.call.id] = self._clock()
         return pending
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
         call_id, now = pending.call.id, self._clock()
-        if now - self._began.pop(call_id, now) >= WAITING:
-            self._waits.add(call_id)
+        if now - self._start_times.pop(call_id, now) >= WAITING_SECONDS:
+            self._waiting.add(call_id)
         return result
 
     async def before_request(self, run: Run) -> Stop | None:
@@ -73,47 +74,47 @@ class Progress(Processor):
         if not limit:
             return None
         stop = None
-        asked, results = last_results(run.session.conversation.messages)
-        if asked is not None and asked is not self._counted:
-            self._counted = asked
+        message, results = last_results(run.session.conversation.messages)
+        if message is not None and message is not self._counted:
+            self._counted = message
             for call, result in results:
                 if self._count(call, result) >= limit:
                     stop = self._stop(run, call, result)
-        self._began.clear()
-        self._waits.clear()
+        self._start_times.clear()
+        self._waiting.clear()
         return stop
 
     async def before_stop(self, run: Run, stop: Stop) -> Stop | None:
-        """A model that is sent back to work again and again, and does nothing new, is stuck."""
+        """In autopilot, stop after too many continuations without anything new."""
         if run.agent.mode != "autopilot" or self._limit == 0:
             return None
         self._stale = 0 if self._fresh else self._stale + 1
         self._fresh = False
-        if self._stale <= STALE:
+        if self._stale <= MAX_STALE:
             return None
         message = (
-            f"Stopped: the agent was sent back to work {STALE} times and did nothing new; resume "
-            "the session with clearer instructions."
+            f"Stopped: autopilot continued {MAX_STALE} times and the agent did nothing new; "
+            "resume the session with clearer instructions."
         )
         run.session.emit(SessionWarning(warning_type="no_progress", message=message))
-        return Stop(reason="no_progress", exit_code=3, message=message)
+        return Stop(reason="no_progress", exit_code=ExitCode.INCOMPLETE, message=message)
 
     def _find_limit(self, run: Run) -> int:
         if self._limit is not None:
             return self._limit
-        return 0 if self._attended and run.agent.mode != "autopilot" else DEFAULT
+        return 0 if self._attended and run.agent.mode != "autopilot" else DEFAULT_LIMIT
 
     def _count(self, call: ToolCall, result: ToolMessage) -> float:
-        """Return how often this has happened since anything new did; waiting counts less."""
-        happened = fingerprint(call, result)
-        if happened not in self._scores:
+        """Return how often this call had this result since anything new, waiting weighted less."""
+        key = fingerprint(call, result)
+        if key not in self._scores:
             self._fresh = True
             self._scores = dict.fromkeys(self._scores, 1.0)
             self._times = dict.fromkeys(self._times, 1)
-        weight = WAITING_WEIGHT if call.id in self._waits else 1.0
-        self._scores[happened] = self._scores.get(happened, 0.0) + weight
-        self._times[happened] = self._times.get(happened, 0) + 1
-        return self._scores[happened]
+        weight = WAITING_WEIGHT if call.id in self._waiting else 1.0
+        self._scores[key] = self._scores.get(key, 0.0) + weight
+        self._times[key] = self._times.get(key, 0) + 1
+        return self._scores[key]
 
     def _stop(self, run: Run, call: ToolCall, result: ToolMessage) -> Stop:
         repeats = count(self._times[fingerprint(call, result)], "time")
@@ -123,11 +124,11 @@ class Progress(Processor):
             "raise --max-repeats."
         )
         run.session.emit(SessionWarning(warning_type="no_progress", message=message))
-        return Stop(reason="no_progress", exit_code=3, message=message)
+        return Stop(reason="no_progress", exit_code=ExitCode.INCOMPLETE, message=message)
 
 
 def fingerprint(call: ToolCall, result: ToolMessage) -> int:
-    """Return a number that is the same for the same call with the same result."""
+    """Return a hash of a call and its result."""
     text = result.text
     if ".txt" in text:
         text = re.sub(_SAVED_OUTPUT, r"\1", text)

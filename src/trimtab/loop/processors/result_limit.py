@@ -1,4 +1,4 @@
-"""A tool result takes at most half of the prompt, so that what follows it has room."""
+"""Limits a tool result to half of the prompt, so that there is room for what follows."""
 
 import os
 from collections.abc import Awaitable, Callable
@@ -11,19 +11,19 @@ from trimtab.contracts.run import Run
 from trimtab.contracts.text import count
 from trimtab.contracts.tool import ToolResult
 
-MOST_TOKENS = 5
-"""Tokens a character may have: four bytes, and some services count more than one for each."""
-LONGEST_TOKEN = 16
-"""Characters a token has in text that says anything; longer ones are runs of blanks."""
+MAX_TOKENS_PER_CHARACTER = 5
+"""A character has up to four bytes, and some services count more than one token for each."""
+MAX_CHARACTERS_PER_TOKEN = 16
+"""Longer tokens are runs of blanks."""
 
 Count = Callable[[str, str], Awaitable[int]]
-"""The tokens of a text, as a model counts them."""
+"""Returns the tokens of a text for a model: `count(model, text)`."""
 
 
 class ResultLimit(Processor):
-    """Cuts the middle out of what is too long. Last of all, as others may add to a result.
+    """Removes the middle of a result that is too long; runs last, since others add to results.
 
-    `window` is what a model of unknown size is taken to have.
+    `window` is the assumed window of a model of unknown size.
     """
 
     def __init__(self, count: Count, window: int) -> None:
@@ -33,37 +33,37 @@ class ResultLimit(Processor):
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
         limit = (run.agent.model.prompt_limit or self._window) // 2
         text = result.text
-        if len(text) * MOST_TOKENS <= limit:
+        if len(text) * MAX_TOKENS_PER_CHARACTER <= limit:
             return result
-        model, kept = run.agent.model.name, limit * LONGEST_TOKEN
+        model, kept = run.agent.model.name, limit * MAX_CHARACTERS_PER_TOKEN
         if len(text) <= kept:
             tokens = await self._count(model, text)
             if tokens <= limit:
                 return result
             kept = len(text) * limit // tokens
-        where = await save(run, pending, text)
-        shown = cut(text, kept, where)
-        while kept and (tokens := await self._count(model, shown)) > limit:
+        location = await save(run, pending, text)
+        shortened = shorten(text, kept, location)
+        while kept and (tokens := await self._count(model, shortened)) > limit:
             kept = min(kept * limit // tokens, kept - 1)
-            shown = cut(text, kept, where)
-        return msgspec.structs.replace(result, text=shown)
+            shortened = shorten(text, kept, location)
+        return msgspec.structs.replace(result, text=shortened)
 
 
-def cut(text: str, kept: int, where: str) -> str:
-    """The beginning and the end of a text, with a remark between them."""
+def shorten(text: str, kept: int, location: str) -> str:
+    """Return the beginning and the end of a text, with a note between them."""
     half = kept // 2
     end = text[len(text) - half :]
-    left_out = count(len(text) - 2 * half, "character")
-    remark = f"[{left_out} left out: the result would fill half of the prompt. {where}]"
-    return f"{text[:half]}\n{remark}\n{end}"
+    omitted = count(len(text) - 2 * half, "character")
+    note = f"[{omitted} left out: the result would fill half of the prompt. {location}]"
+    return f"{text[:half]}\n{note}\n{end}"
 
 
 async def save(run: Run, pending: PendingCall, text: str) -> str:
-    """Put the whole into a file; returns a sentence that says where it is."""
+    """Save the whole text to a file; return a sentence that names the file."""
     ctx = run.tool_context(pending.call.id)
     path = os.path.join(ctx.files, new_output_name("tool-result", pending.call.id))
     try:
         await ctx.workspace.write(path, text.encode("utf-8", "replace"))
     except OSError as error:
-        return f"The whole could not be saved ({error.strerror}); ask for less at a time."
-    return f"The whole is in {path}; look at parts of it."
+        return f"The whole result could not be saved ({error.strerror}); ask for less at a time."
+    return f"The whole result is in {path}; read parts of it."

@@ -1,60 +1,108 @@
-"""Failed model calls are tried again when that can help, after a wait everybody can see."""
+"""Retries failed model calls after a visible delay, then with the fallback models."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
 
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.assistant import AssistantTurnRetry
 from trimtab.contracts.events.own import RetryWait
+from trimtab.contracts.events.session import SessionModelChange, SessionWarning
 from trimtab.contracts.options import RetryPolicy
 from trimtab.contracts.processor import Processor
+from trimtab.contracts.provider import Price, Provider
 from trimtab.contracts.run import Prompt, Run
-from trimtab.loop.fallback import Fallbacks
 from trimtab.loop.prompt import record_prompt
 
 RETRYABLE = frozenset(("retryable", "overloaded", "rate_limit", "transport"))
-USUAL = RetryPolicy()
+REPLACEABLE = RETRYABLE | {"quota", "not_found"}
+"""Categories of errors that another model or service may not have."""
+DEFAULT_POLICY = RetryPolicy()
 CUT_RETRIES = 2
 CUT = (
     "Your last reply was cut at the output limit inside a tool call, which was not run. Take a "
     "smaller step: split the work over several calls with short arguments."
 )
-TICK = 5.0
-"""Seconds between two events of a countdown: often enough to see that it lives."""
+COUNTDOWN_SECONDS = 5.0
+"""The interval of the events that count a delay down."""
+
+
+class Fallback(msgspec.Struct, frozen=True, kw_only=True):
+    """A model to continue with if the current one fails."""
+
+    provider: Provider
+    model: str
+    price: Price | None = None
+    prompt_limit: int | None = None
+
+
+class Fallbacks:
+    """The fallback models that are left, in the person's order; none unless configured."""
+
+    def __init__(self, models: Sequence[Fallback] = ()) -> None:
+        self._models = list(models)
+
+    def switch(self, run: Run, error: ModelError) -> bool:
+        """Switch to the next model and emit events about it; return False if there is none."""
+        if error.category not in REPLACEABLE or not self._models:
+            return False
+        fallback, before = self._models.pop(0), run.agent.model
+        model = msgspec.structs.replace(
+            before,
+            provider=fallback.provider,
+            name=fallback.model,
+            price=fallback.price,
+            prompt_limit=fallback.prompt_limit,
+        )
+        run.agent = msgspec.structs.replace(run.agent, model=model)
+        run.session.emit(
+            SessionWarning(
+                warning_type="model_fallback",
+                message=f"{before.name} cannot answer ({error.message}); continuing with the "
+                f"fallback model {fallback.model}.",
+            )
+        )
+        run.session.emit(
+            SessionModelChange(
+                previous_model=before.name, new_model=fallback.model, cause="fallback"
+            )
+        )
+        return True
 
 
 class Retry(Processor):
-    """Exponential back-off with jitter; the service's own Retry-After wins when it is longer,
-    up to the longest wait of the policy.
+    """Exponential back-off with jitter; a longer Retry-After of the service takes precedence,
+    up to the longest delay of the policy.
 
-    When a model has had all its tries, the next of the `fallbacks` gets as many. A rate limit that
-    still holds is put to `last_resort`, which may have changed the model when it says True.
+    When a model has used up its retries, the next of the `fallbacks` gets as many. If a rate limit
+    persists, `last_resort` is called; it returns True if it has replaced the model.
     """
 
     def __init__(
         self,
-        policy: RetryPolicy = USUAL,
+        policy: RetryPolicy = DEFAULT_POLICY,
         fallbacks: Fallbacks | None = None,
-        tick: float = TICK,
+        tick: float = COUNTDOWN_SECONDS,
         last_resort: Callable[[ModelError], Awaitable[bool]] | None = None,
     ) -> None:
         self._policy = policy
         self._fallbacks = fallbacks or Fallbacks()
         self._tick = tick
         self._last_resort = last_resort
-        self._first = 0
+        self._first_attempt = 0
 
     async def on_request_error(self, run: Run, error: ModelError, attempt: int) -> bool:
         if not attempt:
-            self._first = 0
+            self._first_attempt = 0
         if error.code == "output_limit" and attempt < CUT_RETRIES:
             record_prompt(run, Prompt(text=CUT, source="system", billable=False), delivery="queued")
             return True
-        tried = attempt - self._first
+        tried = attempt - self._first_attempt
         if error.category in RETRYABLE and tried < self._policy.retries:
             await self._wait(run, error, tried)
             return True
-        self._first = attempt + 1
+        self._first_attempt = attempt + 1
         if self._fallbacks.switch(run, error):
             return True
         if self._last_resort is None or error.category != "rate_limit":
@@ -63,12 +111,12 @@ class Retry(Processor):
 
     async def _wait(self, run: Run, error: ModelError, tried: int) -> None:
         left = self.delay(error, tried)
-        which = f"Retry {tried + 1} of {self._policy.retries} in {left:.1f} s."
+        progress = f"Retry {tried + 1} of {self._policy.retries} in {left:.1f} s."
         run.session.emit(
             AssistantTurnRetry(
                 turn_id=str(run.turn),
                 model=run.agent.model.name,
-                reason=f"{error.message} {which}",
+                reason=f"{error.message} {progress}",
                 retry_in_seconds=round(left, 3),
                 retry=tried + 1,
                 max_retries=self._policy.retries,
@@ -81,7 +129,7 @@ class Retry(Processor):
         await asyncio.sleep(left)
 
     def delay(self, error: ModelError, tried: int) -> float:
-        """Seconds to wait after so many tries."""
+        """Return the seconds to wait after this number of attempts."""
         import random
 
         backoff = min(self._policy.max_delay, self._policy.delay * (1 << min(tried, 30)))

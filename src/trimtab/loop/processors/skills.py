@@ -1,4 +1,4 @@
-"""Skills reach the model: when a person writes `/name`, and when the model calls the skill tool."""
+"""Sends skills to the model: when a person writes `/name` or the model calls the skill tool."""
 
 import os
 import re
@@ -17,7 +17,7 @@ TOOL = "skill"
 
 
 class Skills(Processor):
-    """`find` gives a skill by name, `read` its body."""
+    """`find` returns a skill by name, `read` returns its body."""
 
     def __init__(self, find: Callable[[str], Skill | None], read: Callable[[Skill], str]) -> None:
         self._find = find
@@ -69,7 +69,7 @@ class Skills(Processor):
 
 
 def wrap(skill: Skill, body: str) -> str:
-    """The body of a skill as a model is shown it."""
+    """Return the body of a skill with the context that the model needs."""
     base = os.path.dirname(skill.path)
     return (
         f'<skill-context name="{skill.name}">\nBase directory for this skill: {base}\n\n'
@@ -78,7 +78,7 @@ def wrap(skill: Skill, body: str) -> str:
 
 
 def fill_arguments(body: str, arguments: str) -> str:
-    """Put what follows `/name` in place of `$ARGUMENTS`, `$1` and so on, or after the text."""
+    """Replace `$ARGUMENTS`, `$1` and so on; without placeholders, append the arguments."""
     words = arguments.split()
 
     def fill(match: re.Match[str]) -> str:

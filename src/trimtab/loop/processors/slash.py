@@ -1,4 +1,4 @@
-"""Prompts that are commands: answered at once, without the model."""
+"""Answers slash commands at once, without the model."""
 
 from collections.abc import Awaitable, Callable
 
@@ -7,21 +7,21 @@ from trimtab.contracts.events.session import SessionInfo
 from trimtab.contracts.processor import Processor
 from trimtab.contracts.run import Prompt, Run
 
-MARKS = ("/", "!")
+PREFIXES = ("/", "!")
 
 
 class SlashCommands(Processor):
-    """Gives prompts that begin like a command to `answer`.
+    """Passes prompts that look like a command to `answer`.
 
     `answer` returns None for text that is not a command, and raises a `TrimtabError` for a command
-    that is unknown or cannot be done: the model never sees a mistyped command.
+    that is unknown or fails: the model never sees a mistyped command.
     """
 
     def __init__(self, answer: Callable[[str], Awaitable[str | None]]) -> None:
         self._answer = answer
 
     async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt | None:
-        if prompt.source != "user" or not prompt.text.startswith(MARKS):
+        if prompt.source != "user" or not prompt.text.startswith(PREFIXES):
             return prompt
         try:
             answer = await self._answer(prompt.text)

@@ -1,4 +1,4 @@
-"""Steering: what a person says while the agent works is shown before its next model call."""
+"""Steering: adds prompts sent while the agent works before its next model call."""
 
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.run import Run

@@ -8,6 +8,7 @@ import msgspec
 from trimtab.contracts.events import assistant, context, own, system, tool, user
 from trimtab.contracts.events.envelope import Event
 from trimtab.contracts.messages import (
+    INTERRUPTED,
     AssistantMessage,
     Image,
     Message,
@@ -23,7 +24,6 @@ from trimtab.contracts.messages import (
 NO_IMAGE = "[An image was here; it was removed because the request was too large.]"
 IMAGE_CHARACTERS = 3000
 """The number of characters that cost about as much as an image."""
-INTERRUPTED = "The execution of this tool, or a previous tool was interrupted."
 
 
 class Conversation:

@@ -1,5 +1,6 @@
-"""Reads the text of a patch: which files it adds, changes, moves and deletes."""
+"""Parses a patch that adds, changes, moves and deletes files."""
 
+import re
 from typing import Literal
 
 import msgspec
@@ -12,9 +13,9 @@ ADD, DELETE, UPDATE, MOVE = (
 
 
 class Hunk(msgspec.Struct):
-    """Lines to find and change. `headers` stand above them, the outermost first.
+    """Lines to find and change. `headers` are lines above them, the outermost first.
 
-    `lines` are pairs of a mark (space, minus, plus) and the text behind it.
+    `lines` are pairs of a mark (space, minus, plus) and a text.
     """
 
     headers: list[str] = []
@@ -27,7 +28,7 @@ class Hunk(msgspec.Struct):
 
 
 class FilePatch(msgspec.Struct):
-    """What happens to one file. `text` is that of an added one."""
+    """The changes of a file. `text` is the content of an added file."""
 
     kind: Literal["add", "delete", "update"]
     path: str
@@ -37,11 +38,11 @@ class FilePatch(msgspec.Struct):
 
 
 class PatchError(Exception):
-    """What is wrong with a patch; the message is for the model."""
+    """Raised for an invalid patch. The message is for the model."""
 
 
 def parse_patch(text: str) -> list[FilePatch]:
-    """Raises `PatchError`, which names the line."""
+    """Parse a patch. Raises `PatchError`, which names the line."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").strip("\n").split("\n")
     while lines and lines[-1].strip() in ("", "```", "EOF"):
         lines.pop()
@@ -58,7 +59,7 @@ def parse_patch(text: str) -> list[FilePatch]:
 
 
 class Reader:
-    """The lines of a patch, one after the other."""
+    """Reads the lines of a patch one by one."""
 
     def __init__(self, lines: list[str], at: int) -> None:
         self._lines = lines
@@ -87,8 +88,8 @@ def read_file(reader: Reader) -> FilePatch:
             elif kind == "update":
                 read_update(reader, patch)
             return patch
-    wanted = f"`{ADD}PATH`, `{DELETE}PATH` or `{UPDATE}PATH`"
-    raise reader.problem(f"expected {wanted}, found {line[:80]!r}.")
+    expected = f"`{ADD}PATH`, `{DELETE}PATH` or `{UPDATE}PATH`"
+    raise reader.problem(f"expected {expected}, found {line[:80]!r}.")
 
 
 def read_added(reader: Reader) -> str:
@@ -130,16 +131,14 @@ def read_hunk(reader: Reader) -> Hunk:
         hunk.ends_file = True
         reader.next()
     elif line is not None and line.startswith("*** ") and not is_file_header(line):
-        raise reader.problem(f"{line[:80]!r} means nothing here.")
+        raise reader.problem(f"unexpected {line[:80]!r}.")
     if not any(mark in "+-" for mark, _ in hunk.lines):
-        raise reader.problem("the hunk above changes nothing: it has no `-` and no `+` lines.")
-    if hunk.old:  # its lines say where it belongs better than numbers of a usual diff
+        raise reader.problem("the hunk above changes nothing: it has neither `-` nor `+` lines.")
+    if hunk.old:  # its lines locate it better than the line numbers of a usual diff
         hunk.headers = [header for header in hunk.headers if not is_range(header)]
     return hunk
 
 
 def is_range(header: str) -> bool:
-    """Whether a header is what other kinds of diffs have there: `-1,4 +1,5`."""
-    import re
-
+    """Return True if a header is a range of a usual diff: `-1,4 +1,5`."""
     return re.match(r"-\d+(,\d+)? \+\d+(,\d+)?( @@|$)", header) is not None

@@ -1,4 +1,4 @@
-"""Finds where the hunks of a patch belong in a file, and changes only the lines that differ."""
+"""Locates the hunks of a patch in a file, and changes only the lines that differ."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,42 +9,42 @@ from trimtab.tools.splice import Mismatch, Splice, describe, splice, unwritable
 from trimtab.tools.text import TextView, readable, views
 
 DASHES = str.maketrans("\u2018\u2019\u201c\u201d\u2010\u2011\u2013\u2014\u00a0", "''\"\"---- ")
-READINGS: tuple[Callable[[str], str], ...] = (
+NORMALISATIONS: tuple[Callable[[str], str], ...] = (
     lambda line: line,
     str.rstrip,
     str.strip,
     lambda line: line.strip().translate(DASHES),
 )
-"""How lines are compared, the strictest way first: models lose white space and odd quotes."""
+"""Applied to lines before they are compared, the strictest first: models lose white space."""
 
 Edit = tuple[int, int, list[str]]
-"""Lines from, to (not included), and what they become."""
+"""The first line, the line after the last, and the new lines."""
 
 
-class Unplaced(Exception):
-    """A hunk that is nowhere in the file."""
+class HunkNotFound(Exception):
+    """Raised when a hunk is not in the file."""
 
     def __init__(self, number: int, wanted: Sequence[str]) -> None:
         self.number, self.wanted = number, wanted
 
 
 def plan_update(data: bytes, hunks: Sequence[Hunk]) -> tuple[bytes, list[Change]] | Mismatch:
-    """The file with all hunks applied, and what changes; every other byte is as it was."""
-    refused: Mismatch | None = None
-    lacking: TextView | None = None
+    """Return the file with all hunks applied, and the changes; other bytes stay unchanged."""
+    mismatch: Mismatch | None = None
+    unwritable_view: TextView | None = None
     for view in views(data):
-        if lacking is not None and not view.stands_for(lacking):
+        if unwritable_view is not None and not view.can_replace(unwritable_view):
             continue
         lines = split(view.plain)
         try:
             edits = place_hunks(lines, hunks)
             return apply_edits(data, view, lines, edits)
-        except Unplaced as unplaced:
-            refused = refused or describe_unplaced(view, unplaced)
+        except HunkNotFound as missing:
+            mismatch = mismatch or describe_missing(view, missing)
         except UnicodeEncodeError as error:
-            refused, lacking = unwritable(view, error), view
-    assert refused is not None  # there is always a view
-    return refused
+            mismatch, unwritable_view = unwritable(view, error), view
+    assert mismatch is not None  # there is always a view
+    return mismatch
 
 
 def split(plain: str) -> list[str]:
@@ -59,14 +59,14 @@ def place_hunks(lines: Sequence[str], hunks: Sequence[Hunk]) -> list[Edit]:
         for header in hunk.headers:
             found = seek(lines, [header], at)
             if found is None:
-                raise Unplaced(number, [header])
+                raise HunkNotFound(number, [header])
             at = found + 1
         at = place(lines, hunk, at, number, edits)
     return edits
 
 
 def place(lines: Sequence[str], hunk: Hunk, at: int, number: int, edits: list[Edit]) -> int:
-    """Note what a hunk changes; gives the line behind it."""
+    """Add the edits of a hunk; return the index of the line after it."""
     old = hunk.old
     if not old:
         start: int | None = at if hunk.headers and not hunk.ends_file else len(lines)
@@ -75,16 +75,16 @@ def place(lines: Sequence[str], hunk: Hunk, at: int, number: int, edits: list[Ed
     else:
         start = seek(lines, old, at)
     if start is None and old and old[-1] == "" and hunk.lines[-1] == (" ", ""):
-        # An empty line at the end of a hunk is more often the patch's than the file's.
+        # An empty line at the end of a hunk more often belongs to the patch than to the file.
         return place(lines, Hunk(lines=hunk.lines[:-1]), at, number, edits)
     if start is None:
-        raise Unplaced(number, old)
+        raise HunkNotFound(number, old)
     edits += changes_at(hunk, start)
     return start + len(old)
 
 
 def changes_at(hunk: Hunk, start: int) -> list[Edit]:
-    """The runs of lines that go and come. What only stays keeps its own bytes."""
+    """Return the runs of removed and added lines. Context lines keep their bytes."""
     edits: list[Edit] = []
     line, first, added = start, start, list[str]()
     for mark, text in (*hunk.lines, (" ", "")):
@@ -100,12 +100,13 @@ def changes_at(hunk: Hunk, start: int) -> list[Edit]:
 
 
 def seek(lines: Sequence[str], wanted: Sequence[str], at: int) -> int | None:
-    """The first place from a line on where the wanted lines stand, read ever less strictly."""
-    for reading in READINGS:
-        target = [reading(line) for line in wanted]
-        mine = [reading(line) for line in lines[at:]]
-        for index in range(len(mine) - len(target) + 1):
-            if mine[index] == target[0] and mine[index : index + len(target)] == target:
+    """Return the first position of the wanted lines from a line on, compared ever less strictly."""
+    for normalise in NORMALISATIONS:
+        target = [normalise(line) for line in wanted]
+        candidates = [normalise(line) for line in lines[at:]]
+        for index in range(len(candidates) - len(target) + 1):
+            # The first line is compared first, because a slice copies.
+            if candidates[index] == target[0] and candidates[index : index + len(target)] == target:
                 return at + index
     return None
 
@@ -120,7 +121,7 @@ def apply_edits(
     for first, last, added in reversed(edits):
         begin, end = starts[first], min(starts[last], len(view.plain))
         text = "".join(f"{line}\n" for line in added)
-        if begin > len(view.plain):  # behind a last line that has no newline
+        if begin > len(view.plain):  # after a last line without a newline
             begin, text = len(view.plain), "\n" + text[:-1]
         elif end == len(view.plain) and not view.plain.endswith("\n") and end > begin:
             text = text[:-1]
@@ -133,15 +134,15 @@ def apply_edits(
     return data, changes[::-1]
 
 
-def describe_unplaced(view: TextView, unplaced: Unplaced) -> Mismatch:
-    if seek(split(view.plain), unplaced.wanted, 0) is not None:
+def describe_missing(view: TextView, missing: HunkNotFound) -> Mismatch:
+    if seek(split(view.plain), missing.wanted, 0) is not None:
         text = (
-            "Its lines are in the file, but further up than the hunk before it, or not at the end "
-            f"where `{END_OF_FILE}` wants them: give hunks in the order of the file."
+            "Its lines are in the file, but above the previous hunk, or not at the end as "
+            f"`{END_OF_FILE}` requires: give hunks in the order of the file."
         )
     else:
-        text = readable(explain(view.plain, "\n".join(unplaced.wanted), "patch"))
+        text = readable(explain(view.plain, "\n".join(missing.wanted), "patch"))
     return Mismatch(
-        text=f"hunk {unplaced.number} does not match the file; nothing was changed. {text}",
+        text=f"hunk {missing.number} does not match the file; nothing was changed. {text}",
         summary="Hunk does not match",
     )

@@ -1,4 +1,4 @@
-"""The `apply_patch` tool: changes several files by one patch, all of them or none."""
+"""The `apply_patch` tool: applies a patch to several files, all of them or none."""
 
 import os
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,21 +10,23 @@ from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.tool import Access, Args, FileChange, ToolContext, ToolResult
 from trimtab.contracts.workspace import FileContent, StaleFile
 from trimtab.tools.apply_patch.patch import FilePatch, PatchError, parse_patch
+from trimtab.tools.apply_patch.place import plan_update
 from trimtab.tools.description import describe
 from trimtab.tools.diff import Hunk, unified
 from trimtab.tools.files import fail, refuse_path, shown_contents
+from trimtab.tools.splice import Mismatch
 
 LETTERS = {"add": "A", "delete": "D", "update": "M"}
-PREVIEWED = 8 * 1024 * 1024
+MAX_PREVIEWED = 8 * 1024 * 1024
 Step = Callable[[], Awaitable[None]]
 
 
-class PartlyDone(Exception):
-    """A patch failed, and something it had changed by then cannot be taken back."""
+class PartlyApplied(Exception):
+    """Raised when a patch failed and a change that it had made cannot be reversed."""
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
-    """One file as it is and as it will be."""
+    """A file before and after the patch."""
 
     patch: FilePatch
     path: str
@@ -50,13 +52,13 @@ class ApplyPatch:
         try:
             patches = parse_patch(args["input"])
         except PatchError:
-            return [Access(kind="none", mutates=False)]  # nothing of it will happen
+            return [Access(kind="none", mutates=False)]  # it will be refused
         return [access for patch in patches for access in self._accesses(patch, ctx)]
 
     def _accesses(self, patch: FilePatch, ctx: ToolContext) -> list[Access]:
         path = ctx.workspace.resolve(patch.path)
         detail: dict[str, object] = {"fileName": path, "diff": "", "newFileContents": ""}
-        if ctx.workspace.inspect(path).size <= PREVIEWED:
+        if ctx.workspace.inspect(path).size <= MAX_PREVIEWED:
             planned = plan(patch, ctx)
             if isinstance(planned, Planned):
                 contents = shown_contents(planned.data)
@@ -84,22 +86,22 @@ class ApplyPatch:
             return fail(f"{error} Nothing was changed.", "Malformed patch")
         planned: list[Planned] = []
         for patch in patches:
-            one = plan(patch, ctx)
-            if isinstance(one, ToolResult):
-                return one
-            planned.append(one)
-        places = [place for one in planned for place in {one.path, one.target}]
-        if twice := next((place for place in places if places.count(place) > 1), None):
-            return fail(f"{twice} is named twice: put its hunks together. Nothing was changed.")
+            result = plan(patch, ctx)
+            if isinstance(result, ToolResult):
+                return result
+            planned.append(result)
+        paths = [path for file in planned for path in {file.path, file.target}]
+        if twice := next((path for path in paths if paths.count(path) > 1), None):
+            return fail(f"{twice} is named twice: merge its hunks. Nothing was changed.")
         try:
             await apply(planned, ctx)
-        except (PartlyDone, OSError) as error:
+        except (PartlyApplied, OSError) as error:
             return explain(error)
         return summarize(planned, ctx)
 
 
 def plan(patch: FilePatch, ctx: ToolContext) -> Planned | ToolResult:
-    """What a patch makes of one file, or why it cannot."""
+    """Return the planned change of a file, or a failure."""
     path = ctx.workspace.resolve(patch.path)
     target = ctx.workspace.resolve(patch.move_to) if patch.move_to else path
     if patch.kind == "add" or target != path:
@@ -121,9 +123,6 @@ def plan(patch: FilePatch, ctx: ToolContext) -> Planned | ToolResult:
 def plan_changed(
     patch: FilePatch, path: str, target: str, before: FileContent
 ) -> Planned | ToolResult:
-    from trimtab.tools.apply_patch.place import plan_update
-    from trimtab.tools.splice import Mismatch
-
     made = plan_update(before.data, patch.hunks)
     if isinstance(made, Mismatch):
         return fail(f"{patch.path}: {made.text}", made.summary)
@@ -135,49 +134,49 @@ def plan_added(patch: FilePatch, path: str) -> Planned | ToolResult:
     try:
         data = patch.text.encode()
     except UnicodeEncodeError:
-        return fail("The patch contains half of a surrogate pair, which no file can hold.")
+        return fail("The patch contains half of a surrogate pair, which no file can contain.")
     hunk = Hunk(line=1, removed=(), added=patch.text.split("\n")[:-1])
     return Planned(patch=patch, path=path, target=path, data=data, changes=(hunk,))
 
 
 async def apply(planned: Sequence[Planned], ctx: ToolContext) -> None:
-    """Make all changes, deletions last; what was made is taken back when one fails."""
+    """Make all changes, deletions last; reverse those made if one fails."""
     workspace, undo = ctx.workspace, list[Step]()
     try:
-        for one in sorted(planned, key=lambda one: one.patch.kind == "delete"):
-            before = one.before
+        for file in sorted(planned, key=lambda file: file.patch.kind == "delete"):
+            before = file.before
             if before is None:
-                await workspace.write(one.path, one.data, new=True)
-                undo.append(partial(workspace.remove, one.path))
-            elif one.patch.kind == "delete":
-                if workspace.load(one.path).data != before.data:
+                await workspace.write(file.path, file.data, new=True)
+                undo.append(partial(workspace.remove, file.path))
+            elif file.patch.kind == "delete":
+                if workspace.load(file.path).data != before.data:
                     raise StaleFile
-                await workspace.remove(one.path)
-                undo.append(partial(workspace.write, one.path, before.data))
+                await workspace.remove(file.path)
+                undo.append(partial(workspace.write, file.path, before.data))
             else:
-                await workspace.write(one.path, one.data, stamp=before.stamp)
-                undo.append(partial(workspace.write, one.path, before.data))
-                if one.target != one.path:
-                    await workspace.move(one.path, one.target)
-                    undo.append(partial(workspace.move, one.target, one.path))
+                await workspace.write(file.path, file.data, stamp=before.stamp)
+                undo.append(partial(workspace.write, file.path, before.data))
+                if file.target != file.path:
+                    await workspace.move(file.path, file.target)
+                    undo.append(partial(workspace.move, file.target, file.path))
     except BaseException as error:
-        if left := [problem for step in reversed(undo) if (problem := await take_back(step))]:
-            raise PartlyDone("; ".join(left)) from error
+        if left := [problem for step in reversed(undo) if (problem := await reverse(step))]:
+            raise PartlyApplied("; ".join(left)) from error
         raise
 
 
-def explain(error: PartlyDone | OSError) -> ToolResult:
-    """Why a patch was not applied, and what is left of it."""
-    if isinstance(error, PartlyDone):
-        return fail(f"The patch failed, and a part of it stays ({error}): look at its files.")
+def explain(error: PartlyApplied | OSError) -> ToolResult:
+    """Return a failure that says why a patch was not applied, and what remains of it."""
+    if isinstance(error, PartlyApplied):
+        return fail(f"The patch failed, and a part of it remains ({error}): check its files.")
     if isinstance(error, StaleFile):
         return fail("A file was changed by another program just now: try again.")
     reason = error.strerror or str(error)
     return fail(f"{error.filename or 'A file'}: {reason}. Nothing was changed.", reason)
 
 
-async def take_back(step: Step) -> str:
-    """Do it, whatever happened to the other files; says why it cannot be done."""
+async def reverse(step: Step) -> str:
+    """Reverse a change; return why it failed, or ""."""
     try:
         await step()
     except OSError as error:
@@ -187,25 +186,26 @@ async def take_back(step: Step) -> str:
 
 def summarize(planned: Sequence[Planned], ctx: ToolContext) -> ToolResult:
     changes: list[FileChange] = []
-    for one in planned:
-        counts = [hunk.counts() for hunk in one.changes]
-        added, removed = (sum(pair[i] for pair in counts) for i in (0, 1))
-        if one.patch.kind == "delete":
-            removed = one.before.data.count(b"\n") if one.before else 0
+    for file in planned:
+        counts = [hunk.counts() for hunk in file.changes]
+        added, removed = (sum(pair[index] for pair in counts) for index in (0, 1))
+        if file.patch.kind == "delete":
+            removed = file.before.data.count(b"\n") if file.before else 0
         else:
-            ctx.workspace.remember(one.target, one.data)
+            ctx.workspace.remember(file.target, file.data)
         changes.append(
             FileChange(
-                path=one.target,
+                path=file.target,
                 lines_added=added,
                 lines_removed=removed,
-                created=one.patch.kind == "add",
+                created=file.patch.kind == "add",
             )
         )
-    names = [f"{LETTERS[one.patch.kind]} {one.patch.move_to or one.patch.path}" for one in planned]
+    patches = [file.patch for file in planned]
+    names = [f"{LETTERS[patch.kind]} {patch.move_to or patch.path}" for patch in patches]
     return ToolResult(
         text="Success. Updated the following files:\n" + "\n".join(names),
-        detail="".join(one.diff() for one in planned),
+        detail="".join(file.diff() for file in planned),
         changes=tuple(changes),
     )
 

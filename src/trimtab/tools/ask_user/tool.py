@@ -1,4 +1,4 @@
-"""The `ask_user` tool: one question to the person, answered in their own words."""
+"""The `ask_user` tool: asks the person a question."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ class AskUser:
                 },
                 "allow_freeform": {
                     "type": "boolean",
-                    "description": "Whether another answer may be given; default true",
+                    "description": "Allow another answer; default true",
                 },
             },
             "required": ["question"],

@@ -1,4 +1,4 @@
-"""The `bash` tool: runs a shell command and tells what came of it."""
+"""The `bash` tool: runs a shell command and returns its output."""
 
 import codecs
 import time
@@ -11,8 +11,8 @@ from trimtab.tools.description import describe
 from trimtab.tools.shells import refuse_shell, render, seconds, shell_end
 
 INITIAL_WAIT = 30
-STREAMED = 64 * 1024
-"""So much of a command's output is shown while it runs."""
+MAX_STREAMED = 64 * 1024
+"""Bytes of a command's output that are shown while it runs."""
 
 
 class Bash:
@@ -67,20 +67,20 @@ class Bash:
         except ShellError as error:
             return refuse_shell(error, "run the command in", ctx)
         if command.background:
-            place = "detached background" if detached else "background"
-            return ToolResult(text=f"<command started in {place} with shellId: {state.shell_id}>")
+            where = "detached background" if detached else "background"
+            return ToolResult(text=f"<command started in {where} with shellId: {state.shell_id}>")
         text = render(state, wait, f"<exited with exit code {state.exit_code}>")
         return ToolResult(text=text, shell=shell_end(state, started))
 
 
 def stream_to(progress: Callable[[str], None]) -> Callable[[bytes], None]:
-    """Show output as it comes, up to a bound, and never half a character."""
+    """Return a function that shows output as it arrives, up to a limit, in whole characters."""
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     shown = 0
 
     def show(chunk: bytes) -> None:
         nonlocal shown
-        if shown < STREAMED and (text := decode(chunk[: STREAMED - shown])):
+        if shown < MAX_STREAMED and (text := decode(chunk[: MAX_STREAMED - shown])):
             progress(text)
         shown += len(chunk)
 

@@ -1,4 +1,4 @@
-"""The `create` tool: writes a new file, and never over an existing one."""
+"""The `create` tool: writes a new file, and never overwrites one."""
 
 from collections.abc import Sequence
 
@@ -32,7 +32,7 @@ class Create:
                 intention=f"Create file {args['path']}",
                 detail={
                     "fileName": path,
-                    "diff": unified(path, whole(args["file_text"]), created=True),
+                    "diff": unified(path, as_hunk(args["file_text"]), created=True),
                     "newFileContents": args["file_text"],
                 },
             )
@@ -44,7 +44,7 @@ class Create:
         try:
             data = text.encode()
         except UnicodeEncodeError:
-            return fail("file_text contains half of a surrogate pair, which no file can hold.")
+            return fail("file_text contains half of a surrogate pair, which no file can contain.")
         info = ctx.workspace.inspect(path)
         refusal = refuse_path(name, info)
         if refusal and info.kind != "missing":
@@ -55,7 +55,7 @@ class Create:
         except OSError as error:
             return system_failure(name, error)
         ctx.workspace.remember(path, data)
-        hunk = whole(text)
+        hunk = as_hunk(text)
         return ToolResult(
             text=f"Created file {name} with {len(text)} characters",
             detail=unified(path, hunk, created=True),
@@ -65,7 +65,7 @@ class Create:
         )
 
     async def _write(self, path: str, data: bytes, ctx: ToolContext) -> bool:
-        """False if something has come into being there meanwhile."""
+        """Write a new file; return False if the path exists by now."""
         try:
             await ctx.workspace.write(path, data, new=True)
         except FileExistsError:
@@ -82,8 +82,8 @@ class Create:
         )
 
 
-def whole(text: str) -> Hunk:
-    """A whole text as added lines."""
+def as_hunk(text: str) -> Hunk:
+    """Return a text as a hunk of added lines."""
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()

@@ -1,4 +1,4 @@
-"""The `edit` tool: replaces one stretch of text in a file, byte for byte around it unchanged."""
+"""The `edit` tool: replaces text in a file and leaves all other bytes unchanged."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from trimtab.tools.files import fail, refuse_path, shown_contents, system_failur
 from trimtab.tools.splice import Mismatch, Splice, plan_edit
 
 ATTEMPTS = 3
-PREVIEWED = 8 * 1024 * 1024
+MAX_PREVIEWED = 8 * 1024 * 1024
 STALE = (
     " Note: the file had been changed by something else since you last saw it; "
     "view it again before further edits."
@@ -64,9 +64,9 @@ class Edit:
         return fail(f"{name} is being changed by another program right now: try again.")
 
     def _preview(self, args: Args, path: str, ctx: ToolContext) -> Splice | Mismatch | None:
-        """What a permission question shows; that the edit may fail is found out by running it."""
+        """Return the edit for a permission question; None if it cannot be shown."""
         info = ctx.workspace.inspect(path)
-        if info.kind != "file" or info.size > PREVIEWED:
+        if info.kind != "file" or info.size > MAX_PREVIEWED:
             return None
         try:
             data = ctx.workspace.load(path).data

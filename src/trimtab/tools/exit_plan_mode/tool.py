@@ -1,4 +1,4 @@
-"""The `exit_plan_mode` tool: the plan is presented, the person decides how to go on."""
+"""The `exit_plan_mode` tool: presents a plan, and lets the person decide how to continue."""
 
 from collections.abc import Sequence
 
@@ -48,14 +48,14 @@ class ExitPlanMode:
             call_id=ctx.call_id,
         )
         verdict = await self._ask(plan)
-        said = f" The user said: {verdict.feedback}" if verdict.feedback else ""
+        note = f" The user said: {verdict.feedback}" if verdict.feedback else ""
         if not verdict.approved:
-            return ToolResult(text=f"The plan was not approved; stay in plan mode.{said}")
+            return ToolResult(text=f"The plan was not approved; stay in plan mode.{note}")
         action = verdict.action or plan.recommended
         return ToolResult(
-            text=f"The plan was approved ({action}). Plan mode is over: carry the plan out.{said}"
+            text=f"The plan was approved ({action}). Plan mode is over: carry the plan out.{note}"
             if action != "exit_only"
-            else f"The plan was approved and plan mode is over. Stop here.{said}"
+            else f"The plan was approved and plan mode is over. Stop here.{note}"
         )
 
 

@@ -1,14 +1,14 @@
-"""The pages of the documentation: part of an installed package, beside the source of another."""
+"""Finds and reads the pages of the documentation, in a package or in a checkout."""
 
 import os
 
 PARTS = ("getting-started", "guides", "concepts", "reference")
-"""Folders of pages people use; why things are built as they are is for those who build."""
+"""Folders with pages for users; `decisions` is for developers."""
 START = "getting-started/README"
 
 
 class Pages:
-    """The pages below one folder; a page's name is its path without `.md`."""
+    """The pages below a folder; the name of a page is its path without `.md`."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -29,7 +29,7 @@ class Pages:
         return None
 
     def match(self, wanted: str) -> str | None:
-        """The page meant by its name, its last part, or a link to it."""
+        """Return the page with this name, last part of a name, or link."""
         plain = wanted.strip().removesuffix(".md").strip("./").removeprefix("docs/").casefold()
         for name in self.names:
             if plain in (name.casefold(), name.rpartition("/")[2].casefold()):
@@ -42,7 +42,7 @@ class Pages:
             return file.read().strip()
 
     def contents(self) -> str:
-        """All pages, one a line, with their titles."""
+        """Return a list of all pages with their titles."""
         lines = []
         for name in self.names:
             title = self.read(name).partition("\n")[0].lstrip("# ")

@@ -1,10 +1,11 @@
-"""The `fetch_copilot_cli_documentation` tool: gives pages of our own documentation."""
+"""The `fetch_copilot_cli_documentation` tool: returns pages of our documentation."""
 
 from collections.abc import Sequence
 
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.tools.description import describe
+from trimtab.tools.fetch_copilot_cli_documentation.pages import START, Pages
 from trimtab.tools.files import fail
 from trimtab.tools.output import limit_output
 
@@ -25,8 +26,6 @@ class FetchDocumentation:
         return [Access(kind="none", mutates=False)]
 
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
-        from trimtab.tools.fetch_copilot_cli_documentation.pages import START, Pages
-
         pages = Pages.find()
         if pages is None:
             return fail("This installation has no documentation; `trimtab help` lists the flags.")
@@ -36,7 +35,7 @@ class FetchDocumentation:
         elif (name := pages.match(wanted)) is not None:
             text = pages.read(name)
         else:
-            return fail(f"There is no page {wanted!r}. These are there:\n{pages.contents()}")
+            return fail(f"There is no page {wanted!r}. The pages are:\n{pages.contents()}")
         return ToolResult(text=await limit_output(text, ctx))
 
 

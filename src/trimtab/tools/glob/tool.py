@@ -1,4 +1,4 @@
-"""The `glob` tool: finds files by the pattern of their paths."""
+"""The `glob` tool: finds files whose paths match a pattern."""
 
 import os
 import re
@@ -10,9 +10,10 @@ from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.contracts.workspace import FoundLines
 from trimtab.tools.description import describe
 from trimtab.tools.files import fail
-from trimtab.tools.glob.pattern import depth, plain_name, split_base
 from trimtab.tools.output import limit_output
-from trimtab.tools.paths import LARGEST, TIMEOUT, WALK, read_access, refuse_search, search_paths
+from trimtab.tools.paths import MAX_OUTPUT, TIMEOUT, WALK, read_access, refuse_search, search_paths
+
+WILDCARDS = frozenset("*?[{")
 
 
 class Glob:
@@ -26,9 +27,9 @@ class Glob:
                 "paths": {
                     "type": "array",
                     "items": {"type": "string"},
-                    "description": "Directories, the root unless given",
+                    "description": "Directories; default: the root",
                 },
-                "path": {"type": "string", "description": "The same for one directory"},
+                "path": {"type": "string", "description": "A single directory"},
             },
             "required": ["pattern"],
         },
@@ -36,8 +37,8 @@ class Glob:
 
     def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
         base, _ = split_base(args["pattern"])
-        places = [os.path.join(path, base) for path in search_paths(args)]
-        return read_access({"paths": places}, ctx, f"Find files {args['pattern']}")
+        folders = [os.path.join(path, base) for path in search_paths(args)]
+        return read_access({"paths": folders}, ctx, f"Find files {args['pattern']}")
 
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
         paths = search_paths(args)
@@ -52,7 +53,7 @@ class Glob:
         if levels := depth(pattern):
             options.append(f"--max-depth={levels}")
         if name := plain_name(pattern):
-            # A type keeps other files out of the output; as a glob it would let in ignored ones.
+            # A type excludes other files from the output; a glob would include ignored files.
             options += [f"--type-add=wanted:{name}", "--type=wanted"]
         lines: set[bytes] = set()
         notes: list[str] = []
@@ -62,7 +63,7 @@ class Glob:
                 found = await ctx.workspace.search(
                     [*options, "--", folder],
                     seconds=TIMEOUT,
-                    limit=LARGEST,
+                    limit=MAX_OUTPUT,
                     keep=matcher(regex, len(os.fsencode(folder))),
                 )
                 lines.update(found.lines)
@@ -72,8 +73,33 @@ class Glob:
         return ToolResult(text=await limit_output(text, ctx))
 
 
+def split_base(pattern: str) -> tuple[str, str]:
+    """Return the folders at the beginning of a pattern without wildcards, and the rest."""
+    pattern = pattern.removeprefix("./")
+    if pattern.endswith("/"):
+        pattern += "**"
+    parts = pattern.split("/")
+    fixed = 0
+    while fixed < len(parts) - 1 and not WILDCARDS.intersection(parts[fixed]):
+        fixed += 1
+    base = "/".join(parts[:fixed])
+    return base or ("/" if fixed else ""), "/".join(parts[fixed:])
+
+
+def depth(pattern: str) -> int | None:
+    """Return how many levels deep a pattern can match, or None without a limit."""
+    return None if "**" in pattern or "{" in pattern else pattern.count("/") + 1
+
+
+def plain_name(pattern: str) -> str | None:
+    """Return the last part of a pattern if ripgrep understands it as a pattern of file names."""
+    name = pattern.rpartition("/")[2]
+    simple = name.count("{") == name.count("}") and not set("[\\:").intersection(name)
+    return name if simple and name.strip("*") else None
+
+
 def matcher(regex: re.Pattern[bytes], start: int) -> Callable[[bytes], bool]:
-    """Whether a path matches from a position on."""
+    """Return a function that matches a path from a position on."""
     return lambda line: regex.fullmatch(line, start) is not None
 
 
@@ -85,7 +111,7 @@ def remarks(found: FoundLines) -> Iterator[str]:
 
 
 def shorten(line: bytes, root: str) -> str:
-    """A found path relative to the root with `./`, or whole when it lies elsewhere."""
+    """Return a path relative to the root with `./`; unchanged if it is outside."""
     path = line.decode("utf-8", "replace")
     start = root.rstrip("/") + "/"
     return f"./{path.removeprefix(start)}" if path.startswith(start) else path

@@ -1,4 +1,4 @@
-"""The `list_bash` tool: the commands of the session and how they stand."""
+"""The `list_bash` tool: lists the commands of the session and their states."""
 
 from collections.abc import Sequence
 

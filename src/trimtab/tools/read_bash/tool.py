@@ -1,4 +1,4 @@
-"""The `read_bash` tool: reads on in the output of a background command."""
+"""The `read_bash` tool: reads new output of a background command."""
 
 import time
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class ReadBash:
             "type": "object",
             "properties": {
                 "shellId": {"type": "string", "description": "Id of the command"},
-                "delay": {"type": "number", "description": "Seconds to wait, 10 unless given"},
+                "delay": {"type": "number", "description": "Seconds to wait; default 10"},
             },
             "required": ["shellId"],
         },

@@ -1,4 +1,4 @@
-"""The `read_memories` tool: gives the facts that earlier sessions kept."""
+"""The `read_memories` tool: returns the facts that earlier sessions stored."""
 
 from collections.abc import Sequence
 
@@ -41,8 +41,9 @@ def show(title: str, memories: Sequence[Memory]) -> str:
     if not memories:
         return ""
     lines = [
-        f"- {one.subject}: {one.fact}" + (f" ({one.citations})" if one.citations else "")
-        for one in memories
+        f"- {memory.subject}: {memory.fact}"
+        + (f" ({memory.citations})" if memory.citations else "")
+        for memory in memories
     ]
     return "\n".join((f"{title}:", *lines))
 

@@ -1,4 +1,4 @@
-"""The `report_intent` tool: says what the agent is about to do, for the person who watches."""
+"""The `report_intent` tool: shows the person what the agent will do next."""
 
 from collections.abc import Sequence
 

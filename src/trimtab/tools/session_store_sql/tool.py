@@ -5,13 +5,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.text import count
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
+from trimtab.tools.database import Database, Refusal
 from trimtab.tools.description import describe
 from trimtab.tools.files import fail, system_failure
 from trimtab.tools.output import limit_output
+from trimtab.tools.statements import split_statements
+from trimtab.tools.tables import describe_outcomes
 
 READING = frozenset(("SELECT", "WITH", "VALUES", "EXPLAIN", "PRAGMA"))
 Prepare = Callable[[], Awaitable[tuple[str, int]]]
-"""Brings the index up to date: its path, and how many sessions it lacks. Raises `OSError`."""
+"""Updates the index; returns its path and the number of missing sessions. Raises `OSError`."""
 
 
 class SessionStoreSql:
@@ -38,32 +41,29 @@ class SessionStoreSql:
         self._prepare = prepare
 
     def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
-        """What was said in other projects is read, which is no concern of this one as such."""
+        """Declare a read, because the index contains conversations of other projects."""
         if not self._folder:
             return [Access(kind="none", mutates=False)]
-        what = "Search past sessions of all projects"
-        return [Access(kind="read", target=self._folder, intention=what, mutates=False)]
+        intention = "Search past sessions of all projects"
+        return [Access(kind="read", target=self._folder, intention=intention, mutates=False)]
 
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
         if self._prepare is None or args.get("source") == "cloud":
             return fail("Only sessions of this machine can be searched: use source `local`.")
-        from trimtab.tools.database import Database, Refusal
-        from trimtab.tools.statements import split_statements
-        from trimtab.tools.tables import describe_outcomes
-
         statements = split_statements(args["query"].replace("\0", ""))
         if not statements:
-            return fail("The query has no statement in it.")
-        for one in statements:
-            if one.verb not in READING:
-                return fail(f"{one.verb} is refused: past sessions can only be read, with SELECT.")
+            return fail("The query contains no statement.")
+        for statement in statements:
+            if statement.verb not in READING:
+                verb = statement.verb
+                return fail(f"{verb} is refused: past sessions can only be read, with SELECT.")
         try:
             path, missing = await self._prepare()
             outcomes = await Database(path, read_only=True).run(statements)
         except Refusal as refusal:
             return fail(f"SQL error: {refusal}")
         except OSError as error:
-            return system_failure("ClosedSession sessions cannot be read", error)
+            return system_failure("Past sessions cannot be read", error)
         text = describe_outcomes(outcomes)
         if missing:
             text += f"\n\n<not searched yet: {count(missing, 'session')}; ask again to search more>"

@@ -1,4 +1,4 @@
-"""The `skill` tool: the model asks for instructions it was only told the name of."""
+"""The `skill` tool: loads a skill that the model knows by name and description."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -8,14 +8,13 @@ from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.tools.description import describe
 
-MOST_FOUND = 20
-MOST_NAMED = 50
-SHORT = 160
-"""Characters of a description."""
+MAX_SUGGESTED = 20
+MAX_LISTED = 50
+MAX_DESCRIPTION = 160
 
 
 class SkillTool:
-    """Answers that a skill was loaded; its text follows in a message of its own."""
+    """Confirms that a skill was loaded; its text follows in a separate message."""
 
     spec = ToolSpec(
         name="skill",
@@ -46,19 +45,21 @@ class SkillTool:
         )
 
     def _suggest(self, wanted: str) -> str:
-        """The skills that speak of what was asked for, else the first ones."""
+        """Return the skills that mention the wanted words, else the first ones."""
         words = set(re.findall(r"[^\W_]{3,}", wanted.lower()))
         ranked = sorted((-_count(words, skill), name) for name, skill in self._skills.items())
-        fitting = [name for hits, name in ranked[:MOST_FOUND] if hits]
-        if not fitting:
-            names = ", ".join(name for _, name in ranked[:MOST_NAMED])
+        similar = [name for hits, name in ranked[:MAX_SUGGESTED] if hits]
+        if not similar:
+            names = ", ".join(name for _, name in ranked[:MAX_LISTED])
             return f"Skills you can load: {names or 'none'}."
-        lines = (f"- {name}: {self._skills[name].description[:SHORT]}" for name in fitting)
-        return "\n".join(("Skills that may be meant:", *lines))
+        lines = (
+            f"- {name}: {self._skills[name].description[:MAX_DESCRIPTION]}" for name in similar
+        )
+        return "\n".join(("Similar skills:", *lines))
 
 
 def _count(words: Collection[str], skill: Skill) -> int:
-    """How many of the words a skill has, or begins a word with."""
+    """Return how many of the words begin a word of a skill."""
     text = f"{skill.name} {skill.description}".lower()
     return sum(re.search(rf"\b{word}", text) is not None for word in words)
 

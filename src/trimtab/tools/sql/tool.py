@@ -1,15 +1,18 @@
-"""The `sql` tool: a database for each session, with a list of things to do."""
+"""The `sql` tool: runs SQL on the database of the session, which has a to-do list."""
 
 import os
 from collections.abc import Sequence
 
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
+from trimtab.tools.database import Database, Refusal
 from trimtab.tools.description import describe
 from trimtab.tools.files import fail
 from trimtab.tools.output import limit_output
+from trimtab.tools.statements import split_statements
+from trimtab.tools.tables import describe_outcomes
 
-OWN_NAMES = ("", "session", "main", "session.db")
+SESSION_NAMES = ("", "session", "main", "session.db")
 
 
 class Sql:
@@ -32,17 +35,13 @@ class Sql:
 
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
         named = str(args.get("database") or "")
-        if named not in OWN_NAMES:
-            return fail(f"There is no database {named!r} here, only that of this session.")
-        from trimtab.tools.database import Database, Refusal
-        from trimtab.tools.statements import split_statements
-        from trimtab.tools.tables import describe_outcomes
-
+        if named not in SESSION_NAMES:
+            return fail(f"There is no database {named!r}, only that of this session.")
         if "\0" in args["query"]:
             return fail("The query contains a NUL character, which SQL does not have.")
         statements = split_statements(args["query"])
         if not statements:
-            return fail("The query has no statement in it.")
+            return fail("The query contains no statement.")
         try:
             outcomes = await Database(ctx.database, prepare=read_schema()).run(statements)
         except Refusal as refusal:

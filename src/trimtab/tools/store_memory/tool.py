@@ -1,4 +1,4 @@
-"""The `store_memory` tool: keeps a fact for later sessions."""
+"""The `store_memory` tool: stores a fact for later sessions."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from trimtab.tools.description import describe
 from trimtab.tools.files import fail, system_failure
 from trimtab.tools.memories import Memories, MemoriesFull, Memory, Scope
 
-LONGEST = 2000
+MAX_FACT = 2000
 
 
 class StoreMemory:
@@ -25,7 +25,7 @@ class StoreMemory:
                 "scope": {
                     "type": "string",
                     "enum": ["repository", "user"],
-                    "description": "Whom it is about; the repository unless given",
+                    "description": "What it is about; default: the repository",
                 },
             },
             "required": ["subject", "fact"],
@@ -43,8 +43,8 @@ class StoreMemory:
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
         if self._memories is None:
             return fail("Memory is turned off.")
-        if len(args["fact"]) > LONGEST:
-            return fail(f"The fact is longer than {LONGEST} characters: keep its essence only.")
+        if len(args["fact"]) > MAX_FACT:
+            return fail(f"The fact is longer than {MAX_FACT} characters: shorten it.")
         scope: Scope = args.get("scope", "repository")
         if not self._memories.repository:
             scope = "user"
@@ -55,7 +55,7 @@ class StoreMemory:
             return fail("There is no room for more facts; the user can remove old ones.")
         except OSError as error:
             return system_failure("The fact was not stored", error)
-        return ToolResult(text="Memory stored." if added else "That is known already.")
+        return ToolResult(text="Memory stored." if added else "This fact is already stored.")
 
 
 TOOL = StoreMemory()

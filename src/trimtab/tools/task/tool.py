@@ -1,4 +1,4 @@
-"""The `task` tool: another agent does a part of the work, and its answer is the result."""
+"""The `task` tool: gives work to another agent and returns its answer."""
 
 from collections.abc import Mapping, Sequence
 
@@ -33,13 +33,13 @@ SPEC = ToolSpec(
 
 
 class TaskTool:
-    """Starts an agent. What the agent does is judged call by call, so starting one is harmless.
+    """Starts an agent. Its calls are judged one by one, so starting it needs no permission.
 
-    `agents` are those people wrote, by name, each with what it is for.
+    `agents` maps the names of custom agents to their descriptions.
     """
 
-    def __init__(self, agents: Mapping[str, str], left_out: Sequence[str] = ()) -> None:
-        self.spec = offer(agents, left_out) if agents or left_out else SPEC
+    def __init__(self, agents: Mapping[str, str], excluded: Sequence[str] = ()) -> None:
+        self.spec = build_spec(agents, excluded) if agents or excluded else SPEC
 
     def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
         return [Access(kind="none", mutates=False)]
@@ -56,9 +56,9 @@ class TaskTool:
         )
 
 
-def offer(agents: Mapping[str, str], left_out: Sequence[str]) -> ToolSpec:
-    """The tool as a model sees it where there are more agents, or fewer."""
-    hidden = {*left_out, *agents}
+def build_spec(agents: Mapping[str, str], excluded: Sequence[str]) -> ToolSpec:
+    """Return the specification with custom agents and without excluded ones."""
+    hidden = {*excluded, *agents}
     names = [name for name in BUILTIN if name not in hidden]
     lines = [
         line

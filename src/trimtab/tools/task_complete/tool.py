@@ -1,4 +1,4 @@
-"""The `task_complete` tool: the agent says itself that it is done, or that it is blocked."""
+"""The `task_complete` tool: declares that the agent is done or blocked."""
 
 from collections.abc import Sequence
 

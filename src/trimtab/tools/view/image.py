@@ -1,4 +1,4 @@
-"""Recognises the image formats models can see and wraps them for the model."""
+"""Wraps an image file as a result for the model."""
 
 from binascii import b2a_base64
 
@@ -8,18 +8,18 @@ from trimtab.contracts.tool import ToolResult
 from trimtab.tools.files import fail
 from trimtab.tools.output import kilobytes
 
-LARGEST = 5 * 1024 * 1024
+MAX_IMAGE = 5 * 1024 * 1024
 
 
 def image_result(name: str, data: bytes) -> ToolResult | None:
-    """The image for the model, or None if the bytes are no image."""
+    """Return an image for the model, or None if the bytes are not an image."""
     kind = image_type(data)
     if kind is None:
         return None
-    if len(data) > LARGEST:
+    if len(data) > MAX_IMAGE:
         return fail(
             f"Image {name} is too large to be shown ({kilobytes(len(data))}); the limit is "
-            f"{kilobytes(LARGEST)}. Make a smaller copy of it first.",
+            f"{kilobytes(MAX_IMAGE)}. Make a smaller copy of it first.",
             "Image too large",
         )
     encoded = b2a_base64(data, newline=False).decode("ascii")

@@ -1,4 +1,4 @@
-"""The `view` tool: files with numbered lines, directories, images."""
+"""The `view` tool: shows files with line numbers, directories and images."""
 
 from collections.abc import Sequence
 
@@ -11,11 +11,11 @@ from trimtab.tools.output import kilobytes
 from trimtab.tools.text import BOMS, find_wide, first_view
 from trimtab.tools.view.image import image_result
 
-ENTRIES = 1000
-WHOLE = 16 * 1024 * 1024
-"""Files up to this size are read whole even for a few lines of them."""
-FORCED = 2 * 1024 * 1024
-"""Not even `forceReadLargeFiles` shows more than this at once."""
+MAX_ENTRIES = 1000
+MAX_READ = 16 * 1024 * 1024
+"""Files up to this size are read completely, even for a few lines."""
+MAX_FORCED = 2 * 1024 * 1024
+"""The limit of `forceReadLargeFiles`."""
 
 
 class View:
@@ -35,7 +35,7 @@ class View:
                 },
                 "forceReadLargeFiles": {
                     "type": "boolean",
-                    "description": "Show a large file whole",
+                    "description": "Show a large file completely",
                 },
             },
             "required": ["path"],
@@ -56,7 +56,7 @@ class View:
                 return view_directory(name, path, ctx)
             if refusal := refuse_path(name, info):
                 return refusal
-            if info.size > WHOLE:
+            if info.size > MAX_READ:
                 return await view_part(args, path, info.size, ctx)
             data = (await ctx.workspace.read(path)).data
         except FileNotFoundError:
@@ -67,11 +67,11 @@ class View:
 
 
 def find_limit(forced: bool, ctx: ToolContext) -> int:
-    return min(FORCED, ctx.hard_limit) if forced else max(ctx.output_limit, 1024)
+    return min(MAX_FORCED, ctx.hard_limit) if forced else max(ctx.output_limit, 1024)
 
 
 def view_directory(name: str, path: str, ctx: ToolContext) -> ToolResult:
-    listing = ctx.workspace.list(path, ENTRIES)
+    listing = ctx.workspace.list(path, MAX_ENTRIES)
     if not listing.names:
         return ToolResult(text=f"Directory {name} is empty.")
     more = listing.total - len(listing.names)
@@ -108,7 +108,7 @@ def view_content(args: Args, path: str, data: bytes, ctx: ToolContext) -> ToolRe
 
 
 async def view_part(args: Args, path: str, size: int, ctx: ToolContext) -> ToolResult:
-    """A range of lines from a file too large to be read whole."""
+    """Show a range of lines of a file that is too large to read completely."""
     name, view_range = args["path"], args.get("view_range")
     forced = bool(args.get("forceReadLargeFiles"))
     if view_range is None:
@@ -127,22 +127,22 @@ async def view_part(args: Args, path: str, size: int, ctx: ToolContext) -> ToolR
 
 
 def number(lines: Sequence[str], first: int) -> str:
-    text = "\n".join([f"{n}. {line}" for n, line in enumerate(lines, first)])
+    text = "\n".join([f"{index}. {line}" for index, line in enumerate(lines, first)])
     return text[:-1] if lines[-1] == "" else text
 
 
 def cut(lines: Sequence[str], first: int, limit: int) -> str:
-    """Numbered lines up to a size, and where to go on."""
+    """Return numbered lines up to a size, and where to continue."""
     text = number(lines, first)
     if len(text) <= limit:
         return text
     end = text.rfind("\n", 0, limit)
     if end < 0:
         length = count(len(lines[0]), "character")
-        rest = f"line {first} is {length} long; use bash (cut -c) to see more"
+        rest = f"line {first} has {length}; use bash (cut -c) to see more"
         return f"{text[:limit]}\n<cut here: {rest}>"
     shown = text.count("\n", 0, end) + 1
-    return f"{text[:end]}\n<cut here: go on with view_range [{first + shown}, …]>"
+    return f"{text[:end]}\n<cut here: continue with view_range [{first + shown}, …]>"
 
 
 def is_binary(data: bytes) -> bool:

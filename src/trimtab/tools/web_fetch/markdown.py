@@ -1,4 +1,4 @@
-"""Turns HTML into readable Markdown: headings, lists, links, code, tables."""
+"""Converts HTML to Markdown: headings, lists, links, code, tables."""
 
 import re
 import time
@@ -18,30 +18,29 @@ LINES = frozenset(("dt", "dd", "tr", "figcaption", "summary", "option"))
 MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "code": "`", "del": "~~"}
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 
-
-PATIENCE = 5.0
+TIMEOUT = 5.0
 CHUNK = 1 << 16
-REST = 10_000
-"""What is left unread at the end, such as a comment that is never closed, is short or no text."""
-DEEPEST = 20
-CUT = "\n\n<the page takes too long to read: the rest of it is left out>"
+MAX_REST = 10_000
+"""Characters that the parser may keep unread at the end; more are an unclosed comment."""
+MAX_DEPTH = 20
+CUT = "\n\n<the page takes too long to convert: the rest is left out>"
 
 
-def to_markdown(html: str, url: str, patience: float = PATIENCE) -> str:
-    """Never takes much longer than `patience`: pages can be made to keep a parser busy."""
+def to_markdown(html: str, url: str, seconds: float = TIMEOUT) -> str:
+    """Convert a page, within about `seconds`: pages may be built to keep a parser busy."""
     reader = Reader(url)
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + seconds
     for at in range(0, len(html), CHUNK):
         if time.monotonic() > deadline:
             return reader.text() + CUT
         reader.feed(html[at : at + CHUNK])
-    if len(reader.rawdata) < REST:
+    if len(reader.rawdata) < MAX_REST:
         reader.close()
     return reader.text()
 
 
 class Reader(HTMLParser):
-    """Collects pieces of text; `\\n\\n` between blocks is squeezed at the end."""
+    """Collects pieces of text; blank lines are reduced at the end."""
 
     def __init__(self, url: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -54,7 +53,7 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if self._skipping or tag in SKIPPED:
-            if tag in SKIPPED and len(self._skipping) < DEEPEST:
+            if tag in SKIPPED and len(self._skipping) < MAX_DEPTH:
                 self._skipping.append(tag)
             return
         if tag in ("ul", "ol"):
@@ -71,7 +70,7 @@ class Reader(HTMLParser):
 
     def _inline(self, tag: str, attrs: dict[str, str | None]) -> None:
         if tag == "a":
-            self._end_link()  # there is none inside another
+            self._end_link()  # links are not nested
             self._link = len(self._pieces), attrs.get("href") or ""
         elif tag == "img" and attrs.get("alt"):
             self._pieces.append(f"![{attrs['alt']}]")
@@ -104,7 +103,7 @@ class Reader(HTMLParser):
             self._pieces.append(data if self._pre else re.sub(r"\s+", " ", data))
 
     def _bullet(self) -> str:
-        indent = "  " * min(len(self._lists) - 1, DEEPEST)
+        indent = "  " * min(len(self._lists) - 1, MAX_DEPTH)
         number = self._lists[-1] if self._lists else None
         if number is None:
             return f"{indent}- "
@@ -125,7 +124,7 @@ class Reader(HTMLParser):
         self._pieces[start:] = [f"[{label}]({address})"]
 
     def text(self) -> str:
-        """Everything so far; blank lines and spaces outside code are squeezed."""
+        """Return the text so far, with blank lines and spaces outside code reduced."""
         parts = re.split(r"(\n```\n.*?\n```\n)", "".join(self._pieces), flags=re.DOTALL)
         parts[::2] = [squeeze(part) for part in parts[::2]]
         return re.sub(r"\n{3,}", "\n\n", "".join(parts)).strip()

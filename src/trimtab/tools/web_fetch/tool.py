@@ -1,6 +1,8 @@
-"""The `web_fetch` tool: reads a page of the web as text."""
+"""The `web_fetch` tool: fetches a web page and returns it as text."""
 
 import asyncio
+import codecs
+import re
 from collections.abc import Sequence
 
 from trimtab.contracts.provider import ToolSpec
@@ -10,17 +12,18 @@ from trimtab.contracts.web import Fetch, FetchProblem, Page
 from trimtab.tools.description import describe
 from trimtab.tools.files import fail
 from trimtab.tools.output import limit_output
+from trimtab.tools.web_fetch.markdown import to_markdown
 
-LENGTH = 5000
-LONGEST = 20_000
+DEFAULT_LENGTH = 5000
+MAX_LENGTH = 20_000
 TEXTUAL = ("text/", "application/json", "application/xml", "application/javascript")
 NO_CHARSETS = frozenset(("punycode", "idna", "unicode_escape", "raw_unicode_escape"))
-"""Codecs of Python that no page is written in; the first takes minutes for a large one."""
+"""Python codecs that no page uses; punycode takes minutes for a large page."""
 SUFFIXES = ("+json", "+xml", "yaml", "javascript", "x-sh", "toml")
 
 
 async def fetch_nothing(url: str) -> Page:
-    raise FetchProblem(f"This session is offline, so {url} is out of reach.")
+    raise FetchProblem(f"This session is offline, so {url} cannot be fetched.")
 
 
 class WebFetch:
@@ -34,14 +37,14 @@ class WebFetch:
                 "max_length": {
                     "type": "integer",
                     "minimum": 1,
-                    "description": f"Characters to give at most: {LENGTH} unless said, ≤ {LONGEST}",
+                    "description": f"Characters; default {DEFAULT_LENGTH}, at most {MAX_LENGTH}",
                 },
                 "start_index": {
                     "type": "integer",
                     "minimum": 0,
-                    "description": "Character to begin with",
+                    "description": "First character to return",
                 },
-                "raw": {"type": "boolean", "description": "Give HTML as it is"},
+                "raw": {"type": "boolean", "description": "Return HTML unchanged"},
             },
             "required": ["url"],
         },
@@ -57,7 +60,7 @@ class WebFetch:
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
         url = args["url"].strip()
         if not url.lower().startswith(("http://", "https://")):
-            return fail(f"{url!r} is no http or https address.", "Unsupported address")
+            return fail(f"{url!r} is not an http or https address.", "Unsupported address")
         try:
             page = await self._fetch(url)
         except FetchProblem as problem:
@@ -70,7 +73,7 @@ class WebFetch:
             )
         if not is_text(page):
             size = len(page.data)
-            return fail(f"{url} is no text but {page.kind or 'binary'} ({count(size, 'byte')}).")
+            return fail(f"{url} is not text but {page.kind or 'binary'} ({count(size, 'byte')}).")
         text = await asyncio.to_thread(render, page, args)
         return self._present(page, await limit_output(cut(text, page, args), ctx))
 
@@ -91,15 +94,11 @@ def render(page: Page, args: Args) -> str:
     looks_html = page.kind in ("text/html", "application/xhtml+xml")
     if args.get("raw") or not looks_html:
         return text
-    from trimtab.tools.web_fetch.markdown import to_markdown
-
     return to_markdown(text, page.url)
 
 
 def decode(page: Page) -> str:
-    """The text by the charset the server or the page names, else as UTF-8."""
-    import re
-
+    """Decode by the charset that the server or the page names, else as UTF-8."""
     named = page.charset
     if not named and (found := re.search(rb"charset=[\"']?([\w-]+)", page.data[:2048])):
         named = found.group(1).decode("ascii", "replace")
@@ -113,8 +112,6 @@ def decode(page: Page) -> str:
 
 
 def is_charset(encoding: str) -> bool:
-    import codecs
-
     try:
         found = codecs.lookup(encoding)
         b"".decode(encoding)
@@ -124,16 +121,18 @@ def is_charset(encoding: str) -> bool:
 
 
 def cut(text: str, page: Page, args: Args) -> str:
-    """The part that was asked for, and how to get the next one."""
+    """Return the requested part, and how to get the next one."""
     start = args.get("start_index", 0)
-    end = start + min(args.get("max_length", LENGTH), LONGEST)
+    end = start + min(args.get("max_length", DEFAULT_LENGTH), MAX_LENGTH)
     if start >= len(text) > 0:
         return f"<the page has only {count(len(text), 'character')}>"
     shown = text[start:end] or "<the page has no text>"
     if end < len(text):
-        shown += f"\n\n<{count(len(text) - end, 'more character')}; go on with start_index {end}>"
+        shown += (
+            f"\n\n<{count(len(text) - end, 'more character')}; continue with start_index {end}>"
+        )
     elif not page.complete:
-        shown += "\n\n<the page is too large: the rest of it was not fetched>"
+        shown += "\n\n<the page is too large: the rest was not fetched>"
     return shown
 
 

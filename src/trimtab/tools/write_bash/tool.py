@@ -26,14 +26,14 @@ class WriteBash:
             "properties": {
                 "shellId": {"type": "string", "description": "Id of the command"},
                 "input": {"type": "string", "description": "Text and keys to send"},
-                "delay": {"type": "number", "description": "Seconds to wait, 10 unless given"},
+                "delay": {"type": "number", "description": "Seconds to wait; default 10"},
             },
             "required": ["shellId", "input"],
         },
     )
 
     def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
-        # What is typed into a running shell or interpreter is a command like any other.
+        # Input to a running shell or interpreter is judged as a command.
         intention = f"Send input to command {args['shellId']}"
         return [Access(kind="shell", target=args["input"], intention=intention)]
 
@@ -50,11 +50,11 @@ class WriteBash:
 
 
 def parse_keys(text: str) -> list[str | bytes]:
-    """Text as bytes, keys by name."""
+    """Split input into text, as bytes, and names of keys."""
     pieces = re.split(KEY, text)
     keys: list[str | bytes] = []
-    for i, piece in enumerate(pieces):
-        if i % 2:
+    for index, piece in enumerate(pieces):
+        if index % 2:
             keys.append(piece)
         elif piece:
             keys.append(piece.encode("utf-8", "replace"))

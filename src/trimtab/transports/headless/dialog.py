@@ -6,7 +6,6 @@ import re
 import signal
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,10 +13,18 @@ from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.permission import Answer
-from trimtab.contracts.questions import TrustAnswer, TrustQuestion
+from trimtab.contracts.questions import (
+    PlanReady,
+    PlanVerdict,
+    Question,
+    Response,
+    TrustAnswer,
+    TrustQuestion,
+)
 from trimtab.contracts.run import Prompt
 from trimtab.contracts.text import count, neutralise
 from trimtab.runtime.live import LiveSession
+from trimtab.runtime.plan_approval import present_plan
 from trimtab.transports.headless.keyboard import Keyboard
 from trimtab.transports.headless.output import Output
 from trimtab.transports.headless.questions import (
@@ -28,9 +35,6 @@ from trimtab.transports.headless.questions import (
     plan_choices,
 )
 from trimtab.transports.headless.text import TextOutput
-
-if TYPE_CHECKING:
-    from trimtab.contracts.questions import PlanReady, PlanVerdict, Question, Response
 
 MAX_DIGITS = 4
 MIN_FEEDBACK = 3
@@ -276,8 +280,6 @@ class Dialog:
 
     async def ask_person(self, question: "Question") -> "Response | None":
         """Ask the person a question of the agent; return None for Ctrl-D."""
-        from trimtab.contracts.questions import Response
-
         while (reply := await self._ask_line(describe_question(question))) is not None:
             if (number := _read_number(reply, len(question.choices))) is not None:
                 return Response(text=question.choices[number], freeform=False)
@@ -287,8 +289,6 @@ class Dialog:
 
     async def ask_approval(self, plan: "PlanReady") -> "PlanVerdict":
         """Show a finished plan: the person accepts it, refuses it or says what to change."""
-        from trimtab.contracts.questions import PlanVerdict
-        from trimtab.runtime.plan_approval import present_plan
 
         async def decide(_: str, content: str) -> PlanVerdict:
             choices = plan_choices(plan)

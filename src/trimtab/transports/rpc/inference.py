@@ -20,11 +20,19 @@ CALLER = {
 """Headers that identify the calling agent → their names in the protocol."""
 
 
+SWITCHING = 101
+"""The status of a response that opens a WebSocket."""
+LAST_EVENTS = frozenset(("response.completed", "response.failed", "response.incomplete", "error"))
+
+
 class Head(msgspec.Struct, frozen=True):
     """Status and headers of a response."""
 
     status: int
     headers: dict[str, str]
+
+
+EVENTS = Head(200, {"content-type": "text/event-stream"})
 
 
 class Exchange:
@@ -102,22 +110,17 @@ class ClientHttp:
     ) -> ClientResponse:
         request_id = new_id()
         exchange = self._exchanges[request_id] = Exchange()
+        start: dict[str, object] = {
+            "requestId": request_id,
+            "sessionId": self._session_id,
+            "method": method,
+            "url": url,
+            "headers": {name: [value] for name, value in headers.items()},
+            "transport": "http",
+            **{field: headers[name] for name, field in CALLER.items() if name in headers},
+        }
         try:
-            await self._peer.ask(
-                "llmInference.httpRequestStart",
-                {
-                    "requestId": request_id,
-                    "sessionId": self._session_id,
-                    "method": method,
-                    "url": url,
-                    "headers": {name: [value] for name, value in headers.items()},
-                    "transport": "http",
-                    **{field: headers[name] for name, field in CALLER.items() if name in headers},
-                },
-            )
-            text = b"".join(body).decode("utf-8", "replace")
-            await self._send(request_id, {"data": text, "end": True})
-            return ClientResponse(self, request_id, exchange, await exchange.head)
+            return await self._exchange(start, exchange, b"".join(body))
         except BaseException as error:
             self.forget(request_id, cancel=isinstance(error, asyncio.CancelledError))
             if isinstance(error, (ClientGone, RpcError)):
@@ -126,6 +129,14 @@ class ClientHttp:
                     category="transport",
                 ) from None
             raise
+
+    async def _exchange(
+        self, start: dict[str, object], exchange: Exchange, body: bytes
+    ) -> ClientResponse:
+        await self._peer.ask("llmInference.httpRequestStart", start)
+        request_id = str(start["requestId"])
+        await self.send(request_id, {"data": body.decode("utf-8", "replace"), "end": True})
+        return ClientResponse(self, request_id, exchange, await exchange.head)
 
     async def aclose(self) -> None:
         """Do nothing: no connection is kept between requests."""
@@ -142,7 +153,7 @@ class ClientHttp:
             params = {"requestId": request_id, "data": "", "cancel": True}
             asyncio.ensure_future(self._cancel(params))  # noqa: RUF006 - the peer's writes are kept
 
-    async def _send(self, request_id: str, part: dict[str, object]) -> None:
+    async def send(self, request_id: str, part: dict[str, object]) -> None:
         await self._peer.ask("llmInference.httpRequestChunk", {"requestId": request_id, **part})
 
     async def _cancel(self, params: dict[str, object]) -> None:
@@ -150,3 +161,49 @@ class ClientHttp:
             await self._peer.ask("llmInference.httpRequestChunk", params)
         except (ClientGone, RpcError):
             return
+
+
+class ClientSockets(ClientHttp):
+    """Sends every request as the first message of a WebSocket that the client opens."""
+
+    async def _exchange(
+        self, start: dict[str, object], exchange: Exchange, body: bytes
+    ) -> ClientResponse:
+        request_id, url = str(start["requestId"]), str(start["url"])
+        address = url.replace("http", "ws", 1)
+        opening = {**start, "method": "GET", "url": address, "transport": "websocket"}
+        await self._peer.ask("llmInference.httpRequestStart", opening)
+        head = await exchange.head
+        if head.status != SWITCHING:
+            return ClientResponse(self, request_id, exchange, head)
+        message = {"type": "response.create", **msgspec.json.decode(body)}
+        message.pop("stream", None)  # a WebSocket always streams
+        text = msgspec.json.encode(message).decode()
+        await self.send(request_id, {"data": text, "end": False})
+        return SocketResponse(self, request_id, exchange, EVENTS)
+
+
+class SocketResponse(ClientResponse):
+    """The messages of a WebSocket as server-sent events, up to the event that ends the answer."""
+
+    def __init__(self, http: "ClientHttp", request_id: str, exchange: Exchange, head: Head) -> None:
+        super().__init__(http, request_id, exchange, head)
+        self._over = False
+
+    async def receive(self) -> bytes:
+        if self._over:
+            return b""
+        message = await super().receive()
+        self._over = not message or _event_type(message) in LAST_EVENTS
+        return b"data: %b\n\n" % message if message else b""
+
+
+class _SocketEvent(msgspec.Struct):
+    type: str = ""
+
+
+def _event_type(message: bytes) -> str:
+    try:
+        return msgspec.json.decode(message, type=_SocketEvent).type
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 
@@ -15,20 +15,21 @@ from trimtab.contracts.options import SessionOptions
 from trimtab.host.hosted import HostedSession
 from trimtab.host.participants import Participant
 from trimtab.models.catalog import SessionCatalog
+from trimtab.providers.auth import Key
+from trimtab.providers.copilot import Copilot, Transports, find_token
 from trimtab.providers.endpoints import ProviderChoice, from_environment
 from trimtab.providers.http import HttpClient
 from trimtab.providers.service import Service
 from trimtab.runtime.live import LiveSession
 from trimtab.session.pending_calls import waiting_calls
-from trimtab.transports.rpc.inference import ClientHttp
+from trimtab.transports.rpc.changes import apply_changes, changes_of
+from trimtab.transports.rpc.inference import ClientHttp, ClientSockets
 from trimtab.transports.rpc.mirror import ClientFiles, Mirror, fetch_session
 from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.protocol import FAILED, RpcError, Then
 from trimtab.transports.rpc.server import Server
-from trimtab.transports.rpc.setup import SessionSettings, build_options
+from trimtab.transports.rpc.setup import CapiSettings, SessionSettings, build_options
 
-SECRET_HEADERS = ("authorization", "key", "token", "secret", "cookie")
-"""Substrings of header names that mark credentials."""
 MANAGED = SessionManagedSettingsResolved(
     source="none",
     server_managed=False,
@@ -51,7 +52,7 @@ async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
         hosted = HostedSession(session_id, server.tell_updated)
         participant = hosted.join(peer, settings.capabilities())
         participant.hold()
-        options = equip(server, hosted, settings, options)
+        options = await equip(server, hosted, settings, options)
         live = await server.runtime_for(settings.git_hub_token).create(options, hosted.as_client())
         hosted.id = live.id
         hosted.attach(live)
@@ -96,10 +97,15 @@ async def _reopen(
     hosted = HostedSession(session_id, server.tell_updated)
     participant = hosted.join(peer, settings.capabilities())
     participant.hold()
-    options = equip(server, hosted, settings, options)
+    options = await equip(server, hosted, settings, options)
     try:
         runtime = server.runtime_for(settings.git_hub_token)
-        live = await runtime.resume(session_id, options, hosted.as_client())
+        live = await runtime.resume(
+            session_id,
+            options,
+            hosted.as_client(),
+            continue_pending_work=settings.continue_pending_work,
+        )
     except SessionNotFound as error:
         raise RpcError(FAILED, f"Session not found: {session_id} ({error.message})") from None
     hosted.attach(live)
@@ -149,7 +155,7 @@ async def _join(hosted: HostedSession, peer: Peer, settings: SessionSettings) ->
     participant = hosted.join(peer, settings.capabilities())
     participant.hold()
     hosted.settings |= settings.kept()
-    apply(hosted, settings)
+    await apply_changes(hosted, changes_of(settings))
     if not settings.disable_resume:
         live.emit(_resumed(hosted, settings, was_active=was_active))
     hosted.announce_changes(before, commands)
@@ -163,39 +169,16 @@ def _resumed(
     return SessionResume(
         resume_time=timestamp(),
         event_count=live.event_count,
-        selected_model=live.model,
+        selected_model=live.model or None,
         reasoning_effort=live.controls.effort,
         context=live.controls.setup.checkout.context(),
         already_in_use=len(hosted.participants) > 1,
         session_was_active=was_active,
-        continue_pending_work=settings.continue_pending_work or None,
+        continue_pending_work=settings.continue_pending_work,
     )
 
 
-def apply(hosted: HostedSession, settings: SessionSettings) -> None:
-    """Apply the settings of a client that joins an open session."""
-    controls = hosted.live.controls
-    wanted = build_options(settings, controls.options.cwd)
-    changes: dict[str, Any] = {}
-    if settings.available_tools is not None:
-        changes["available_tools"] = settings.available_tools
-    if settings.excluded_tools:
-        changes["excluded_tools"] = settings.excluded_tools
-    if settings.system_message is not None:
-        changes["system_message"] = wanted.system_message
-    if changes:
-        controls.change_options(**changes)
-    if settings.mcp_servers:
-        controls.add_servers(settings.mcp_servers)
-    if settings.streaming:
-        controls.set_streaming(True)
-    if settings.model and settings.model != hosted.live.model:
-        found = hosted.catalog.find(settings.model) if hosted.catalog else None
-        provider, model = found or (None, settings.model)
-        controls.set_model(model, effort=settings.reasoning_effort, provider=provider)
-
-
-def equip(
+async def equip(
     server: Server,
     hosted: HostedSession,
     settings: SessionSettings,
@@ -205,6 +188,7 @@ def equip(
     hosted.settings = settings.kept()
     hosted.token = settings.git_hub_token
     hosted.catalog = SessionCatalog(
+        server.env,
         provider=settings.provider,
         providers=settings.providers,
         models=settings.models,
@@ -217,8 +201,7 @@ def equip(
         provider, model = found
         options = msgspec.structs.replace(options, provider=provider, model=model)
     if server.inference is not None:
-        service = _through_client(server, options)
-        options = msgspec.structs.replace(options, provider=service)
+        options = await _through_client(server, settings, options)
     return options
 
 
@@ -228,25 +211,36 @@ def find_keys(settings: SessionSettings) -> Iterator[str]:
         yield settings.git_hub_token
     for provider in (settings.provider, *settings.providers):
         if provider is not None:
-            yield from filter(None, (provider.api_key, provider.bearer_token))
-            for name, value in provider.headers.items():
-                if any(word in name.lower() for word in SECRET_HEADERS):
-                    yield value.rpartition(" ")[2]
+            yield from provider.keys()
 
 
-def _through_client(server: Server, options: SessionOptions) -> Service:
-    """Return the same service with the client making the HTTP requests."""
+async def _through_client(
+    server: Server, settings: SessionSettings, options: SessionOptions
+) -> SessionOptions:
+    """Return the options with the same service, whose requests the client makes."""
     assert server.inference is not None
+    session_id = options.session_id or ""
+    http = cast(HttpClient, ClientHttp(server.inference, server.exchanges, session_id))
+    choice: ProviderChoice | None
     if isinstance(options.provider, Service):
         choice = options.provider.choice
     else:
-        choice = from_environment(server.env) or ProviderChoice(
-            name="copilot",
-            base_url=server.env.get("COPILOT_API_URL") or "https://api.githubcopilot.com",
-            auth="none",
-        )
-    http = ClientHttp(server.inference, server.exchanges, options.session_id or "")
-    return Service(choice, cast(HttpClient, http))
+        choice = from_environment(server.env)
+    if choice is not None:
+        return msgspec.structs.replace(options, provider=Service(choice, http))
+    sockets = None
+    if (settings.capi or CapiSettings()).enable_web_socket_responses is not False:
+        sockets = cast(HttpClient, ClientSockets(server.inference, server.exchanges, session_id))
+    env = {**server.env}
+    if settings.git_hub_token:
+        env["COPILOT_GITHUB_TOKEN"] = settings.git_hub_token
+    key = find_token(env, run_gh=False)
+    if key is None:  # the client adds the credentials
+        env.setdefault("COPILOT_API_URL", "https://api.githubcopilot.com")
+        key = Key(source="the client")
+    copilot = Copilot(key, env, transports=Transports(http=http, sockets=sockets))
+    model = options.model or env.get("COPILOT_MODEL") or await copilot.find_default_model()
+    return msgspec.structs.replace(options, provider=copilot, model=model)
 
 
 def describe(hosted: HostedSession) -> JsonObject:

@@ -17,6 +17,7 @@ from trimtab.transports.rpc.protocol import (
     INVALID_REQUEST,
     PARSE_ERROR,
     Incoming,
+    RequestId,
     RpcError,
     Then,
     decode_incoming,
@@ -51,8 +52,8 @@ class Peer(asyncio.Protocol):
         self._parser = FrameParser()
         self._out: asyncio.WriteTransport | None = None
         self._unsent: list[bytes] = []
-        self._tasks: dict[str | float, asyncio.Task[None]] = {}
-        self._asked: dict[float, asyncio.Future[msgspec.Raw]] = {}
+        self._tasks: dict[RequestId, asyncio.Task[None]] = {}
+        self._asked: dict[int | float, asyncio.Future[msgspec.Raw]] = {}
         self._next_id = 0
         self.authenticated = False
         self.admits: Callable[[tuple[str, int], tuple[str, int]], bool] | None = None
@@ -163,7 +164,7 @@ class Peer(asyncio.Protocol):
         if unsent and self._out is not None and not self._out.is_closing():
             self._out.write(b"".join(unsent))
 
-    def _refuse(self, request_id: str | float | None, error: RpcError) -> None:
+    def _refuse(self, request_id: RequestId | None, error: RpcError) -> None:
         self._write(encode_error(request_id, error))
 
     def _on_message(self, body: bytes) -> None:
@@ -194,7 +195,7 @@ class Peer(asyncio.Protocol):
         )
         self._tasks[message.id] = task
 
-    async def _respond(self, request_id: str | float, method: str, raw: msgspec.Raw) -> None:
+    async def _respond(self, request_id: RequestId, method: str, raw: msgspec.Raw) -> None:
         try:
             result = await self._answer(self, method, raw)
         except asyncio.CancelledError:

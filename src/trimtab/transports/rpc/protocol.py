@@ -19,6 +19,10 @@ AUTHENTICATION_FAILED = -32002
 CANCELLED = -32800
 
 
+RequestId = str | int | float
+"""The id of a request, which is returned as it came: an integer stays an integer."""
+
+
 class RpcError(ClientError):
     """Raised to answer a request with an error."""
 
@@ -37,7 +41,7 @@ class Incoming(msgspec.Struct, frozen=True):
     """A message from a client: a request, a notification, or the answer to a request."""
 
     method: str | None = None
-    id: str | float | None = None
+    id: RequestId | None = None
     params: msgspec.Raw = msgspec.Raw(b"{}")
     result: msgspec.Raw = msgspec.Raw(b"null")
     error: Any = None
@@ -61,11 +65,11 @@ def _encode(value: Any) -> bytes:
         return json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode()
 
 
-def encode_result(request_id: str | float | None, result: Any) -> bytes:
+def encode_result(request_id: RequestId | None, result: Any) -> bytes:
     return _encode({"jsonrpc": "2.0", "id": request_id, "result": result})
 
 
-def encode_error(request_id: str | float | None, error: RpcError) -> bytes:
+def encode_error(request_id: RequestId | None, error: RpcError) -> bytes:
     body: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.data is not None:
         body["data"] = error.data

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 CLOSING = 4.0
 """Seconds that sessions have to close when the server stops."""
+LEAVING = 3.0
+"""Seconds that clients have to disconnect after they shut the server down."""
 ABANDONED = 1800.0
 """Seconds after which an idle session without clients is closed."""
 
@@ -57,6 +59,7 @@ class Server:
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._runtime: Runtime | None = None
+        self._closed = False
 
     @property
     def runtime(self) -> "Runtime":
@@ -145,8 +148,7 @@ class Server:
                 return
             try:
                 await hosted.live.suspend(hosted.waiting_calls() if suspend else ())
-                if hosted.mirror is not None:
-                    await hosted.mirror.finish()
+                await hosted.aclose()
             finally:
                 self.sessions.pop(session_id, None)
                 if timer := self._timers.pop(session_id, None):
@@ -158,6 +160,16 @@ class Server:
             async with asyncio.timeout(CLOSING), asyncio.TaskGroup() as group:
                 for session_id in tuple(self.sessions):
                     group.create_task(self._close_quietly(session_id))
+
+    async def shut_down(self) -> None:
+        """Close all sessions and refuse every further call.
+
+        The process ends when the last client has left, or a little later: the official clients
+        take a process that ends while they are connected for a crash.
+        """
+        self._closed = True
+        await self.close_sessions()
+        asyncio.get_running_loop().call_later(LEAVING, self.ended.set)
 
     async def close(self) -> None:
         """Close all sessions and connections."""
@@ -191,10 +203,14 @@ class Server:
             if self.needs_token:
                 raise RpcError(AUTHENTICATION_FAILED, "AUTHENTICATION_FAILED")
             peer.authenticated = True
+        if self._closed:
+            raise RpcError(FAILED, f"Request {name} failed with message: The server has shut down.")
         return await answer(self, peer, name, raw)
 
     def _on_disconnected(self, peer: Peer) -> None:
         self.peers.discard(peer)
+        if self._closed and not self.peers:
+            self.ended.set()
         if self.inference is peer:
             self.inference = None
             for exchange in tuple(self.exchanges.values()):

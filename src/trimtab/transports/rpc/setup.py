@@ -52,6 +52,12 @@ class InfiniteSettings(msgspec.Struct, frozen=True, rename="camel", omit_default
     buffer_exhaustion_threshold: float | None = None
 
 
+class CapiSettings(msgspec.Struct, frozen=True, rename="camel"):
+    """Options of GitHub's model service."""
+
+    enable_web_socket_responses: bool | None = None
+
+
 class SessionSettings(Capabilities, frozen=True, kw_only=True, rename="camel"):
     """The parameters of `session.create` and `session.resume`; unknown ones are ignored."""
 
@@ -72,6 +78,7 @@ class SessionSettings(Capabilities, frozen=True, kw_only=True, rename="camel"):
     git_hub_token: str | None = None
     continue_pending_work: bool = False
     disable_resume: bool = False
+    capi: CapiSettings | None = None
     cloud: Any = None
     custom_agents: tuple[JsonObject, ...] | None = None
     agent: str | None = None
@@ -133,6 +140,7 @@ def build_options(settings: SessionSettings, cwd: str) -> SessionOptions:
     return SessionOptions(
         cwd=folder,
         model=settings.model,
+        needs_model=False,
         effort=settings.reasoning_effort,
         stream=settings.streaming,
         name=settings.name,

@@ -64,8 +64,8 @@ def event(*, ephemeral: bool) -> Event:
 async def test_a_client_that_is_behind_loses_ephemeral_events_and_no_durable_one() -> None:
     peer, pipe = make_peer()
     pipe.unread = BACKLOG + 1
-    for one in [event(ephemeral=True), event(ephemeral=False), event(ephemeral=True)]:
-        peer.send_event("s", one, encode(one))
+    for sent in [event(ephemeral=True), event(ephemeral=False), event(ephemeral=True)]:
+        peer.send_event("s", sent, encode(sent))
     await asyncio.sleep(0)
     told, stored = (message["params"]["event"] for message in pipe.messages)
     assert (told["type"], told["data"]["count"]) == ("trimtab.events_dropped", 1)
@@ -73,7 +73,7 @@ async def test_a_client_that_is_behind_loses_ephemeral_events_and_no_durable_one
     assert "ephemeral" not in stored
     assert peer.dropped == 2
     pipe.unread = 0
-    peer.send_event("s", one, encode(one))
+    peer.send_event("s", sent, encode(sent))
     await asyncio.sleep(0)
     kinds = [message["params"]["event"]["type"] for message in pipe.messages[2:]]
     assert kinds == ["trimtab.events_dropped", "session.info"]
@@ -116,3 +116,22 @@ async def test_a_request_can_be_cancelled() -> None:
     for _ in range(3):
         await asyncio.sleep(0)
     assert pipe.messages[0]["error"]["code"] == -32800
+
+
+@pytest.mark.parametrize("sent", ["7", "0", "-3", '"7"', '"a b"', "9007199254740993", "1.5"])
+async def test_the_id_of_a_request_comes_back_as_it_was_sent(sent: str) -> None:
+    async def pong(peer: Peer, method: str, raw: msgspec.Raw) -> Any:
+        return {}
+
+    written: list[bytes] = []
+
+    class Bytes(Pipe):
+        def write(self, data: Any) -> None:
+            written.append(bytes(data))
+
+    peer = Peer(pong, lambda _: None)
+    peer.use(Bytes(), strict=False)
+    peer.data_received(frame(b'{"jsonrpc":"2.0","id":%b,"method":"ping"}' % sent.encode()))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert b'"id":%b,' % sent.encode() in b"".join(written)

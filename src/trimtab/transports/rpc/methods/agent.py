@@ -7,7 +7,7 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.subagent import SubagentDeselected, SubagentSelected
 from trimtab.customize.describe import describe_agent
-from trimtab.customize.model_families import find_meant_models
+from trimtab.customize.model_families import resolve_model_families
 from trimtab.host.hosted import HostedSession
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.methods.discovery import describe_instruction
@@ -46,7 +46,7 @@ async def select(call: Call, params: Name) -> JsonObject:
     controls = call.session.live.controls
     if controls.setup.customizations is not None:
         offline = bool(controls.options.offline)
-        await find_meant_models(controls.setup.customizations, agent, offline=offline)
+        await resolve_model_families(controls.setup.customizations, agent, offline=offline)
     controls.set_agent(agent.name)
     call.session.settings["agent"] = params.name
     call.session.live.emit(

@@ -38,5 +38,5 @@ async def get_status(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("runtime.shutdown")
 async def shut_down(call: Call, params: Nothing) -> None:
-    """Close all sessions; the process ends when its client closes the connection."""
-    await call.server.close_sessions()
+    """Close all sessions; the process ends once its clients have left."""
+    await call.server.shut_down()

@@ -17,7 +17,7 @@ methods = Methods()
 
 
 class Search(msgspec.Struct, rename="camel"):
-    """Where to look. Without projects, only the person's own files are found."""
+    """The projects to search. Without any, only the person's own files are found."""
 
     project_paths: tuple[str, ...] | None = None
     skill_directories: tuple[str, ...] | None = None

@@ -16,7 +16,7 @@ from trimtab.mcp.session_servers import SessionServers
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 if TYPE_CHECKING:
-    from trimtab.mcp.server import Server as ServerState
+    from trimtab.mcp.server import ServerConnection
 
 methods = Methods()
 
@@ -56,7 +56,7 @@ async def list_servers(call: Call, params: Nothing) -> JsonObject:
     return listed | {"host": describe_host(states)} if states else listed
 
 
-def describe_host(states: "Sequence[ServerState]") -> JsonObject:
+def describe_host(states: "Sequence[ServerConnection]") -> JsonObject:
     """Return the servers of a session by status."""
 
     def named(status: str) -> list[str]:
@@ -94,7 +94,7 @@ async def list_tools(call: Call, params: Server) -> JsonObject:
     """Return the tools of a server, by the server's own names."""
     await _servers(call).start()
     server = _servers(call).find(params.server_name)
-    await server.settled(server.patience)
+    await server.settled(server.wait_left)
     if server.status != "connected":
         why = server.error or f"its status is {server.status}"
         raise UsageError(f"{params.server_name} is not connected: {why}.")

@@ -16,7 +16,6 @@ from trimtab.contracts.run import Measured
 from trimtab.providers.tokens import counter_for
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
-from trimtab.transports.rpc.protocol import NotAvailable
 
 methods = Methods()
 
@@ -57,11 +56,9 @@ class WorkingDirectory(msgspec.Struct, rename="camel"):
 
 
 @methods.on("session.metadata.setWorkingDirectory", WorkingDirectory)
-async def set_working_directory(call: Call, params: WorkingDirectory) -> None:
-    if not _is_same(params.working_directory, call.session.live.controls.options.cwd):
-        raise NotAvailable(
-            "The working directory of an open session cannot be changed; create a session there."
-        )
+async def set_working_directory(call: Call, params: WorkingDirectory) -> JsonObject:
+    await call.session.set_folder(params.working_directory)
+    return {"workingDirectory": call.session.live.controls.options.cwd}
 
 
 class Window(msgspec.Struct, rename="camel"):
@@ -154,7 +151,10 @@ class ContextChange(msgspec.Struct):
 
 @methods.on("session.metadata.recordContextChange", ContextChange)
 async def record_context_change(call: Call, params: ContextChange) -> JsonObject:
-    """Record another branch or commit that a client saw in the session's folder."""
+    """Record another branch or commit that a client saw in the session's folder.
+
+    News of other folders are ignored: a session moves with `setWorkingDirectory` only.
+    """
     live = call.session.live
     if _is_same(params.context.cwd, live.controls.options.cwd):
         live.emit(params.context)

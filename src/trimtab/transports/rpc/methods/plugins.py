@@ -192,11 +192,11 @@ def _switch(call: Call, params: Names, *, enabled: bool) -> None:
 
 
 def _store(call: Call) -> PluginStore:
-    return PluginStore(call.server.runtime.home)
+    return PluginStore(call.server.runtime.env)
 
 
 def _marketplaces(call: Call) -> Marketplaces:
-    return Marketplaces(call.server.runtime.home)
+    return Marketplaces(call.server.runtime.env)
 
 
 def _find(call: Call, name: str) -> Installed:

@@ -41,7 +41,7 @@ class Send(msgspec.Struct, kw_only=True, rename="camel"):
     prompt: str
     attachments: tuple[JsonObject, ...] = ()
     mode: Literal["enqueue", "immediate", "interactive", "plan", "autopilot"] = "enqueue"
-    """How the prompt is delivered; older clients send the agent's mode here."""
+    """The way of delivery; older clients send the agent's mode here."""
     agent_mode: str | None = None
     request_headers: dict[str, str] = {}
     display_prompt: str | None = None
@@ -140,8 +140,8 @@ async def detach(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.destroy")
 async def destroy(call: Call, params: Nothing) -> JsonObject:
-    session_id = call.session.id
-    await call.server.close_session(session_id)
+    """Close the session. It may have been closed by another client: that is no error."""
+    await call.server.close_session(call.session_id or "")
     return {"success": True}
 
 
@@ -152,13 +152,13 @@ class Shutdown(msgspec.Struct):
 
 @methods.on("session.shutdown", Shutdown)
 async def shut_down(call: Call, params: Shutdown) -> None:
-    await call.server.close_session(call.session.id)
+    await call.server.close_session(call.session_id or "")
 
 
 @methods.on("session.suspend")
 async def suspend(call: Call, params: Nothing) -> None:
     """Close the session; calls that wait for a client continue when it is resumed."""
-    await call.server.close_session(call.session.id, suspend=True)
+    await call.server.close_session(call.session_id or "", suspend=True)
 
 
 @methods.on("session.delete")

@@ -10,21 +10,40 @@ EMPTY: dict[str, JsonObject] = {
     "session.completions.getTriggerCharacters": {"triggerCharacters": []},
     "session.completions.request": {"items": []},
     "session.extensions.list": {"extensions": []},
+    "session.canvas.list": {"canvases": []},
+    "session.canvas.listOpen": {"openCanvases": []},
     "session.schedule.list": {"entries": []},
+    "session.schedule.stop": {},
     "session.telemetry.getEngagementId": {},
     "session.telemetry.setFeatureOverrides": {},
     "session.visibility.get": {"synced": False},
     "session.visibility.set": {"synced": False},
     "session.lsp.initialize": {},
 }
-"""Method → result that says that there is nothing: no completions, extensions, schedules, telemetry
-or language servers."""
+"""Method → result that says that there is nothing: no canvases, completions, extensions, schedules,
+telemetry or language servers."""
 
 REFUSED = {
     **dict.fromkeys(
         ("session.extensions.enable", "session.extensions.disable", "session.extensions.reload"),
         "Extensions not available: this version has none.",
     ),
+    **dict.fromkeys(
+        ("session.canvas.open", "session.canvas.close", "session.canvas.action.invoke"),
+        "Canvas not found: canvases come from extensions, and this version has none.",
+    ),
+    **dict.fromkeys(
+        (
+            "session.mcp.apps.callTool",
+            "session.mcp.apps.diagnose",
+            "session.mcp.apps.listTools",
+            "session.mcp.apps.readResource",
+        ),
+        "MCP Apps are not available: this version shows no interfaces of servers; call their "
+        "tools through the agent.",
+    ),
+    "session.fleet.start": "Fleet mode is not available in this version; send the prompt with "
+    "session.send.",
     "agentRegistry.spawn": "agentRegistry.spawn is not enabled: sessions of this server are "
     "created with session.create.",
     "session.extensions.sendAttachmentsToMessage": "Only an extension may send attachments to a "

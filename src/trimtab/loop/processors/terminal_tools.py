@@ -1,4 +1,4 @@
-"""Tools whose success is the end of a turn: the model is not asked what to make of it."""
+"""Ends a run after the success of a terminal tool, without another model call."""
 
 from trimtab.contracts.processor import PendingCall, Processor, Stop
 from trimtab.contracts.run import Run
@@ -6,7 +6,7 @@ from trimtab.contracts.tool import ToolResult
 
 
 class TerminalTools(Processor):
-    """Where an answer by a schema is wanted, the model gets to give it, and no tools."""
+    """Ends the run; if the prompt has an answer schema, the model first gives that answer."""
 
     async def after_tool(self, run: Run, pending: PendingCall, result: ToolResult) -> ToolResult:
         if getattr(pending.tool, "is_terminal", False) and result.kind == "success":

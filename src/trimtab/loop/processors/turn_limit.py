@@ -1,5 +1,6 @@
-"""Hard limits on turns; time is watched by whoever owns the run, because a call may hang."""
+"""Limits the number of turns. The deadline is not checked here, because a call may hang."""
 
+from trimtab.contracts.errors import ExitCode
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.run import Run
 from trimtab.contracts.text import count
@@ -8,7 +9,7 @@ from trimtab.contracts.text import count
 class TurnLimit(Processor):
     """Ends a run before a model call that would exceed `max_turns` calls.
 
-    The agents of a session share one, so that it holds for all their work.
+    The agents of a session share it, so that their turns count together.
     """
 
     def __init__(self, max_turns: int, taken: int = 0) -> None:
@@ -21,6 +22,6 @@ class TurnLimit(Processor):
             return None
         return Stop(
             reason="turn_limit",
-            exit_code=6,
+            exit_code=ExitCode.LIMIT,
             message=f"Stopped after {count(self._max_turns, 'turn')}; raise --max-turns to go on.",
         )

@@ -1,0 +1,146 @@
+"""Changes the settings of an open session, for `session.options.update` and `session.resume`."""
+
+from typing import Any
+
+import msgspec
+
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.host.hosted import HostedSession
+from trimtab.models.catalog import ProviderSettings, SessionCatalog
+from trimtab.transports.rpc.setup import (
+    LimitSettings,
+    SessionSettings,
+    SystemMessageSettings,
+    read_agents,
+    read_budget,
+    read_system_message,
+    read_vision,
+)
+
+
+class Changes(msgspec.Struct, kw_only=True, rename="camel"):
+    """The settings of an open session that a client may change; None leaves one as it is."""
+
+    ask_user_disabled: bool | None = None
+    additional_directories: tuple[str, ...] | None = None
+    agent: str | None = None
+    available_tools: tuple[str, ...] | None = None
+    client_name: str | None = None
+    custom_agents: tuple[JsonObject, ...] | None = None
+    disabled_skills: tuple[str, ...] | None = None
+    enable_streaming: bool | None = None
+    excluded_builtin_agents: tuple[str, ...] | None = None
+    excluded_tools: tuple[str, ...] | None = None
+    instruction_directories: tuple[str, ...] | None = None
+    mcp_servers: JsonObject | None = None
+    model: str | None = None
+    model_capabilities_overrides: JsonObject | None = None
+    organization_custom_instructions: str | None = None
+    provider: ProviderSettings | None = None
+    reasoning_effort: str | None = None
+    session_limits: LimitSettings | None = None
+    skill_directories: tuple[str, ...] | None = None
+    skip_custom_instructions: bool | None = None
+    system_message: SystemMessageSettings | None = None
+    working_directory: str | None = None
+
+
+def changes_of(settings: SessionSettings) -> Changes:
+    """Return the changes that a client asks for when it joins an open session."""
+    same = {
+        name: getattr(settings, name)
+        for name in Changes.__struct_fields__
+        if name in SessionSettings.__struct_fields__
+    }
+    same |= {
+        name: same[name] or None
+        for name in ("additional_directories", "excluded_builtin_agents", "excluded_tools")
+    }
+    return Changes(
+        **{**same, "skip_custom_instructions": settings.skip_custom_instructions or None},
+        enable_streaming=settings.streaming or None,
+        model_capabilities_overrides=settings.model_capabilities,
+    )
+
+
+async def apply_changes(hosted: HostedSession, changes: Changes) -> None:
+    """Apply changes to an open session; they count from the next prompt on."""
+    controls = hosted.live.controls
+    if changes.working_directory is not None:
+        await hosted.set_folder(changes.working_directory)
+    if fields := _changed_options(hosted, changes):
+        controls.change_options(**fields)
+    if changes.additional_directories is not None:
+        permissions = controls.options.permissions
+        controls.set_permissions(
+            msgspec.structs.replace(permissions, add_dirs=changes.additional_directories)
+        )
+    if changes.skip_custom_instructions is not None and controls.setup.customizations is not None:
+        controls.setup.customizations.loads_instructions = not changes.skip_custom_instructions
+    if "customize" in fields or changes.skip_custom_instructions is not None:
+        controls.reload()
+    if changes.mcp_servers:
+        controls.add_servers(changes.mcp_servers)
+    if changes.agent is not None:
+        controls.set_agent(changes.agent)
+    if changes.enable_streaming is not None:
+        controls.set_streaming(changes.enable_streaming)
+    await _change_model(hosted, changes)
+    if changes.session_limits is not None:
+        limits = controls.options.limits
+        max_usd = read_budget(changes.session_limits)
+        controls.set_limits(msgspec.structs.replace(limits, max_usd=max_usd, in_credits=True))
+
+
+def _changed_options(hosted: HostedSession, changes: Changes) -> dict[str, Any]:
+    """Return the changed fields of `SessionOptions`."""
+    options = hosted.live.controls.options
+    fields: dict[str, Any] = {
+        name: value
+        for name in ("available_tools", "excluded_tools", "client_name")
+        if (value := getattr(changes, name)) is not None
+    }
+    if changes.ask_user_disabled:
+        excluded = fields.get("excluded_tools", options.excluded_tools)
+        fields["excluded_tools"] = (*excluded, "ask_user")
+    if changes.system_message is not None:
+        fields["system_message"] = read_system_message(changes.system_message)
+    customize = {
+        name: value
+        for name, value in (
+            ("agents", read_agents(changes.custom_agents) if changes.custom_agents else None),
+            ("excluded_agents", changes.excluded_builtin_agents),
+            ("skill_directories", changes.skill_directories),
+            ("disabled_skills", changes.disabled_skills),
+            ("instruction_directories", changes.instruction_directories),
+            ("organization_instructions", changes.organization_custom_instructions),
+        )
+        if value is not None
+    }
+    if customize:
+        fields["customize"] = hosted.live.controls.with_customize(**customize)
+    return fields
+
+
+async def _change_model(hosted: HostedSession, changes: Changes) -> None:
+    controls, effort = hosted.live.controls, changes.reasoning_effort
+    if changes.provider is not None:
+        hosted.catalog = SessionCatalog(
+            controls.setup.env, provider=changes.provider, get_token=hosted.get_token
+        )
+        hosted.live.hide(changes.provider.keys())
+    model = changes.model
+    if changes.provider is not None or (model and model != hosted.live.model):
+        if model is not None and not model.strip():
+            raise UsageError("model is empty; name a model.")
+        wanted = model or hosted.live.model or None
+        found = hosted.catalog.find(wanted) if hosted.catalog else None
+        if found is not None:
+            controls.set_model(found[1], effort=effort, provider=found[0])
+        elif wanted is not None:
+            await controls.switch_model(wanted, effort=effort)
+    elif effort is not None:
+        controls.set_effort(effort)
+    if changes.model_capabilities_overrides is not None:
+        controls.set_vision(read_vision(changes.model_capabilities_overrides))
