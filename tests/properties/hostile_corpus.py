@@ -29,7 +29,7 @@ from permissionkit import rules
 from trimtab.contracts.options import PermissionOptions, SandboxSettings
 from trimtab.contracts.permission import Policy
 from trimtab.permissions.decide_shell import decide_shell
-from trimtab.testing.playing import Played, play
+from trimtab.testing.playing import ALLOW_ALL, Played, play
 
 DATA = Path(__file__).with_name("hostile.toml")
 CHUNK = 25
@@ -233,6 +233,11 @@ async def plan(world: World, script: list[Any], options: dict[str, Any]) -> Play
     """Plans with every tool allowed."""
     given = msgspec.structs.replace(options["permissions"], allow_all_tools=True)
     return await main_agent(world, script, {**options, "mode": "plan", "permissions": given})
+
+
+async def unguarded(world: World, script: list[Any], options: dict[str, Any]) -> Played:
+    """Runs everything: shows that the canaries notice."""
+    return await main_agent(world, script, {**options, "permissions": ALLOW_ALL})
 
 
 SURFACES: dict[str, Surface] = {
