@@ -25,9 +25,15 @@ from trimtab.permissions.shell.words import UNKNOWN, Argument, Variables
 DEEPEST = 8
 _SETTERS = frozenset(("read", "mapfile", "readarray", "getopts", "unset", "let", "printf", "wait"))
 _SETTING = re.compile(r"([A-Za-z_]\w*)(?:\[.*\])?(?:(\+?=)(.*))?", re.DOTALL)
+_ATTACHED = re.compile(r"^-[A-Za-z]*[vpa](?=[A-Za-z_])")
+"""An option with the name of a variable behind it."""
+_NEEDED = re.compile(r"PATH|HOME|GIT_(?:CONFIG|OPTIONAL|PAGER).*")
+"""Variables that decide which programs and settings are used by being there."""
+_EVALUATED_NAME = re.compile(r"[A-Za-z_]\w*")
 _ARRAY_OPTION = re.compile(r"-\w*[aA]")
 _FAR = re.compile(r"(?:/|~|\.\./)\S*$")
 _WRITING = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
+_COMPARING = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
 _NO_FILES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 _DELETERS = frozenset(("rm", "unlink", "rmdir", "shred"))
 _BUILTIN_TESTS = frozenset(("test", "[", "[["))
@@ -84,7 +90,11 @@ class Judge:
                 continue
             for word in command.words[1:]:
                 text = "".join(piece.text for piece in word.pieces)
+                # `printf -vNAME`, `wait -pNAME`, `read -aNAME`
+                text = _ATTACHED.sub("", text) if name in _SETTERS else text
                 match = _SETTING.match(text)
+                if name == "unset" and _NEEDED.fullmatch(text):
+                    self.into.add_hazards(f"without {text} other programs or settings are used")
                 if match is None or name == "unset":
                     continue
                 if name == "let":
@@ -117,6 +127,9 @@ class Judge:
     def _check_computed(self, script: Script, variables: Variables) -> None:
         """In arithmetic a value is code: text from elsewhere must not get there."""
         for name in script.computed:
+            # Arithmetic may assign, and it cannot be told from here whether it does.
+            if is_hazardous(name, None):
+                self.into.add_hazards(f"arithmetic may set {name}, which decides what runs")
             if not variables.is_number(name):
                 self.into.add_hazards(f"arithmetic evaluates {name}, which is not known")
         if script.substitutes:
@@ -188,6 +201,11 @@ class Judge:
         return arguments
 
     def _check_evaluated(self, arguments: Sequence[Argument]) -> None:
+        if _COMPARING.intersection(argument.text for argument in arguments):
+            # The operands of such a test are arithmetic, which may assign.
+            for name in {n for a in arguments for n in _EVALUATED_NAME.findall(a.text)}:
+                if is_hazardous(name, None):
+                    self.into.add_hazards(f"a test may set {name}, which decides what runs")
         for argument in arguments:
             if runs_if_evaluated(argument.text):
                 self.into.add_hazards("a subscript in quotes runs commands")

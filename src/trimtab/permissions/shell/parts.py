@@ -102,6 +102,8 @@ class PartReader(Reader):
             if match[1]:
                 raise Unparsable("a redirection is ambiguous")
             return False
+        if match[1] and match[1][0] == "{":  # the shell sets that variable to a descriptor
+            self.script.assign(match[1][1:-1], None)
         self.pos = match.end()
         self._skip_blanks()
         target = self._read_plain_word()
