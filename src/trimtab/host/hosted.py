@@ -67,6 +67,8 @@ class HostedSession:
         """Settings that only clients interpret: stored and reported, without effect here."""
         self.catalog: SessionCatalog | None = None
         self.token: str | None = None
+        self.user: JsonObject = {}
+        """The account of the session's own token, as GitHub describes it."""
         self.mirror: FileMirror | None = None
         self._own_commands: OwnCommands | None = None
         self._live: LiveSession | None = None
