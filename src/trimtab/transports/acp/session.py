@@ -126,15 +126,20 @@ class EditorSession:
         self._connection.notify("session/update", params)
 
     def replay(self, lines: Sequence[bytes], *, shown: bool) -> None:
-        """Fold the stored events of the session; if `shown`, send them as updates."""
+        """Fold the stored events of the session; if `shown`, send them before all held updates."""
+        updates: list[JsonObject] = []
         for line in lines:
             for part in self._fold.apply(decode(line)):
-                for update in self._builder.build(part, replayed=True):
-                    if shown and update["sessionUpdate"] not in PRESENT_ONLY:
-                        self.send(update)
-        for update in self._builder.end_open_calls():
-            if shown:
-                self.send(update)
+                updates += self._builder.replay(part)
+        updates += self._builder.end_open_calls()
+        if not shown:
+            return
+        if self._title:
+            updates.append({"sessionUpdate": "session_info_update", "title": self._title})
+        if entries := self._list_todos():
+            updates.append({"sessionUpdate": "plan", "entries": entries})
+        self._held = [*updates, *(self._held or ())]
+        self.release()
 
     async def prompt(self, prompt: Prompt) -> str:
         """Answer a prompt; return the protocol's stop reason. Raises `AcpError`.
@@ -190,6 +195,8 @@ class EditorSession:
 
     def _report(self, stop: Stop) -> str:
         """Return the stop reason; a failed run raises in the words of what failed."""
+        if (usage := self._builder.build_final_usage()) is not None:
+            self.send(usage)
         if stop.reason == "error":
             raise AcpError(FAILED, stop.message)
         reason = STOP_REASONS.get(stop.reason)
@@ -217,7 +224,7 @@ class EditorSession:
             case ModeInUse() | ModelInUse() if part.agent_id is None:
                 self.on_settings_changed()
             case TodosChanged():
-                self.send_plan()
+                self.send({"sessionUpdate": "plan", "entries": self._list_todos()})
             case QuestionPart(kind="permission") if not part.done:
                 self._asked[part.request_id] = part.agent_id
             case ToolInvocation() if part.delta:
@@ -229,12 +236,12 @@ class EditorSession:
             elif update["sessionUpdate"] == "notice":
                 self._warned = str(update["title"])
 
-    def send_plan(self) -> None:
-        """Send the whole to-do list."""
+    def _list_todos(self) -> list[JsonObject]:
+        """Return the whole to-do list as entries of a plan."""
         if self._live is None:
-            return
+            return []
         todos, _ = read_todos(self._live.folder.database)
-        entries = [
+        return [
             {
                 "content": str(todo.get("title") or todo.get("description") or todo.get("id")),
                 "priority": "medium",
@@ -242,7 +249,6 @@ class EditorSession:
             }
             for todo in todos
         ]
-        self.send({"sessionUpdate": "plan", "entries": entries})
 
     def _start_waiting(self) -> None:
         for update in self._builder.start_waiting():
@@ -304,5 +310,3 @@ class EditorSession:
 
 
 PLAN_STATES = {"in_progress": "in_progress", "done": "completed", "completed": "completed"}
-PRESENT_ONLY = frozenset(("notice", "compaction_update", "usage_update", "session_info_update"))
-"""Updates about the moment at which they are sent, which a replay leaves out."""

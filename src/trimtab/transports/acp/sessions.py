@@ -107,9 +107,7 @@ class EditorSessions:
     async def load(self, params: StoredSession) -> Then:
         """Open a stored session and send everything in it, before the answer."""
         opened, lines = await self._reopen(params)
-        opened.editor.release()
         opened.editor.replay(lines, shown=True)
-        opened.editor.send_plan()
         return Then(opened.describe(), lambda: self._present(opened))
 
     async def resume(self, params: StoredSession) -> Then:
@@ -135,9 +133,8 @@ class EditorSessions:
         self._check_stored(params.session_id)
         if params.session_id in self._open:
             await self.close(params.session_id)
-        options = self._build_options(params)
-        if options.isolation is None:
-            options = msgspec.structs.replace(options, isolation=Isolation(new=False))
+        before = Isolation(new=False)
+        options = msgspec.structs.replace(self._build_options(params), isolation=before)
         editor = self._new_editor()
         try:
             live = await self._runtime.resume(params.session_id, options, editor.as_client())

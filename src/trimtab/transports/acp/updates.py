@@ -11,6 +11,7 @@ from trimtab.host.parts import (
     Markdown,
     Notice,
     Part,
+    QueuedPrompt,
     Reasoning,
     Title,
     ToolInvocation,
@@ -27,6 +28,8 @@ from trimtab.transports.acp.tool_calls import (
     find_locations,
 )
 
+PASSING = (Notice, QueuedPrompt, Title, ContextUsage, Compaction)
+"""Parts about the moment at which they are sent, which a replay leaves out."""
 SEVERITIES = {"info": "info", "warning": "warning", "error": "error"}
 
 
@@ -52,11 +55,13 @@ class UpdateBuilder:
         self._read = read
         self._calls: dict[str, ShownCall] = {}
         self._used: dict[str, int] = {}
+        self._command: QueuedPrompt | None = None
+        self._usage: JsonObject = {}
         self.cost: Callable[[], float | None] = lambda: None
         """Returns what the session has cost so far, in USD, if that is known."""
 
-    def build(self, part: Part, *, replayed: bool = False) -> Sequence[JsonObject]:
-        """Return the updates for a part. Prompts are sent only when a session is replayed.
+    def build(self, part: Part) -> Sequence[JsonObject]:
+        """Return the updates for a part. Of a prompt there are none: the client has sent it.
 
         Of a sub-agent, only its calls are shown: its text is the result of the call it works for.
         """
@@ -72,8 +77,6 @@ class UpdateBuilder:
                 updates = (chunk("agent_message_chunk", part.delta, part.key),)
             case Reasoning() if part.delta:
                 updates = (chunk("agent_thought_chunk", part.delta, part.key),)
-            case UserPrompt() if replayed:
-                updates = show_prompt(part)
             case Title():
                 updates = ({"sessionUpdate": "session_info_update", "title": part.text},)
             case ContextUsage():
@@ -81,6 +84,24 @@ class UpdateBuilder:
             case Compaction() if self._capabilities.compaction:
                 updates = (build_compaction(part),)
         return updates
+
+    def replay(self, part: Part) -> Sequence[JsonObject]:
+        """Return the updates for a part of a stored session."""
+        if isinstance(part, UserPrompt):
+            return show_prompt(part) if part.agent_id is None else ()
+        return self._replay_command(part) if isinstance(part, PASSING) else self.build(part)
+
+    def _replay_command(self, part: Part) -> Sequence[JsonObject]:
+        """Return a slash command and its answer; other passing parts are not replayed."""
+        if isinstance(part, QueuedPrompt) and part.state == "waiting":
+            self._command = part if part.text.startswith("/") else None
+        if not isinstance(part, Notice) or part.level != "answer":
+            return ()
+        command, self._command = self._command, None
+        answer = chunk("agent_message_chunk", part.text, part.key)
+        if command is None:
+            return (answer,)
+        return chunk("user_message_chunk", command.text, command.key), answer
 
     def set_cwd(self, cwd: str) -> None:
         """Set the folder that relative paths of calls refer to."""
@@ -198,7 +219,18 @@ class UpdateBuilder:
         }
         if (cost := self.cost()) is not None:
             update["cost"] = {"amount": round(cost, 6), "currency": "USD"}
+        self._usage = update
         return update
+
+    def build_final_usage(self) -> JsonObject | None:
+        """Return the usage with the cost at the end of a turn, if that has changed."""
+        cost = self.cost()
+        if cost is None or not self._usage:
+            return None
+        update = {**self._usage, "cost": {"amount": round(cost, 6), "currency": "USD"}}
+        changed = update != self._usage
+        self._usage = update
+        return update if changed else None
 
 
 def chunk(kind: str, text: str, message_id: str) -> JsonObject:
