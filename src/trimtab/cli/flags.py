@@ -35,7 +35,6 @@ REFUSED: tuple[tuple[str, Kind, str], ...] = (
     ("--share-gist", "switch", "gists need GitHub's service; use --share=FILE"),
     ("--connect", "optional", "remote sessions need GitHub's service; use --resume"),
     ("--remote", "switch", "remote steering needs GitHub's service; leave it out"),
-    ("--acp", "switch", LATER),
     ("--disable-mcp-server", "list", LATER),
     ("--add-github-mcp-tool", "list", LATER),
     ("--add-github-mcp-toolset", "list", LATER),
@@ -404,6 +403,11 @@ FLAGS: tuple[Flag, ...] = (
         names=("--server", "--headless"),
         group="server",
         help="Serve the Copilot SDK protocol instead of answering a prompt.",
+    ),
+    Flag(
+        names=("--acp",),
+        group="server",
+        help="Serve an editor by the Agent Client Protocol, on the standard streams.",
     ),
     Flag(names=("--stdio",), group="server", help="Serve on the standard streams."),
     Flag(

@@ -15,6 +15,7 @@ from trimtab.contracts.events.assistant import (
     AssistantReasoning,
     AssistantReasoningDelta,
     AssistantTurnRetry,
+    AssistantUsage,
 )
 from trimtab.contracts.events.changes import WorkspaceChanged
 from trimtab.contracts.events.context import (
@@ -64,6 +65,7 @@ from trimtab.host.parts import (
     Question,
     QueuedPrompt,
     Reasoning,
+    ReplyEnded,
     Subagent,
     Title,
     TodosChanged,
@@ -189,6 +191,16 @@ class PartFold:
             text=text,
             delta=delta,
             done=done,
+        )
+
+    def reply_ended(self, event: Event, data: AssistantUsage) -> Sequence[Part]:
+        return (
+            ReplyEnded(
+                key=event.id,
+                agent_id=event.agent_id,
+                timestamp=event.timestamp,
+                finish_reason=data.finish_reason or "",
+            ),
         )
 
     def tool_start(self, event: Event, data: ToolExecutionStart) -> Sequence[Part]:
@@ -448,6 +460,7 @@ CASES: dict[type[EventData], Case] = {
     AssistantMessage: PartFold.message,
     AssistantReasoningDelta: PartFold.reasoning_delta,
     AssistantReasoning: PartFold.reasoning,
+    AssistantUsage: PartFold.reply_ended,
     ToolExecutionStart: PartFold.tool_start,
     ToolExecutionPartialResult: PartFold.tool_output,
     ToolExecutionProgress: PartFold.tool_progress,

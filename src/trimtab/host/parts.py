@@ -70,6 +70,12 @@ class FileEdit(msgspec.Struct, frozen=True, kw_only=True):
     created: bool = False
 
 
+class ReplyEnded(Part, frozen=True, kw_only=True):
+    """The model's reply ended, for a reason of the service: stop, tool_calls, length, refusal, …"""
+
+    finish_reason: str
+
+
 class ToolInvocation(Part, frozen=True, kw_only=True):
     """A tool call and its progress.
 
