@@ -40,7 +40,6 @@ REFUSED: tuple[tuple[str, Kind, str], ...] = (
     ("--add-github-mcp-toolset", "list", LATER),
     ("--enable-all-github-mcp-tools", "switch", LATER),
     ("--banner", "switch", "there is no banner; leave it out"),
-    ("--screen-reader", "switch", "output is plain text already; leave it out"),
     ("--mouse", "optional", "there is no full-screen interface; leave it out"),
     ("--bash-env", "optional", LATER),
 )
@@ -63,6 +62,11 @@ FLAGS: tuple[Flag, ...] = (
         kind="value",
         metavar="TEXT",
         help="Answer TEXT, then go on in the terminal.",
+    ),
+    Flag(
+        names=("--screen-reader", "--plain"),
+        group="prompt",
+        help="Talk line by line: no live rows, no cursor movement. For screen readers and logs.",
     ),
     Flag(
         names=("--attachment",),

@@ -263,6 +263,7 @@ class PartFold:
             "error": str(error.get("message") or ""),
             "exit_code": find_exit_code(data),
             "sandboxed": data.sandboxed,
+            "completed": event.timestamp,
             "done": True,
         }
         parts = self._change_call(event, data.tool_call_id, lambda _: changes)

@@ -96,6 +96,8 @@ class ToolInvocation(Part, frozen=True, kw_only=True):
     exit_code: int | None = None
     edits: tuple[FileEdit, ...] = ()
     started: str = ""
+    completed: str = ""
+    """The time of its result; empty while it runs."""
     sandboxed: bool | None = None
     parent_call_id: str = ""
 
