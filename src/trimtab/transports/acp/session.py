@@ -198,6 +198,8 @@ class EditorSession:
         if (usage := self._builder.build_final_usage()) is not None:
             self.send(usage)
         if stop.reason == "error":
+            if FINISH_REASONS.get(self._finish_reason) == "refusal":
+                return "refusal"
             raise AcpError(FAILED, stop.message)
         reason = STOP_REASONS.get(stop.reason)
         if reason is None:
