@@ -5,8 +5,10 @@ the service would refuse or that the test did not announce. `refused` names each
 that uses `github` fails if there is one it did not expect.
 """
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -195,21 +197,32 @@ def find_chat_problem(body: dict[str, Any]) -> str:
     return f"calls without an answer: {open_calls}" if open_calls else ""
 
 
+def write_program(path: Path, script: str) -> None:
+    """Write a shell script that can be run by its name."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
 @asynccontextmanager
 async def github(
     sdk: Sdk, replies: Any, *, refusals: int = 0, token: str | None = TOKEN
 ) -> AsyncIterator[GitHub]:
     """Let the clients of a test reach the stand-in, with a token in their environment.
 
+    Without a token, a `gh` program that cannot sign in stands before the person's own.
+
     Exactly `refusals` requests must have been refused when the test ends.
     """
     async with GitHub(Script.of(replies)) as server:
         sdk.env |= {
             "COPILOT_DEBUG_GITHUB_API_URL": server.url,
-            "TRIMTAB_NO_LOGIN": "1",
             "TRIMTAB_RETRIES": "0",
         }
         if token is not None:
             sdk.env["GH_TOKEN"] = token
+        else:
+            write_program(sdk.home.parent / "bin" / "gh", "exit 1")
+            sdk.env["PATH"] = f"{sdk.home.parent / 'bin'}{os.pathsep}{sdk.env['PATH']}"
         yield server
         assert len(server.refused) == refusals, server.refused

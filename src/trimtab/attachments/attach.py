@@ -108,6 +108,14 @@ def show_image(attachment: Attachment, data: bytes) -> Attachment:
     return {**attachment, **shown, "displayName": named or None}
 
 
+def decode_blob(attachment: Attachment) -> bytes:
+    """Return the data of an inline attachment. Raises `UsageError` if it is not base64."""
+    data = _decode(attachment)
+    if data is None:
+        raise UsageError("its data is not base64; encode it.")
+    return data
+
+
 def _decode(attachment: Attachment) -> bytes | None:
 
     encoded = attachment.get("data")

@@ -12,6 +12,7 @@ from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.processor import Processor
 from trimtab.contracts.run import Prompt, Run
 from trimtab.permissions.processor import Permissions
+from trimtab.prompts.transform import read_text_blob
 
 
 class AttachedImages(Processor):
@@ -56,7 +57,7 @@ class AttachedImages(Processor):
 
         data = await asyncio.to_thread(read_image, attachment)
         if data is None:
-            return attachment
+            return await asyncio.to_thread(self._store_blob, run, attachment)
         try:
             path = await asyncio.to_thread(self._store, data)
         except OSError as error:
@@ -71,6 +72,26 @@ class AttachedImages(Processor):
             run.session.emit(SessionWarning(warning_type="attachment", message=error.message))
             return name_file(attachment, path)
         return {**shown, "path": path} if path else shown
+
+    def _store_blob(self, run: Run, attachment: dict[str, Any]) -> dict[str, Any]:
+        """Return inline data that cannot be shown as text as a file that the model can view."""
+        from trimtab.attachments.attach import decode_blob
+
+        is_image = str(attachment.get("mimeType")).startswith("image/")
+        if attachment.get("type") != "blob" or is_image or read_text_blob(attachment) is not None:
+            return attachment
+        name = os.path.basename(str(attachment.get("displayName") or "attachment"))
+        folder = os.path.join(os.path.dirname(self._folder), "attachments")
+        path = os.path.join(folder, name)
+        try:
+            data = decode_blob(attachment)
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            replace_file(path, data)
+        except (OSError, UsageError) as error:
+            message = f"The attachment {name} was not attached: {error}"
+            run.session.emit(SessionWarning(warning_type="attachment", message=message))
+            return {"type": "file", "path": name, "displayName": name}
+        return {"type": "file", "path": path, "displayName": name}
 
     def _store(self, data: bytes) -> str:
         from hashlib import sha256

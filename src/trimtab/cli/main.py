@@ -57,6 +57,11 @@ def dispatch(argv: list[str]) -> int:
         from trimtab.cli.serve import serve
 
         return serve(parse(argv))
+    if "--acp" in argv:
+        from trimtab.cli.editor import serve_editor
+        from trimtab.cli.parse import parse
+
+        return serve_editor(parse(argv))
     from trimtab.cli.start import start
 
     return start(argv)

@@ -189,7 +189,7 @@ class ModelChooser:
             from trimtab.models.registry import registered_choice
 
             return registered_choice(found[0], found[2], self._env)
-        if (key := await self._find_token()) is not None:
+        if (key := await self.find_key()) is not None:
             from trimtab.providers.copilot import Copilot
 
             copilot = Copilot(key, self._env)
@@ -223,9 +223,9 @@ class ModelChooser:
             return None  # the model names of that service may contain slashes
         service, slash, model_id = name.partition("/")
         if slash and service == "copilot":
-            from trimtab.providers.copilot import TOKENS, find_token
+            from trimtab.providers.copilot import TOKENS
 
-            key = find_token(self._env)
+            key = find_github_key(self._env)
             if key is None:
                 raise AuthenticationError(
                     f"Not authenticated: no GitHub token for {name}; set {TOKENS[0]}, or sign "
@@ -251,7 +251,7 @@ class ModelChooser:
         choice = from_environment(self._env)
         if choice is not None:
             return self._connected(choice, model or choice.model, offline)
-        if not offline and (key := await self._find_token()) is not None:
+        if not offline and (key := await self.find_key()) is not None:
             provider = self._copilot(key)
             return self._chosen(provider, model or await provider.find_default_model())
         from trimtab.providers.local import find_servers
@@ -263,11 +263,9 @@ class ModelChooser:
             raise AuthenticationError(f"No service is available for {model!r}. {NO_MODEL}")
         return self._embedded()
 
-    async def _find_token(self) -> Key | None:
+    async def find_key(self) -> Key | None:
         """Return GitHub's token, or None if there is none or nobody is signed in to `gh`."""
-        from trimtab.providers.copilot import find_token
-
-        key = find_token(self._env)
+        key = find_github_key(self._env)
         if key is None or not key.command:
             return key
         try:
@@ -318,6 +316,19 @@ class ModelChooser:
 
         slots = os.path.join(cache_folder(self._env), "slots")
         return self._chosen(EmbeddedProvider(find_weights(self._env) or "", slots), LOCAL)
+
+
+def find_github_key(env: Mapping[str, str]) -> Key | None:
+    """Return GitHub's token: from a variable, of the account a person signed in to, or of `gh`."""
+    from trimtab.config.accounts import find_stored_token
+    from trimtab.providers.copilot import find_token
+
+    if (key := find_token(env, run_gh=False)) is not None:
+        return key
+    if (stored := find_stored_token(env)) is not None:
+        token, login = stored
+        return Key(value=token, source=f"the account {login}")
+    return find_token(env)
 
 
 def is_offline(options: SessionOptions, env: Mapping[str, str]) -> bool:

@@ -10,11 +10,11 @@ from trimtab.contracts.customization import McpServer
 from trimtab.contracts.errors import ConfigurationError, ModelError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.provider import Price
-from trimtab.models.choose import LOCAL, ModelChooser
+from trimtab.models.choose import LOCAL, ModelChooser, find_github_key
 from trimtab.models.registry import Registry, registered_choice, registered_price
 from trimtab.providers.addresses import parse_url, proxy_for
 from trimtab.providers.auth import Key
-from trimtab.providers.copilot import Copilot, find_token, github_api
+from trimtab.providers.copilot import Copilot, github_api
 from trimtab.providers.effort import effort_schema
 from trimtab.providers.embedded.weights import find_weights, is_usable
 from trimtab.providers.endpoints import PREFIX, ProviderChoice, environment_choices
@@ -81,7 +81,7 @@ class Sources:
                 self._registered(registry, provider.name, http, refresh)
                 for provider in registry.providers
             ]
-            if (key := find_token(self._env)) is not None:
+            if (key := find_github_key(self._env)) is not None:
                 pending.append(self._copilot(key, http, refresh))
             pending += [
                 self._describe("found on this machine", choice, http, refresh)
@@ -106,7 +106,7 @@ class Sources:
             (provider.base_url, f"model service {provider.name}, registered in providers.json")
             for provider in registry.providers
         ]
-        if (key := find_token(self._env)) is not None:
+        if (key := find_github_key(self._env)) is not None:
             addresses += self._copilot_addresses(key)
         condition = "tried by `trimtab models`, or if nothing else is configured"
         addresses += [

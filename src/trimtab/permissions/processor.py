@@ -347,6 +347,7 @@ class Permissions(Processor):
         warning: str = "",
     ) -> ToolResult | None:
         request = self._build_request(access, pending)
+        request["reason"] = decision.reason
         if warning:
             request["warning"] = warning
         answer = await self._hook(pending, request) if self._hook else None

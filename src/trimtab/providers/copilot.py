@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
@@ -150,7 +151,26 @@ class Copilot:
         status, body = await self._get(f"/copilot_internal/content_exclusion?{query}")
         return () if status == 404 else _read_exclusions(body)
 
+    async def describe(self, model: str) -> ProviderChoice:
+        """Return the service as it serves one model."""
+        choice = await self.choice()
+        info = (await self._discover()).get(model)
+        return choice if info is None else msgspec.structs.replace(choice, wire=_wire(info))
+
+    async def fetch_user(self) -> dict[str, Any]:
+        """Return the account of the token as GitHub describes it.
+
+        Raises `AuthenticationError` if GitHub rejects the token.
+        """
+        user = _decode_object(await self._get_user())
+        if not isinstance(user.get("login"), str):
+            raise ModelError("GitHub's answer names no account.", category="invalid")
+        return user
+
     async def _find_address(self) -> str:
+        return _address(await self._get_user())
+
+    async def _get_user(self) -> bytes:
         status, body = await self._get("/copilot_internal/user", refused=(401, 403, 404))
         if status != 200:
             raise AuthenticationError(
@@ -159,7 +179,7 @@ class Copilot:
                 "an account that has it.",
                 status=status,
             )
-        return _address(body)
+        return body
 
     async def _get(self, path: str, refused: Sequence[int] = (404,)) -> tuple[int, bytes]:
         """Return GitHub's status and body. Raises `ModelError` unless it is 200 or in `refused`."""
@@ -236,6 +256,13 @@ class _Endpoints(msgspec.Struct):
 
 class _User(msgspec.Struct):
     endpoints: _Endpoints
+
+
+def _decode_object(body: bytes) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(body, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
 
 
 def _address(body: bytes) -> str:

@@ -48,6 +48,10 @@ class SlashCommand(msgspec.Struct, frozen=True):
     arguments: str
     help: str
     handler: Handler | None = None
+    while_busy: bool = False
+    """True if it may run while the agent works."""
+    values: tuple[str, ...] = ()
+    """Arguments that faces can complete."""
 
 
 async def answer_command(live: "LiveSession", run: Run, text: str) -> str | None:
@@ -343,20 +347,50 @@ ALIASES = {"quit": "exit", "new": "clear", "?": "help"}
 COMMANDS = {
     command.name: command
     for command in (
-        SlashCommand("help", "", "Show these commands.", show_help),
+        SlashCommand("help", "", "Show these commands.", show_help, while_busy=True),
         SlashCommand("clear", "", "Start a new session; the old one is kept."),
         SlashCommand("compact", "[INSTRUCTIONS]", "Summarise the conversation now.", compact),
-        SlashCommand("context", "", "Show the use of the context window.", show_context),
         SlashCommand(
-            "customizations", "[KIND]", "List the customizations in use.", show_customizations
+            "context", "", "Show the use of the context window.", show_context, while_busy=True
         ),
-        SlashCommand("exit", "", "Leave; so does Ctrl-D."),
-        SlashCommand("limits", "[tokens N] [usd N] …", "Show or set limits.", change_limits),
-        SlashCommand("mode", "[NAME]", "Show or change the mode.", change_mode),
+        SlashCommand("copy", "", "Copy the last answer to the clipboard.", while_busy=True),
+        SlashCommand(
+            "customizations",
+            "[KIND]",
+            "List the customizations in use.",
+            show_customizations,
+            while_busy=True,
+        ),
+        SlashCommand("exit", "", "Leave; so does Ctrl-D.", while_busy=True),
+        SlashCommand(
+            "limits",
+            "[tokens N] [usd N] …",
+            "Show or set limits.",
+            change_limits,
+            while_busy=True,
+            values=tuple(LIMIT_FIELDS),
+        ),
+        SlashCommand(
+            "mode", "[NAME]", "Show or change the mode.", change_mode, while_busy=True, values=MODES
+        ),
         SlashCommand("model", "[ID]", "Show or change the model.", change_model),
-        SlashCommand("queue", QUEUE, "Show, send or drop waiting prompts.", change_queue),
-        SlashCommand("redo", "[preview]", "Reverse the last undo.", redo),
-        SlashCommand("undo", "[preview]", "Undo the file changes of the last turn.", undo),
-        SlashCommand("usage", "", "Show tokens and cost by model.", show_usage),
+        SlashCommand(
+            "queue",
+            QUEUE,
+            "Show, send or drop waiting prompts.",
+            change_queue,
+            while_busy=True,
+            values=("list", "send", "drop"),
+        ),
+        SlashCommand("redo", "[preview]", "Reverse the last undo.", redo, values=("preview",)),
+        SlashCommand("rewind", "", "Return to before an earlier prompt."),
+        SlashCommand(
+            "undo",
+            "[preview]",
+            "Undo the file changes of the last turn.",
+            undo,
+            values=("preview",),
+        ),
+        SlashCommand("usage", "", "Show tokens and cost by model.", show_usage, while_busy=True),
     )
 }

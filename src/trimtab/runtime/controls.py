@@ -179,6 +179,12 @@ class Controls:
         self._use_model(chosen.model, described, effort=effort, provider=chosen.provider)
         return chosen.model
 
+    def use(self, chosen: Chosen) -> None:
+        """Use a model of another service from the next call on; close the service at the end."""
+        self._opened.append(chosen)
+        described = chosen.price, chosen.prompt_limit
+        self._use_model(chosen.model, described, effort=None, provider=chosen.provider)
+
     async def check_model(self, model: str) -> bool:
         """Return True if the service lists the model, False if it does not list its models.
 

@@ -74,7 +74,7 @@ def test_transformed_text_wins_over_what_was_typed() -> None:
     assert conversation.messages[0] == Asked.of("<now/> hi")
 
 
-def test_images_become_parts() -> None:
+def test_images_become_parts_after_their_names() -> None:
     blob = {"type": "blob", "data": "AA==", "mimeType": "image/png", "displayName": "x.png"}
     conversation = fold(
         UserMessage(content="look", attachments=[blob, {"type": "file", "path": "y"}])
@@ -82,6 +82,7 @@ def test_images_become_parts() -> None:
     parts: Any = conversation.messages[0]
     assert parts.parts == (
         Text(text="look"),
+        Text(text="x.png"),
         Image(data="AA==", mime_type="image/png", name="x.png"),
     )
 

@@ -133,7 +133,9 @@ class Conversation:
             message.content if message.transformed_content is None else message.transformed_content
         )
         parts: list[Part] = [Text(text=text)] if text else []
-        parts += filter(None, map(_image, message.attachments or ()))
+        for attachment in message.attachments or ():
+            if image := _image(attachment):
+                parts += [Text(text=image.name), image] if image.name else [image]
         if parts:
             self._append_user(UserMessage(parts=tuple(parts)))
 

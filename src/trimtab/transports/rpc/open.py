@@ -6,7 +6,12 @@ from typing import cast
 
 import msgspec
 
-from trimtab.contracts.errors import ConfigurationError, SessionNotFound
+from trimtab.contracts.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    ModelError,
+    SessionNotFound,
+)
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionResume, SessionWarning
 from trimtab.contracts.events.setup import SessionManagedSettingsResolved
@@ -52,6 +57,7 @@ async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
         hosted = HostedSession(session_id, server.tell_updated)
         participant = hosted.join(peer, settings.capabilities())
         participant.hold()
+        await check_token(server, hosted, settings)
         options = await equip(server, hosted, settings, options)
         live = await server.runtime_for(settings.git_hub_token).create(options, hosted.as_client())
         hosted.id = live.id
@@ -97,6 +103,7 @@ async def _reopen(
     hosted = HostedSession(session_id, server.tell_updated)
     participant = hosted.join(peer, settings.capabilities())
     participant.hold()
+    await check_token(server, hosted, settings)
     options = await equip(server, hosted, settings, options)
     try:
         runtime = server.runtime_for(settings.git_hub_token)
@@ -176,6 +183,22 @@ def _resumed(
         session_was_active=was_active,
         continue_pending_work=settings.continue_pending_work,
     )
+
+
+async def check_token(server: Server, hosted: HostedSession, settings: SessionSettings) -> None:
+    """Find the account of the session's token. Raises `AuthenticationError` for an invalid one.
+
+    If GitHub cannot be reached, the first model call reports it.
+    """
+    if settings.git_hub_token is None or settings.provider is not None:
+        return
+    key = Key(value=settings.git_hub_token, source="the session")
+    try:
+        hosted.user = await server.fetch_user(key)
+    except AuthenticationError:
+        raise
+    except ModelError:
+        hosted.user = {}
 
 
 async def equip(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from trimtab.contracts.errors import TrimtabError
+from trimtab.contracts.errors import ModelError, TrimtabError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.transports.rpc.dispatch import answer
 from trimtab.transports.rpc.peer import Peer
@@ -19,12 +19,15 @@ from trimtab.transports.rpc.protocol import AUTHENTICATION_FAILED, FAILED, RpcEr
 
 if TYPE_CHECKING:
     from trimtab.host.hosted import HostedSession
+    from trimtab.providers.auth import Key
     from trimtab.runtime.runtime import Runtime
     from trimtab.session.archive import Archive
     from trimtab.transports.rpc.inference import Exchange
 
 CLOSING = 4.0
 """Seconds that sessions have to close when the server stops."""
+ANSWERING = 10.0
+"""Seconds that GitHub has to answer about an account."""
 LEAVING = 3.0
 """Seconds that clients have to disconnect after they shut the server down."""
 ABANDONED = 1800.0
@@ -124,6 +127,22 @@ class Server:
         from trimtab.runtime.runtime import Runtime
 
         return Runtime(env={**self.env, "COPILOT_GITHUB_TOKEN": token})
+
+    async def fetch_user(self, key: "Key") -> JsonObject:
+        """Return the account of a GitHub token as GitHub describes it. Raises `ModelError`."""
+        from trimtab.providers.copilot import Copilot
+
+        copilot = Copilot(key, self.env)
+        try:
+            async with asyncio.timeout(ANSWERING):
+                return await copilot.fetch_user()
+        except TimeoutError:
+            raise ModelError(
+                f"GitHub did not answer within {ANSWERING:g} s; try again later.",
+                category="transport",
+            ) from None
+        finally:
+            await copilot.aclose()
 
     def tell(self, kind: str, session_id: str, metadata: JsonObject | None = None) -> None:
         """Notify every client that a session was created, deleted or updated."""

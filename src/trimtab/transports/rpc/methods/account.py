@@ -1,61 +1,239 @@
-"""The GitHub account: its token comes from the environment or the session."""
+"""GitHub accounts: those a person signed in to, and the token of a session."""
 
+from typing import Any
+
+import msgspec
+
+from trimtab.config.accounts import GITHUB, Account, Accounts
+from trimtab.contracts.errors import AuthenticationError, ModelError, UsageError
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.models.choose import NoService
+from trimtab.providers.auth import Key
+from trimtab.providers.copilot import TOKENS, Copilot
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
-from trimtab.transports.rpc.protocol import NotAvailable
+from trimtab.transports.rpc.protocol import FAILED, RpcError
 
 methods = Methods()
-TOKENS = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
 
 
 @methods.on("auth.getStatus")
 async def get_status(call: Call, params: Nothing) -> JsonObject:
-    """Report the token of the environment, without contacting the service."""
-    env = call.server.env
-    variable = next((name for name in TOKENS if env.get(name)), None)
-    if variable is not None:
-        return {
-            "isAuthenticated": True,
-            "authType": "env",
-            "host": "https://github.com",
-            "statusMessage": f"Authenticated with the token of {variable}",
-        }
-    return {"isAuthenticated": False, "statusMessage": "Not authenticated"}
+    """Report the account that new sessions use, without contacting GitHub."""
+    info = describe_current(call)
+    if info is None:
+        return {"isAuthenticated": False, "statusMessage": "Not authenticated"}
+    source = info.get("envVar") or info.get("login") or "gh"
+    status: JsonObject = {
+        "isAuthenticated": True,
+        "authType": info["type"],
+        "host": info["host"],
+        "statusMessage": f"Authenticated with the token of {source}",
+    }
+    return {**status, "login": info["login"]} if "login" in info else status
 
 
 @methods.on("session.gitHubAuth.getStatus")
 async def get_session_status(call: Call, params: Nothing) -> JsonObject:
-    if call.session.token is not None:
-        return {
-            "isAuthenticated": True,
-            "authType": "token",
-            "host": "https://github.com",
-            "statusMessage": "Authenticated with the token of the session",
-        }
-    return await get_status(call, params)
+    """Report the token of the session, with its account, or the one that all sessions use."""
+    hosted = call.session
+    if hosted.token is None:
+        return await get_status(call, params)
+    login, plan = hosted.user.get("login"), hosted.user.get("copilot_plan")
+    return {
+        "isAuthenticated": True,
+        "authType": "token",
+        "host": GITHUB,
+        "statusMessage": f"Authenticated as {login or 'the owner of the session token'}",
+        **({"login": login} if login else {}),
+        **({"copilotPlan": plan} if plan else {}),
+    }
+
+
+class Credentials(msgspec.Struct, rename="camel"):
+    """A token, or an account that was signed in to."""
+
+    type: str
+    host: str = GITHUB
+    token: str | None = None
+    login: str | None = None
+
+
+class SetCredentials(msgspec.Struct):
+    credentials: Credentials | None = None
+
+
+@methods.on("session.gitHubAuth.setCredentials", SetCredentials)
+async def set_credentials(call: Call, params: SetCredentials) -> JsonObject:
+    """Use another token for the model calls of this session, or the shared one again."""
+    hosted, server = call.session, call.server
+    token, user = None, {}
+    if params.credentials is not None:
+        token = params.credentials.token or find_account_token(call, params.credentials)
+        hosted.live.hide([token])
+        try:
+            user = await server.fetch_user(Key(value=token, source="the session"))
+        except AuthenticationError:
+            raise
+        except ModelError:
+            user = {}  # the next model call reports what is wrong with the service
+    hosted.token, hosted.user = token, user
+    controls = hosted.live.controls
+    provider: Any = controls.agent.model.provider
+    if isinstance(getattr(provider, "provider", provider), (Copilot, NoService)):
+        options = msgspec.structs.replace(controls.options, model=hosted.live.model or None)
+        controls.use(await server.runtime_for(token).models.choose(options))
+    return {"success": True, "copilotUserResolved": bool(user)}
+
+
+def find_account_token(call: Call, credentials: Credentials) -> str:
+    """Return the token of an account that was signed in to."""
+    accounts = stored_accounts(call)
+    for account in accounts.list():
+        if account.login == credentials.login and (token := accounts.token(account)):
+            return token
+    raise UsageError(
+        f"There is no token for credentials of the type {credentials.type!r}; give one, or sign in "
+        "with account.login."
+    )
 
 
 @methods.on("account.getCurrentAuth")
 async def get_current_auth(call: Call, params: Nothing) -> JsonObject:
-    return {}
+    info = describe_current(call)
+    return {"authInfo": info} if info else {}
 
 
 @methods.on("account.getAllUsers")
 async def get_all_users(call: Call, params: Nothing) -> list[JsonObject]:
-    """Return nothing: accounts are not stored, tokens come from the environment."""
-    return []
+    """Return the accounts that were signed in to, the current one first."""
+    accounts = stored_accounts(call)
+    return [
+        {
+            "authInfo": describe_account(account),
+            "selectionId": account.id,
+            "token": accounts.token(account),
+        }
+        for account in accounts.list()
+    ]
 
 
-@methods.on("account.getQuota")
-async def get_quota(call: Call, params: Nothing) -> None:
-    raise NotAvailable("Quotas need GitHub's service, which is not connected.")
+class Quota(msgspec.Struct, rename="camel"):
+    git_hub_token: str | None = None
+    selection_id: str | None = None
 
 
-@methods.on("account.login")
-async def log_in(call: Call, params: Nothing) -> None:
-    raise NotAvailable("Tokens are not stored here; set COPILOT_GITHUB_TOKEN instead.")
+@methods.on("account.getQuota", Quota)
+async def get_quota(call: Call, params: Quota) -> JsonObject:
+    """Return what is left of the account's quotas, as GitHub reports it."""
+    key: Key | None
+    if params.git_hub_token:
+        key = Key(value=params.git_hub_token, source="the request")
+    elif params.selection_id:
+        account = find_account(call, params.selection_id)
+        key = Key(value=stored_accounts(call).token(account), source=f"account {account.login}")
+    else:
+        key = await call.server.runtime.models.find_key()
+    if key is None:
+        raise RpcError(FAILED, "Not authenticated. Please authenticate first, with account.login.")
+    user = await call.server.fetch_user(key)
+    snapshots = user.get("quota_snapshots")
+    reset = user.get("quota_reset_date_utc") or user.get("quota_reset_date")
+    return {
+        "quotaSnapshots": {
+            name: describe_quota(snapshot, reset)
+            for name, snapshot in (snapshots if isinstance(snapshots, dict) else {}).items()
+            if isinstance(snapshot, dict)
+        }
+    }
 
 
-@methods.on("account.logout")
-async def log_out(call: Call, params: Nothing) -> JsonObject:
-    return {"hasMoreUsers": False}
+def describe_quota(snapshot: JsonObject, reset: Any) -> JsonObject:
+    entitlement = _number(snapshot.get("entitlement"))
+    unlimited = snapshot.get("unlimited") is True or entitlement < 0
+    remaining = _number(snapshot.get("remaining", snapshot.get("quota_remaining")))
+    permitted = snapshot.get("overage_permitted") is True
+    quota: JsonObject = {
+        "entitlementRequests": -1 if unlimited else int(entitlement),
+        "isUnlimitedEntitlement": unlimited,
+        "overage": _number(snapshot.get("overage_count")),
+        "overageAllowedWithExhaustedQuota": permitted,
+        "usageAllowedWithExhaustedQuota": unlimited or permitted,
+        "usedRequests": 0 if unlimited else max(0, int(entitlement - remaining)),
+        "remainingPercentage": _number(snapshot.get("percent_remaining")),
+    }
+    return {**quota, "resetDate": reset} if isinstance(reset, str) else quota
+
+
+def _number(value: Any) -> float:
+    return value if isinstance(value, (int, float)) else 0
+
+
+class Login(msgspec.Struct):
+    token: str
+    host: str = GITHUB
+    login: str | None = None
+
+
+@methods.on("account.login", Login)
+async def log_in(call: Call, params: Login) -> JsonObject:
+    """Store an account and its token; new sessions use it unless a variable names a token.
+
+    GitHub is asked for the name of the account if the client does not give it.
+    """
+    if not params.token.strip():
+        raise UsageError("The token is empty; give the token of the account.")
+    login = params.login
+    if not login:
+        user = await call.server.fetch_user(Key(value=params.token, source="the request"))
+        login = str(user["login"])
+    call.server.hide([params.token])
+    account = Account(login=login, host=params.host.rstrip("/"), token=params.token)
+    return {"storedInVault": stored_accounts(call).add(account)}
+
+
+class Logout(msgspec.Struct, rename="camel"):
+    auth_info: JsonObject | None = None
+    selection_id: str | None = None
+
+
+@methods.on("account.logout", Logout)
+async def log_out(call: Call, params: Logout) -> JsonObject:
+    """Forget an account, or the current one; signing out twice is not an error."""
+    accounts = stored_accounts(call)
+    known = accounts.list()
+    wanted = params.selection_id
+    if params.auth_info is not None:
+        host = str(params.auth_info.get("host") or GITHUB).rstrip("/")
+        wanted = f"{host}/{params.auth_info.get('login')}"
+    elif wanted is None and known:
+        wanted = known[0].id
+    if any(account.id == wanted for account in known):
+        accounts.remove(wanted or "")
+    return {"hasMoreUsers": bool(accounts.list())}
+
+
+def stored_accounts(call: Call) -> Accounts:
+    return Accounts(call.server.runtime.home, call.server.env)
+
+
+def find_account(call: Call, account_id: str) -> Account:
+    for account in stored_accounts(call).list():
+        if account.id == account_id:
+            return account
+    raise UsageError(f"Unknown account {account_id!r}; list them with account.getAllUsers.")
+
+
+def describe_account(account: Account) -> JsonObject:
+    return {"type": "user", "host": account.host, "login": account.login}
+
+
+def describe_current(call: Call) -> JsonObject | None:
+    """Return the account that new sessions use; None if there is none."""
+    env = call.server.env
+    for name in TOKENS:
+        if token := env.get(name, "").strip():
+            return {"type": "env", "host": GITHUB, "envVar": name, "token": token}
+    if env.get("TRIMTAB_NO_LOGIN"):
+        return None
+    account = stored_accounts(call).current()
+    return describe_account(account) if account else None

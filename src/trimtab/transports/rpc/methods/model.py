@@ -1,10 +1,15 @@
 """Models: those the service offers, the model of a session, and its providers."""
 
+from typing import Any
+
 import msgspec
 
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.models.catalog import ModelSettings, ProviderSettings
+from trimtab.providers.copilot import Copilot
+from trimtab.providers.service import Service
+from trimtab.runtime.live import LiveSession
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.server import Server
 from trimtab.transports.rpc.setup import read_vision
@@ -104,12 +109,39 @@ async def add_providers(call: Call, params: AddProviders) -> JsonObject:
     return {"models": [describe_model(model.choice, model.name) for model in params.models]}
 
 
+WIRE_APIS = {"openai-chat": "completions", "openai-responses": "responses"}
+
+
+async def describe_service(live: LiveSession) -> JsonObject:
+    """Return the address and headers of the service that the session itself was given."""
+    provider: Any = live.controls.agent.model.provider
+    provider = getattr(provider, "provider", provider)  # without the headers of the client's name
+    if isinstance(provider, Copilot):
+        choice = await provider.describe(live.model)
+    elif isinstance(provider, Service):
+        choice = provider.choice
+    else:
+        raise UsageError(
+            f"The model service {provider.name} has no address; configure one that has."
+        )
+    key = await choice.key.reveal()
+    wire_api = WIRE_APIS.get(choice.wire)
+    return {
+        "type": "openai" if wire_api else "anthropic",
+        **({"wireApi": wire_api} if wire_api else {}),
+        "baseUrl": choice.base_url,
+        "headers": dict(choice.headers),
+        "transport": "http",
+        **({"apiKey": key} if key else {}),
+    }
+
+
 @methods.on("session.provider.getEndpoint")
 async def get_endpoint(call: Call, params: Nothing) -> JsonObject:
     hosted = call.session
     settings = hosted.catalog.describe(hosted.live.model) if hosted.catalog else None
     if settings is None:
-        raise UsageError("The session uses the environment's model service; it has no endpoint.")
+        return await describe_service(hosted.live)
     return {
         "type": settings.type or "openai",
         "wireApi": settings.wire_api or "completions",

@@ -1,5 +1,6 @@
 """Opens, prompts, aborts, reads, closes and deletes sessions."""
 
+import os
 from typing import Any, Literal
 
 import msgspec
@@ -49,6 +50,14 @@ class Send(msgspec.Struct, kw_only=True, rename="camel"):
     response_format: ResponseFormat | None = None
 
 
+def name_attachment(attachment: JsonObject) -> JsonObject:
+    """Return a file or directory with the name that clients require in events."""
+    path = attachment.get("path") or attachment.get("filePath")
+    if attachment.get("displayName") or not isinstance(path, str):
+        return attachment
+    return {**attachment, "displayName": os.path.basename(path.rstrip("/")) or path}
+
+
 def read_prompt(params: Send) -> Prompt:
     """Return the prompt of a client."""
     response_format = params.response_format
@@ -56,7 +65,7 @@ def read_prompt(params: Send) -> Prompt:
     return Prompt(
         text=params.prompt,
         display=params.display_prompt,
-        attachments=params.attachments,
+        attachments=tuple(map(name_attachment, params.attachments)),
         mode="immediate" if params.mode == "immediate" else "enqueue",
         headers=params.request_headers,
         source=source if source.startswith("agent-") or source == "system" else "user",

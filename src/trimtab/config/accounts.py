@@ -1,0 +1,127 @@
+"""The GitHub accounts a person signed in to, and their tokens.
+
+Tokens are kept in the keyring of the operating system if the `keyring` package can reach one, else
+in a file that only its owner may read.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import msgspec
+
+from trimtab.config.files import format_json, read_regular, update_file
+from trimtab.config.paths import Home, find_home
+from trimtab.contracts.errors import ConfigurationError
+
+SERVICE = "trimtab"
+"""The name under which tokens are kept in the keyring."""
+GITHUB = "https://github.com"
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An account. `token` is empty if the keyring keeps it."""
+
+    login: str
+    host: str = GITHUB
+    token: str = ""
+
+    @property
+    def id(self) -> str:
+        return f"{self.host}/{self.login}"
+
+
+class _File(msgspec.Struct):
+    accounts: tuple[Account, ...] = ()
+    """The current account comes first."""
+
+
+class Accounts:
+    """The stored accounts of one home."""
+
+    def __init__(self, home: Home, env: Mapping[str, str]) -> None:
+        self._path = accounts_file(home)
+        self._env = env
+
+    def list(self) -> tuple[Account, ...]:
+        """Return the accounts, the current one first. Raises `ConfigurationError`."""
+        try:
+            return self._parse(read_regular(self._path)).accounts
+        except FileNotFoundError:
+            return ()
+
+    def current(self) -> Account | None:
+        return next(iter(self.list()), None)
+
+    def token(self, account: Account) -> str:
+        """Return the token of an account; empty if the keyring no longer has it."""
+        if account.token:
+            return account.token
+        keyring = find_keyring(self._env)
+        return (keyring.get_password(SERVICE, account.id) or "") if keyring else ""
+
+    def add(self, account: Account) -> bool:
+        """Store an account and make it the current one; return True if the keyring keeps it."""
+        keyring = find_keyring(self._env)
+        if keyring is not None:
+            keyring.set_password(SERVICE, account.id, account.token)
+            account = msgspec.structs.replace(account, token="")
+        self._change(lambda others: (account, *without(others, account.id)))
+        return keyring is not None
+
+    def remove(self, account_id: str) -> None:
+        """Forget an account and its token."""
+        keyring = find_keyring(self._env)
+        if keyring is not None and keyring.get_password(SERVICE, account_id) is not None:
+            keyring.delete_password(SERVICE, account_id)
+        self._change(lambda known: without(known, account_id))
+
+    def _change(self, change: Callable[[Sequence[Account]], tuple[Account, ...]]) -> None:
+        def write(before: bytes | None) -> bytes:
+            known = self._parse(before).accounts if before else ()
+            return format_json(msgspec.to_builtins(_File(accounts=change(known))))
+
+        update_file(self._path, write)
+
+    def _parse(self, data: bytes) -> _File:
+        try:
+            return msgspec.json.decode(data, type=_File)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ConfigurationError(
+                f"{self._path} cannot be read ({error}); correct it, or delete it to sign in anew."
+            ) from None
+
+
+def without(accounts: Sequence[Account], account_id: str) -> tuple[Account, ...]:
+    """Return all accounts but one."""
+    return tuple(account for account in accounts if account.id != account_id)
+
+
+def accounts_file(home: Home) -> str:
+    return os.path.join(home.config, "accounts.json")
+
+
+def find_stored_token(env: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the token and login of the current account, or None. Imports nothing if there is none.
+
+    `--no-auto-login` ignores stored accounts.
+    """
+    if env.get("TRIMTAB_NO_LOGIN"):
+        return None
+    home = find_home(env)
+    if not os.path.exists(accounts_file(home)):
+        return None
+    accounts = Accounts(home, env)
+    account = accounts.current()
+    token = accounts.token(account) if account else ""
+    return (token, account.login) if account and token else None
+
+
+def find_keyring(env: Mapping[str, str]) -> Any:
+    """Return the `keyring` module if it is installed and can reach a keyring, else None."""
+    if env.get("COPILOT_DISABLE_KEYTAR") or find_spec("keyring") is None:
+        return None
+    keyring = import_module("keyring")
+    return keyring if keyring.get_keyring().priority > 0 else None
