@@ -8,7 +8,7 @@ from trimtab.contracts.permission import Rule
 from trimtab.contracts.tool import Access
 
 if TYPE_CHECKING:
-    from trimtab.permissions.shell.analysis import Analysis
+    from trimtab.permissions.shell.verdict.analysis import Analysis
 
 
 class ApprovalKeeper(Protocol):

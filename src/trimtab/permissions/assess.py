@@ -12,9 +12,9 @@ import msgspec
 
 from trimtab.contracts.assessment import Assess, AssessedCommand, Assessment, one_command
 from trimtab.contracts.permission import Policy
-from trimtab.permissions.shell.analyse import analyse
-from trimtab.permissions.shell.analysis import Analysis, Found
-from trimtab.permissions.shell.carriers import SHELLS
+from trimtab.permissions.shell.programs.carriers import SHELLS
+from trimtab.permissions.shell.verdict.analyse import analyse
+from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 
 
 class Assessed(Analysis, kw_only=True):

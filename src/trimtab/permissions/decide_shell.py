@@ -23,9 +23,9 @@ from trimtab.permissions.rules import (
     matches_path,
     name_rule,
 )
-from trimtab.permissions.shell.analysis import Analysis, Found
-from trimtab.permissions.shell.inline_code import runs_inline_code
-from trimtab.permissions.shell.launchers import find_named
+from trimtab.permissions.shell.programs.launchers import find_named
+from trimtab.permissions.shell.verdict.analysis import Analysis, Found
+from trimtab.permissions.shell.verdict.inline_code import runs_inline_code
 from trimtab.permissions.tracked_files import find_recorded, is_tracked, prints_recorded
 
 MAX_FILES = 1000

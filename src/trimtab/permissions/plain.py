@@ -6,7 +6,7 @@ name can become an option and no file's content can become code. Its programs on
 
 import re
 
-from trimtab.permissions.shell.analysis import Analysis, Found
+from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 
 PROGRAMS = frozenset(
     (

@@ -12,7 +12,7 @@ from trimtab.permissions.exclusions import escape, is_excluded, to_ignored
 from trimtab.permissions.paths import fold, resolve
 
 if TYPE_CHECKING:
-    from trimtab.permissions.shell.analysis import Found
+    from trimtab.permissions.shell.verdict.analysis import Found
 
 _RULE = re.compile(r"([A-Za-z0-9_@][\w@./:-]*)(?:\((.*)\))?", re.DOTALL)
 _ALIASES = {

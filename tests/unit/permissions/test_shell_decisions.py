@@ -10,7 +10,7 @@ from gitkit import git, make_repository
 from permissionkit import DEVELOPER, POLICY, read_cases, read_scripts, rules
 from trimtab.contracts.permission import Policy
 from trimtab.permissions.decide_shell import decide_shell
-from trimtab.permissions.shell.analyse import analyse
+from trimtab.permissions.shell.verdict.analyse import analyse
 
 PROGRAMS = (
     *(

@@ -8,7 +8,7 @@ import pytest
 from permissionkit import POLICY, read_cases, rules
 from trimtab.contracts.permission import Policy
 from trimtab.permissions.decide_shell import decide_shell
-from trimtab.permissions.shell.analyse import analyse
+from trimtab.permissions.shell.verdict.analyse import analyse
 
 EVERYTHING = msgspec.structs.replace(
     POLICY, allow_all_tools=True, allow_all_paths=True, allow_all_urls=True, allow_destructive=True

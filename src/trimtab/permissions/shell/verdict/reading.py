@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from trimtab.permissions.shell.analysis import Analysis
-from trimtab.permissions.shell.identify import Name
-from trimtab.permissions.shell.options import Program, Reading
+from trimtab.permissions.shell.programs.identify import Name
+from trimtab.permissions.shell.programs.options import Program, Reading
+from trimtab.permissions.shell.verdict.analysis import Analysis
 
 _LISTING = (
     *("--list", "-l", "--contains", "--no-contains", "--merged", "--no-merged"),

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from trimtab.permissions.shell.options import find_program, read_leading
-from trimtab.permissions.shell.words import Argument
+from trimtab.permissions.shell.grammar.words import Argument
+from trimtab.permissions.shell.programs.options import find_program, read_leading
 
 _PACKAGERS = frozenset(("npm", "pnpm", "yarn"))
 _VALUED = frozenset(

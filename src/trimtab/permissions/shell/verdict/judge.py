@@ -4,23 +4,43 @@ import re
 import time
 from collections.abc import Iterable, Sequence
 
-from trimtab.permissions.shell.analysis import Analysis, Found
-from trimtab.permissions.shell.arithmetic import find_unknown, names_unknown, runs_if_evaluated
-from trimtab.permissions.shell.carriers import carry, is_carrier
-from trimtab.permissions.shell.destruction import find_destruction
-from trimtab.permissions.shell.functions import find_callable, find_recursion
-from trimtab.permissions.shell.identify import Name, identify
-from trimtab.permissions.shell.launchers import find_launched, search_aliases
-from trimtab.permissions.shell.network import find_addresses, find_downloads, find_socket, find_urls
-from trimtab.permissions.shell.options import Program, Reading, find_program, read_options
-from trimtab.permissions.shell.parser import parse
-from trimtab.permissions.shell.parts import DECLARATIONS
-from trimtab.permissions.shell.places import Places
-from trimtab.permissions.shell.reading import is_read_only
-from trimtab.permissions.shell.searchers import SEARCHERS, search_git
-from trimtab.permissions.shell.syntax import Command, Piece, Script, Unparsable, Word
-from trimtab.permissions.shell.variables import is_hazardous
-from trimtab.permissions.shell.words import UNKNOWN, Argument, Variables
+from trimtab.permissions.shell.grammar.arithmetic import (
+    find_unknown,
+    names_unknown,
+    runs_if_evaluated,
+)
+from trimtab.permissions.shell.grammar.functions import find_callable, find_recursion
+from trimtab.permissions.shell.grammar.parser import parse
+from trimtab.permissions.shell.grammar.parts import DECLARATIONS
+from trimtab.permissions.shell.grammar.syntax import (
+    Command,
+    Piece,
+    Script,
+    Unparsable,
+    Word,
+)
+from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument, Variables
+from trimtab.permissions.shell.programs.carriers import carry, is_carrier
+from trimtab.permissions.shell.programs.destruction import find_destruction
+from trimtab.permissions.shell.programs.identify import Name, identify
+from trimtab.permissions.shell.programs.launchers import find_launched, search_aliases
+from trimtab.permissions.shell.programs.network import (
+    find_addresses,
+    find_downloads,
+    find_socket,
+    find_urls,
+)
+from trimtab.permissions.shell.programs.options import (
+    Program,
+    Reading,
+    find_program,
+    read_options,
+)
+from trimtab.permissions.shell.programs.searchers import SEARCHERS, search_git
+from trimtab.permissions.shell.programs.variables import is_hazardous
+from trimtab.permissions.shell.verdict.analysis import Analysis, Found
+from trimtab.permissions.shell.verdict.places import Places
+from trimtab.permissions.shell.verdict.reading import is_read_only
 
 DEEPEST = 8
 _SETTERS = frozenset(("read", "mapfile", "readarray", "getopts", "unset", "let", "printf", "wait"))

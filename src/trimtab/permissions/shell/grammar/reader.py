@@ -4,8 +4,14 @@ import re
 import time
 from abc import ABC, abstractmethod
 
-from trimtab.permissions.shell.ansi import decode
-from trimtab.permissions.shell.syntax import Piece, Redirect, Script, Unparsable, Word
+from trimtab.permissions.shell.grammar.ansi import decode
+from trimtab.permissions.shell.grammar.syntax import (
+    Piece,
+    Redirect,
+    Script,
+    Unparsable,
+    Word,
+)
 
 DEEPEST = 60
 META = frozenset(" \t\n;&|<>()")

@@ -2,11 +2,11 @@
 
 from functools import lru_cache
 
-from trimtab.permissions.shell.analysis import Analysis, Found
-from trimtab.permissions.shell.dialects import differs
-from trimtab.permissions.shell.judge import Judge
-from trimtab.permissions.shell.skim import skim
-from trimtab.permissions.shell.syntax import Unparsable
+from trimtab.permissions.shell.grammar.dialects import differs
+from trimtab.permissions.shell.grammar.syntax import Unparsable
+from trimtab.permissions.shell.verdict.analysis import Analysis, Found
+from trimtab.permissions.shell.verdict.judge import Judge
+from trimtab.permissions.shell.verdict.skim import skim
 
 LONGEST = 300_000
 SECONDS = 0.4

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import msgspec
 
-from trimtab.permissions.shell.analysis import Found
+from trimtab.permissions.shell.verdict.analysis import Found
 
 INPUT = "<input>"
 """Marks programs that read their code from their input if they have no arguments."""

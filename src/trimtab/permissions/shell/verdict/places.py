@@ -4,8 +4,8 @@ import os
 import re
 from collections.abc import Sequence
 
-from trimtab.permissions.shell.syntax import Command
-from trimtab.permissions.shell.words import UNKNOWN, Argument
+from trimtab.permissions.shell.grammar.syntax import Command
+from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument
 
 MOST = 16
 _TOP = frozenset(

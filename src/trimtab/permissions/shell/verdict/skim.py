@@ -5,9 +5,9 @@ Only rules that deny look at them.
 
 import re
 
-from trimtab.permissions.shell.analysis import Found
-from trimtab.permissions.shell.identify import identify
-from trimtab.permissions.shell.words import Argument
+from trimtab.permissions.shell.grammar.words import Argument
+from trimtab.permissions.shell.programs.identify import identify
+from trimtab.permissions.shell.verdict.analysis import Found
 
 MOST = 5000
 WORDS = 4

@@ -2,7 +2,7 @@
 
 import re
 
-from trimtab.permissions.shell.arithmetic import runs_if_evaluated
+from trimtab.permissions.shell.grammar.arithmetic import runs_if_evaluated
 
 _POSIX = frozenset(("sh", "dash", "ash", "ksh", "mksh"))
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from trimtab.permissions.shell.words import UNKNOWN, Argument
+from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument
 
 
 class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

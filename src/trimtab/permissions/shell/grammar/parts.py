@@ -2,8 +2,14 @@
 
 import re
 
-from trimtab.permissions.shell.reader import Reader
-from trimtab.permissions.shell.syntax import Assignment, Command, Redirect, Unparsable, Word
+from trimtab.permissions.shell.grammar.reader import Reader
+from trimtab.permissions.shell.grammar.syntax import (
+    Assignment,
+    Command,
+    Redirect,
+    Unparsable,
+    Word,
+)
 
 _OPERATOR = re.compile(r"(?:(\d+|\{[A-Za-z_]\w*\}))?(&>>|&>|<<<|<<-|<<|<>|<&|>>|>&|>\||<|>)")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")

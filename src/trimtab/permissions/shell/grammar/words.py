@@ -7,8 +7,8 @@ from itertools import islice, pairwise, takewhile
 
 import msgspec
 
-from trimtab.permissions.shell.reader import DEFAULTED, NUMERIC
-from trimtab.permissions.shell.syntax import Piece, Script, Word
+from trimtab.permissions.shell.grammar.reader import DEFAULTED, NUMERIC
+from trimtab.permissions.shell.grammar.syntax import Piece, Script, Word
 
 UNKNOWN = "\0"
 """Stands in an argument for text that is not known before run time."""

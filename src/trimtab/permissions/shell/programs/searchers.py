@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from trimtab.permissions.shell.carriers import run_script
-from trimtab.permissions.shell.filters import awk_is_plain, sed_is_plain
-from trimtab.permissions.shell.options import Program, read_leading, read_options
-from trimtab.permissions.shell.words import UNKNOWN, Argument
+from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument
+from trimtab.permissions.shell.programs.carriers import run_script
+from trimtab.permissions.shell.programs.filters import awk_is_plain, sed_is_plain
+from trimtab.permissions.shell.programs.options import Program, read_leading, read_options
 
 if TYPE_CHECKING:
-    from trimtab.permissions.shell.judge import Judge
+    from trimtab.permissions.shell.verdict.judge import Judge
 
 _FIND_FLAGS = frozenset(
     (

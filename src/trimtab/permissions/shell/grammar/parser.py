@@ -7,8 +7,15 @@ script is either read whole or `Unparsable`.
 import re
 from itertools import count
 
-from trimtab.permissions.shell.parts import PartReader
-from trimtab.permissions.shell.syntax import Body, Command, Piece, Script, Unparsable, Word
+from trimtab.permissions.shell.grammar.parts import PartReader
+from trimtab.permissions.shell.grammar.syntax import (
+    Body,
+    Command,
+    Piece,
+    Script,
+    Unparsable,
+    Word,
+)
 
 _KEYWORD = re.compile(
     r"(?:if|then|elif|else|fi|do|done|case|esac|while|until|for|select|function|time|coproc|in"

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from trimtab.permissions.shell.parts import DECLARATIONS
-from trimtab.permissions.shell.syntax import Command, Word
-from trimtab.permissions.shell.words import UNKNOWN, Argument, Variables
+from trimtab.permissions.shell.grammar.parts import DECLARATIONS
+from trimtab.permissions.shell.grammar.syntax import Command, Word
+from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument, Variables
 
 _COMPARISONS = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
 _NAME = re.compile(r"[A-Za-z_]\w*")

@@ -5,12 +5,17 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from trimtab.permissions.shell.identify import Name
-from trimtab.permissions.shell.options import Program, Reading, find_carrier, read_leading
-from trimtab.permissions.shell.words import UNKNOWN, Argument
+from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument
+from trimtab.permissions.shell.programs.identify import Name
+from trimtab.permissions.shell.programs.options import (
+    Program,
+    Reading,
+    find_carrier,
+    read_leading,
+)
 
 if TYPE_CHECKING:
-    from trimtab.permissions.shell.judge import Judge
+    from trimtab.permissions.shell.verdict.judge import Judge
 
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish"))
 _ASSIGNMENT = re.compile(r"([^=]*)=(.*)", re.DOTALL)
@@ -123,7 +128,7 @@ def run_script(
 
 def read_as(judge: "Judge", text: str, shell: str, *, inherits: bool = False) -> None:
     """Judge a script for a shell that may read it otherwise than bash does."""
-    from trimtab.permissions.shell.dialects import differs
+    from trimtab.permissions.shell.grammar.dialects import differs
 
     if doubt := differs(text, shell):
         judge.into.problem = judge.into.problem or doubt

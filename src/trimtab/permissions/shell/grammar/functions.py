@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from trimtab.permissions.shell.syntax import Command, Script
+from trimtab.permissions.shell.grammar.syntax import Command, Script
 
 MAX_FUNCTIONS = 64
 _HANDLER = "command_not_found_handle"

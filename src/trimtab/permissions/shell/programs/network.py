@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from trimtab.permissions.shell.options import Reading, find_program, read_options
-from trimtab.permissions.shell.words import UNKNOWN, Argument
+from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument
+from trimtab.permissions.shell.programs.options import Reading, find_program, read_options
 
 _URL = re.compile(
     r"(?:https?|ftps?|wss?|git|ssh|sftp|file)://(?:[^\s'\"/@\0]*@)?(?:\[[0-9a-f:.%]+\])?"

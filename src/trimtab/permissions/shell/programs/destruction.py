@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Sequence
 
-from trimtab.permissions.shell.identify import Name
-from trimtab.permissions.shell.options import Program, find_program, read_options
-from trimtab.permissions.shell.words import UNKNOWN, Argument
+from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument
+from trimtab.permissions.shell.programs.identify import Name
+from trimtab.permissions.shell.programs.options import Program, find_program, read_options
 
 _RM = Program(
     flags="dfiIrRvxPW", long="--force --interactive? --one-file-system --no-preserve-root "

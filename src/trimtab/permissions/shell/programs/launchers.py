@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trimtab.permissions.shell.carriers import is_carrier
-from trimtab.permissions.shell.identify import Name, identify
-from trimtab.permissions.shell.options import find_program
-from trimtab.permissions.shell.words import Argument
+from trimtab.permissions.shell.grammar.words import Argument
+from trimtab.permissions.shell.programs.carriers import is_carrier
+from trimtab.permissions.shell.programs.identify import Name, identify
+from trimtab.permissions.shell.programs.options import find_program
 
 if TYPE_CHECKING:
-    from trimtab.permissions.shell.judge import Judge
+    from trimtab.permissions.shell.verdict.judge import Judge
 
 MOST = 4
 WINDOW = 12
@@ -95,7 +95,7 @@ def find_named(words: Sequence[str]) -> Iterator[Name]:
 
 
 def _is_described(program: str) -> bool:
-    from trimtab.permissions.shell.searchers import SEARCHERS
+    from trimtab.permissions.shell.programs.searchers import SEARCHERS
 
     return find_program(program) is not None or is_carrier(program) or program in SEARCHERS
 
