@@ -40,6 +40,6 @@ def stored(cli: Cli, wire_name: str) -> list[Any]:
 
 
 def tool_errors(outcome: Outcome) -> list[str]:
-    """What calls that did not succeed came to."""
+    """Return the errors of unsuccessful tool calls."""
     ends = outcome.of("tool.execution_complete")
     return [end["error"]["message"] for end in ends if not end["success"]]

@@ -85,7 +85,7 @@ class MemoryInbox:
         self.prompts.appendleft(prompt)
 
     def consume(self, prompt: Prompt) -> None:
-        """A taken prompt is in no queue any more."""
+        """Do nothing: `take` has already removed the prompt."""
 
 
 class EchoTool:

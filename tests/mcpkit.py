@@ -73,7 +73,7 @@ class Hosted:
         self.told: list[Any] = []
         self.said: list[str] = []
         self.offers = 0
-        """How often the tools changed."""
+        """The number of changes of the tools."""
         self._changed = asyncio.Event()
         self.host = McpHost(reach, ToolSupport(limit=keep), self._tell, self._offer)
 
@@ -98,14 +98,16 @@ class Hosted:
 
     def states(self, name: str = "small") -> list[str]:
         """The states a server went through."""
-        said = [one for one in self.told if one.wire_name == "session.mcp_server_status_changed"]
-        return [one.status for one in said if one.server_name == name]
+        said = [
+            event for event in self.told if event.wire_name == "session.mcp_server_status_changed"
+        ]
+        return [event.status for event in said if event.server_name == name]
 
     def error(self, name: str = "small") -> str:
         return self.host.servers[name].error
 
     async def call(self, name: str, **args: Any) -> ToolResult:
-        tool = next(one for one in self.host.tools if one.spec.name == name)
+        tool = next(tool for tool in self.host.tools if tool.spec.name == name)
         return await self.run(tool, **args)
 
     async def run(self, tool: Tool, **args: Any) -> ToolResult:
@@ -131,7 +133,7 @@ async def hosting(
     """Servers that were given the time to connect, or to fail."""
     hosted = Hosted(folder, offline=offline)
     try:
-        await hosted.host.use({one.name: one for one in servers})
+        await hosted.host.use({server.name: server for server in servers})
         await hosted.host.settled()
         yield hosted
     finally:
@@ -146,7 +148,7 @@ class HttpPeer:
         self.requests: list[tuple[str, dict[str, str], Any]] = []
         self.url = ""
         self.streams = False
-        """Whether answers are events rather than JSON."""
+        """True if answers are events instead of JSON."""
         self.refuse: Callable[[Exchange], Any] | None = None
         """Answers instead, if it gives anything true."""
         self.unasked: asyncio.Queue[dict[str, Any]] = asyncio.Queue()

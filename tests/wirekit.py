@@ -28,7 +28,9 @@ arguments = objects.map(lambda value: msgspec.json.encode(value).decode())
 @st.composite
 def tool_calls(draw: st.DrawFn, *, least: int = 0) -> tuple[ToolCall, ...]:
     chosen = draw(st.lists(ids, min_size=least, max_size=3, unique=True))
-    return tuple(ToolCall(id=one, name=draw(ids), arguments=draw(arguments)) for one in chosen)
+    return tuple(
+        ToolCall(id=call_id, name=draw(ids), arguments=draw(arguments)) for call_id in chosen
+    )
 
 
 def reasonings(wire: str) -> st.SearchStrategy[Reasoning]:

@@ -17,11 +17,13 @@ def cli(tmp_path: Path) -> Cli:
     return Cli(tmp_path)
 
 
-def write_rules(cli: Cli, where: str, **permissions: list[str]) -> None:
+def write_rules(cli: Cli, where: str, **permissions: list[str]) -> Path:
     folder = cli.home if where == "user" else cli.cwd / ".github/copilot"
     folder.mkdir(parents=True, exist_ok=True)
     content = json.dumps({"permissions": permissions})
-    (folder / "settings.json").write_text(f"// rules\n{content}")
+    file = folder / "settings.json"
+    file.write_text(f"// rules\n{content}")
+    return file
 
 
 async def run(cli: Cli, command: str, *args: str) -> Outcome:
@@ -41,7 +43,7 @@ async def test_the_persons_rules_allow_and_deny(cli: Cli) -> None:
 async def test_a_rule_that_asks_is_asked_even_when_everything_is_allowed(cli: Cli) -> None:
     write_rules(cli, "user", ask=["shell(touch)"])
     outcome = await run(cli, "touch one", "--allow-all")
-    assert "wants touch to be asked about" in outcome.text
+    assert "wants touch to be asked about" in outcome.text + outcome.notes
     assert not (cli.cwd / "one").exists()
 
 
@@ -69,12 +71,37 @@ async def test_what_a_trusted_repository_allows_later_does_not_count(cli: Cli) -
     assert (cli.cwd / "three").exists()
 
 
-async def test_a_rule_that_cannot_be_read_is_said_and_the_others_count(cli: Cli) -> None:
-    write_rules(cli, "user", allow=["shell(", "shell(touch)"])
-    outcome = await run(cli, "touch one")
-    assert (cli.cwd / "one").exists()
-    warnings: list[Any] = outcome.of("session.warning")
-    assert any("shell(" in warning["message"] for warning in warnings)
+@pytest.mark.parametrize("who", ["user", "repository"])
+@pytest.mark.parametrize(
+    ("permissions", "problem"),
+    [
+        ({"deny": ["shell("]}, "The permission rule 'shell(' cannot be read"),
+        ({"allow": ["shell(", "shell(touch)"]}, "The permission rule 'shell(' cannot be read"),
+        ({"deny": ["shel(rm)"]}, "did you mean shell?"),
+        ({"denny": ["shell(rm)"]}, "there is no setting permissions.denny; did you mean deny?"),
+        ({"deny": "shell(rm)"}, "`permissions.deny` is not a list of texts"),
+        ({"deny": [["shell(rm)"]]}, "`permissions.deny` is not a list of texts"),
+        (["shell(rm)"], "`permissions` is not an object"),
+    ],
+)
+async def test_a_rule_that_cannot_be_read_is_an_error_at_the_start(
+    cli: Cli, who: str, permissions: Any, problem: str
+) -> None:
+    """A typo opened a door: the rule was left out with a warning, and the run went on."""
+    file = write_rules(cli, who, deny=[])
+    file.write_text(json.dumps({"permissions": permissions}))
+    outcome = await run(cli, "touch one", "--allow-all", "--trust-folder")
+    assert outcome.code == 2
+    assert problem in outcome.text + outcome.notes
+    assert not (cli.cwd / "one").exists()
+
+
+@pytest.mark.parametrize("value", ["", " ", ","])
+async def test_an_empty_rule_of_a_flag_is_an_error(cli: Cli, value: str) -> None:
+    for flag in ("--deny-tool", "--allow-tool"):
+        outcome = await run(cli, "touch one", f"{flag}={value}", "--allow-all-tools")
+        assert outcome.code == 2
+        assert f"{flag} has no rule" in outcome.text + outcome.notes
 
 
 @pytest.mark.parametrize("broken", ['{"permissions": {"deny": ["she', "{", '{"model": "x",'])

@@ -237,6 +237,15 @@ async def test_agents_start_agents_only_so_deep_and_so_many(cli: Cli) -> None:
     assert "Tool 'task' does not exist." in refused(outcome)
 
 
+async def test_agents_are_counted_over_a_prompt_whatever_their_depth(cli: Cli) -> None:
+    """Agents that started agents made thousands of requests: only depth and width were bounded."""
+    write(cli.home / "settings.json", '{"subagents": {"maxAgents": 3}}')
+    async with serving({"replies": [], "otherwise": {"tools": [start()]}}) as server:
+        outcome = await cli.use(server).ask("go", "--max-turns", "40")
+    assert len(outcome.of("subagent.started")) == 3
+    assert any("3 agents were started for this prompt" in text for text in refused(outcome))
+
+
 async def test_a_model_for_agents_is_used_for_them_alone(cli: Cli) -> None:
     async with serving([{"tools": [start()]}, *[DONE] * 2]) as server:
         cli.use(server)

@@ -86,8 +86,11 @@ async def test_a_cancelled_call_has_an_error_of_its_own(tmp_path: Path) -> None:
         lines = []
         async for line in process.stdout:
             lines.append(json.loads(line))
-            if lines[-1]["type"] == "tool.execution_partial_result":
+            wanted = {"tool.execution_partial_result", "tool.execution_complete"}
+            if lines[-1]["type"] in wanted and wanted <= {line["type"] for line in lines}:
                 process.send_signal(signal.SIGINT)
+                break
+        lines += [json.loads(line) async for line in process.stdout]
         assert await process.wait() == 130
     ended = [one["data"] for one in lines if one["type"] == "tool.execution_complete"]
     interrupted = [one for one in ended if not one["success"]]

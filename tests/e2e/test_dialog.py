@@ -167,7 +167,7 @@ async def test_a_wrong_command_costs_nothing_and_names_the_nearest(cli: Cli) -> 
             ("/nosuch", r"Unknown command /nosuch; see /help"),
             ("/undoo", r"did you mean /undo"),
             ("/undo", r"Error: The session has no changes to undo"),
-            ("/model nosuch", r"Unknown model 'nosuch'; there are scripted"),
+            ("/model nosuch", r"Unknown model 'nosuch'; choose scripted"),
             ("/help", r"!COMMAND"),
             ("!echo from the $0; exit 3", r"from the \S*sh\s[\s\S]*exit code 3"),
         ):

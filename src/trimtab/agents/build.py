@@ -365,12 +365,14 @@ def build_policy(setup: SessionSetup, options: SessionOptions) -> Policy:
     """Build the permission policy from the options, the rule files and the session's folders."""
     permissions = options.permissions
     roots = [options.cwd, *permissions.add_dirs, setup.folder.path]
-    if permissions.temp_dir:
-        roots.append(temp_folder(setup.workspace.child_env))
+    temp = temp_folder(setup.workspace.child_env) if permissions.temp_dir else ""
+    if temp:
+        roots.append(temp)
     homes = (setup.home.config, setup.home.state) if setup.home else ()
     return Policy(
         cwd=options.cwd,
         home=setup.workspace.resolve("~"),
+        temp=os.path.realpath(temp) if temp else "",
         homes=tuple(dict.fromkeys(os.path.realpath(home) for home in homes)),
         session_folder=setup.folder.path,
         roots=tuple(os.path.realpath(root) for root in roots),

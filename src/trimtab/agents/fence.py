@@ -5,50 +5,14 @@ import shutil
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from trimtab.contracts.events.session import SessionInfo
 from trimtab.contracts.permission import Policy
 
 if TYPE_CHECKING:
     from trimtab.agents.setup import SessionSetup
     from trimtab.contracts.options import SandboxSettings
+    from trimtab.permissions.denied_files import DeniedReads
     from trimtab.workspace.sandbox.fence_detection import FoundFence
-
-SURVEY_SECONDS = 2.0
-"""Seconds to search the workspace for files that rules keep from being read."""
-OTHER_SECONDS, OTHER_ENTRIES = 0.05, 5_000
-"""The same for each other folder, such as the temp folder, which is not readable past that."""
-
-
-class HiddenFiles(msgspec.Struct, frozen=True):
-    """The files that rules keep from being read, and the folders that were searched for them."""
-
-    denied: tuple[str, ...]
-    roots: tuple[str, ...]
-
-
-def find_hidden(policy: Policy) -> HiddenFiles | str:
-    """Search the roots of a policy; return why the workspace cannot be searched as a whole."""
-    rules = [rule for rule in policy.deny if rule.kind == "read"]
-    if not rules:
-        return HiddenFiles((), policy.roots)
-    if any(rule.argument is None for rule in rules):
-        return "a rule forbids to read anything"
-    from trimtab.permissions.held import survey
-
-    workspace = survey(policy.cwd, rules, policy.cwd, seconds=SURVEY_SECONDS)
-    if not workspace.complete:
-        return f"{policy.cwd} is too large to find all files that rules keep from being read"
-    denied, roots = list(workspace.found), [os.path.realpath(policy.cwd)]
-    for root in policy.roots:
-        if root == roots[0] or f"{root}/".startswith(f"{roots[0]}/"):
-            continue
-        found = survey(root, rules, policy.cwd, most=OTHER_ENTRIES, seconds=OTHER_SECONDS)
-        if found.complete:
-            denied += found.found
-            roots.append(root)
-    return HiddenFiles(tuple(denied), tuple(roots))
 
 
 class SessionFence:
@@ -60,7 +24,7 @@ class SessionFence:
         self._session = setup.session
         self._wanted = settings.fence if settings else "auto"
         self._found: FoundFence | None = None
-        self._known: tuple[Policy, HiddenFiles] | None = None
+        self._known: tuple[Policy, DeniedReads] | None = None
 
     @property
     def name(self) -> str:
@@ -79,6 +43,7 @@ class SessionFence:
 
     def prepare(self, policy: Policy) -> str:
         """Have fenced commands held to a policy; return why that is not possible, or nothing."""
+        from trimtab.permissions.denied_files import find_denied_reads
         from trimtab.workspace.sandbox.fence import Fence
         from trimtab.workspace.sandbox.fence_policy import build_fence_policy
 
@@ -86,17 +51,17 @@ class SessionFence:
         if found.backend is None:
             return self.find_problem()
         shells = self._workspace.shells
-        hidden = find_hidden(policy)
-        if isinstance(hidden, str):
-            return hidden
-        known = (policy, hidden)
+        denied = find_denied_reads(policy)
+        if denied.problem:
+            return denied.problem
+        known = (policy, denied)
         if shells.fence is not None and self._known == known:
             return ""
         wanted = build_fence_policy(
             cwd=policy.cwd,
-            readable=("/",) if policy.allow_all_paths else (*hidden.roots, *policy.readable),
+            readable=("/",) if policy.allow_all_paths else (*denied.roots, *policy.readable),
             untrusted=policy.roots,
-            denied=hidden.denied,
+            denied=denied.paths,
             env=self._workspace.child_env,
             temp=os.path.join(self._folder, "temp"),
         )
@@ -105,6 +70,30 @@ class SessionFence:
             if shells.fence is not None:
                 shells.fence.close()
             shells.fence = Fence(found.backend, wanted, found.program)
+        return ""
+
+    def shield(self, policy: Policy) -> str:
+        """Keep what rules forbid to read from every command; return why that is not possible."""
+        from trimtab.permissions.denied_files import find_denied_reads
+        from trimtab.workspace.sandbox.shield import Shield, detect_shield
+
+        shells = self._workspace.shells
+        denied = find_denied_reads(policy)
+        if denied.problem or not denied.paths:
+            shells.shield = None
+            return denied.problem
+        if shells.confinement is not None:
+            shells.confinement.deny(denied.paths)
+        found = detect_shield(self._workspace.child_env.get("PATH", os.defpath))
+        if isinstance(found, str):
+            return f"nothing keeps commands from files that rules forbid to read: {found}"
+        if found.backend == "landlock" and shells.shield is None:
+            message = (
+                "Files that a command creates beside one that a rule forbids to read cannot be "
+                "read by the same command; install bubblewrap to avoid that."
+            )
+            self._session.emit(SessionInfo(info_type="sandbox", message=message))
+        shells.shield = Shield(found.backend, denied.paths, found.program)
         return ""
 
     def trusts(self, programs: Iterable[str], policy: Policy) -> bool:

@@ -59,6 +59,8 @@ class SubagentPool:
         self.agents: dict[str, RunningSubagent] = {}
         """The running sub-agents of any depth, by id; callers come before those they called."""
         self._opened: list[Chosen] = []
+        self._interaction = ""
+        self._started = 0
         self._roles: RoleModels | None = None
 
     @property
@@ -69,9 +71,20 @@ class SubagentPool:
     def settings(self) -> PoolSettings:
         return read_settings(self.setup.customizations)
 
-    def find(self, name: str) -> AgentDefinition:
-        """Return an agent by name. Raises `UsageError` if it is unknown or too many are running."""
+    def find(self, name: str, main: Run) -> AgentDefinition:
+        """Return an agent by name. Raises `UsageError` if it is unknown or too many were started.
+
+        Agents are counted over the work on one prompt of the main agent, whatever their depth.
+        """
         settings = self.settings
+        if main.interaction_id != self._interaction:
+            self._interaction, self._started = main.interaction_id, 0
+        self._started += 1
+        if self._started > settings.max_agents:
+            raise UsageError(
+                f"{count(settings.max_agents, 'agent')} were started for this prompt, which is the "
+                "limit; do the rest yourself."
+            )
         if len(self.agents) > settings.max_concurrency:
             raise UsageError(
                 f"No more than {count(settings.max_concurrency, 'agent')} may run at once; wait "

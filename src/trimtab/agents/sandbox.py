@@ -16,8 +16,8 @@ from trimtab.contracts.events.session import SessionInfo, SessionWarning
 from trimtab.contracts.options import SandboxSettings, SessionOptions
 from trimtab.contracts.permission import Ask, Policy, Rule
 from trimtab.customize.context import SessionContext
+from trimtab.permissions.denied_files import denies_some_reads, search
 from trimtab.permissions.firewall import Firewall
-from trimtab.permissions.held import holds_back, survey
 from trimtab.permissions.rules import parse_rules
 from trimtab.permissions.sandbox_bypass import SandboxBypass
 from trimtab.permissions.urls import parse_pattern
@@ -127,11 +127,11 @@ def build_sandbox_policy(
 def find_denied_files(context: SessionContext, options: SessionOptions) -> list[str]:
     """Return the existing files in the workspace that rules deny reading."""
     deny = (*parse_rules(options.permissions.deny), *context.rules.deny)
-    if not any(map(holds_back, deny)):
+    if not any(map(denies_some_reads, deny)):
         return []
     denied: list[str] = []
     for folder in (options.cwd, *options.permissions.add_dirs):
-        found = survey(folder, deny, options.cwd, seconds=_SEARCH_SECONDS)
+        found = search(folder, deny, options.cwd, max_seconds=_SEARCH_SECONDS)
         denied += found.found
         if not found.complete:
             message = (

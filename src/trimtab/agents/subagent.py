@@ -99,7 +99,7 @@ class Subagent:
         self._pool.agents[self._session.agent_id] = self
         try:
             try:
-                agent = self._pool.find(task.agent_type)
+                agent = self._pool.find(task.agent_type, self._main)
                 chosen = await self._pool.choose(self.caller, agent, task)
                 run = self._build(agent, chosen, task)
             except TrimtabError as error:

@@ -132,6 +132,8 @@ def find_permissions(values: Values, cwd: str) -> PermissionOptions:
 def find_rules(values: Values, verb: str) -> tuple[str, ...]:
     """Return the rules that `--allow-…` or `--deny-…` flags hold. Raises for an invalid rule."""
     texts: list[str] = values.get(f"{verb}_tool", [])
+    if not all(map(split_rules, texts)):
+        raise UsageError(f"--{verb}-tool has no rule; write one, such as shell(git:*).")
     rules = [rule for text in texts for rule in split_rules(text)]
     rules += [f"url({pattern})" for pattern in split(values.get(f"{verb}_url", []))]
     if rules:

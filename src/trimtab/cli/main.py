@@ -10,7 +10,7 @@ from trimtab.cli.streams import (
     report_lost_output,
     say,
 )
-from trimtab.contracts.errors import TrimtabError, UsageError
+from trimtab.contracts.errors import ExitCode, TrimtabError, UsageError
 
 
 def main(argv: list[str]) -> int:
@@ -26,21 +26,24 @@ def run(argv: list[str]) -> int:
     try:
         return dispatch(argv)
     except SystemExit as end:  # argparse has printed help
-        return end.code if isinstance(end.code, int) else 2
+        return end.code if isinstance(end.code, int) else ExitCode.USAGE
     except BrokenPipeError as error:
         return report_lost_output(error)
     except TrimtabError as error:
         message, code = error.message, error.exit_code
     except KeyboardInterrupt:
-        message, code = "Stopped by SIGINT.", 130
+        message, code = "Stopped by SIGINT.", ExitCode.INTERRUPTED
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
-        message, code = f"{error.strerror or error}{where}; fix that and run again.", 1
+        message, code = (
+            f"{error.strerror or error}{where}; fix that and run again.",
+            ExitCode.FAILURE,
+        )
     except BaseException as error:  # a bug must still end with one sentence and one result
         if is_debugging():
             raise
         message = f"Internal error ({type(error).__name__}: {error}); set TRIMTAB_DEBUG=1 for more."
-        code = 1
+        code = ExitCode.FAILURE
     return report(argv, message, code)
 
 

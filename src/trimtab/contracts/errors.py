@@ -1,26 +1,46 @@
-"""Errors for people. Each class carries the exit code of a headless run that ends with it.
+"""Errors for people, and the exit codes of the program.
 
-    TrimtabError                1
-    ├── UsageError              2   the command line is wrong
-    ├── ConfigurationError      2   a file, variable or setting is wrong
-    │   ├── SessionNotFound     2
-    │   └── SessionInUse        2
-    ├── StorageError            1   the disk is full or broken, or a limit of the system is reached
-    ├── BlockedError            3   the work cannot go on, or makes no progress
-    ├── DeniedError             4   a permission was missing
-    ├── BudgetReached           5   money or tokens
-    ├── LimitReached            6   turns or time
-    └── ModelError              8   the model or its service
-        └── AuthenticationError 7
+    TrimtabError                FAILURE
+    ├── UsageError              USAGE           the command line is wrong
+    ├── ConfigurationError      USAGE           a file, variable or setting is wrong
+    │   ├── SessionNotFound
+    │   └── SessionInUse
+    ├── StorageError            FAILURE         the disk or the operating system failed
+    └── ModelError              MODEL           the model or its service failed
+        └── AuthenticationError AUTHENTICATION
 
 A message is one sentence for a person and ends with what to do.
 """
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """The exit code of a headless run. A run that a signal ends exits with 128 + its number."""
+
+    SUCCESS = 0
+    FAILURE = 1
+    USAGE = 2
+    INCOMPLETE = 3
+    """The agent is blocked, or makes no progress."""
+    DENIED = 4
+    """A permission was missing."""
+    BUDGET = 5
+    """The limit of tokens or money was reached."""
+    LIMIT = 6
+    """The limit of turns or time was reached."""
+    AUTHENTICATION = 7
+    MODEL = 8
+    INTERRUPTED = 130
+    """SIGINT, or an abort by a client."""
+    BROKEN_PIPE = 141
+    """The reader of the output is gone."""
 
 
 class TrimtabError(Exception):
     """An error that a person must act on."""
 
-    exit_code = 1
+    exit_code = ExitCode.FAILURE
     error_type = "query"
 
     @property
@@ -29,12 +49,12 @@ class TrimtabError(Exception):
 
 
 class UsageError(TrimtabError):
-    exit_code = 2
+    exit_code = ExitCode.USAGE
     error_type = "usage"
 
 
 class ConfigurationError(TrimtabError):
-    exit_code = 2
+    exit_code = ExitCode.USAGE
     error_type = "configuration"
 
 
@@ -52,26 +72,6 @@ class StorageError(TrimtabError):
     error_type = "storage"
 
 
-class BlockedError(TrimtabError):
-    exit_code = 3
-    error_type = "blocked"
-
-
-class DeniedError(TrimtabError):
-    exit_code = 4
-    error_type = "denied"
-
-
-class BudgetReached(TrimtabError):
-    exit_code = 5
-    error_type = "budget"
-
-
-class LimitReached(TrimtabError):
-    exit_code = 6
-    error_type = "limit"
-
-
 class ModelError(TrimtabError):
     """A model call failed.
 
@@ -80,7 +80,7 @@ class ModelError(TrimtabError):
     `refused`, `budget` (nothing is left to pay for the call).
     """
 
-    exit_code = 8
+    exit_code = ExitCode.MODEL
     reported = False
     """True once clients have received an event about this error."""
 
@@ -104,7 +104,7 @@ class ModelError(TrimtabError):
 
 
 class AuthenticationError(ModelError):
-    exit_code = 7
+    exit_code = ExitCode.AUTHENTICATION
 
     def __init__(self, message: str, *, status: int | None = None) -> None:
         super().__init__(message, category="auth", status=status)

@@ -101,6 +101,8 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     retries: int = 5
     delay: float = 1.0
     max_delay: float = 60.0
+    max_wait: float = 300.0
+    """The longest wait that a service may ask for."""
 
 
 class LimitOptions(msgspec.Struct, frozen=True, kw_only=True):

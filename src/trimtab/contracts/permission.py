@@ -39,6 +39,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str
     roots: tuple[str, ...]
     home: str = ""
+    temp: str = ""
+    """The temp directory, if it is one of the roots."""
     homes: tuple[str, ...] = ()
     session_folder: str = ""
     allow_all_tools: bool = False
@@ -106,6 +108,10 @@ class CommandFence(Protocol):
 
     def prepare(self, policy: Policy) -> str:
         """Have fenced commands held to a policy; return why that is not possible, or nothing."""
+        ...
+
+    def shield(self, policy: Policy) -> str:
+        """Keep what rules forbid to read from every command; return why that is not possible."""
         ...
 
     def trusts(self, programs: Iterable[str], policy: Policy) -> bool:

@@ -11,6 +11,8 @@ MAX_DEPTH = 4
 """The default maximum depth of sub-agents below the main agent."""
 MAX_CONCURRENCY = 8
 """The default maximum number of sub-agents at work at once."""
+MAX_AGENTS = 200
+"""The number of agents that the work on one prompt may start, at all depths together."""
 
 
 class PoolSettings(msgspec.Struct, frozen=True, rename="camel"):
@@ -18,6 +20,7 @@ class PoolSettings(msgspec.Struct, frozen=True, rename="camel"):
 
     max_concurrency: int = MAX_CONCURRENCY
     max_depth: int = MAX_DEPTH
+    max_agents: int = MAX_AGENTS
     disabled_subagents: tuple[str, ...] = ()
     agents: dict[str, dict[str, Any]] = {}
 

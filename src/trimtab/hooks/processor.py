@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from trimtab.contracts.customization import AgentDefinition
-from trimtab.contracts.errors import ModelError
+from trimtab.contracts.errors import ExitCode, ModelError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.own import PromptWithdrawn
 from trimtab.contracts.events.session import SessionInfo, SessionWarning
@@ -264,7 +264,7 @@ def apply_message(run: Run, output: JsonObject) -> None:
         run.session.emit(SessionInfo(info_type="hook", message=message))
     if output.get("continue") is False:
         reason = str(output.get("stopReason") or "A hook stopped the agent.")
-        run.stop = Stop(reason="blocked", exit_code=3, message=reason)
+        run.stop = Stop(reason="blocked", exit_code=ExitCode.INCOMPLETE, message=reason)
 
 
 def _record_block(run: Run, prompt: Prompt, output: JsonObject) -> None:

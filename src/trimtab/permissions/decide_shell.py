@@ -1,11 +1,12 @@
 """The decision about a shell command."""
 
 import os
+from glob import iglob
+from itertools import islice
 
 from trimtab.contracts.permission import Decision, Policy, Rule
 from trimtab.permissions.assess import read_script
-from trimtab.permissions.git_files import find_blobs
-from trimtab.permissions.mentions import ask_about_mentions
+from trimtab.permissions.denied_files import denies_some_reads, search
 from trimtab.permissions.paths import (
     is_in_home,
     is_inside,
@@ -23,9 +24,12 @@ from trimtab.permissions.rules import (
     name_rule,
 )
 from trimtab.permissions.shell.analysis import Analysis, Found
+from trimtab.permissions.shell.inline_code import runs_inline_code
 from trimtab.permissions.shell.launchers import find_named
-from trimtab.permissions.wholesale import ask_about_folders, find_files, shows_hidden
+from trimtab.permissions.tracked_files import find_recorded, is_tracked, prints_recorded
 
+MAX_FILES = 1000
+"""The number of files of a pattern that are judged by name; the fence holds for the others."""
 _TTY = ("/dev/tty", "/dev/null", "/dev/stdout", "/dev/stderr")
 
 
@@ -36,11 +40,9 @@ def decide_shell(text: str, policy: Policy, shell: str = "bash") -> Decision:
 
 def judge_analysis(analysis: Analysis, policy: Policy, text: str = "") -> Decision:
     """The steps in order; the first that has something to say decides."""
-    for step in (_deny, _refuse, _ask_by_rule, _ask_if_hidden, _ask_about_ruin):
+    steps = (_deny, _refuse, _ask_by_rule, _ask_if_hidden, _ask_about_ruin, _ask_about_tracked)
+    for step in steps:
         if decision := step(analysis, policy):
-            return decision
-    for look in (ask_about_mentions, ask_about_folders):
-        if decision := look(analysis, policy, text):
             return decision
     if policy.allow_all_tools:
         return _judge_paths(analysis, policy) or Decision(
@@ -62,6 +64,18 @@ def _deny(analysis: Analysis, policy: Policy) -> Decision | None:
     return None
 
 
+def find_files(path: str, *, hidden: bool) -> list[str]:
+    """Return a path, and the files there are if it is a pattern, up to a limit."""
+    if not any(character in path for character in "*?["):
+        return [path]
+    return [path, *islice(iglob(path, include_hidden=hidden), MAX_FILES)]
+
+
+def _matches_hidden(analysis: Analysis) -> bool:
+    """Return True if a script may have patterns match names that begin with a dot."""
+    return any(found.base in ("shopt", "set") for found in analysis.commands)
+
+
 class _Places:
     """The paths of a command, each looked up once for all rules."""
 
@@ -69,8 +83,8 @@ class _Places:
         self.cwd = cwd
         targets = [path for path in analysis.targets if path is not None]
         self._written = (*targets, *analysis.touched, *analysis.deleted)
-        self._read = (*analysis.reads, *self._written, *find_blobs(analysis, cwd))
-        self._hidden = shows_hidden(analysis)
+        self._read = (*analysis.reads, *self._written, *find_recorded(analysis, cwd))
+        self._hidden = _matches_hidden(analysis)
         self._spots: dict[str, list[frozenset[str]]] = {}
 
     def find(self, rule: Rule) -> str | None:
@@ -141,7 +155,11 @@ def _ask_if_hidden(analysis: Analysis, policy: Policy) -> Decision | None:
             verdict="ask",
             reason=f"A rule forbids some commands, and it is not certain which ones run: {reason}.",
         )
+    specific = any(rule.argument for rule in rules)
     for found in analysis.commands:
+        if specific and runs_inline_code(found):
+            reason = f"A rule forbids some commands, and {found.base} runs code that is not read."
+            return Decision(verdict="ask", reason=reason)
         for name in find_named(found.words or (found.base,)):
             named = Found(identifier=name.identifier, read_only=False, base=name.base)
             if any(matches_command(rule, named, denies=True) for rule in rules):
@@ -171,6 +189,21 @@ def _ask_about_ruin(analysis: Analysis, policy: Policy) -> Decision | None:
     return None
 
 
+def _ask_about_tracked(analysis: Analysis, policy: Policy) -> Decision | None:
+    """Ask if git may print a file that a rule forbids to read, out of its own records."""
+    rules = [rule for rule in policy.deny if denies_some_reads(rule)]
+    if not rules or not prints_recorded(analysis):
+        return None
+    denied = search(policy.cwd, rules, policy.cwd)
+    if path := next(filter(is_tracked, denied.found), ""):
+        reason = f"Git may print {path}, which a rule forbids to read."
+        return Decision(verdict="ask", reason=reason)
+    if not denied.complete:
+        reason = f"{policy.cwd} is too large to be sure that git prints no file a rule forbids."
+        return Decision(verdict="ask", reason=reason)
+    return None
+
+
 def _ask_by_nature(analysis: Analysis) -> Decision | None:
     """What no rule can approve."""
     if analysis.problem:
@@ -195,11 +228,13 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
     if missing:
         names = ", ".join(dict.fromkeys(missing))
         return Decision(verdict="ask", reason=f"No rule allows {names}.")
-    if decision := _judge_targets(analysis, policy):
-        return decision
-    if not all(rules) and (decision := _judge_reads(analysis, policy)):
-        return decision
     used = [rule for rule in rules if rule is not None]
+    decision = _judge_targets(analysis, policy) or _judge_reads(analysis, policy)
+    if decision is None and any(rule.argument is None for rule in used):
+        # A rule for all commands reaches no further than --allow-all-tools.
+        decision = _judge_paths(analysis, policy)
+    if decision is not None:
+        return decision
     if used:
         named = ", ".join(dict.fromkeys(map(str, used)))
         return Decision(verdict="allow", reason=f"Allowed by {named}.", rule=used[0])
@@ -257,9 +292,11 @@ def _belongs_to_git(analysis: Analysis) -> bool:
 def _judge_reads(analysis: Analysis, policy: Policy) -> Decision | None:
     if policy.allow_all_paths:
         return None
-    for path in analysis.reads:
-        if not is_inside(path, (*policy.roots, *policy.readable)):
-            return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
+    hidden = _matches_hidden(analysis)
+    for named in analysis.reads:
+        for path in find_files(named, hidden=hidden):
+            if not is_inside(path, (*policy.roots, *policy.readable)):
+                return Decision(verdict="ask", reason=f"{path} is outside the allowed directories.")
     return None
 
 

@@ -134,6 +134,8 @@ class Permissions(Processor):
             decision = self._hold_to_reading(pending, access, decision)
             if decision.harmless and decision.plain is None:
                 decision = self._prepare_fence(decision)
+            elif access.kind == "shell" and decision.verdict != "deny":
+                decision = self._shield(decision)
             if decision.verdict == "ask":
                 refusal = await self._question(run, pending, access, decision)
             elif decision.verdict == "deny":
@@ -172,6 +174,15 @@ class Permissions(Processor):
             return decision
         reason = f"It seems to only read, but nothing can hold it to that: {problem}."
         return Decision(verdict="ask", reason=reason)
+
+    def _shield(self, decision: Decision) -> Decision:
+        """Keep what rules forbid to read from a command that may do anything else."""
+        if not any(rule.kind == "read" and rule.argument for rule in self.policy.deny):
+            return decision
+        problem = self.fence.shield(self.policy) if self.fence else "no shield was set up"
+        if not problem or decision.verdict == "ask":
+            return decision
+        return Decision(verdict="ask", reason=f"{problem[:1].upper()}{problem[1:]}.")
 
     def _put_behind_fence(self, run: Run, pending: PendingCall, access: Access) -> PendingCall:
         """Have a command run fenced, and a person asked if the fence stops it."""

@@ -26,6 +26,8 @@ _ALIASES = {
     "glob": "read",
     "web_fetch": "url",
 }
+KINDS = ("shell", "bash", "write", "read", "url", "memory")
+"""The kinds of rules; any other word is the name of a tool or a server."""
 _SYNTAX = "write shell(git:*), write(PATH), url(example.com), SERVER(TOOL) or a tool's name"
 
 
@@ -35,6 +37,10 @@ def parse_rule(text: str, source: str = "flag") -> Rule:
     if match is None:
         raise UsageError(f"The permission rule {text!r} cannot be read; {_SYNTAX}.")
     kind, argument = match[1], match[2]
+    if intended := _find_misspelt(kind):
+        raise UsageError(
+            f"The permission rule {text!r} has an unknown kind; did you mean {intended}?"
+        )
     if argument is not None:
         argument = argument.strip()
         problem = _find_problem(kind, argument)
@@ -43,6 +49,16 @@ def parse_rule(text: str, source: str = "flag") -> Rule:
         if kind == "shell" and argument in ("*", ":*"):
             argument = None
     return Rule(kind, argument, source)
+
+
+def _find_misspelt(kind: str) -> str:
+    """Return the kind that was meant by a word that is almost one, or an empty text."""
+    if kind in KINDS or len(kind) < len("url"):
+        return ""
+    from difflib import get_close_matches
+
+    close = get_close_matches(kind.lower(), KINDS, 1, cutoff=0.85)
+    return close[0] if close else ""
 
 
 def parse_rules(texts: Iterable[str], source: str = "flag") -> tuple[Rule, ...]:

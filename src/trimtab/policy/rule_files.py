@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 REPOSITORY = (".github/copilot/settings.json", ".github/copilot/settings.local.json")
 _VERBS = ("allow", "ask", "deny")
+_OTHER_KEYS = ("defaultMode", "additionalDirectories", "disableBypassPermissionsMode")
+"""Keys of other agents, which the import of their settings reports."""
 _URLS = {"allowedUrls": "allow", "deniedUrls": "deny"}
 
 
@@ -37,6 +39,7 @@ async def load_rules(
 ) -> FileRules:
     """Load the rules of all files. A repository may allow only what was trusted.
 
+    Raises `ConfigurationError` for a rule that cannot be read.
     Exclusions apply in the folder and in `more` folders.
     """
     found: dict[str, list[Rule]] = {verb: [] for verb in _VERBS}
@@ -45,7 +48,7 @@ async def load_rules(
     if trust.trusted and any(item.kind == "settings" for item in trust.items):
         files += [os.path.join(trust.root, name) for name in REPOSITORY]
     for file in files:
-        rules = _read(home, file, session)
+        rules = _read(home, file)
         if file != home.settings and rules["allow"]:
             entries = [(_describe(rule, trust.root), str(rule)) for rule in rules["allow"]]
             admitted = await trust.admit(session, "rules", entries)
@@ -102,33 +105,49 @@ def _describe(rule: Rule, root: str) -> Loadable:
     return Loadable("rules", f"{os.path.relpath(rule.source, root)} allows {rule}")
 
 
-def _read(home: "Home", file: str, session: SessionPort) -> dict[str, list[Rule]]:
+def _read(home: "Home", file: str) -> dict[str, list[Rule]]:
+    """Return the rules of a file. Raises `ConfigurationError`: a typo must not open a door."""
     rules: dict[str, list[Rule]] = {verb: [] for verb in _VERBS}
     content = _load(home, file)
-    permissions = content.get("permissions")
-    given = permissions if isinstance(permissions, dict) else {}
+    given = content.get("permissions", {})
+    if not isinstance(given, dict):
+        raise ConfigurationError(
+            f"{file}: `permissions` is not an object; write allow, ask or deny with lists of rules."
+        )
+    for key in given:
+        _check_key(key, file)
     for verb in _VERBS:
-        rules[verb] += _parse(_texts(given.get(verb)), file, session)
+        rules[verb] += _parse(_texts(given.get(verb), f"permissions.{verb}", file), file)
     for key, verb in _URLS.items():
-        texts = [f"url({pattern})" for pattern in _texts(content.get(key))]
-        rules[verb] += _parse(texts, file, session)
+        texts = [f"url({pattern})" for pattern in _texts(content.get(key), key, file)]
+        rules[verb] += _parse(texts, file)
     return rules
 
 
-def _parse(texts: Sequence[str], file: str, session: SessionPort) -> list[Rule]:
+def _check_key(key: str, file: str) -> None:
+    if key in _VERBS or key in _OTHER_KEYS:
+        return
+    from difflib import get_close_matches
+
+    close = get_close_matches(key, _VERBS, 1)
+    advice = f"did you mean {close[0]}?" if close else "use allow, ask or deny."
+    raise ConfigurationError(f"{file}: there is no setting permissions.{key}; {advice}")
+
+
+def _parse(texts: Sequence[str], file: str) -> list[Rule]:
     if not texts:  # most people have no rules, and need not wait for the parser
         return []
     from trimtab.permissions.rules import parse_rule
 
-    rules = []
-    for text in texts:
-        try:
-            rules.append(parse_rule(text, file))
-        except UsageError as error:
-            message = f"{file}: {error.message}"
-            session.emit(SessionWarning(warning_type="permission_rule", message=message))
-    return rules
+    try:
+        return [parse_rule(text, file) for text in texts]
+    except UsageError as error:
+        raise ConfigurationError(f"{file}: {error.message}") from None
 
 
-def _texts(value: Any) -> list[str]:
-    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+def _texts(value: Any, key: str, file: str) -> list[str]:
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise ConfigurationError(f"{file}: `{key}` is not a list of texts; write one.")
+    return value

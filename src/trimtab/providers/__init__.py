@@ -1,1 +1,1 @@
-"""Model services: wires, endpoints, and the one module that opens connections."""
+"""Model services: wires, endpoints, authentication, and the HTTP client."""

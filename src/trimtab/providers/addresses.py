@@ -1,4 +1,4 @@
-"""Where a request goes: URLs, loopback, and the proxy the environment names."""
+"""Parses URLs, recognises loopback addresses, and finds the proxy for a request."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -21,7 +21,7 @@ class Url(msgspec.Struct, frozen=True):
 
     @property
     def authority(self) -> str:
-        """Host and, where it is not the scheme's own, port, as a Host header wants it."""
+        """The value of the Host header: the host, and the port unless it is the default."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -36,12 +36,12 @@ class Url(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=64)
 def parse_url(text: str, what: str = "model service") -> Url:
-    """Read an absolute address; raises `ModelError` naming `what` it was for."""
+    """Parse an absolute address. Raises `ModelError`, which names `what` the address is for."""
     scheme, separator, rest = text.strip().partition("://")
     scheme = scheme.lower()
-    cut = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
-    user, _, place = rest[:cut].rpartition("@")
-    host, port = _split_port(place)
+    cut = min((index for index in map(rest.find, "/?#") if index >= 0), default=len(rest))
+    user, _, authority = rest[:cut].rpartition("@")
+    host, port = _split_port(authority)
     valid = separator and scheme in _PORTS and _is_host(host) and _is_port(port)
     if not valid:
         raise ModelError(
@@ -56,7 +56,7 @@ def parse_url(text: str, what: str = "model service") -> Url:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether the name or address can only mean this machine (RFC 6761 for names)."""
+    """Return True if a name or address can only mean this machine (RFC 6761 for names)."""
     if host == "localhost" or host.endswith(".localhost") or host == "::1":
         return True
     parts = host.split(".")
@@ -64,7 +64,7 @@ def is_loopback(host: str) -> bool:
 
 
 def proxy_for(url: Url, environment: Mapping[str, str]) -> Url | None:
-    """The proxy to reach `url` by, or None. Loopback is never reached by a proxy."""
+    """Return the proxy for a URL, or None. Loopback never goes through a proxy."""
     if url.is_loopback:
         return None
     address = _variable(environment, f"{url.scheme}_proxy") or _variable(environment, "all_proxy")
@@ -101,19 +101,19 @@ def _in_network(host: str, network: str) -> bool:
         return False
 
 
-def _split_port(place: str) -> tuple[str, str]:
+def _split_port(authority: str) -> tuple[str, str]:
     """Split `host:port`, `[v6]:port`, or a bare host or IPv6 address."""
-    if place.startswith("["):
-        host, _, port = place[1:].partition("]")
+    if authority.startswith("["):
+        host, _, port = authority[1:].partition("]")
         return host.lower(), port.removeprefix(":")
-    host, colon, port = place.partition(":")
+    host, colon, port = authority.partition(":")
     if colon and ":" in port:
-        return place.lower(), ""
+        return authority.lower(), ""
     return host.lower(), port
 
 
 def _is_host(host: str) -> bool:
-    """Whether a look-up may be tried; longer labels and names cannot exist."""
+    """Return True if a host name is short enough to exist."""
     labels = host.removesuffix(".").split(".")
     return len(host) < 254 and all(0 < len(label) < 64 for label in labels) and host.isprintable()
 
@@ -129,7 +129,7 @@ def _ascii_host(host: str) -> str:
         return host.encode("idna").decode("ascii")
     except UnicodeError:
         raise ModelError(
-            f"The host name {host!r} is not valid; correct the address of the model service.",
+            f"The host name {host!r} is invalid; correct the address of the model service.",
             category="invalid",
         ) from None
 
@@ -147,7 +147,7 @@ def _without_user(text: str, user: str) -> str:
 
 
 def join_url(base: str, path: str, model: str) -> str:
-    """The address of a call; a base that already ends with part of the path is taken as it is."""
+    """Join a base URL and a path; a part of the path that the base ends with is not repeated."""
     base, question, query = base.partition("?")
     base = base.rstrip("/")
     path, _, path_query = path.partition("?")

@@ -1,4 +1,4 @@
-"""Keys: where they come from and in which header they go. A key never shows in a repr."""
+"""API keys: their source, and the header that carries them. A repr never contains a key."""
 
 import asyncio
 from typing import Literal
@@ -18,9 +18,9 @@ _COMMAND_SECONDS = 30.0
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
-    """A key, or the shell command that prints one (run for every request).
+    """A key, or the shell command that prints it, which is run for every request.
 
-    `source` says where a person set it, for messages.
+    `source` is the variable or command it comes from, for messages.
     """
 
     value: str = ""
@@ -57,7 +57,7 @@ async def _run(command: str, source: str) -> str:
             output, _ = await process.communicate()
     except TimeoutError:
         raise AuthenticationError(
-            f"The command in {source} gave no key within {_COMMAND_SECONDS:g} s; run it "
+            f"The command in {source} printed no key within {_COMMAND_SECONDS:g} s; run it "
             "yourself to see why."
         ) from None
     finally:
@@ -67,7 +67,7 @@ async def _run(command: str, source: str) -> str:
     key = output.decode("utf-8", "replace").strip()
     if process.returncode or not key:
         raise AuthenticationError(
-            f"The command in {source} gave no key (exit code {process.returncode}); run it "
+            f"The command in {source} printed no key (exit code {process.returncode}); run it "
             "yourself to see why."
         )
     return key

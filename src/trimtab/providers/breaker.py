@@ -1,21 +1,25 @@
-"""A circuit breaker per service: sessions side by side do not hammer one that is in trouble."""
+"""A circuit breaker for each service, shared by all sessions of the process."""
 
 import time
 
 FAILURES = frozenset(("retryable", "overloaded", "rate_limit", "transport"))
-"""Categories of errors that say something about the service rather than about the request."""
+"""Categories of errors that the service causes, not the request."""
 
 _THRESHOLD = 5
 _FIRST_PAUSE = 0.25
-_LONGEST_PAUSE = 15.0
-_FULL_STRENGTH = 32
+_MAX_PAUSE = 15.0
+_UNLIMITED = 32
+"""The number of parallel calls at which the breaker closes again."""
+
+MAX_RETRY_AFTER = 300.0
+"""The longest pause in seconds that a service may ask for."""
 
 
 class Breaker:
-    """Opens after some failures in a row; then one call tries, and success lets others follow.
+    """Opens after several failures in a row; then a single call tests the service.
 
-    While it recovers, the number of calls at once doubles with each success, so that a service
-    that comes back is not knocked over by everybody who waited.
+    While the service recovers, the number of parallel calls doubles with each success, so that
+    the callers that waited do not overload it again.
     """
 
     def __init__(self, threshold: int = _THRESHOLD, pause: float = _FIRST_PAUSE) -> None:
@@ -24,16 +28,16 @@ class Breaker:
         self._failures = 0
         self._trips = 0
         self._until = 0.0
-        self._allowed = _FULL_STRENGTH
+        self._allowed = _UNLIMITED
         self._running = 0
 
     @property
     def open(self) -> bool:
-        """Whether calls are held back."""
+        """True while calls are delayed."""
         return self._trips > 0
 
     def enter(self) -> float:
-        """Ask to make a call: 0 means go, and `leave` must follow; else seconds to wait first."""
+        """Return 0 to permit a call, which `leave` must follow, else the seconds to wait."""
         if not self.open:
             return 0.0
         left = self._until - time.monotonic()
@@ -46,12 +50,14 @@ class Breaker:
 
     @property
     def ticket(self) -> int:
-        """To be taken after `enter` and given to `leave`: failures of calls made before the
-        breaker opened are not held against the service a second time."""
+        """The value to read after `enter` and pass to `leave`.
+
+        By it `leave` ignores the failures of calls that began before the breaker opened.
+        """
         return self._trips
 
     def leave(self, ticket: int, ok: bool | None, retry_after: float = 0.0) -> None:
-        """A call is over: it went well, it failed, or (None) nothing was learned from it."""
+        """Record the end of a call; `ok` is None if it says nothing about the service."""
         current = ticket == self._trips
         if ticket and self._running:
             self._running -= 1
@@ -69,24 +75,24 @@ class Breaker:
         if not self.open:
             return
         self._allowed *= 2
-        if self._allowed >= _FULL_STRENGTH:
+        if self._allowed >= _UNLIMITED:
             self._trips = 0
             self._running = 0
 
     def _trip(self, retry_after: float) -> None:
-        pause = min(_LONGEST_PAUSE, self._pause * (1 << min(self._trips, 10)))
+        pause = min(_MAX_PAUSE, self._pause * (1 << min(self._trips, 10)))
         import random
 
         pause *= random.uniform(0.75, 1.25)
         self._trips += 1
         self._failures = 0
         self._allowed = 1
-        self._until = time.monotonic() + max(pause, retry_after)
+        self._until = time.monotonic() + max(pause, min(retry_after, MAX_RETRY_AFTER))
 
 
 _breakers: dict[str, Breaker] = {}
 
 
 def breaker_for(origin: str) -> Breaker:
-    """The one breaker of an origin in this process."""
+    """Return the breaker of an origin, of which the process has one."""
     return _breakers.setdefault(origin, Breaker())

@@ -1,4 +1,4 @@
-"""One HTTP/1.1 connection: writes a request in pieces, hands on the answer as it arrives."""
+"""An HTTP/1.1 connection: writes a request in pieces, and reads the answer as it arrives."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _READ_AHEAD = 1024 * 1024
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds: to connect; without a byte before the answer begins; without one in its middle."""
+    """Time limits in seconds: to connect, until the first byte, and between two reads."""
 
     connect: float = 30.0
     first_byte: float = 300.0
@@ -21,11 +21,11 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConnectionGone(Exception):
-    """The peer closed the connection before a byte of the answer came."""
+    """Raised when the peer closes the connection before the first byte of the answer."""
 
 
 class Connection(asyncio.Protocol):
-    """Serves one exchange at a time; `origin` is where it leads."""
+    """A connection to `origin`, for one exchange at a time."""
 
     def __init__(self, origin: str, timeouts: Timeouts) -> None:
         self.origin = origin
@@ -48,19 +48,19 @@ class Connection(asyncio.Protocol):
 
     @property
     def usable(self) -> bool:
-        """Whether another request may be sent on it."""
+        """True if another request may be sent."""
         parser = self._parser
         return (
             self._failure is None
             and self.transport is not None
             and not self.transport.is_closing()
             and self._written
-            and (parser is None or _left_clean(parser))
+            and (parser is None or _is_reusable(parser))
         )
 
     @property
     def complete(self) -> bool:
-        """Whether the whole answer has arrived."""
+        """True once the whole answer has arrived."""
         return self._parser is not None and self._parser.complete
 
     @property
@@ -85,7 +85,7 @@ class Connection(asyncio.Protocol):
         return parser.head
 
     async def receive(self) -> bytes:
-        """The next bytes of the answer's body; empty when it is complete."""
+        """Return the next bytes of the answer's body; empty when it is complete."""
         while not self._pieces:
             if self.complete:
                 return b""
@@ -99,12 +99,12 @@ class Connection(asyncio.Protocol):
         return data
 
     def rest(self) -> None:
-        """The exchange is over: stop watching the clock."""
+        """Mark the connection as idle after an exchange, without a time limit."""
         self.idle_since = self.loop.time()
         self._stop_watching()
 
     def abort(self) -> None:
-        """Close at once, whatever is under way."""
+        """Close at once, even in the middle of an exchange."""
         self._stop_watching()
         if self._failure is None:
             self._failure = ConnectionGone()
@@ -119,7 +119,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         parser = self._parser
         if parser is None or parser.complete:
-            # Nothing was asked for, so whatever this is cannot be an answer of ours.
+            # No request is open, so this cannot be an answer.
             self.abort()
             return
         self._heard = True
@@ -170,12 +170,12 @@ class Connection(asyncio.Protocol):
         if self._failure is not None or self.transport is None:
             raise self._failure or ConnectionGone()
         self.transport.write(data)
-        # An early answer (413, say) ends the wait: the peer may read no more.
+        # An early answer such as 413 ends the wait: the peer may not read the rest.
         while self._writing_paused and not self._answered:
             await self._wait()
 
     async def _wait(self) -> None:
-        """Wait until something happened; raises what ended the connection, if that did."""
+        """Wait for data or for room to write; raise the failure if the connection ended."""
         self._raise_failure()
         self._deadline = self.loop.time() + self._silent_limit
         self._waiter = self.loop.create_future()
@@ -226,7 +226,7 @@ class Connection(asyncio.Protocol):
             self._timer = None
 
     def _check(self) -> None:
-        """The clock ran: silent too long while someone waits, or look again later."""
+        """Fail if a caller has waited too long without data, else set the timer again."""
         now = self.loop.time()
         if self._waiter is None:
             self._deadline = now + self._silent_limit
@@ -244,12 +244,12 @@ class Connection(asyncio.Protocol):
         )
 
 
-def _left_clean(parser: MessageParser) -> bool:
+def _is_reusable(parser: MessageParser) -> bool:
     head = parser.head
     return parser.complete and head is not None and not parser.rest and head.keeps_alive
 
 
 def _broken(reason: str) -> ModelError:
     return ModelError(
-        f"The model service's answer broke off ({reason}); try again.", category="transport"
+        f"The model service's answer was cut off ({reason}); try again.", category="transport"
     )

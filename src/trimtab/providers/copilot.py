@@ -1,15 +1,16 @@
-"""GitHub's model service: whose token, at which address, and which wire each model speaks."""
+"""GitHub's model service: finds the token, the account's address and the wire of each model."""
 
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 
 from trimtab.contracts.errors import AuthenticationError, ModelError
 from trimtab.contracts.messages import Image, UserMessage
 from trimtab.contracts.provider import Delta, Reply, Request
-from trimtab.providers.auth import Key
+from trimtab.providers.auth import Key, auth_header
 from trimtab.providers.endpoints import ProviderChoice
 from trimtab.providers.errors import from_response, unknown_model
 from trimtab.providers.http import HttpClient
@@ -22,9 +23,9 @@ NAME = "copilot"
 DEFAULT_MODEL = "gpt-4.1"
 """The model to ask for if the service's list cannot be read."""
 TOKENS = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
-"""In order: the one that says what it is for comes first."""
-MOST_REPOSITORIES = 10
-"""Repositories that GitHub answers about at once."""
+"""The variables with a token, the most specific first."""
+MAX_REPOSITORIES = 10
+"""The number of repositories that GitHub accepts in one request."""
 _GH_COMMAND = "gh auth token"
 _WIRES = {
     "/chat/completions": "openai-chat",
@@ -36,7 +37,7 @@ _SOCKET = "ws:/responses"
 
 
 def find_token(env: Mapping[str, str], *, run_gh: bool = True) -> Key | None:
-    """The GitHub token to use, or None. `gh` is run when the token is needed, not before."""
+    """Return the GitHub token, or None. `gh` is run only when the token is needed."""
     for name in TOKENS:
         if value := env.get(name, "").strip():
             return Key(value=value, source=name)
@@ -50,7 +51,7 @@ def github_api(env: Mapping[str, str]) -> str:
 
 
 class Exclusion(msgspec.Struct, frozen=True):
-    """Patterns for paths that nobody may show to a model, and who says so."""
+    """Patterns of paths that must not be shown to a model, and the source of the rule."""
 
     paths: tuple[str, ...]
     source: str
@@ -67,7 +68,7 @@ class Transports(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Copilot:
-    """The `Provider` for GitHub's service. Nothing is contacted before the first call."""
+    """The `Provider` for GitHub's service. It connects with the first call."""
 
     name = NAME
 
@@ -99,18 +100,18 @@ class Copilot:
         await self._http.aclose()
 
     async def choice(self) -> ProviderChoice:
-        """The service as this account reaches it."""
+        """Return the service at the address of this account."""
         if not self._base_url:
             self._base_url = await self._find_address()
         return ProviderChoice(
             name=NAME,
             base_url=self._base_url,
             key=self._key,
-            headers=self._standing_headers(),
+            headers=self._common_headers(),
         )
 
     async def list_models(self) -> list[str] | None:
-        """The names of this account's models; None if the service does not list them."""
+        """Return the names of this account's models; None if the service does not list them."""
         return await list_names(await self.choice(), self._transports.http)
 
     async def find_default_model(self) -> str:
@@ -144,12 +145,10 @@ class Copilot:
         return service
 
     async def fetch_exclusions(self, repositories: Sequence[str]) -> tuple[Exclusion, ...]:
-        """What the organizations of this account exclude, and the repositories at addresses."""
-        from urllib.parse import urlencode
-
-        wanted = {"repos": ",".join(repositories[:MOST_REPOSITORIES]), "scope": "all"}
-        asked = urlencode({name: value for name, value in wanted.items() if value})
-        status, body = await self._get(f"/copilot_internal/content_exclusion?{asked}")
+        """Return the exclusions of this account's organizations and of some repositories."""
+        fields = {"repos": ",".join(repositories[:MAX_REPOSITORIES]), "scope": "all"}
+        query = urlencode({name: value for name, value in fields.items() if value})
+        status, body = await self._get(f"/copilot_internal/content_exclusion?{query}")
         return () if status == 404 else _read_exclusions(body)
 
     async def describe(self, model: str) -> ProviderChoice:
@@ -175,19 +174,17 @@ class Copilot:
         status, body = await self._get("/copilot_internal/user", refused=(401, 403, 404))
         if status != 200:
             raise AuthenticationError(
-                f"{'Unauthorized' if status == 401 else 'Forbidden'}: GitHub does not give the "
-                f"token of {self._key.source} access to Copilot (status {status}); use a token "
-                "of an account that has it.",
+                f"{'Unauthorized' if status == 401 else 'Forbidden'}: the token of "
+                f"{self._key.source} has no access to Copilot (status {status}); use a token of "
+                "an account that has it.",
                 status=status,
             )
         return body
 
     async def _get(self, path: str, refused: Sequence[int] = (404,)) -> tuple[int, bytes]:
-        """What GitHub itself answers; a status that is not ok or one of `refused` is an error."""
-        from trimtab.providers.auth import auth_header
-
+        """Return GitHub's status and body. Raises `ModelError` unless it is 200 or in `refused`."""
         key = await self._key.reveal()
-        headers = {**self._standing_headers(), **auth_header("bearer", key)}
+        headers = {**self._common_headers(), **auth_header("bearer", key)}
         response = await self._http.request(
             "GET", github_api(self._env).rstrip("/") + path, headers
         )
@@ -199,7 +196,7 @@ class Copilot:
             raise from_response(response.status, response.headers, body, secrets=(key,))
         return response.status, body
 
-    def _standing_headers(self) -> dict[str, str]:
+    def _common_headers(self) -> dict[str, str]:
         return {
             "accept-encoding": "identity",
             "user-agent": f"trimtab/{__version__}",
@@ -217,7 +214,8 @@ class Copilot:
         }
         if request.cache_key:
             headers["x-client-session-id"] = request.cache_key
-        if any(_has_image(m) for m in request.messages if isinstance(m, UserMessage)):
+        users = (message for message in request.messages if isinstance(message, UserMessage))
+        if any(map(_has_image, users)):
             headers["copilot-vision-request"] = "true"
         return headers
 
@@ -241,7 +239,8 @@ def _read_exclusions(body: bytes) -> tuple[Exclusion, ...]:
         answers = msgspec.json.decode(body, type=tuple[_Exclusions, ...])
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise ModelError(
-            "GitHub's answer about excluded content cannot be read.", category="invalid"
+            "GitHub's answer about excluded content is invalid; try again later.",
+            category="invalid",
         ) from None
     rules = (rule for answer in answers for rule in answer.rules)
     return tuple(
@@ -271,13 +270,13 @@ def _address(body: bytes) -> str:
         return msgspec.json.decode(body, type=_User).endpoints.api
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise ModelError(
-            "GitHub's answer names no model service for this account; set COPILOT_API_URL.",
+            "GitHub's answer contains no model service for this account; set COPILOT_API_URL.",
             category="invalid",
         ) from None
 
 
 def _wire(info: ModelInfo) -> str:
-    """Chat Completions where the model has it; models that do not say have it."""
+    """Return the wire of a model: Chat Completions if the model supports it or says nothing."""
     known = [wire for path, wire in _WIRES.items() if path in info.endpoints]
     return known[0] if known else "openai-chat"
 

@@ -1,4 +1,4 @@
-"""How hard a model should think, in the words the model has for it."""
+"""Maps the requested reasoning effort to the levels of a model."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,10 +7,10 @@ LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 def map_effort(effort: str | None, levels: Sequence[str]) -> str | None:
-    """`effort` as the model knows it. `levels` are the model's own; none means they are unknown.
+    """Return the effort to request. `levels` are the model's own, empty if unknown.
 
-    Only `max` is mapped, to the highest level there is: it asks for exactly that. Everything else
-    is passed on as given, so that a service can say itself that it does not know it.
+    Only `max` is mapped, to the highest level of the model. Other values are passed on unchanged,
+    so that the service itself rejects an unknown one.
     """
     if effort != "max" or not levels or "max" in levels:
         return effort
@@ -19,7 +19,7 @@ def map_effort(effort: str | None, levels: Sequence[str]) -> str | None:
 
 
 def effort_schema(levels: Sequence[str]) -> dict[str, Any] | None:
-    """The configuration schema of a model's effort, or None where it cannot be chosen."""
+    """Return the configuration schema of a model's effort; None if it has no levels."""
     if not levels:
         return None
     return {

@@ -1,4 +1,4 @@
-"""Which service to talk to: the choice the environment makes, as data."""
+"""Reads the choice of a model service from the environment."""
 
 from collections.abc import Mapping
 
@@ -13,10 +13,10 @@ PREFIX = "COPILOT_PROVIDER_"
 
 
 class ProviderChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """A service: wire, address, authentication, and what is known about its model.
+    """A service: its wire, address, authentication, and facts about its model.
 
     `path` replaces the wire's own path below `base_url`; `{model}` in it stands for the model.
-    `model` is the id to use if the person names none, `wire_model` what the service calls it.
+    `model` is the default id, `wire_model` the service's own name for it.
     """
 
     name: str
@@ -33,13 +33,13 @@ class ProviderChoice(msgspec.Struct, frozen=True, kw_only=True):
     limit_field: str | None = None
     window: int | None = None
     efforts: tuple[str, ...] = ()
-    """The levels of effort the model knows, where that is known."""
+    """The model's levels of effort, if known."""
     aliases: bool = False
-    """Whether the service is asked by names of its own (deployments), not by names of models."""
+    """True if the service uses names of its own (deployments) instead of model names."""
 
 
 class _Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """What the services of one type have in common."""
+    """The properties that all services of one type share."""
 
     wire: str = "openai-chat"
     auth: AuthKind = "bearer"
@@ -61,8 +61,8 @@ _AZURE_PATHS = {
 }
 
 
-class _Known(msgspec.Struct, frozen=True, kw_only=True):
-    """A public service found by its own variables."""
+class _PublicService(msgspec.Struct, frozen=True, kw_only=True):
+    """A public service that is selected by its own variables."""
 
     key: str
     address: str
@@ -73,8 +73,8 @@ class _Known(msgspec.Struct, frozen=True, kw_only=True):
     efforts: tuple[str, ...] = ()
 
 
-_KNOWN = (
-    _Known(
+_PUBLIC_SERVICES = (
+    _PublicService(
         key="OPENAI_API_KEY",
         address="OPENAI_BASE_URL",
         kind="openai",
@@ -83,7 +83,7 @@ _KNOWN = (
         limit_field="max_completion_tokens",
         efforts=("none", "minimal", "low", "medium", "high", "xhigh"),
     ),
-    _Known(
+    _PublicService(
         key="ANTHROPIC_API_KEY",
         address="ANTHROPIC_BASE_URL",
         kind="anthropic",
@@ -94,20 +94,20 @@ _KNOWN = (
 
 
 def from_environment(env: Mapping[str, str]) -> ProviderChoice | None:
-    """The service the environment names, or None. Raises `ConfigurationError` for a bad value."""
+    """Return the service that the environment selects, or None. Raises `ConfigurationError`."""
     choices = environment_choices(env)
     return choices[0] if choices else None
 
 
 def environment_choices(env: Mapping[str, str]) -> list[ProviderChoice]:
-    """All services the environment names, the one that is used unless a person says else first."""
+    """Return all services that the environment configures, the default one first."""
     choices = []
     if env.get(PREFIX + "BASE_URL"):
         choices.append(_checked(_custom(env), PREFIX + "BASE_URL"))
     choices += [
-        _checked(_public(known, env), known.address)
-        for known in _KNOWN
-        if env.get(known.key) or env.get(known.address)
+        _checked(_public(service, env), service.address)
+        for service in _PUBLIC_SERVICES
+        if env.get(service.key) or env.get(service.address)
     ]
     return choices
 
@@ -117,36 +117,32 @@ def _checked(choice: ProviderChoice, variable: str) -> ProviderChoice:
         parse_url(choice.base_url)
     except ModelError:
         raise ConfigurationError(
-            f"{variable} is {choice.base_url!r}, which is no web address; set it to one like "
+            f"{variable} is {choice.base_url!r}, which is not a web address; set it to one like "
             "http://127.0.0.1:8000/v1."
         ) from None
     return choice
 
 
-def connect(
-    choice: ProviderChoice, *, offline: bool = False, env: Mapping[str, str] | None = None
-) -> Service:
-    """The service of a choice. `env` gives proxies and certificates (default: the process's)."""
-    import os
-
+def connect(choice: ProviderChoice, *, env: Mapping[str, str], offline: bool = False) -> Service:
+    """Return the service of a choice. `env` supplies proxies and certificates."""
     from trimtab.providers.http import HttpClient
 
-    return Service(choice, HttpClient(os.environ if env is None else env, offline=offline))
+    return Service(choice, HttpClient(env, offline=offline))
 
 
-def _public(known: _Known, env: Mapping[str, str]) -> ProviderChoice:
-    kind = _KINDS[known.kind]
-    address = env.get(known.address)
+def _public(service: _PublicService, env: Mapping[str, str]) -> ProviderChoice:
+    kind = _KINDS[service.kind]
+    address = env.get(service.address)
     return ProviderChoice(
-        name=known.kind,
-        base_url=address or known.base_url,
+        name=service.kind,
+        base_url=address or service.base_url,
         wire=kind.wire,
-        auth=kind.auth if env.get(known.key) else "none",
-        key=Key(value=env.get(known.key, ""), source=known.key),
+        auth=kind.auth if env.get(service.key) else "none",
+        key=Key(value=env.get(service.key, ""), source=service.key),
         headers=kind.headers,
-        model=env.get("COPILOT_MODEL") or known.model,
-        limit_field=None if address else known.limit_field,
-        efforts=() if address else known.efforts,
+        model=env.get("COPILOT_MODEL") or service.model,
+        limit_field=None if address else service.limit_field,
+        efforts=() if address else service.efforts,
     )
 
 
@@ -191,7 +187,7 @@ def _key(env: Mapping[str, str], kind: _Kind) -> tuple[AuthKind, Key]:
 
 
 def _azure_path(env: Mapping[str, str], wire: str) -> str | None:
-    """Azure's dated interface addresses deployments; without a date its current one is used."""
+    """Return the path of Azure's dated API, which addresses deployments, or of its current one."""
     version = env.get(PREFIX + "AZURE_API_VERSION")
     if version:
         return f"{_AZURE_PATHS[wire]}?api-version={version}"
@@ -208,8 +204,8 @@ def _headers(env: Mapping[str, str]) -> dict[str, str]:
         name, colon, value = line.partition(":")
         if not colon or not name.strip():
             raise ConfigurationError(
-                f"{PREFIX}HEADERS has a line without a name and a colon; write 'Name: value' on "
-                "each line."
+                f"{PREFIX}HEADERS contains a line without a name and a colon; write 'Name: value' "
+                "on each line."
             )
         headers[name.strip().lower()] = value.strip()
     return headers

@@ -1,4 +1,4 @@
-"""Turns what a service says went wrong into a `ModelError`, by tables."""
+"""Converts the errors of model services to `ModelError`, by tables of statuses and codes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ _BY_STATUS = {
     529: "overloaded",
 }
 
-# Codes and types that say more than the status they come with.
+# Codes and types that are more specific than the status they come with.
 _BY_CODE = {
     "insufficient_quota": "quota",
     "quota_exceeded": "quota",
@@ -47,7 +47,7 @@ _BY_CODE = {
     "content_policy_violation": "refused",
 }
 
-# Used only where no status came with the error: in the middle of a stream.
+# Used only for errors without a status, in the middle of a stream.
 _BY_STREAM_TYPE = {
     "authentication_error": "auth",
     "permission_error": "auth",
@@ -62,7 +62,7 @@ _BY_STREAM_TYPE = {
     "invalid_prompt": "refused",
 }
 
-# How the well-known services say that the conversation does not fit the model.
+# Phrases of well-known services for a conversation that does not fit the model.
 _TOO_LARGE = (
     "maximum context length",
     "context length exceeded",
@@ -82,14 +82,14 @@ _TOO_LARGE = (
     "too large for model",
 )
 
-# How services that give no code of their own say that they do not have the model.
+# Phrases of services without error codes for an unknown model.
 _UNKNOWN_MODEL = (
     r"\b(unknown|invalid|no such) model\b|\bnot a (valid|known) model\b|^model: \S+$"
     r"|\bmodels?[:/]? ?(\S{1,200} )?((is|was|does|could) )?not (be )?"
     r"(found|exist|supported|available)\b"
 )
 
-# Scripts look for the words that vendors use ("unauthorized", "rate limit", "unknown model").
+# Scripts search for the vendors' own words ("unauthorized", "rate limit", "unknown model").
 _WORDS = {
     "auth": (
         "Unauthorized: the model service refused the credentials",
@@ -133,7 +133,7 @@ _MESSAGE_LIMIT = 400
 def from_response(
     status: int, headers: Mapping[str, str], body: bytes, *, secrets: Sequence[str] = ()
 ) -> ModelError:
-    """The error an unsuccessful HTTP answer means."""
+    """Return the error for an unsuccessful HTTP answer."""
     message, codes = _read_body(body)
     if 300 <= status < 400:
         message = f"it redirects to {headers.get('location', 'another address')}"
@@ -145,7 +145,7 @@ def from_response(
 
 
 def from_stream(value: Any, *, secrets: Sequence[str] = ()) -> ModelError:
-    """The error object a service put into a stream that had begun well."""
+    """Return the error for an error object in the middle of a stream."""
     message, codes = _read_error(value)
     status = next((int(code) for code in codes if code in _STATUS_CODES), None)
     category = _category(status, message, codes)
@@ -153,10 +153,10 @@ def from_stream(value: Any, *, secrets: Sequence[str] = ()) -> ModelError:
 
 
 def unknown_model(where: str, model: str, advice: str, status: int | None = None) -> ModelError:
-    """Return the error for a model that a service is known not to have."""
-    said = f" (status {status})" if status else ""
+    """Return the error for a model that is not in a service's list."""
+    detail = f" (status {status})" if status else ""
     return ModelError(
-        f"Unknown model {model!r}: model not found at {where}{said}; {advice}",
+        f"Unknown model {model!r}: model not found at {where}{detail}; {advice}",
         category="not_found",
         status=status,
         code="model_not_found",
@@ -168,7 +168,7 @@ def request_id(headers: Mapping[str, str]) -> str | None:
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Seconds the service asks to wait, from milliseconds, seconds, or a date."""
+    """Return the seconds a service asks to wait, given as milliseconds, seconds or a date."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return max(0.0, milliseconds / 1000)
@@ -180,7 +180,7 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
 
 
 def redact(text: str, secrets: Sequence[str]) -> str:
-    """`text` without our keys and without anything that looks like one."""
+    """Remove our keys, and anything that looks like a key, from a text."""
     import re
 
     for secret in secrets:
@@ -206,7 +206,7 @@ def _category(status: int | None, message: str, codes: Sequence[str]) -> str:
 
 
 def names_unknown_model(message: str) -> bool:
-    """Return whether a service's message says that it does not have the model."""
+    """Return True if a service's message says that it does not have the model."""
     import re
 
     return re.search(_UNKNOWN_MODEL, message, re.IGNORECASE) is not None
@@ -225,12 +225,12 @@ def _find_words(
 
 
 def _build(category: str, status: int | None, message: str, codes: Sequence[str]) -> ModelError:
-    what, advice = _find_words(category, status, message, codes)
+    summary, advice = _find_words(category, status, message, codes)
     message = " ".join(message.split()).rstrip(" .;")
     if len(message) > _MESSAGE_LIMIT:
         message = message[:_MESSAGE_LIMIT] + "…"
     detail = ": ".join(part for part in (f"status {status}" if status else "", message) if part)
-    text = f"{what} ({detail}); {advice}." if detail else f"{what}; {advice}."
+    text = f"{summary} ({detail}); {advice}." if detail else f"{summary}; {advice}."
     if category == "auth":
         return AuthenticationError(text, status=status)
     code = next((code for code in codes if not code.isdigit()), None)
@@ -238,7 +238,7 @@ def _build(category: str, status: int | None, message: str, codes: Sequence[str]
 
 
 def _read_body(body: bytes) -> tuple[str, list[str]]:
-    """The service's own message and codes, from JSON in any of the known shapes, or text."""
+    """Return the service's message and codes, from JSON in any of the known forms, or text."""
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,10 +1,13 @@
-"""The one module that opens connections to the outside: a small HTTP/1.1 client.
+"""A small HTTP/1.1 client: the only module that opens connections to other machines.
 
-Every destination comes from configuration. Proxies and extra certificates are taken from the
+Every destination comes from configuration. Proxies and extra certificates come from the
 environment, loopback never goes through a proxy, and `offline` allows loopback only.
 """
 
 import asyncio
+import socket
+import ssl
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from trimtab.contracts.errors import ModelError
@@ -19,11 +22,11 @@ _DRAIN_SECONDS = 1.0
 _LOOPBACK_ADDRESSES = ("127.0.0.1", "::1")
 
 Resolve = Callable[[Url], Awaitable[Sequence[str]]]
-"""Gives the IP addresses at which a host may be contacted, and nothing else is."""
+"""Returns the IP addresses of a host; no other address is contacted."""
 
 
 class Response:
-    """An answer whose head has arrived. Always `close` it, however reading ended."""
+    """An answer whose head has arrived. It must always be closed, however reading ends."""
 
     def __init__(self, client: "HttpClient", connection: Connection, head: Head) -> None:
         self._client = client
@@ -32,14 +35,14 @@ class Response:
         self.headers = head.headers
 
     async def receive(self) -> bytes:
-        """The next bytes of the body; empty when it is complete."""
+        """Return the next bytes of the body; empty when it is complete."""
         try:
             return await self._connection.receive()
         except ConnectionGone:
             raise _no_answer(self._connection.origin) from None
 
     async def read(self, limit: int = 256 * 1024 * 1024) -> bytes:
-        """The rest of the body."""
+        """Return the rest of the body."""
         pieces, size = [], 0
         while data := await self.receive():
             pieces.append(data)
@@ -53,10 +56,10 @@ class Response:
         return b"".join(pieces)
 
     def close(self, *, expect_end: bool = False) -> None:
-        """Give the connection back, or close it if the answer is still under way.
+        """Release the connection, or close it if the answer is incomplete.
 
-        With `expect_end` nothing but the end of the body is outstanding: wait a moment for it, in
-        the background, so that the connection can be used again.
+        With `expect_end` only the end of the body is outstanding: wait a moment for it in the
+        background, so that the connection can be reused.
         """
         connection = self._connection
         if connection.complete:
@@ -68,7 +71,7 @@ class Response:
 
 
 class HttpClient:
-    """Makes requests and keeps connections for the next ones."""
+    """Makes requests, and keeps idle connections for reuse."""
 
     def __init__(
         self,
@@ -81,7 +84,7 @@ class HttpClient:
         self._environment = environment
         self._resolve = resolve
         self._offline = offline
-        self._timeouts = timeouts or Timeouts()
+        self.timeouts = timeouts or Timeouts()
         self._tls = TlsContext(environment)
         self._idle: dict[str, list[Connection]] = {}
         self._draining: set[asyncio.Task[None]] = set()
@@ -95,8 +98,8 @@ class HttpClient:
     ) -> Response:
         """Send a request and wait for the head of the answer.
 
-        A kept connection that turns out to be closed, with no byte of an answer received, is
-        replaced once by a new one.
+        If an idle connection turns out to be closed before the first byte of an answer, the
+        request is sent once more on a new connection.
         """
         address = parse_url(url)
         if self._offline and not address.is_loopback:
@@ -109,10 +112,10 @@ class HttpClient:
         proxy = proxy_for(address, self._environment)
         direct = proxy is None or address.scheme == "https"
         head = _request_head(method, address, headers, body, None if direct else proxy)
-        kept = self._take(address.origin)
-        if kept is not None:
+        idle = self._take(address.origin)
+        if idle is not None:
             try:
-                return await self._exchange(kept, head, body)
+                return await self._exchange(idle, head, body)
             except ConnectionGone:
                 pass
         connection = await self._connect(address, proxy)
@@ -122,16 +125,16 @@ class HttpClient:
             raise _no_answer(address.origin) from None
 
     def release(self, connection: Connection) -> None:
-        """Keep a connection whose exchange is over, if it can be used again."""
+        """Keep a connection for reuse after its exchange, if possible."""
         connection.rest()
-        kept = self._idle.setdefault(connection.origin, [])
-        if connection.usable and len(kept) < _IDLE_PER_ORIGIN:
-            kept.append(connection)
+        idle = self._idle.setdefault(connection.origin, [])
+        if connection.usable and len(idle) < _IDLE_PER_ORIGIN:
+            idle.append(connection)
         else:
             connection.abort()
 
     def drain(self, connection: Connection) -> None:
-        """Read the end of an answer nobody needs any more, then keep the connection."""
+        """Read the end of an unneeded answer in the background, then keep the connection."""
         task = asyncio.ensure_future(self._drain(connection))
         self._draining.add(task)
         task.add_done_callback(self._draining.discard)
@@ -142,18 +145,18 @@ class HttpClient:
         for task in draining:
             task.cancel()
         await asyncio.gather(*draining, return_exceptions=True)
-        kept = [one for connections in self._idle.values() for one in connections]
+        idle = [connection for group in self._idle.values() for connection in group]
         self._idle.clear()
-        for connection in kept:
+        for connection in idle:
             connection.abort()
-        # A closed transport calls its protocol one step later; leave none behind for the loop.
+        # A closed transport calls its protocol one step later; the loop may end after this.
         await asyncio.sleep(0)
 
     def _take(self, origin: str) -> Connection | None:
         loop = asyncio.get_running_loop()
-        kept = self._idle.get(origin)
-        while kept:
-            connection = kept.pop()
+        idle = self._idle.get(origin)
+        while idle:
+            connection = idle.pop()
             fresh = loop.time() - connection.idle_since < _IDLE_SECONDS
             if connection.loop is loop and fresh and connection.usable:
                 return connection
@@ -185,15 +188,15 @@ class HttpClient:
 
     async def _connect(self, address: Url, proxy: Url | None) -> Connection:
         hop = proxy or address
-        connection = Connection(address.origin, self._timeouts)
+        connection = Connection(address.origin, self.timeouts)
         try:
-            async with asyncio.timeout(self._timeouts.connect):
+            async with asyncio.timeout(self.timeouts.connect):
                 await self._open(connection, address, proxy)
         except BaseException as error:
             connection.abort()
             if isinstance(error, TimeoutError):
                 raise ModelError(
-                    f"No connection to {hop.origin} within {self._timeouts.connect:g} s; "
+                    f"No connection to {hop.origin} within {self.timeouts.connect:g} s; "
                     "check the network and the address, then try again.",
                     category="transport",
                 ) from None
@@ -209,7 +212,7 @@ class HttpClient:
 
     async def _open(self, connection: Connection, address: Url, proxy: Url | None) -> None:
         hop = proxy or address
-        # The certificates load beside the TCP handshake.
+        # Certificates load during the TCP handshake.
         secure = "https" in {address.scheme, hop.scheme}
         loading = asyncio.ensure_future(self._tls.get()) if secure else None
         if loading:
@@ -229,9 +232,9 @@ class HttpClient:
 
 async def _dial(connection: Connection, hop: Url, hosts: Sequence[str] | None) -> None:
     failure: OSError | None = None
-    # The names of this machine need no look-up, so none is made.
-    named = hop.host == "localhost" or hop.host.endswith(".localhost")
-    for host in hosts or (_LOOPBACK_ADDRESSES if named else (hop.host,)):
+    # Names of this machine are not looked up.
+    is_local = hop.host == "localhost" or hop.host.endswith(".localhost")
+    for host in hosts or (_LOOPBACK_ADDRESSES if is_local else (hop.host,)):
         try:
             await connection.loop.create_connection(
                 lambda: connection, host, hop.port, happy_eyeballs_delay=0.25
@@ -244,10 +247,7 @@ async def _dial(connection: Connection, hop: Url, hosts: Sequence[str] | None) -
         raise failure
 
 
-async def _start_tls(connection: Connection, host: str, context: object) -> None:
-    import ssl
-
-    assert isinstance(context, ssl.SSLContext)
+async def _start_tls(connection: Connection, host: str, context: ssl.SSLContext) -> None:
     assert connection.transport is not None
     transport = await connection.loop.start_tls(
         connection.transport, connection, context, server_hostname=host
@@ -259,13 +259,13 @@ async def _start_tls(connection: Connection, host: str, context: object) -> None
 
 async def _open_tunnel(connection: Connection, address: Url, proxy: Url) -> None:
     host = f"[{address.host}]" if ":" in address.host else address.host
-    place = f"{host}:{address.port}"
-    lines = [f"CONNECT {place} HTTP/1.1", f"Host: {place}", *_proxy_authorization(proxy), "", ""]
+    target = f"{host}:{address.port}"
+    lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}", *_proxy_authorization(proxy), "", ""]
     answer = await connection.exchange("\r\n".join(lines).encode("latin-1"), tunnel=True)
     connection.rest()
     if not 200 <= answer.status < 300:
         raise ModelError(
-            f"The proxy {proxy.authority} refused to connect to {place} (status {answer.status}); "
+            f"The proxy {proxy.authority} refused to connect to {target} (status {answer.status}); "
             "correct HTTPS_PROXY or add the host to NO_PROXY.",
             category="transport" if answer.status >= 500 else "invalid",
             status=answer.status,
@@ -286,11 +286,11 @@ def _request_head(
         lines += _proxy_authorization(proxy)
     if any("\r" in line or "\n" in line for line in lines):
         raise ModelError(
-            "A request header contains a line break; correct the headers or the key that were set.",
+            "A request header contains a line break; correct the configured headers or the key.",
             category="invalid",
         )
     text = "\r\n".join([*lines, "", ""])
-    # Latin-1 is what the format allows; anything beyond goes as the UTF-8 most servers expect.
+    # The format allows Latin-1; other characters are sent as UTF-8, which most servers expect.
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError:
@@ -300,21 +300,17 @@ def _request_head(
 def _proxy_authorization(proxy: Url) -> list[str]:
     if not proxy.user:
         return []
-    from base64 import b64encode
-    from urllib.parse import unquote_to_bytes
+    from urllib.parse import unquote_to_bytes  # not needed for a start without a proxy
 
     credentials = b64encode(unquote_to_bytes(proxy.user)).decode("ascii")
     return [f"Proxy-Authorization: Basic {credentials}"]
 
 
 def _cannot_connect(hop: Url, error: OSError) -> ModelError:
-    import socket
-    import ssl
-
     if isinstance(error, ssl.SSLCertVerificationError):
         return ModelError(
-            f"The certificate of {hop.authority} cannot be trusted ({error.verify_message}); put "
-            "the authority's certificate into a file and name it in NODE_EXTRA_CA_CERTS.",
+            f"The certificate of {hop.authority} is not trusted ({error.verify_message}); put the "
+            "authority's certificate into a file and name it in NODE_EXTRA_CA_CERTS.",
             category="invalid",
         )
     if isinstance(error, socket.gaierror):

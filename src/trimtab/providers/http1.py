@@ -1,4 +1,4 @@
-"""Reads HTTP/1.1 messages from bytes; pure, so that client and test server share it."""
+"""Parses HTTP/1.1 messages. No I/O, so that the client and the test server share it."""
 
 import msgspec
 
@@ -7,11 +7,11 @@ _LINE_LIMIT = 16 * 1024
 
 
 class ProtocolError(ValueError):
-    """What came is not HTTP/1.1."""
+    """Raised for input that is not HTTP/1.1."""
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The start line's three words and the headers, their names in lower case."""
+    """The three words of the start line, and the headers with names in lower case."""
 
     start: tuple[str, str, str]
     headers: dict[str, str]
@@ -28,10 +28,10 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class MessageParser:
-    """Reads one message: feed it bytes until `complete`.
+    """Parses one message: feed it bytes until `complete`.
 
-    `head` is set as soon as it is known. Interim (1xx) responses are skipped. `rest` is what came
-    after the message. With `tunnel` the message ends with a successful head (answer to CONNECT).
+    `head` is set as soon as it is complete. Interim (1xx) responses are skipped. `rest` has the
+    bytes after the message. With `tunnel`, a successful head ends the message (CONNECT).
     """
 
     __slots__ = (
@@ -56,7 +56,7 @@ class MessageParser:
         self._remaining = 0
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Take bytes; gives the pieces of the body among them."""
+        """Parse the next bytes; return the pieces of the body in them."""
         if self._mode == "length":
             return self._take_length(data)
         if self._buffer:
@@ -73,7 +73,7 @@ class MessageParser:
         return self._take_chunks(data)
 
     def end(self) -> None:
-        """The peer sends no more. Raises `ProtocolError` if that cuts the message."""
+        """Handle the end of the input. Raises `ProtocolError` if the message is incomplete."""
         if self._mode == "until-close":
             self.complete = True
         elif not self.complete:
@@ -97,7 +97,7 @@ class MessageParser:
         return data
 
     def _frame(self, head: Head, data: bytes) -> None:
-        """Decide by the headers where the body ends."""
+        """Determine from the headers where the body ends."""
         headers = head.headers
         bodiless = not self._request and (
             head.start[1] in {"101", "204", "304"} or (self._tunnel and head.start[1][0] == "2")
@@ -159,7 +159,7 @@ class MessageParser:
         return pieces
 
     def _take_chunk_line(self, line: bytes, data: bytes, position: int) -> None:
-        """A line between chunks: the end of one, the size of the next, or a trailer."""
+        """Parse a line between chunks: the end of a chunk, the size of the next, or a trailer."""
         if self._mode == "trailers":
             if not line:
                 self._finish(data[position:])

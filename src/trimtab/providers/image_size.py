@@ -1,4 +1,4 @@
-"""Width and height of an image in a data URL, from its first bytes."""
+"""Reads the width and height of an image in a data URL from its first bytes."""
 
 import struct
 from base64 import b64decode
@@ -7,7 +7,7 @@ _HEAD = 64 * 1024
 
 
 def image_size(url: str) -> tuple[int, int] | None:
-    """None for what is no data URL, no known format, or damaged."""
+    """Return width and height; None if the URL or image is invalid or of an unknown format."""
     head, comma, text = url.partition(",")
     if not comma or not head.endswith(";base64"):
         return None
@@ -32,12 +32,12 @@ def _size(data: bytes) -> tuple[int, int] | None:
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int] | None:
-    """Walk the segments to the frame header."""
-    at = 2
-    while data[at] == 0xFF:
-        kind, length = data[at + 1], struct.unpack_from(">H", data, at + 2)[0]
+    """Skip the segments up to the frame header, which contains the size."""
+    offset = 2
+    while data[offset] == 0xFF:
+        kind, length = data[offset + 1], struct.unpack_from(">H", data, offset + 2)[0]
         if 0xC0 <= kind <= 0xCF and kind not in {0xC4, 0xC8, 0xCC}:
-            height, width = struct.unpack_from(">HH", data, at + 5)
+            height, width = struct.unpack_from(">HH", data, offset + 5)
             return width, height
-        at += 2 + length
+        offset += 2 + length
     return None

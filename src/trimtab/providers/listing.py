@@ -1,5 +1,7 @@
-"""What models a service has: its own list, read tolerantly, kept in a file for a while."""
+"""Fetches, parses and caches the list of a service's models."""
 
+import asyncio
+import hashlib
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -8,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from trimtab.contracts.errors import ModelError
+from trimtab.providers.addresses import join_url
+from trimtab.providers.auth import auth_header
+from trimtab.providers.errors import from_response
 
 if TYPE_CHECKING:
     from trimtab.providers.endpoints import ProviderChoice
     from trimtab.providers.http import HttpClient
 
-FRESH_SECONDS = 3600.0
+CACHE_SECONDS = 3600.0
 _FETCH_SECONDS = 10.0
 _NOT_FOR_CHAT = ("embed", "whisper", "tts", "dall-e", "moderation", "rerank", "transcribe", "image")
 
@@ -21,16 +26,16 @@ Raw = dict[str, Any]
 
 
 class ModelInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A model as far as its service describes it; None means it does not say."""
+    """A model as its service describes it; None means that the service does not say."""
 
     id: str
     name: str
     vendor: str | None = None
     chat: bool = True
     listed: bool = True
-    """False for models that exist but are not offered: no policy agreed to, or not for chat."""
+    """False for models that exist but are not offered: not for chat, or not enabled."""
     default: bool = False
-    """The service marks this model as its default for chat."""
+    """True for the model that the service marks as its default for chat."""
     offered: bool = True
     """False if the service keeps the model out of pickers, or its policy was not agreed to."""
     window: int | None = None
@@ -44,7 +49,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Discovered(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of asking a service. `models` is None if it could not be asked; never raises."""
+    """The result of `discover`. If the service did not answer, `problem` says why."""
 
     models: list[ModelInfo] | None = None
     problem: str | None = None
@@ -54,12 +59,11 @@ class Discovered(msgspec.Struct, frozen=True, kw_only=True):
 async def discover(
     choice: "ProviderChoice", http: "HttpClient", *, cache: str = "", refresh: bool = False
 ) -> Discovered:
-    """The models of a service. `cache` is a folder; what is younger than an hour is not asked for.
+    """Return the models of a service, from the folder `cache` if they are less than an hour old.
 
-    The file's name holds the address and the key's digest, so another account has another list.
+    The name of the cache file is a digest of address and key, so each account has its own. Never
+    raises.
     """
-    import asyncio
-
     try:
         async with asyncio.timeout(_FETCH_SECONDS):
             key = await choice.key.reveal()
@@ -68,7 +72,7 @@ async def discover(
             cached = raw is not None
             if raw is None:
                 raw = await fetch(choice, http, key)
-                _keep(path, raw)
+                _store(path, raw)
     except TimeoutError:
         return Discovered(problem=f"no answer within {_FETCH_SECONDS:g} s")
     except ModelError as error:
@@ -77,12 +81,10 @@ async def discover(
 
 
 async def list_names(choice: "ProviderChoice", http: "HttpClient") -> list[str] | None:
-    """The names of a service's models; None if it answers and does not list them.
+    """Return the names of a service's models; None if the service does not list them.
 
-    Raises `ModelError` if it cannot be reached or refuses to answer.
+    Raises `ModelError` if the service cannot be reached or refuses to answer.
     """
-    import asyncio
-
     try:
         async with asyncio.timeout(_FETCH_SECONDS):
             models = await fetch(choice, http, await choice.key.reveal())
@@ -99,11 +101,7 @@ async def list_names(choice: "ProviderChoice", http: "HttpClient") -> list[str] 
 
 
 async def fetch(choice: "ProviderChoice", http: "HttpClient", key: str) -> list[Raw]:
-    """What a service answers to `GET /models`. Raises `ModelError`."""
-    from trimtab.providers.addresses import join_url
-    from trimtab.providers.auth import auth_header
-    from trimtab.providers.errors import from_response
-
+    """Return a service's answer to `GET /models`. Raises `ModelError`."""
     path = "/v1/models" if choice.wire == "anthropic-messages" else "/models"
     headers = {"accept": "application/json", "accept-encoding": "identity", **choice.headers}
     headers |= auth_header(choice.auth, key)
@@ -118,7 +116,7 @@ async def fetch(choice: "ProviderChoice", http: "HttpClient", key: str) -> list[
 
 
 def read_list(body: bytes) -> list[Raw]:
-    """The models in an answer, under `data` or `models`, or as a bare list."""
+    """Return the models in an answer, under `data` or `models`, or as a bare list."""
     try:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -127,8 +125,8 @@ def read_list(body: bytes) -> list[Raw]:
         value = value.get("data", value.get("models"))
     if not isinstance(value, list):
         raise ModelError(
-            "The service's list of models cannot be read; check that its address is that of a "
-            "model service.",
+            "The service's list of models is invalid; check that its address is that of a model "
+            "service.",
             category="invalid",
         )
     return [
@@ -137,7 +135,7 @@ def read_list(body: bytes) -> list[Raw]:
 
 
 def read_model(raw: Raw) -> ModelInfo:
-    """A model in the words of GitHub's, OpenAI's, Anthropic's and local services."""
+    """Parse a model as GitHub's, OpenAI's, Anthropic's and local services describe it."""
     capabilities, supports, limits = _parts(raw)
     described = isinstance(capabilities.get("type"), str)
     if described:
@@ -166,7 +164,7 @@ def read_model(raw: Raw) -> ModelInfo:
 
 
 def chat_models(models: Sequence[ModelInfo]) -> list[ModelInfo]:
-    """The models to offer: for chat, and agreed to or on preview where the service says."""
+    """Return the models that are offered for chat."""
     return [model for model in models if model.listed]
 
 
@@ -187,7 +185,7 @@ def _parts(raw: Raw) -> tuple[Raw, Raw, Raw]:
 
 
 def _window(raw: Raw, limits: Raw) -> int | None:
-    named = (
+    candidates = (
         limits.get("max_context_window_tokens"),
         raw.get("context_length"),
         raw.get("max_model_len"),
@@ -195,7 +193,7 @@ def _window(raw: Raw, limits: Raw) -> int | None:
         raw.get("max_context_length"),
         _object(raw.get("meta")).get("n_ctx"),
     )
-    return next((n for n in map(_number, named) if n), None)
+    return next((window for window in map(_number, candidates) if window), None)
 
 
 def _object(value: Any) -> Raw:
@@ -207,7 +205,8 @@ def _text(value: Any) -> str | None:
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
+    items = value if isinstance(value, list) else ()
+    return tuple(item for item in items if isinstance(item, str))
 
 
 def _number(value: Any) -> int | None:
@@ -222,14 +221,12 @@ def _flag(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-class _Kept(msgspec.Struct):
+class _Cached(msgspec.Struct):
     fetched: float
     models: list[Raw]
 
 
 def _cache_path(folder: str, address: str, key: str) -> str:
-    import hashlib
-
     digest = hashlib.sha256(f"{address}\0{key}".encode("utf-8", "replace")).hexdigest()
     return os.path.join(folder, f"{digest[:32]}.json")
 
@@ -237,15 +234,15 @@ def _cache_path(folder: str, address: str, key: str) -> str:
 def _load(path: str) -> list[Raw] | None:
     try:
         with open(path, "rb") as file:
-            kept = msgspec.json.decode(file.read(), type=_Kept)
+            cached = msgspec.json.decode(file.read(), type=_Cached)
     except (OSError, ValueError):
         return None
-    age = time.time() - kept.fetched
-    return kept.models if 0 <= age < FRESH_SECONDS else None
+    age = time.time() - cached.fetched
+    return cached.models if 0 <= age < CACHE_SECONDS else None
 
 
-def _keep(path: str, models: Sequence[Mapping[str, Any]]) -> None:
-    """Losing a cache costs a request, so nothing that goes wrong here is worth a word."""
+def _store(path: str, models: Sequence[Mapping[str, Any]]) -> None:
+    """Write the cache file. Errors are ignored: a missing cache only costs a request."""
     if not path:
         return
     temporary = f"{path}.{os.getpid()}.tmp"

@@ -1,4 +1,4 @@
-"""Model servers on this machine, found on the ports they usually listen on."""
+"""Finds model servers on this machine, on their default ports."""
 
 import asyncio
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ SERVERS = {
     "lmstudio": "http://127.0.0.1:1234/v1",
     "vllm": "http://127.0.0.1:8000/v1",
 }
-_PATIENCE = 0.15
+_TIMEOUT = 0.15
 
 
 def server_addresses(env: Mapping[str, str]) -> dict[str, str]:
-    """Name → address of the servers to look for. The variable replaces the list; `off` empties it.
+    """Return the addresses to try, by name of the server. The variable replaces the list.
 
-    It is written as `name=address` pairs, comma-separated. Only loopback addresses are taken.
+    Its value is `off`, or comma-separated `name=address` pairs with loopback addresses.
     """
     text = env.get(VARIABLE)
     if text is None:
@@ -34,15 +34,15 @@ def server_addresses(env: Mapping[str, str]) -> dict[str, str]:
         name, equals, address = entry.strip().partition("=")
         if not equals or not _is_local(address):
             raise ConfigurationError(
-                f"{VARIABLE} has the entry {entry.strip()!r}; write name=http://127.0.0.1:PORT/v1 "
-                "with an address of this machine, or off."
+                f"{VARIABLE} contains the entry {entry.strip()!r}; write "
+                "name=http://127.0.0.1:PORT/v1 with an address of this machine, or off."
             )
         found[name] = address
     return found
 
 
 async def find_servers(env: Mapping[str, str]) -> list[ProviderChoice]:
-    """The servers that answer now. All are asked at once, and none is waited for long."""
+    """Return the servers that answer. All are asked in parallel, with a short timeout."""
     addresses = server_addresses(env)
     found = await asyncio.gather(*(_ask(name, url) for name, url in addresses.items()))
     return [choice for choice in found if choice is not None]
@@ -52,7 +52,7 @@ async def _ask(name: str, address: str) -> ProviderChoice | None:
     choice = ProviderChoice(name=name, base_url=address, auth="none")
     http = HttpClient({}, offline=True)
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_TIMEOUT):
             models = chat_models([read_model(raw) for raw in await fetch(choice, http, "")])
     except (TimeoutError, ModelError):
         return None

@@ -1,4 +1,4 @@
-"""How full the context is, at a cost that does not grow with the conversation."""
+"""Measures the size of the context, at a cost that does not grow with the conversation."""
 
 import asyncio
 
@@ -7,14 +7,14 @@ from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.run import Conversation, Measured
 
 CHARACTERS_PER_TOKEN = 4
-"""A fair guess for source code and English, about a tenth too high."""
+"""An estimate for source code and English, which yields about a tenth too many tokens."""
 
 
 class ContextMeter:
-    """Guesses from lengths, and is corrected by what the service counts.
+    """Estimates tokens from lengths, corrected by the counts that the service reports.
 
-    Only a service that does not count makes it load a tokenizer: in a thread, after the first
-    call, and then for the messages that are new. The answer never waits for that.
+    A tokenizer is loaded only if a service reports no counts. It runs in a thread after the first
+    call, on new messages only; the measurement never waits for it.
     """
 
     def __init__(self, model: str) -> None:
@@ -23,77 +23,81 @@ class ContextMeter:
         self._sent: int | None = None
         self._system: tuple[str, int] = ("", 0)
         self._tools: tuple[tuple[ToolSpec, ...], int] = ((), 0)
-        self._exact = Exact(model)
+        self._exact = BackgroundCounter(model)
 
     def measure(
         self, conversation: Conversation, tools: tuple[ToolSpec, ...], counted: int | None
     ) -> Measured:
-        """`counted` is what the service said the last prompt had, if it said it."""
-        system, tool_tokens = self._guess_system(conversation.system), self._guess_tools(tools)
-        guess = conversation.characters // CHARACTERS_PER_TOKEN
+        """Measure the next request. `counted` is the reported size of the last one, if any."""
+        system = self._estimate_system(conversation.system)
+        tool_tokens = self._estimate_tools(tools)
+        estimate = conversation.characters // CHARACTERS_PER_TOKEN
         if counted is not None and self._sent is not None:
-            total = system + tool_tokens + guess
+            total = system + tool_tokens + estimate
             ratio = min(4.0, max(0.25, counted / max(1, self._sent)))
             current = counted + int((total - self._sent) * ratio)
             system, tool_tokens = int(system * ratio), int(tool_tokens * ratio)
             self._remember(total)
-            guess = current - system - tool_tokens
+            estimate = current - system - tool_tokens
         else:
             if counted is None and self._measured:
-                guess = self._exact.update(conversation, guess)
-            self._remember(system + tool_tokens + guess)
+                estimate = self._exact.update(conversation, estimate)
+            self._remember(system + tool_tokens + estimate)
         size = conversation.size
-        return Measured(system=system, tools=tool_tokens, conversation=guess, size=size)
+        return Measured(system=system, tools=tool_tokens, conversation=estimate, size=size)
 
     def _remember(self, total: int) -> None:
         self._measured += 1
         self._sent = total
 
-    def _guess_system(self, text: str) -> int:
+    def _estimate_system(self, text: str) -> int:
         if text is not self._system[0]:
             self._system = (text, len(text) // CHARACTERS_PER_TOKEN)
         return self._system[1]
 
-    def _guess_tools(self, tools: tuple[ToolSpec, ...]) -> int:
+    def _estimate_tools(self, tools: tuple[ToolSpec, ...]) -> int:
         if tools is not self._tools[0]:
-            written = sum(len(t.name) + len(t.description) + len(str(t.parameters)) for t in tools)
-            self._tools = (tools, written // CHARACTERS_PER_TOKEN)
+            characters = sum(
+                len(tool.name) + len(tool.description) + len(str(tool.parameters)) for tool in tools
+            )
+            self._tools = (tools, characters // CHARACTERS_PER_TOKEN)
         return self._tools[1]
 
 
-class Exact:
-    """The tokens of a conversation as far as a thread has counted them."""
+class BackgroundCounter:
+    """Counts the exact tokens of a conversation in a thread."""
 
     def __init__(self, model: str) -> None:
         self._model = model
         self._messages: object = None
         self._index = 0
         self._tokens = 0
-        self._guess = 0
+        self._estimate = 0
+        """The estimate for the messages that are counted."""
         self._task: asyncio.Task[None] | None = None
 
-    def update(self, conversation: Conversation, guess: int) -> int:
-        """What is counted and a guess for the rest; has the rest counted by the next time."""
+    def update(self, conversation: Conversation, estimate: int) -> int:
+        """Return the counted tokens plus an estimate for the rest, and start to count the rest."""
         messages = conversation.messages
         if messages is not self._messages:
-            self._messages, self._index, self._tokens, self._guess = messages, 0, 0, 0
-        result = self._tokens + guess - self._guess
+            self._messages, self._index, self._tokens, self._estimate = messages, 0, 0, 0
+        result = self._tokens + estimate - self._estimate
         if self._task is None or self._task.done():
             new = list(messages[self._index :])
-            counting = self._count(messages, new, guess)
+            counting = self._count(messages, new, estimate)
             self._task = asyncio.get_running_loop().create_task(counting)
         return result
 
-    async def _count(self, messages: object, new: list[Message], guess: int) -> None:
+    async def _count(self, messages: object, new: list[Message], estimate: int) -> None:
         tokens = await asyncio.to_thread(_count, self._model, new)
         if messages is self._messages:
             self._index += len(new)
             self._tokens += tokens
-            self._guess = guess
+            self._estimate = estimate
 
 
 async def count_text(model: str, text: str) -> int:
-    """The tokens of a text, counted in a thread."""
+    """Count the tokens of a text in a thread."""
 
     def count() -> int:
         from trimtab.providers.tokens import counter_for

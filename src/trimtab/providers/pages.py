@@ -1,8 +1,11 @@
-"""Fetches pages of the web for tools: public addresses only, bounded in size and time."""
+"""Fetches web pages for tools: from public addresses only, limited in size and time."""
 
 import asyncio
+import ipaddress
 import socket
+import zlib
 from collections.abc import Callable, Mapping, Sequence
+from urllib.parse import urljoin
 
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.web import FetchProblem, Page
@@ -11,10 +14,10 @@ from trimtab.providers.connection import Timeouts
 from trimtab.providers.http import HttpClient, Response
 from trimtab.version import __version__
 
-SECONDS = 30.0
-LARGEST = 5 * 1024 * 1024
-REDIRECTS = 5
-MOVED = frozenset((301, 302, 303, 307, 308))
+TIMEOUT = 30.0
+MAX_BYTES = 5 * 1024 * 1024
+MAX_REDIRECTS = 5
+REDIRECTS = frozenset((301, 302, 303, 307, 308))
 HEADERS = {
     "Accept": "text/markdown, text/html;q=0.9, text/plain;q=0.9, application/json;q=0.9, */*;q=0.5",
     "Accept-Encoding": "gzip, identity",
@@ -28,9 +31,7 @@ PRIVATE = (
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is one of the public internet, also when wrapped in IPv6."""
-    import ipaddress
-
+    """Return True for an IP address of the public internet, also if it is embedded in IPv6."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -45,9 +46,9 @@ def is_public(address: str) -> bool:
 
 
 class PageFetcher:
-    """Fetches pages. Each connection goes to an address that was checked, not to a name.
+    """Fetches pages. Each connection goes to an IP address that was checked, not to a name.
 
-    A redirect is followed on the same host only: permission was given for that one.
+    Redirects to other hosts are not followed, since permission was given for one host.
     """
 
     def __init__(
@@ -55,16 +56,16 @@ class PageFetcher:
         env: Mapping[str, str],
         *,
         accepts: Callable[[str], bool] = is_public,
-        seconds: float = SECONDS,
-        largest: int = LARGEST,
+        seconds: float = TIMEOUT,
+        max_bytes: int = MAX_BYTES,
     ) -> None:
         self._env = env
         self._accepts = accepts
         self._seconds = seconds
-        self._largest = largest
+        self._max_bytes = max_bytes
 
     async def fetch(self, url: str) -> Page:
-        """Raises `FetchProblem`."""
+        """Fetch a page. Raises `FetchProblem`."""
         http = HttpClient(
             self._env,
             timeouts=Timeouts(connect=15, first_byte=self._seconds, between_bytes=self._seconds),
@@ -74,23 +75,23 @@ class PageFetcher:
             async with asyncio.timeout(self._seconds):
                 return await self._follow(http, url)
         except TimeoutError:
-            raise FetchProblem(f"{url} did not answer in {self._seconds:g} s.") from None
+            raise FetchProblem(f"{url} did not answer within {self._seconds:g} s.") from None
         except ModelError as error:
             raise FetchProblem(error.message) from error
         finally:
             await http.aclose()
 
     async def _follow(self, http: HttpClient, url: str) -> Page:
-        for _ in range(REDIRECTS + 1):
+        for _ in range(MAX_REDIRECTS + 1):
             address = parse_url(url, "page")
             if address.user:
-                raise FetchProblem("An address with a user name or password is not fetched.")
+                raise FetchProblem("Addresses with a user name or password are not fetched.")
             if proxy_for(address, self._env) is not None:
                 await self._check_proxied(address)
             response = await http.request("GET", url.strip(), HEADERS)
             try:
                 target = response.headers.get("location", "")
-                if response.status not in MOVED or not target:
+                if response.status not in REDIRECTS or not target:
                     return await self._read(url, response)
             finally:
                 response.close()
@@ -99,20 +100,20 @@ class PageFetcher:
             secured = after.origin == f"https://{address.host}" and address.scheme == "http"
             if after.origin != address.origin and not secured:
                 return Page(url=url, status=response.status, moved_to=url)
-        raise FetchProblem(f"It redirects more than {REDIRECTS} times, lastly to {url}.")
+        raise FetchProblem(f"It redirects more than {MAX_REDIRECTS} times, finally to {url}.")
 
     async def _resolve(self, address: Url) -> Sequence[str]:
-        """The addresses of a host; none of them may be private, or it could be chosen later."""
+        """Return the addresses of a host. All must be public, since any may be connected to."""
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-        hosts = list(dict.fromkeys(str(one[4][0]) for one in found))
+        hosts = list(dict.fromkeys(str(entry[4][0]) for entry in found))
         for host in hosts:
             if not self._accepts(host):
                 raise FetchProblem(PRIVATE.format(host=address.host, address=host))
         return hosts
 
     async def _check_proxied(self, address: Url) -> None:
-        """A proxy looks names up itself; what can be known here is checked here."""
+        """Check the addresses of a host that a proxy resolves, if we can resolve it too."""
         try:
             await self._resolve(address)
         except OSError:
@@ -120,40 +121,36 @@ class PageFetcher:
 
     async def _read(self, url: str, response: Response) -> Page:
         pieces, size = [], 0
-        while size <= self._largest and (piece := await response.receive()):
+        while size <= self._max_bytes and (piece := await response.receive()):
             pieces.append(piece)
             size += len(piece)
         data = b"".join(pieces)
-        cut = size > self._largest
+        cut = size > self._max_bytes
         if response.headers.get("content-encoding", "").strip().lower() in ("gzip", "x-gzip"):
-            data, cut = _unzip(data, self._largest, cut)
+            data, cut = _unzip(data, self._max_bytes, cut)
         kind, _, parameters = response.headers.get("content-type", "").partition(";")
         charset = parameters.lower().partition("charset=")[2].split(";")[0].strip(" \"'")
         return Page(
             url=url,
             status=response.status,
-            data=data[: self._largest],
+            data=data[: self._max_bytes],
             kind=kind.strip().lower(),
             charset=charset,
             complete=not cut,
         )
 
 
-def _unzip(data: bytes, largest: int, cut: bool) -> tuple[bytes, bool]:
-    import zlib
-
+def _unzip(data: bytes, max_bytes: int, cut: bool) -> tuple[bytes, bool]:
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
     try:
-        plain = unpacker.decompress(data, largest + 1)
+        plain = unpacker.decompress(data, max_bytes + 1)
     except zlib.error as error:
-        raise FetchProblem(f"The answer is damaged ({error}).") from error
-    return plain, cut or len(plain) > largest
+        raise FetchProblem(f"The answer is corrupt ({error}).") from error
+    return plain, cut or len(plain) > max_bytes
 
 
 def _join(url: str, target: str) -> str:
-    from urllib.parse import urljoin
-
     try:
         return urljoin(url, target)
     except ValueError:
-        raise FetchProblem(f"It redirects to something that is no address: {target!r}.") from None
+        raise FetchProblem(f"It redirects to an invalid address: {target!r}.") from None

@@ -1,4 +1,4 @@
-"""List prices of well-known models, from a dated data file that a person may replace."""
+"""List prices of well-known models, from a dated table that a person can override."""
 
 import os
 import re
@@ -26,7 +26,7 @@ class _Table(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def price_of(model: str, env: Mapping[str, str]) -> Price | None:
-    """The price of a model, or None. A file named by TRIMTAB_PRICES wins over the bundled one."""
+    """Return the price of a model, or None. The table named by TRIMTAB_PRICES takes precedence."""
     for path in filter(None, (env.get(VARIABLE), _BUNDLED)):
         row = _find(model, _load(path).models)
         if row is not None:
@@ -50,7 +50,7 @@ def _load(path: str) -> _Table:
 
 
 def _find(model: str, rows: Mapping[str, _Row]) -> _Row | None:
-    """By id, without provider prefix, date suffix, and in either spelling of version numbers."""
+    """Find a row by id, also without provider prefix or date, and with 4-5 written as 4.5."""
     name = model.rsplit("/", 1)[-1].lower()
     undated = re.sub(r"-(?:20\d{6}|20\d\d-\d\d-\d\d|latest)$", "", name)
     dotted = re.sub(r"(?<=\d)-(?=\d)", ".", undated)

@@ -1,6 +1,6 @@
-"""The script of a scripted model: what it answers, and how it misbehaves.
+"""The script of a scripted model: its replies, its rules and its failures.
 
-The language is described for its users in docs/guides/scripted-model.md.
+The format is documented for users in docs/guides/scripted-model.md.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class Thought(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A tool call. Arguments given as text are sent as they are, valid or not."""
+    """A tool call. Arguments given as text are sent unchanged, valid or not."""
 
     name: str
     arguments: dict[str, Any] | str = {}
@@ -39,20 +39,20 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An HTTP error. `body` replaces the body the wire would give."""
+    """An HTTP error. `body` replaces the body that the wire would send."""
 
     status: int
-    message: str = "This failure was asked for by the script."
+    message: str = "The script requests this failure."
     code: str | None = None
     headers: dict[str, str] = {}
     body: dict[str, Any] | str | None = None
 
 
 class Break(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where an answer breaks off, in pieces or bytes of its body; with neither, before its head.
+    """The point where an answer is cut off, in pieces or bytes of its body; else before its head.
 
-    `close` ends the connection, `reset` ends it hard, `half` ends only the sending direction,
-    `stall` falls silent, for `seconds` or until the client goes away.
+    `close` ends the connection, `reset` resets it, `half` ends only the sending direction, and
+    `stall` sends nothing more, for `seconds` or until the client disconnects.
     """
 
     how: Literal["close", "reset", "half", "stall"] = "close"
@@ -66,7 +66,7 @@ class Break(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class When(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Regular expressions; all that are given must be found."""
+    """The condition of a rule: regular expressions that must all match."""
 
     last: str | None = None
     system: str | None = None
@@ -74,7 +74,7 @@ class When(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One reply, or one way to fail."""
+    """A reply or a failure."""
 
     text: str = ""
     reasoning: Thought | None = None
@@ -94,14 +94,14 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def uses(self) -> float:
-        """How often it may be used: a rule as often as it matches, a reply once."""
+        """The number of uses: by default unlimited for a rule, one for a reply."""
         if self.repeat is None:
             return 1 if self.when is None else float("inf")
         return float("inf") if self.repeat == "forever" else self.repeat
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of a request that rules look at. `last` is the newest user or tool message."""
+class RequestFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of a request that rules match. `last` is the newest user or tool message."""
 
     last: str
     system: str
@@ -109,16 +109,16 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Script(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Replies in order, rules that come before them, and what happens after the last."""
+    """Replies in order, rules that take precedence, and the reply after the last."""
 
     replies: tuple[Step, ...] = ()
     otherwise: Step | None = None
     models: tuple[str | dict[str, Any], ...] = (DEFAULT_MODEL,)
-    """Names, or objects with `id` whose fields replace the usual ones."""
+    """The listed models: names, or objects with `id` whose fields override the defaults."""
 
     @classmethod
     def of(cls, value: Any, name: str = "") -> "Script":
-        """A script from plain values: a list of replies, or a mapping with `replies`."""
+        """Build a script from plain values: a list of replies, or a mapping with `replies`."""
         if isinstance(value, list | tuple):
             value = {"replies": list(value)}
         if not isinstance(value, dict):
@@ -136,7 +136,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @classmethod
     def parse(cls, text: str, name: str = "") -> "Script":
-        """A script from YAML or JSON."""
+        """Parse a script in YAML or JSON."""
         if text.lstrip().startswith(("[", "{")):
             try:
                 return cls.of(msgspec.json.decode(text), name)
@@ -162,7 +162,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return cls.parse(text, path)
 
     def check(self, name: str) -> None:
-        """Raises `ConfigurationError` for a rule that is no regular expression."""
+        """Raise `ConfigurationError` if a rule is not a valid regular expression."""
         import re
 
         for step in self.replies:
@@ -176,7 +176,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Player:
-    """Plays a script: gives the step for each request, counting on from `requests`."""
+    """Plays a script: returns the step for each request. `requests` is the initial count."""
 
     def __init__(self, script: Script, requests: int = 0) -> None:
         self.script = script
@@ -187,10 +187,10 @@ class Player:
         self._ordered = [index for index in steps if script.replies[index].when is None]
         self._position = 0
 
-    def next(self, asked: Callable[[], Asked]) -> Step:
-        """The step for the next request. `asked` is called only if a rule must look at it."""
+    def next(self, describe: Callable[[], RequestFacts]) -> Step:
+        """Return the step for the next request. `describe` is called only if there are rules."""
         self.requests += 1
-        index = self._matching(asked()) if self._rules else None
+        index = self._matching(describe()) if self._rules else None
         if index is None:
             index = self._following()
         if index is None:
@@ -198,9 +198,9 @@ class Player:
         self._used[index] += 1
         return _filled(self.script.replies[index], self.requests, self._used[index])
 
-    def _matching(self, asked: Asked) -> int | None:
+    def _matching(self, facts: RequestFacts) -> int | None:
         for index in self._rules:
-            if self._usable(index) and _matches(self.script.replies[index], asked):
+            if self._usable(index) and _matches(self.script.replies[index], facts):
                 return index
         return None
 
@@ -219,13 +219,15 @@ class Player:
         message = (
             f"The script has no reply left for request {self.requests}; add one, or an 'otherwise'."
         )
-        # No status that is tried again: nothing would change.
+        # The client does not retry this status, which would not help.
         return Step(error=Failure(status=400, message=message, code="script_exhausted"))
 
 
 def reply_of(step: Step, request: int, input_bytes: int) -> Reply:
-    """The reply a step describes, with token counts a quarter of the bytes where not given."""
-    calls = tuple(_tool_call(call, request, k) for k, call in enumerate(step.tools, 1))
+    """Return the reply of a step; missing token counts are a quarter of the bytes."""
+    calls = tuple(
+        _tool_call(call, request, position) for position, call in enumerate(step.tools, 1)
+    )
     thought = step.reasoning
     reasoning = None
     if thought is not None:
@@ -258,12 +260,12 @@ def _tool_call(call: Call, request: int, position: int) -> ToolCall:
     arguments = call.arguments
     if not isinstance(arguments, str):
         arguments = msgspec.json.encode(arguments).decode()
-    given = call.id or f"call_{request}_{position}"
-    return ToolCall(id=given, name=call.name, arguments=arguments, kind=call.kind)
+    call_id = call.id or f"call_{request}_{position}"
+    return ToolCall(id=call_id, name=call.name, arguments=arguments, kind=call.kind)
 
 
 def _filled(step: Step, request: int, use: int) -> Step:
-    """`step` with `{n}` (number of the request) and `{i}` (use of this step) filled in."""
+    """Replace `{n}` (the number of the request) and `{i}` (the use of this step) in a step."""
     if not step.text and not step.tools:
         return step
 
@@ -280,16 +282,16 @@ def _filled(step: Step, request: int, use: int) -> Step:
     return msgspec.structs.replace(step, text=fill(step.text), tools=tools)
 
 
-def _matches(step: Step, asked: Asked) -> bool:
+def _matches(step: Step, facts: RequestFacts) -> bool:
     import re
 
     rule = step.when
     return rule is not None and all(
         pattern is None or re.search(pattern, text) is not None
         for pattern, text in (
-            (rule.last, asked.last),
-            (rule.system, asked.system),
-            (rule.model, asked.model),
+            (rule.last, facts.last),
+            (rule.system, facts.system),
+            (rule.model, facts.model),
         )
     )
 
@@ -300,12 +302,12 @@ def _patterns(step: Step) -> list[str]:
     return [pattern for pattern in given if pattern is not None]
 
 
-# The short forms a person may write, and the field of the long form they fill.
+# The fields with a short form, and the field of the long form that it sets.
 _SHORT_FORMS = {"reasoning": "text", "error": "status", "break": "how", "when": "last"}
 
 
 def _plain_step(value: Any) -> Any:
-    """The long form of a step."""
+    """Return the long form of a step."""
     if isinstance(value, str):
         return {"text": value}
     if not isinstance(value, dict):
@@ -320,7 +322,7 @@ def _plain_step(value: Any) -> Any:
 
 
 def _plain_call(value: Any) -> Any:
-    """`{bash: {command: ls}}` is the short form of a call."""
+    """Return the long form of a call; `{bash: {command: ls}}` is a short form."""
     if isinstance(value, str):
         return {"name": value}
     if isinstance(value, dict) and len(value) == 1 and "name" not in value:
@@ -342,5 +344,5 @@ def _one_line(error: Exception) -> str:
 def _invalid(name: str, reason: str) -> ConfigurationError:
     script = f"script {name}" if name else "script"
     return ConfigurationError(
-        f"The {script} is not valid ({reason}); see the guide on the scripted model."
+        f"The {script} is invalid ({reason}); see the guide on the scripted model."
     )

@@ -1,4 +1,4 @@
-"""A model that answers by a script, in process: for tests and for trying things out."""
+"""An in-process model that replies from a script, for tests and experiments."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -17,7 +17,7 @@ from trimtab.contracts.provider import (
 )
 from trimtab.providers.errors import from_response
 from trimtab.providers.names import same_model
-from trimtab.providers.script import Asked, Break, Player, Script, Step, reply_of
+from trimtab.providers.script import Break, Player, RequestFacts, Script, Step, reply_of
 from trimtab.providers.sse import SseParser
 from trimtab.providers.wires.openai_chat import OpenAIChat
 from trimtab.providers.wires.parts import cut
@@ -26,7 +26,7 @@ __all__ = ["Script", "ScriptedProvider"]
 
 
 class ScriptedProvider:
-    """The `Provider` that plays a script. It keeps the requests it was given."""
+    """The `Provider` that plays a script. It records the requests it receives."""
 
     name = "scripted"
 
@@ -40,7 +40,9 @@ class ScriptedProvider:
         self.requests.append(request)
         del self.requests[: -self._keep]
         size = sum(map(len, self._wire.body(request)))
-        step = self._player.next(lambda: asked_of(request.model, request.system, request.messages))
+        step = self._player.next(
+            lambda: describe_request(request.model, request.system, request.messages)
+        )
         number = self._player.requests
         if step.delay:
             await asyncio.sleep(step.delay)
@@ -75,13 +77,13 @@ class ScriptedProvider:
         return None
 
 
-def asked_of(model: str, system: str, messages: Sequence[Message]) -> Asked:
-    """What rules look at in a request."""
-    return Asked(last=_last(messages), system=system, model=model)
+def describe_request(model: str, system: str, messages: Sequence[Message]) -> RequestFacts:
+    """Return the parts of a request that rules match."""
+    return RequestFacts(last=_last(messages), system=system, model=model)
 
 
 def deltas_of(reply: Reply, chunk: int) -> Iterator[Delta]:
-    """A reply cut into pieces of `chunk` characters."""
+    """Split a reply into deltas of `chunk` characters."""
     message = reply.message
     if message.reasoning is not None and message.reasoning.text:
         for piece in cut(message.reasoning.text, chunk):
@@ -115,9 +117,7 @@ def _failure(step: Step) -> ModelError:
 
 async def _break_off(broken: Break) -> None:
     if broken.how != "stall":
-        raise ModelError(
-            "The scripted answer broke off as its script says; try again.", category="transport"
-        )
+        raise ModelError("The script cut off this answer; try again.", category="transport")
     if broken.seconds is None:
         await asyncio.get_running_loop().create_future()
     else:

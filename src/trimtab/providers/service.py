@@ -1,5 +1,6 @@
-"""A model service reached over HTTP: a wire, an address and a key put together."""
+"""A model service over HTTP: combines a wire, an address and a key."""
 
+import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING
@@ -18,16 +19,20 @@ from trimtab.providers.wires import new_wire
 from trimtab.version import __version__
 
 if TYPE_CHECKING:
+    from trimtab.providers.connection import Timeouts
     from trimtab.providers.endpoints import ProviderChoice
     from trimtab.providers.http import HttpClient, Response
 
-_CONVERSATIONS = 8
-_PATIENCE = 60.0
-_LOOK_AGAIN = 0.1
+_MAX_WIRES = 8
+"""The number of conversations whose encoded messages are kept."""
+_MAX_WAIT = 60.0
+_POLL_INTERVAL = 0.1
+MIN_NEWS = 1024
+"""Bytes without the end of an event that still count as progress: comments are shorter."""
 
 
 class Service:
-    """The `Provider` for one choice of service."""
+    """The `Provider` for a choice of service."""
 
     def __init__(self, choice: "ProviderChoice", http: "HttpClient") -> None:
         self.name = choice.name
@@ -51,7 +56,7 @@ class Service:
         try:
             async with aclosing(self._exchange(request)) as exchange:
                 async for item in exchange:
-                    # Who has the reply asks for no more: nothing after this line need run.
+                    # The caller stops after the reply, so code after this yield may not run.
                     ok = True if isinstance(item, Reply) else None
                     yield item
         except ModelError as error:
@@ -63,29 +68,29 @@ class Service:
             breaker.leave(ticket, ok, pause)
 
     async def list_models(self) -> list[str] | None:
-        """The names the service lists; None if it lists none."""
+        """Return the names of the service's models; None if it does not list them."""
         from trimtab.providers.listing import list_names
 
         return await list_names(self.choice, self._http)
 
     async def _admit(self) -> AsyncGenerator[Waiting, None]:
-        """Wait while the service is in trouble, but not for ever."""
+        """Wait while the breaker of the service is open, up to a limit."""
         import asyncio
 
-        told, given_up = False, asyncio.get_running_loop().time() + _PATIENCE
+        announced, deadline = False, asyncio.get_running_loop().time() + _MAX_WAIT
         while seconds := self._breaker.enter():
-            if not told:
-                told = True
-                yield Waiting(seconds, f"{self._origin} is in trouble; its other callers wait too.")
-            if asyncio.get_running_loop().time() > given_up:
+            if not announced:
+                announced = True
+                yield Waiting(seconds, f"{self._origin} keeps failing; calls to it are delayed.")
+            if asyncio.get_running_loop().time() > deadline:
                 raise ModelError(
                     f"{self._origin} has been failing for a while; try again later.",
                     category="overloaded",
                 )
-            await asyncio.sleep(min(seconds, _LOOK_AGAIN))
+            await asyncio.sleep(min(seconds, _POLL_INTERVAL))
 
     async def _explain(self, error: ModelError, model: str) -> ModelError:
-        """Which models there are, where the one asked for is not among them."""
+        """Return an error with suggestions if the service does not list the model."""
         from trimtab.providers.names import did_you_mean
 
         try:
@@ -113,7 +118,7 @@ class Service:
                 raise from_response(
                     response.status, response.headers, body, secrets=(key,) if key else ()
                 )
-            answer = _Answer(wire, response)
+            answer = _Answer(wire, response, self._http.timeouts)
             while (deltas := await answer.receive()) is not None:
                 if request.stream:
                     for delta in deltas:
@@ -146,51 +151,56 @@ class Service:
         return headers
 
     def _wire(self, request: Request) -> Wire:
-        """The wire that has seen this conversation, known by its first message.
+        """Return the wire of this conversation, identified by its first message.
 
-        The wire holds that message, so its id cannot come to mean another.
+        The wire keeps that message alive, so its id cannot be reused.
         """
         first = id(request.messages[0]) if request.messages else 0
         wire = self._wires.pop(first, None)
         if wire is None:
             wire = new_wire(self.choice.wire, limit_field=self.choice.limit_field)
-            if len(self._wires) >= _CONVERSATIONS:
+            if len(self._wires) >= _MAX_WIRES:
                 del self._wires[next(iter(self._wires))]
         self._wires[first] = wire
         return wire
 
 
 class _Answer:
-    """An answer in the form it has, which need not be the one asked for."""
+    """An answer, streamed or whole, whichever the service chose to send."""
 
-    def __init__(self, wire: Wire, response: "Response") -> None:
+    def __init__(self, wire: Wire, response: "Response", timeouts: "Timeouts") -> None:
         self._wire = wire
         self._response = response
         self._parser = SseParser()
         self._reader = wire.reader()
         self._whole: bytes | None = None
         self._failure: ModelError | None = None
-        self._begun = False
-        self._over = False
+        self._started = False
+        self._ended = False
+        self._timeouts = timeouts
+        self._silent_limit = timeouts.first_byte
+        self._last_event = time.monotonic()
 
     async def receive(self) -> list[Delta] | None:
-        """The deltas of the next bytes that come; None when the answer is over."""
+        """Return the deltas of the next bytes; None when the answer is complete."""
         if self._failure is not None:
             raise self._failure
-        if self._over or self._reader.done:
+        if self._ended or self._reader.done:
             return None
         data = await self._response.receive()
-        if not self._begun and self._is_whole(data):
+        if not self._started and self._is_whole(data):
             self._whole = data + await self._response.read()
             return None
-        self._begun = True
-        self._over = not data
+        self._started = True
+        self._ended = not data
         deltas: list[Delta] = []
         try:
-            for event in self._parser.feed(data) if data else self._parser.end():
+            events = self._parser.feed(data) if data else self._parser.end()
+            self._check_silence(len(data), bool(events))
+            for event in events:
                 deltas += self._reader.feed(event)
         except ModelError as error:
-            # What came before it in the same bytes is given first.
+            # Deltas that came before it in the same bytes are returned first.
             self._failure = error
         except EventTooLarge:
             self._failure = ModelError(
@@ -199,6 +209,23 @@ class _Answer:
                 category="invalid",
             )
         return deltas
+
+    def _check_silence(self, size: int, heard: bool) -> None:
+        """Raise `ModelError` if nothing but comments came for long: a proxy keeps a dead line open.
+
+        A long event may come in many pieces, so large ones count as news.
+        """
+        now = time.monotonic()
+        if heard or size >= MIN_NEWS:
+            self._last_event = now
+            self._silent_limit = self._timeouts.between_bytes
+        elif now - self._last_event > self._silent_limit:
+            raise ModelError(
+                f"The model service sent only comments for {self._silent_limit:g} s; try again, "
+                "or check that the service is up.",
+                category="transport",
+                code="stalled",
+            )
 
     def reply(self) -> Reply:
         return self._reader.finish() if self._whole is None else self._wire.reply(self._whole)

@@ -1,15 +1,15 @@
-"""Reads server-sent events: bytes in, the data of events out."""
+"""Parses server-sent events incrementally."""
 
 
 class EventTooLarge(ValueError):
-    """One event is larger than any answer can sensibly be."""
+    """Raised for an event larger than any valid answer."""
 
 
 class SseParser:
-    """Takes a stream cut anywhere and gives the data of each event as it becomes complete.
+    """Takes a stream in arbitrary pieces, and returns the data of each complete event.
 
-    Lines may end in CRLF, LF or CR. Comments and fields other than `data` are dropped: every wire
-    we speak repeats the event's type inside its data.
+    Lines may end in CRLF, LF or CR. Comments and fields other than `data` are ignored: all wires
+    repeat the type of an event inside its data.
     """
 
     __slots__ = ("_data", "_limit", "_partial", "_size", "_skip_newline", "_started")
@@ -23,7 +23,7 @@ class SseParser:
         self._skip_newline = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Take a piece of the stream; gives the data of the events it completes."""
+        """Parse a piece of the stream; return the data of the events it completes."""
         if self._skip_newline and chunk:
             self._skip_newline = False
             if chunk[0] == 0x0A:
@@ -41,14 +41,14 @@ class SseParser:
             self._started = True
             chunk = chunk.removeprefix(b"\xef\xbb\xbf")
         self._skip_newline = chunk.endswith(b"\r")
-        # bytes.splitlines knows exactly the three line ends of the format.
+        # bytes.splitlines splits at exactly the three line ends of the format.
         lines = chunk.splitlines()
         if not chunk.endswith((b"\n", b"\r")):
             self._keep(lines.pop())
         return self._events(lines)
 
     def end(self) -> list[bytes]:
-        """The stream is over: gives what a last event without its blank line carried."""
+        """Handle the end of the stream; return the data of a last event without a blank line."""
         line = b"".join(self._partial)
         if not self._started:
             line = line.removeprefix(b"\xef\xbb\xbf")

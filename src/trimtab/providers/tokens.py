@@ -1,4 +1,4 @@
-"""Counts tokens on this machine, by the rules services count by; nothing is fetched for it."""
+"""Counts tokens locally, by the same rules as the services."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,14 @@ from trimtab.providers.image_size import image_size
 from trimtab.providers.wires.openai_chat import chat_message, chat_tool
 
 _REPLY = 3
-"""What every request costs, for the start of the answer."""
+"""The tokens that every request adds for the start of the reply."""
 _PER_MESSAGE = 3
 _PER_CALL = 3
 _UNKNOWN_IMAGE = 765
 
 
 class Family(msgspec.Struct, frozen=True):
-    """How the models of a family count: an encoding, and by how much they differ from it."""
+    """The encoding of a family of models, and the factor by which their counts differ."""
 
     encoding: str = "o200k_base"
     scale: float = 1.0
@@ -32,12 +32,12 @@ _FAMILIES = (
     (r"claude", Family(scale=1.15)),
     (r"gemini", Family(scale=1.05)),
 )
-"""The start of a model's name. Vendors that publish no tokenizer are scaled from one that is."""
+"""Patterns for the beginning of names. Unpublished tokenizers are scaled from a published one."""
 
 
 class Encoder(Protocol):
     def encode_ordinary(self, text: str) -> Sequence[int]:
-        """Token ids; what looks like a control token is text like any other."""
+        """Return token ids; control tokens in the text are encoded as ordinary text."""
         ...
 
 
@@ -47,11 +47,11 @@ _counters: dict[str, "TokenCounter"] = {}
 
 def family_of(model: str) -> Family:
     name = model.lower().rsplit("/", 1)[-1]
-    return next((family for start, family in _FAMILIES if re.match(start, name)), Family())
+    return next((family for pattern, family in _FAMILIES if re.match(pattern, name)), Family())
 
 
 def counter_for(model: str) -> "TokenCounter":
-    """The counter of a model, made once."""
+    """Return the counter of a model, which is created once."""
     if model not in _counters:
         family = family_of(model)
         if family.encoding not in _encoders:
@@ -63,7 +63,7 @@ def counter_for(model: str) -> "TokenCounter":
 
 
 class TokenCounter:
-    """Counts what is sent: messages and tools in the form of the Chat Completions wire."""
+    """Counts messages and tools in the form of the Chat Completions wire."""
 
     def __init__(self, encoder: Encoder, scale: float = 1.0) -> None:
         self._encoder = encoder
@@ -72,12 +72,12 @@ class TokenCounter:
     def text(self, text: str) -> int:
         if not text:
             return 0
-        # Half a character pair cannot be encoded; services get the replacement character too.
+        # Lone surrogates cannot be encoded; services receive the replacement character too.
         plain = text.encode("utf-8", "replace").decode("utf-8")
         return ceil(len(self._encoder.encode_ordinary(plain)) * self._scale)
 
     def messages(self, messages: Sequence[Mapping[str, Any]]) -> int:
-        """A whole array of messages."""
+        """Count an array of messages."""
         return ceil(_REPLY * self._scale) + sum(map(self.message, messages))
 
     def message(self, message: Mapping[str, Any]) -> int:
@@ -95,11 +95,11 @@ class TokenCounter:
         return tokens
 
     def tools(self, tools: Sequence[Mapping[str, Any]]) -> int:
-        """Tool definitions: name, description and schema as they are written."""
+        """Count tool definitions by their JSON."""
         return sum(self._json(tool.get("function") or tool) for tool in tools)
 
     def of(self, message: Message) -> int:
-        """A message of a conversation."""
+        """Count a message of a conversation."""
         return self.message(chat_message(message))
 
     def of_tools(self, specs: Sequence[ToolSpec]) -> int:
@@ -115,15 +115,15 @@ class TokenCounter:
 
     def _call(self, call: Mapping[str, Any]) -> int:
         function = call.get("function") or call.get("custom") or {}
-        written = function.get("arguments", function.get("input", ""))
-        return self.text(function.get("name", "")) + self.text(written) + _PER_CALL
+        arguments = function.get("arguments", function.get("input", ""))
+        return self.text(function.get("name", "")) + self.text(arguments) + _PER_CALL
 
     def _json(self, value: Any) -> int:
         return self.text(msgspec.json.encode(value).decode())
 
 
 def _image_tokens(image: Mapping[str, Any]) -> int:
-    """85, and 170 for each tile of 512 pixels after the image was fitted as services fit it."""
+    """Return 85 plus 170 for each tile of 512 pixels, after scaling as services do it."""
     if image.get("detail") == "low":
         return 85
     size = image_size(str(image.get("url", "")))

@@ -1,4 +1,4 @@
-"""How much well-known models take in, for where neither a person nor the service says."""
+"""Context windows of well-known models, used if neither settings nor the service tell."""
 
 _WINDOWS = (
     (("gpt-4.1",), 1_047_576),
@@ -11,13 +11,13 @@ _WINDOWS = (
     (("claude",), 200_000),
     (("gemini",), 1_048_576),
 )
-"""Starts of models' names, without vendor and with a hyphen at the end, and windows in tokens."""
+"""Prefixes of names (without vendor, with a hyphen appended) and windows in tokens."""
 
 DEFAULT = 64_000
-"""What is assumed of a model nobody says anything about."""
+"""The assumed window of an unknown model."""
 
 
 def window_of(model: str) -> int | None:
-    """The context window of a well-known model, or None."""
+    """Return the context window of a well-known model, or None."""
     name = f"{model.lower().rsplit('/', 1)[-1]}-"
-    return next((window for starts, window in _WINDOWS if name.startswith(starts)), None)
+    return next((window for prefixes, window in _WINDOWS if name.startswith(prefixes)), None)

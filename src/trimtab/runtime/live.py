@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trimtab.contracts.errors import ModelError, TrimtabError, UsageError
+from trimtab.contracts.errors import ExitCode, ModelError, TrimtabError, UsageError
 from trimtab.contracts.events.assistant import Abort, AssistantIdle
 from trimtab.contracts.events.envelope import Event, EventData, JsonObject, Subscriber
 from trimtab.contracts.events.own import Suspended
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from trimtab.undo.rewind import Mode as RewindMode
     from trimtab.undo.rewind import Point, Rewound
 
-ABORTED = Stop(reason="aborted", exit_code=130, message="The run was aborted.")
+ABORTED = Stop(reason="aborted", exit_code=ExitCode.INTERRUPTED, message="The run was aborted.")
 
 
 class LiveSession:
@@ -255,7 +255,7 @@ class LiveSession:
         """Cancel the active run after this many seconds."""
         stop = Stop(
             reason="deadline",
-            exit_code=6,
+            exit_code=ExitCode.LIMIT,
             message=f"Stopped at the deadline of {seconds:g} s; raise --deadline to go on.",
         )
         self._timer = asyncio.get_running_loop().call_later(seconds, self.stop, stop)
@@ -327,7 +327,7 @@ class LiveSession:
                 self._record_error(error)
                 await self._settle(stop)
         except Exception as error:  # a bug: the person sees a sentence, the log has the traceback
-            stop = Stop(reason="error", exit_code=1, message=_describe(error))
+            stop = Stop(reason="error", exit_code=ExitCode.FAILURE, message=_describe(error))
             with suppress(TrimtabError):
                 self._record_bug(error)
                 await self._settle(stop)

@@ -13,8 +13,8 @@ import msgspec
 
 from trimtab.contracts.errors import ConfigurationError, ModelError
 from trimtab.contracts.provider import Reply, ServedRequest, ServerWire
-from trimtab.providers.script import Asked, Break, Player, Script, Step, reply_of
-from trimtab.providers.scripted import asked_of
+from trimtab.providers.script import Break, Player, RequestFacts, Script, Step, reply_of
+from trimtab.providers.scripted import describe_request
 from trimtab.providers.wires import new_server_wire
 from trimtab.testing.http_server import Exchange, Headers, HttpRequest, HttpServer
 
@@ -190,7 +190,7 @@ class ModelServer:
         self._asked.set()
         try:
             head = _read_head(recorded.body)
-            step = self._player.next(lambda: _asked(recorded))
+            step = self._player.next(lambda: _describe(recorded))
         except (msgspec.DecodeError, ModelError, AttributeError, TypeError, ValueError):
             self.usage.errors += 1
             message = "The request body is not in this wire's format."
@@ -309,9 +309,9 @@ async def _break_off(exchange: Exchange, broken: Break) -> None:
         await asyncio.sleep(broken.seconds)
 
 
-def _asked(recorded: RecordedRequest) -> Asked:
+def _describe(recorded: RecordedRequest) -> RequestFacts:
     served = recorded.served
-    return asked_of(served.model, served.system, served.messages)
+    return describe_request(served.model, served.system, served.messages)
 
 
 def _error_body(step: Step, wire: ServerWire) -> bytes:

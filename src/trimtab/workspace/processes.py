@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from trimtab.workspace.programs import Confined
     from trimtab.workspace.sandbox.confinement import Confinement
     from trimtab.workspace.sandbox.fence import Fence
+    from trimtab.workspace.sandbox.shield import Shield
     from trimtab.workspace.shell import Shell
 
 FINISHED = 32
@@ -37,6 +38,7 @@ class LocalShells:
         self._guarded = False
         self.confinement: Confinement | None = None
         self.fence: Fence | None = None
+        self.shield: Shield | None = None
 
     def enter(self, root: str) -> None:
         """Start commands in another folder from now on."""
@@ -136,7 +138,7 @@ class LocalShells:
 
     def _confine(self, command: Command) -> "Confined | None":
         if not command.fenced:
-            return self.confinement if command.confined else None
+            return (self.confinement if command.confined else None) or self.shield
         if self.fence is None:
             raise OSError(errno.EPERM, "It must run behind the fence, and there is none")
         return self.fence

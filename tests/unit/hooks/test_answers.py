@@ -1,4 +1,4 @@
-"""What hooks say: nothing they print opens a guard by accident, and order decides nothing."""
+"""Answers of hooks: no output allows a call by accident, and their order does not matter."""
 
 import itertools
 import json
@@ -46,13 +46,16 @@ def test_whatever_a_guard_prints_is_understood_or_a_failure(text: str) -> None:
 
 
 @given(
-    st.lists(st.sampled_from([{}, *({"permissionDecision": one} for one in DECISIONS)]), max_size=4)
+    st.lists(
+        st.sampled_from([{}, *({"permissionDecision": decision} for decision in DECISIONS)]),
+        max_size=4,
+    )
 )
 def test_the_strictest_decision_wins_in_every_order(outputs: list[JsonObject]) -> None:
     results = {decide(combine(order)) for order in itertools.permutations(outputs)}
     assert len(results) == 1
     said = [decide(output) for output in outputs]
-    assert results == {next((one for one in DECISIONS if one in said), "nothing")}
+    assert results == {next((decision for decision in DECISIONS if decision in said), "nothing")}
 
 
 @given(code=st.integers(-64, 255), output=st.binary(max_size=40), errors=st.binary(max_size=40))

@@ -266,3 +266,4 @@ def test_back_off_grows_and_the_service_may_ask_for_more() -> None:
     for attempt, longest in enumerate([1, 2, 4, 8, 8]):
         assert longest / 2 <= retry.delay(ModelError("x"), attempt) <= longest
     assert retry.delay(ModelError("x", retry_after=30.0), 0) == 30.0
+    assert retry.delay(ModelError("x", retry_after=1e9), 0) == RetryPolicy().max_wait

@@ -1,4 +1,4 @@
-"""What happens when a model call fails: waits that are seen, other models, smaller requests."""
+"""Failed model calls: visible delays, fallback models, smaller requests."""
 
 import asyncio
 from typing import Any

@@ -7,7 +7,7 @@ from trimtab.loop.ledger import Allowance, Estimate, Ledger, Spending
 
 
 class Account:
-    """What calls came to, as the log would tell it."""
+    """The spending of calls, as the log reports it."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit

@@ -37,7 +37,7 @@ async def never(model: str, text: str) -> int:
 
 
 async def limited(text: str, limit: int, disk: Any, count: Any = count, **result: Any) -> Any:
-    """What the model is shown of a result in a window of twice the limit, and the event."""
+    """Return the text for the model in a window of twice the limit, and the event."""
 
     async def give(_: Any) -> ToolResult:
         return ToolResult(text=text, **result)
@@ -52,7 +52,9 @@ async def limited(text: str, limit: int, disk: Any, count: Any = count, **result
     )
     session = await drained(run)
     (told,) = session.of("tool.execution_complete")
-    shown = next(one.text for one in session.conversation.messages if hasattr(one, "call_id"))
+    shown = next(
+        message.text for message in session.conversation.messages if hasattr(message, "call_id")
+    )
     return shown, told
 
 
@@ -118,7 +120,9 @@ async def test_what_an_exception_says_is_limited(tmp_path: Path) -> None:
 
     run = make_run([{"tools": [call(text="x")]}, "done"], "go", tools=[EchoTool(on_run=fail)])
     session = await drained(run)
-    shown = next(one.text for one in session.conversation.messages if hasattr(one, "call_id"))
+    shown = next(
+        message.text for message in session.conversation.messages if hasattr(message, "call_id")
+    )
     assert len(shown) < 5_000
     assert "characters left out" in shown
 

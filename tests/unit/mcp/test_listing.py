@@ -1,4 +1,4 @@
-"""Which tools of a server are offered, and in what shape."""
+"""The tools of a server as they are offered to a model."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def names(entries: list[Any], **fields: Any) -> list[str]:
 
 
 def test_the_tools_of_a_server_keep_their_names_words_and_hints() -> None:
-    peek = next(one for one in read_tools(TOOLS, server()).tools if one.name == "peek")
+    peek = next(tool for tool in read_tools(TOOLS, server()).tools if tool.name == "peek")
     assert (peek.title, peek.read_only) == ("A look", True)
     assert peek.description == "Says that it only looks."
     assert peek.parameters["required"] == ["path"]

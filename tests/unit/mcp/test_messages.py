@@ -30,7 +30,7 @@ def test_a_line_without_an_end_is_given_up() -> None:
 
 @given(st.binary())
 def test_whatever_a_line_is_only_objects_come_out(line: bytes) -> None:
-    assert all(isinstance(one, dict) for one in decode(line))
+    assert all(isinstance(message, dict) for message in decode(line))
 
 
 @pytest.mark.parametrize("line", [b"", b"hello", b"[1, null]", b"{", b"[" * 5000, b'"\xff"'])

@@ -1,4 +1,4 @@
-"""What a model reads of what a server answered."""
+"""Results of MCP tools as a model reads them."""
 
 from typing import Any
 

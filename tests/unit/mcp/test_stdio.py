@@ -75,7 +75,7 @@ async def test_a_thousand_requests_for_what_is_not_offered_are_refused(tmp_path:
     log = tmp_path / "log"
     async with hosting(tmp_path, server(mode="requests", log=log)) as hosted:
         assert (await hosted.call("small-echo", text="x")).text == "x"
-    refused = [one["error"]["code"] for one in heard(log) if "error" in one]
+    refused = [message["error"]["code"] for message in heard(log) if "error" in message]
     assert set(refused) == {-32601}
 
 
@@ -118,8 +118,10 @@ async def test_a_server_that_died_is_started_again_by_the_next_call(tmp_path: Pa
 async def test_a_list_that_changes_is_read_again(tmp_path: Path) -> None:
     async with hosting(tmp_path, server(mode="growing", log=tmp_path / "log")) as hosted:
         await hosted.call("small-echo", text="x")
-        await hosted.until(lambda: [one.spec.name for one in hosted.host.tools] == ["small-grown"])
-        assert "mcp.tools.list_changed" in [one.wire_name for one in hosted.told]
+        await hosted.until(
+            lambda: [tool.spec.name for tool in hosted.host.tools] == ["small-grown"]
+        )
+        assert "mcp.tools.list_changed" in [event.wire_name for event in hosted.told]
         assert (await hosted.call("small-grown")).text == "grown"
 
 
@@ -145,7 +147,7 @@ async def test_noise_does_not_keep_a_server_from_working(tmp_path: Path, mode: s
     async with hosting(tmp_path, server(mode=mode)) as hosted:
         assert hosted.states()[-1] == "connected"
         assert 0 < len(hosted.host.tools) <= 200
-        assert all(len(one.spec.name) <= 64 for one in hosted.host.tools)
+        assert all(len(tool.spec.name) <= 64 for tool in hosted.host.tools)
 
 
 @pytest.mark.parametrize(
@@ -233,15 +235,15 @@ async def test_other_servers_are_used_and_changed_ones_start_again(tmp_path: Pat
         assert hosted.states("one") == ["pending", "connected", "stopped", "pending", "connected"]
         await hosted.host.use({"two": second})
         assert hosted.told[-1].wire_name == "session.mcp_server_removed"
-        assert {one.origin.server for one in hosted.host.tools} == {"two"}
+        assert {tool.origin.server for tool in hosted.host.tools} == {"two"}
 
 
 async def test_more_tools_than_a_service_may_take_are_told_of_once(tmp_path: Path) -> None:
     many = [server(name, mode="many") for name in ("one", "two")]
     async with hosting(tmp_path, *many) as hosted:
         assert len(hosted.host.tools) == 400
-        said = [one.message for one in hosted.told if one.wire_name == "session.warning"]
-        assert len([one for one in said if "more than 100 tools together" in one]) == 1
+        said = [event.message for event in hosted.told if event.wire_name == "session.warning"]
+        assert len([warning for warning in said if "more than 100 tools together" in warning]) == 1
 
 
 async def test_a_server_that_is_switched_off_has_no_tools_until_it_is_on_again(

@@ -1,4 +1,4 @@
-"""Which model is used: what the person named, then the environment, then what is there."""
+"""The choice of a model: by name, by the environment, among available services."""
 
 import json
 from collections.abc import Mapping
@@ -127,11 +127,11 @@ async def test_fallbacks_are_those_named_and_none_otherwise(desk: Desk) -> None:
     assert await desk.chooser(env).choose_fallbacks(options) == []
     desk.write(FILE)
     found = await desk.chooser(env).choose_fallbacks(options)
-    assert [one.model for one in found] == ["home/claude-x"]
+    assert [chosen.model for chosen in found] == ["home/claude-x"]
     assert service(found[0]).choice.wire == "anthropic-messages"
     named = SessionOptions(cwd="/", fallback=("work/small", "openai/o3"))
     found = await desk.chooser(env).choose_fallbacks(named)
-    assert [one.model for one in found] == ["work/small", "o3"]
+    assert [chosen.model for chosen in found] == ["work/small", "o3"]
 
 
 async def test_an_unknown_model_of_a_provider_is_refused_with_near_matches(desk: Desk) -> None:

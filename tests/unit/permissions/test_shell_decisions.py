@@ -1,10 +1,12 @@
 """What is decided about commands: families of bypasses, harmless commands, both as data."""
 
 import time
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from gitkit import git, make_repository
 from permissionkit import DEVELOPER, POLICY, read_cases, read_scripts, rules
 from trimtab.contracts.permission import Policy
 from trimtab.permissions.decide_shell import decide_shell
@@ -228,7 +230,9 @@ def test_with_a_deny_rule_what_is_not_known_is_asked_about_even_if_all_is_allowe
         ("sed 'r /etc/passwd' x", [], "ask"),
         ("git diff --no-index /etc/passwd x", [], "ask"),
         ("echo x > /dev/tty", [], "ask"),
-        ("cat /etc/passwd", ["shell(cat)"], "allow"),
+        ("cat /etc/passwd", ["shell(cat)"], "ask"),
+        ("cat /etc/passwd", ["shell"], "ask"),
+        ("cp a /etc/b", ["shell"], "ask"),
         ("ls --unknown-option", [], "ask"),
         ("cat --show-al x", [], "allow"),
         ("date -s tomorrow", [], "ask"),
@@ -328,3 +332,49 @@ def test_reading_a_command_takes_well_under_five_milliseconds() -> None:
 
 def test_a_policy_without_rules_reads_nothing_into_them() -> None:
     assert Policy(cwd="/", roots=()).allow == ()
+
+
+INLINE = """
+python3 -c 'print(1)'
+echo x | python3
+python3 - < a.py
+node -e 1
+perl -ne print a.txt
+ssh host ls
+docker run alpine ls
+kubectl exec pod -- ls
+vim -es a.txt
+busybox ls
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("command", INLINE)
+def test_code_that_is_not_read_is_asked_about_where_a_rule_forbids_commands(command: str) -> None:
+    allowed = msgspec.structs.replace(POLICY, allow_all_tools=True, allow_all_paths=True)
+    assert decide_shell(command, allowed).verdict == "allow"
+    denying = msgspec.structs.replace(allowed, deny=rules("shell(rm)"))
+    assert decide_shell(command, denying).verdict == "ask"
+
+
+@pytest.mark.parametrize(
+    "command", ["python3 app.py", "python -m pytest -q", "node app.js", "make"]
+)
+def test_programs_in_files_are_not_asked_about_where_a_rule_forbids_commands(command: str) -> None:
+    denying = msgspec.structs.replace(
+        POLICY, allow_all_tools=True, allow_all_paths=True, deny=rules("shell(rm)")
+    )
+    assert decide_shell(command, denying).verdict == "allow"
+
+
+def test_git_is_asked_about_if_it_may_print_a_denied_file(tmp_path: Path) -> None:
+    make_repository(tmp_path)
+    for name in (".env", "a.txt"):
+        (tmp_path / name).write_text("x\n")
+    policy = msgspec.structs.replace(
+        POLICY, cwd=str(tmp_path), roots=(str(tmp_path),), deny=rules("read(.env)")
+    )
+    assert decide_shell("git log -p", policy).verdict == "allow"
+    git(tmp_path, "add", "-f", ".env", "a.txt")
+    assert decide_shell("git log -p", policy).verdict == "ask"
+    assert decide_shell("git status", policy).verdict == "allow"
+    assert decide_shell("git show HEAD:.env", policy).verdict == "deny"

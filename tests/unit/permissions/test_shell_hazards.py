@@ -172,3 +172,18 @@ def test_no_text_takes_long(text: str, shell: str) -> None:
 @pytest.mark.parametrize("text", ["ls;" * 400_000, "echo " + "a " * 500_000, "{ " * 200_000])
 def test_a_denied_program_at_the_end_of_an_endless_line_is_denied(text: str) -> None:
     assert decide_shell(f"{text};\nrm x", NO_RM).verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "f() { g; }; g() { ls; }; f",
+        "while read x; do echo $x; done < a.txt",
+        "for f in a b; do wc $f & done; wait",
+        "ls & wait",
+        "find . -name x | xargs -P4 grep y",
+    ],
+)
+def test_what_ends_by_itself_is_not_called_endless(command: str) -> None:
+    hazards = analyse(command, "/srv/project").hazards
+    assert not [hazard for hazard in hazards if "without" in hazard]

@@ -8,8 +8,8 @@ import pytest
 from customizekit import write
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.permission import Policy, Rule
+from trimtab.permissions.denied_files import search
 from trimtab.permissions.exclusions import is_excluded, to_ignored
-from trimtab.permissions.held import survey
 from trimtab.permissions.processor import Permissions
 from trimtab.policy.exclusions import read_policy, to_rules
 
@@ -114,7 +114,7 @@ def test_an_exclusion_of_another_form_is_an_error(given: object) -> None:
         to_rules(given, "file", ["/"])
 
 
-def test_a_survey_finds_what_rules_hold_back(tmp_path: Path) -> None:
+def test_files_that_rules_keep_from_being_read_are_found(tmp_path: Path) -> None:
     for name in ("a/.env", "b/c/.env", "secret/x", "plain", ".git/objects/ab/.env"):
         write(tmp_path / name, "x")
     (tmp_path / "link").symlink_to("a/.env")
@@ -125,14 +125,14 @@ def test_a_survey_finds_what_rules_hold_back(tmp_path: Path) -> None:
         Rule("read", "secret"),
         Rule("write", "b"),
     ]
-    found = survey(root, rules, root)
+    found = search(root, rules, root)
     named = {path.removeprefix(root + "/") for path in found.found}
     assert named == {"a/.env", "b/c/.env", "secret", "plain", "link"}
     assert found.complete
-    assert survey(f"{root}/b", rules, root).found == (f"{root}/b/c/.env",)
-    assert survey(f"{root}/secret", rules, root).found == (f"{root}/secret",)
-    assert not survey(root, rules, root, most=2).complete
-    assert survey(root, [Rule("read", f"{root}/plain")], root, most=0).complete
+    assert search(f"{root}/b", rules, root).found == (f"{root}/b/c/.env",)
+    assert search(f"{root}/secret", rules, root).found == (f"{root}/secret",)
+    assert not search(root, rules, root, max_entries=2).complete
+    assert search(root, [Rule("read", f"{root}/plain")], root, max_entries=0).complete
 
 
 def test_what_is_forbidden_or_attached_in_a_session_outlives_other_rules(tmp_path: Path) -> None:

@@ -41,12 +41,17 @@ def facts(**changes: Any) -> PromptFacts:
 
 
 def whole(assembled: Assembled) -> str:
-    return "\n\n".join(one.text for one in assembled.sections)
+    return "\n\n".join(section.text for section in assembled.sections)
 
 
 def part(name: str, **changes: Any) -> str:
     return next(
-        (one.text for one in assemble(facts(**changes)).sections if one.section == name), ""
+        (
+            section.text
+            for section in assemble(facts(**changes)).sections
+            if section.section == name
+        ),
+        "",
     )
 
 
@@ -168,7 +173,7 @@ def test_a_family_has_its_own_text_in_place_of_the_usual_one() -> None:
 
 
 def test_every_file_is_used_and_every_name_has_its_file() -> None:
-    names = {one.name for one in SECTIONS} | set(FRAGMENTS)
+    names = {section.name for section in SECTIONS} | set(FRAGMENTS)
     names |= {f"{name}.{family}" for name in VARIANTS for family, _ in FAMILIES}
     names |= {"compaction", "nudge", "title"}
     found = {name[:-3] for name in os.listdir(FOLDER) if name.endswith(".md")}
@@ -188,7 +193,7 @@ def test_the_main_agent_costs_at_most_6000_tokens_with_its_tools(mode: Mode) -> 
 
 def test_explore_costs_at_most_2000_tokens_with_its_tools() -> None:
     counter = counter_for("gpt-5")
-    agent = next(one for one in builtin_agents([]) if one.name == "explore")
+    agent = next(agent for agent in builtin_agents([]) if agent.name == "explore")
     assert agent.tools is not None
     tools = counter.of_tools([tool.spec for tool in builtin_tools(agent.tools).values()])
     said = whole(assemble(facts(agent=agent.prompt, tools=frozenset(agent.tools))))

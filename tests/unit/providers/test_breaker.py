@@ -1,6 +1,6 @@
 """The circuit breaker: opens after failures in a row, lets one call try, then more and more."""
 
-from trimtab.providers.breaker import Breaker, breaker_for
+from trimtab.providers.breaker import MAX_RETRY_AFTER, Breaker, breaker_for
 
 
 def fail(breaker: Breaker, times: int = 1) -> None:
@@ -55,6 +55,12 @@ def test_the_services_own_wish_wins_when_it_is_longer() -> None:
     breaker = Breaker(threshold=1, pause=0.01)
     breaker.leave(breaker.ticket, ok=False, retry_after=30)
     assert breaker.enter() > 25
+
+
+def test_the_services_own_wish_has_a_limit() -> None:
+    breaker = Breaker(threshold=1, pause=0.01)
+    breaker.leave(breaker.ticket, ok=False, retry_after=1e9)
+    assert breaker.enter() <= MAX_RETRY_AFTER
 
 
 def test_a_cancelled_try_gives_its_place_to_another() -> None:

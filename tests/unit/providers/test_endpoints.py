@@ -137,5 +137,5 @@ def test_a_key_shows_neither_in_the_choice_nor_in_itself() -> None:
 
 @pytest.mark.parametrize("command", ["exit 3", "true", "exec cat /nonexistent-key"])
 async def test_a_command_that_gives_no_key_is_named(command: str) -> None:
-    with pytest.raises(AuthenticationError, match=r"MY_COMMAND gave no key.*run it yourself"):
+    with pytest.raises(AuthenticationError, match=r"MY_COMMAND printed no key.*run it yourself"):
         await Key(command=command, source="MY_COMMAND").reveal()

@@ -95,9 +95,9 @@ def test_only_chat_models_that_are_enabled_or_previews_are_offered() -> None:
         copilot_model("refused", policy={"state": "disabled"}),
         copilot_model("vectors", capabilities={"type": "embeddings"}),
     ]
-    models = [read_model(one) for one in raw]
+    models = [read_model(model) for model in raw]
     assert [model.id for model in chat_models(models)] == ["plain", "preview"]
-    assert [model.id for model in models] == [one["id"] for one in raw], "the rest can be typed"
+    assert [model.id for model in models] == [model["id"] for model in raw], "the rest can be typed"
 
 
 def test_lists_of_other_services_are_read_as_far_as_they_say_something() -> None:
@@ -109,7 +109,7 @@ def test_lists_of_other_services_are_read_as_far_as_they_say_something() -> None
         {"id": "vllm-model", "max_model_len": 32_768},
         {"id": "odd", "capabilities": ["completion"], "context_length": True},
     ]
-    models = chat_models([read_model(one) for one in shown])
+    models = chat_models([read_model(model) for model in shown])
     assert [m.id for m in models] == ["gpt-4.1", "claude-sonnet-4-5", "vllm-model", "odd"]
     assert [m.window for m in models] == [None, None, 32_768, None]
     assert models[1].name == "Claude Sonnet 4.5"

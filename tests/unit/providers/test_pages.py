@@ -105,14 +105,14 @@ async def test_redirects_in_a_circle_end() -> None:
 
 async def test_a_page_that_is_too_large_is_cut() -> None:
     async with listening(answering({"/": answer(b"x" * 3000)})) as server:
-        found = await PageFetcher({}, accepts=anywhere, largest=1000).fetch(server.url)
+        found = await PageFetcher({}, accepts=anywhere, max_bytes=1000).fetch(server.url)
     assert (len(found.data), found.complete) == (1000, False)
 
 
 async def test_a_packed_page_is_unpacked_within_the_same_limit() -> None:
     packed = answer(gzip.compress(b"x" * 10_000_000), "Content-Encoding: gzip")
     async with listening(answering({"/": packed})) as server:
-        found = await PageFetcher({}, accepts=anywhere, largest=100_000).fetch(server.url)
+        found = await PageFetcher({}, accepts=anywhere, max_bytes=100_000).fetch(server.url)
     assert (found.data, found.complete) == (b"x" * 100_000, False)
 
 
@@ -121,7 +121,7 @@ async def test_a_server_that_says_nothing_is_given_up() -> None:
         await reader.read()
 
     async with listening(silent) as server:
-        with pytest.raises(FetchProblem, match=r"did not answer in 0\.2 s|no answer|No answer"):
+        with pytest.raises(FetchProblem, match=r"did not answer within 0\.2 s|no answer|No answer"):
             await PageFetcher({}, accepts=anywhere, seconds=0.2).fetch(server.url)
 
 

@@ -65,7 +65,7 @@ async def test_a_rule_that_matches_comes_before_the_replies_in_order() -> None:
         request(ToolMessage(call_id="c", text="it failed")),
         request(ToolMessage(call_id="c", text="it failed")),
     ]
-    answers = [(await ask(provider, one))[1].message.text for one in asked]
+    answers = [(await ask(provider, request))[1].message.text for request in asked]
     assert answers == ["It rains.", "first", "Looks good.", "I try again.", "second"]
 
 
@@ -84,8 +84,11 @@ async def test_pieces_add_up_to_the_reply_and_tools_have_ids_of_their_own() -> N
     provider = ScriptedProvider(script)
     deltas, reply = await ask(provider, request())
     _, other = await ask(provider, request())
-    assert "".join(one.text for one in deltas if isinstance(one, TextDelta)) == reply.message.text
-    thoughts = "".join(one.text for one in deltas if isinstance(one, ReasoningDelta))
+    assert (
+        "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
+        == reply.message.text
+    )
+    thoughts = "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta))
     assert thoughts == "thinking about it"
     calls = [*reply.message.tool_calls, *other.message.tool_calls]
     assert len({call.id for call in calls}) == 4
@@ -147,7 +150,7 @@ async def test_requests_are_kept_for_the_test_to_look_at() -> None:
     provider = ScriptedProvider(Script.of([{"text": "a", "repeat": "forever"}]), keep=3)
     for number in range(5):
         await ask(provider, request(UserMessage.of(str(number))))
-    assert [len(one.messages) for one in provider.requests] == [1, 1, 1]
+    assert [len(request.messages) for request in provider.requests] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +173,7 @@ def test_a_bad_script_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         Script.parse(text, "bad.yaml")
     message = caught.value.message
-    assert message.startswith("The script bad.yaml is not valid (")
+    assert message.startswith("The script bad.yaml is invalid (")
     assert message.endswith("see the guide on the scripted model.")
     assert "\n" not in message
 

@@ -12,7 +12,9 @@ from netkit import Listener, listening
 from trimtab.contracts.errors import AuthenticationError, ModelError
 from trimtab.contracts.messages import UserMessage
 from trimtab.contracts.provider import Delta, Reply, Request, TextDelta, Waiting
+from trimtab.providers.connection import Timeouts
 from trimtab.providers.endpoints import connect, from_environment
+from trimtab.providers.http import HttpClient
 from trimtab.providers.service import Service
 from trimtab.testing import ModelServer, Script
 
@@ -67,7 +69,7 @@ async def test_each_wire_works_streamed_and_whole(variables: dict[str, str], str
         assert reply.model == "m-1"
         assert reply.request_id == "scripted-1"
         assert reply.usage.input_tokens == server.usage.input_tokens
-        shown = "".join(one.text for one in deltas if isinstance(one, TextDelta))
+        shown = "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
         assert shown == ("Let me look." if stream else "")
 
 
@@ -223,7 +225,7 @@ async def test_conversations_side_by_side_do_not_mix() -> None:
         for number, seen in enumerate(server.requests):
             texts = [message["content"] for message in json.loads(seen.body)["messages"][1:]]
             turn, conversation = divmod(number, 12)
-            assert texts == [f"c{conversation}", *(f"t{one}" for one in range(turn + 1))]
+            assert texts == [f"c{conversation}", *(f"t{number}" for number in range(turn + 1))]
 
 
 async def test_a_reply_that_is_taken_and_left_counts_as_a_success() -> None:
@@ -243,3 +245,27 @@ async def test_a_reply_that_is_taken_and_left_counts_as_a_success() -> None:
                     continue
         await provider.aclose()
     assert waits == 0
+
+
+async def test_a_stream_of_comments_counts_as_silence() -> None:
+    """A proxy that sent a comment now and then kept a dead call open without end."""
+
+    async def converse(listener: Listener, reader: StreamReader, writer: StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
+        while not writer.is_closing():
+            writer.write(b": still here\n\n")
+            await writer.drain()
+            await asyncio.wait([asyncio.ensure_future(reader.read(1 << 16))], timeout=0.02)
+
+    async with listening(converse) as listener:
+        choice = from_environment(
+            {"COPILOT_PROVIDER_BASE_URL": f"http://127.0.0.1:{listener.port}"}
+        )
+        assert choice is not None
+        http = HttpClient({}, timeouts=Timeouts(first_byte=0.2, between_bytes=0.2))
+        provider = Service(choice, http)
+        with pytest.raises(ModelError, match="sent only comments"):
+            async with asyncio.timeout(10):
+                await ask(provider)
+        await provider.aclose()

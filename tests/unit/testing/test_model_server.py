@@ -117,7 +117,7 @@ async def test_a_new_script_can_be_loaded_while_it_runs() -> None:
         assert "new 1" in (await call(server))[1]
         answer = await exchange(server, http("POST", "/_trimtab/script", b"- nonsense: 1"))
         assert answer.startswith(b"HTTP/1.1 400")
-        assert b"is not valid" in answer
+        assert b"is invalid" in answer
 
 
 async def test_rules_look_at_the_request_on_every_wire() -> None:

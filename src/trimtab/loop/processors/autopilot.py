@@ -1,5 +1,6 @@
 """Autopilot: keeps the agent working until it declares the task complete or blocked."""
 
+from trimtab.contracts.errors import ExitCode
 from trimtab.contracts.events.session import (
     SessionAutopilotStopped,
     SessionInfo,
@@ -58,7 +59,7 @@ class Autopilot(Processor):
         run.session.emit(SessionAutopilotStopped(reason="blocked" if blocked else TOOL))
         run.stop = Stop(
             reason="blocked" if blocked else "task_complete",
-            exit_code=3 if blocked else 0,
+            exit_code=ExitCode.INCOMPLETE if blocked else ExitCode.SUCCESS,
             message=summary,
         )
 
@@ -70,4 +71,4 @@ class Autopilot(Processor):
         )
         run.session.emit(SessionAutopilotStopped(reason="cap_reached"))
         run.session.emit(SessionInfo(info_type="autopilot_stopped", message=message))
-        return Stop(reason="continuation_cap", exit_code=3, message=message)
+        return Stop(reason="continuation_cap", exit_code=ExitCode.INCOMPLETE, message=message)

@@ -1,5 +1,6 @@
 """The budget: prevents model calls that could exceed the limits a person set."""
 
+from trimtab.contracts.errors import ExitCode
 from trimtab.contracts.events.session import SessionInfo, SessionWarning
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.processor import Processor, Stop
@@ -59,7 +60,7 @@ class Budget(Processor):
         spent = self._ledger.describe()
         stop = Stop(
             reason="budget",
-            exit_code=5,
+            exit_code=ExitCode.BUDGET,
             message=f"Stopped at the budget: {spent} spent, and the next call needs about "
             f"{count(last_call.tokens, 'token')}; raise the limit and resume the session to go on.",
         )

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from trimtab.contracts.errors import ExitCode
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from trimtab.contracts.processor import PendingCall, Processor, Stop
@@ -96,7 +97,7 @@ class Progress(Processor):
             "resume the session with clearer instructions."
         )
         run.session.emit(SessionWarning(warning_type="no_progress", message=message))
-        return Stop(reason="no_progress", exit_code=3, message=message)
+        return Stop(reason="no_progress", exit_code=ExitCode.INCOMPLETE, message=message)
 
     def _find_limit(self, run: Run) -> int:
         if self._limit is not None:
@@ -123,7 +124,7 @@ class Progress(Processor):
             "raise --max-repeats."
         )
         run.session.emit(SessionWarning(warning_type="no_progress", message=message))
-        return Stop(reason="no_progress", exit_code=3, message=message)
+        return Stop(reason="no_progress", exit_code=ExitCode.INCOMPLETE, message=message)
 
 
 def fingerprint(call: ToolCall, result: ToolMessage) -> int:

@@ -66,7 +66,8 @@ class Fallbacks:
 
 
 class Retry(Processor):
-    """Exponential back-off with jitter; a longer Retry-After of the service takes precedence.
+    """Exponential back-off with jitter; a longer Retry-After of the service takes precedence,
+    up to the longest delay of the policy.
 
     When a model has used up its retries, the next of the `fallbacks` gets as many. If a rate limit
     persists, `last_resort` is called; it returns True if it has replaced the model.
@@ -124,4 +125,4 @@ class Retry(Processor):
 
         backoff = min(self._policy.max_delay, self._policy.delay * (1 << min(tried, 30)))
         jittered = backoff * random.uniform(0.5, 1.0)
-        return max(jittered, error.retry_after or 0.0)
+        return max(jittered, min(error.retry_after or 0.0, self._policy.max_wait))

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
+from trimtab.contracts.errors import ExitCode
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.run import Prompt, Run
@@ -38,6 +39,8 @@ class StopGate(Processor):
                 "anyway; correct the hook, or the work it checks."
             )
             run.session.emit(SessionWarning(warning_type="agent_stop_block_limit", message=message))
-            return Stop(reason="agent_stop_block_limit", exit_code=3, message=message)
+            return Stop(
+                reason="agent_stop_block_limit", exit_code=ExitCode.INCOMPLETE, message=message
+            )
         self._blocks += 1
         return Prompt(text=reason, source="hook", billable=False)

@@ -1,5 +1,6 @@
 """Limits the number of turns. The deadline is not checked here, because a call may hang."""
 
+from trimtab.contracts.errors import ExitCode
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.run import Run
 from trimtab.contracts.text import count
@@ -21,6 +22,6 @@ class TurnLimit(Processor):
             return None
         return Stop(
             reason="turn_limit",
-            exit_code=6,
+            exit_code=ExitCode.LIMIT,
             message=f"Stopped after {count(self._max_turns, 'turn')}; raise --max-turns to go on.",
         )

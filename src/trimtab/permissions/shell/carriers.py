@@ -19,6 +19,8 @@ _STANDARD_INPUT = re.compile(r"-|/dev/(stdin|fd/.*)|/proc/.*/fd/.*")
 _REREADS = re.compile(r"keyword|history|histexpand|expand_aliases|extglob|posix")
 """Settings of a shell by which words mean something else."""
 _SETS = re.compile(r"[-+][A-Za-z]*[oO]")
+PROCESSES = r"[1-9]|[1-5]\d"
+"""A number of processes that may run at the same time."""
 _PARALLEL_VALUED = frozenset(
     ("-j", "--jobs", "-n", "-N", "-a", "--arg-file", "-S", "--delay", "--timeout", "-P", "--colsep")
 )
@@ -56,6 +58,9 @@ def _carry_words(judge: "Judge", name: Name, table: Program, rest: Sequence[Argu
         inner = _take_assignments(judge, inner)
     unsure = reading.strange or reading.uncertain or any(not a.known for a in inner[: table.skip])
     inner = inner[table.skip :]
+    for count in (c for option in ("-P", "--max-procs") for c in reading.values.get(option, ())):
+        if table.appends and (count is None or not re.fullmatch(PROCESSES, count.text)):
+            judge.into.add_hazards(f"{name.base} may start processes without end")
     if unsure:
         judge.into.dynamic.append(f"what {name.base} starts is not known before it runs")
     if not inner:

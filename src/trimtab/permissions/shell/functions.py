@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from trimtab.permissions.shell.syntax import Command, Script
 
+MAX_FUNCTIONS = 64
 _HANDLER = "command_not_found_handle"
 """A function that is called without being named."""
 _WORD = re.compile(r"[^\s;&|()<>'\"`$]+")
@@ -36,6 +37,24 @@ def _find_certain(script: Script) -> dict[str, int]:
         return {}
     # Not every shell calls a function by a name with a slash.
     return {name: start for name, start in script.functions.items() if "/" not in name}
+
+
+def find_recursion(script: Script) -> str:
+    """Return a function that may call itself, directly or through others, or an empty text.
+
+    Calls are not followed in a script with very many functions: any of them may then.
+    """
+    names = {body.function for body in script.bodies}
+    if len(names) > MAX_FUNCTIONS:
+        return min(names)
+    calls: dict[str, set[str]] = {name: set() for name in names}
+    for body in script.bodies:
+        for command in script.commands[body.start : body.end]:
+            calls[body.function] |= names & _words(command)
+    for _ in names:  # after as many rounds everything that is reached is known
+        for called in calls.values():
+            called.update(*(calls[name] for name in tuple(called)))
+    return min((name for name, called in calls.items() if name in called), default="")
 
 
 def _words(command: Command) -> set[str]:

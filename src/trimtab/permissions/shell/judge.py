@@ -8,7 +8,7 @@ from trimtab.permissions.shell.analysis import Analysis, Found
 from trimtab.permissions.shell.arithmetic import find_unknown, names_unknown, runs_if_evaluated
 from trimtab.permissions.shell.carriers import carry, is_carrier
 from trimtab.permissions.shell.destruction import find_destruction
-from trimtab.permissions.shell.functions import find_callable
+from trimtab.permissions.shell.functions import find_callable, find_recursion
 from trimtab.permissions.shell.identify import Name, identify
 from trimtab.permissions.shell.launchers import find_launched, search_aliases
 from trimtab.permissions.shell.network import find_addresses, find_downloads, find_socket, find_urls
@@ -58,6 +58,8 @@ class Judge:
             self.into.problem = self.into.problem or problem or script.unclear[0]
         self._note_urls(find_urls(text))
         self.into.add_hazards(*script.hazards)
+        if function := find_recursion(script):
+            self.into.add_hazards(f"the function {function} may call itself without end")
         self._note_settings(script)
         variables = Variables(script, self._surroundings)
         self.note_places(map(Argument, script.defaults), reads=True)

@@ -8,7 +8,7 @@ import re
 from itertools import count
 
 from trimtab.permissions.shell.parts import PartReader
-from trimtab.permissions.shell.syntax import Command, Piece, Script, Unparsable, Word
+from trimtab.permissions.shell.syntax import Body, Command, Piece, Script, Unparsable, Word
 
 _KEYWORD = re.compile(
     r"(?:if|then|elif|else|fi|do|done|case|esac|while|until|for|select|function|time|coproc|in"
@@ -21,6 +21,8 @@ _TIME_OPTION = re.compile(r"(?:-p|--)(?=[ \t])")
 _TEST_END = re.compile(r"\]\](?=[ \t\n;&|()<>]|$)")
 _TEST_OPERATOR = re.compile(r"&&|\|\||[()]|[<>](?!\()")
 _NAMED_COPROCESS = re.compile(r"[A-Za-z_]\w*[ \t]+[{(]")
+
+ENDLESS = "a loop starts processes without waiting for them"
 
 _groups = count(1)
 
@@ -40,6 +42,8 @@ def parse(text: str, *, deadline: float) -> tuple[Script, str | None]:
 class Parser(PartReader):
     """A recursive-descent parser; each method leaves the position behind what it has read."""
 
+    _endless_loops = 0
+    """How many loops that may go on without end stand around a command."""
     _enclosing = 0
     """How many constructs stand around a command by which it may not run, or run elsewhere."""
 
@@ -115,6 +119,8 @@ class Parser(PartReader):
         if two == "&>":
             raise Unparsable("'&>' is unexpected")
         one = self.peek()
+        if one == "&" and self._endless_loops:
+            self.script.hazards.append(ENDLESS)
         if one in (";", "&"):
             self.pos += 1
             self._skip_blanks()
@@ -208,8 +214,10 @@ class Parser(PartReader):
                 self._read_list("", needed=True)
 
     def _read_while(self) -> None:
+        self._endless_loops += 1
         self._read_list("", needed=True)
         self._read_do()
+        self._endless_loops -= 1
 
     def _read_do(self) -> None:
         self._expect_keyword("do")
@@ -218,7 +226,8 @@ class Parser(PartReader):
 
     def _read_for(self) -> None:
         self._skip_blanks()
-        if self.peek(2) == "((":
+        counted = self.peek(2) == "(("
+        if counted:
             self.pos += 1
             if not self.read_arithmetic("(", ")"):
                 raise Unparsable("arithmetic is not closed")
@@ -239,7 +248,9 @@ class Parser(PartReader):
         self._skip_blanks()
         if self.peek() == ";" and self.peek(2) != ";;":
             self.pos += 1
+        self._endless_loops += counted
         self._read_do()
+        self._endless_loops -= counted
 
     def _read_case(self) -> None:
         self._skip_blanks()
@@ -307,6 +318,7 @@ class Parser(PartReader):
         self._read_compound(keyword)
         for command in self.script.commands[start:]:
             command.in_function = True
+        self.script.bodies.append(Body(name.bare, start, len(self.script.commands)))
         self._skip_blanks()
         elsewhere = self.peek() in ("|", "&") and self.peek(2) not in ("||", "&&")
         if not (self.depth or self._enclosing or elsewhere or joint != ";"):

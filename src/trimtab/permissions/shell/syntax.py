@@ -64,6 +64,14 @@ class Command(msgspec.Struct):
     in_function: bool = False
 
 
+class Body(msgspec.Struct, frozen=True):
+    """The commands of a function, from `start` to before `end`."""
+
+    function: str
+    start: int
+    end: int
+
+
 class Script(msgspec.Struct):
     """Everything found in a text, nested commands included, in the order they were read."""
 
@@ -72,6 +80,8 @@ class Script(msgspec.Struct):
     """What each variable is set to anywhere; None stands for a value that is not known."""
     functions: dict[str, int] = {}
     """Functions that are there for certain, once so many commands have been read."""
+    bodies: list[Body] = []
+    """Every function that the script may define, in the order of their ends."""
     computed: set[str] = set()
     """Names used in arithmetic, where a value is evaluated as code."""
     computes: bool = False

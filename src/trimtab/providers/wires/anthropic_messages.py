@@ -1,5 +1,6 @@
 """The client side of Anthropic's Messages format."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,11 +19,11 @@ from trimtab.providers.wires.anthropic_reader import MessagesReader, read_reply
 from trimtab.providers.wires.encoding import EncodedMessages, encode
 from trimtab.providers.wires.parts import call_arguments
 
-# The format demands a limit; these models cannot write as much as the others.
+# The format requires a limit; these models have a smaller one than the others.
 _OUTPUT_LIMITS = (("claude-3-opus", 4096), ("claude-3-haiku", 4096), ("claude-3-5", 8192))
 _OUTPUT_LIMIT = 32_000
 
-# Tokens to think with, by effort; always less than the output limit.
+# The token budget for thinking, by effort; it must be less than the output limit.
 _THINKING = {
     "minimal": 1024,
     "low": 4096,
@@ -31,17 +32,17 @@ _THINKING = {
     "xhigh": 31_000,
     "max": 31_000,
 }
-_LEAST_THINKING = 1024
+_MIN_THINKING = 1024
 
 _CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
 _CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 
-# Blocks without text are refused.
-_NOTHING = "(empty)"
+# The service rejects blocks without text.
+_EMPTY = "(empty)"
 
 
 class AnthropicMessages:
-    """Messages. Marks the ends of tools, system prompt and conversation for the prompt cache."""
+    """Messages. Sets cache marks after the tools, the system prompt and the conversation."""
 
     name = "anthropic-messages"
     path = "/v1/messages"
@@ -63,7 +64,7 @@ class AnthropicMessages:
             self._freeform = frozenset(
                 spec.name for spec in request.tools if spec.format is not None
             )
-        messages = list(request.messages) or [UserMessage.of(_NOTHING)]
+        messages = list(request.messages) or [UserMessage.of(_EMPTY)]
         pieces = self._messages.pieces(messages[:-1])
         before = messages[-2] if len(messages) > 1 else None
         return [
@@ -93,19 +94,20 @@ def _options(request: Request) -> dict[str, Any]:
         "max_tokens": limit,
     }
     budget = min(_THINKING.get(request.effort or "", 0), limit - 1)
-    if budget >= _LEAST_THINKING and _may_think(request.messages):
+    if budget >= _MIN_THINKING and _may_think(request.messages):
         options["thinking"] = {"type": "enabled", "budget_tokens": budget}
     if request.tool_choice is not None and request.tools:
         choice = _CHOICES[request.tool_choice]
-        # While it thinks, a model cannot be made to call a tool.
+        # With thinking enabled, a tool call cannot be required.
         options["tool_choice"] = {"type": "auto" if "thinking" in options else choice}
-    if (wanted := request.answer_schema) is not None:
-        options["output_config"] = {"format": {"type": "json_schema", "schema": wanted.schema}}
+    if request.answer_schema is not None:
+        schema = request.answer_schema.schema
+        options["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
     return options
 
 
 def _may_think(messages: Sequence[Message]) -> bool:
-    """Thinking cannot begin in the middle of a turn whose calls were made without it."""
+    """Return False in a turn whose earlier calls were made without thinking."""
     for message in reversed(messages):
         if isinstance(message, AssistantMessage):
             thought = message.reasoning is not None and any(_thinking(message.reasoning))
@@ -116,7 +118,7 @@ def _may_think(messages: Sequence[Message]) -> bool:
 
 
 def _separated(previous: Message | None, message: Message, *, marked: bool = False) -> bytes:
-    """A message's blocks with what must stand before them: neighbours of one role are merged."""
+    """Encode a message; adjacent messages of the same role are merged into one."""
     blocks = list(_blocks(message))
     if marked:
         blocks[-1] = {**blocks[-1], **_CACHE_MARK}
@@ -128,8 +130,8 @@ def _separated(previous: Message | None, message: Message, *, marked: bool = Fal
     if previous is not None:
         opening = b"]}," + opening
     elif role == b"assistant":
-        # A conversation must begin with the user.
-        opening = b'{"role":"user","content":%b},%b' % (encode(_NOTHING), opening)
+        # A conversation must begin with a user message.
+        opening = b'{"role":"user","content":%b},%b' % (encode(_EMPTY), opening)
     return opening + encoded
 
 
@@ -151,13 +153,13 @@ def _assistant_blocks(message: AssistantMessage) -> Iterator[dict[str, Any]]:
     if message.reasoning is not None:
         yield from _thinking(message.reasoning)
     if message.text.strip() or not message.tool_calls:
-        yield {"type": "text", "text": message.text if message.text.strip() else _NOTHING}
+        yield {"type": "text", "text": message.text if message.text.strip() else _EMPTY}
     for call in message.tool_calls:
         yield {"type": "tool_use", "id": _id(call.id), "name": call.name, "input": _input(call)}
 
 
 def _thinking(reasoning: Reasoning) -> Iterator[dict[str, Any]]:
-    """Thinking as it came; the service refuses it without its signature."""
+    """Yield thinking blocks unchanged; the service rejects them without a signature."""
     known = {"thinking", "redacted_thinking"}
     blocks = [block for block in reasoning.blocks or () if block.get("type") in known]
     yield from (block for block in blocks if block.get("signature") or block.get("data"))
@@ -175,7 +177,7 @@ def _part(part: Part) -> dict[str, Any]:
     if isinstance(part, Image):
         source = {"type": "base64", "media_type": part.mime_type, "data": part.data}
         return {"type": "image", "source": source}
-    return {"type": "text", "text": part.text if part.text.strip() else _NOTHING}
+    return {"type": "text", "text": part.text if part.text.strip() else _EMPTY}
 
 
 def _input(call: ToolCall) -> dict[str, Any]:
@@ -183,13 +185,8 @@ def _input(call: ToolCall) -> dict[str, Any]:
 
 
 def _id(call_id: str) -> str:
-    """Ids of other services may hold characters that are not allowed here."""
-    if call_id.isascii() and call_id.replace("_", "").replace("-", "").isalnum():
-        return call_id
-    return (
-        "".join(one if (one.isascii() and one.isalnum()) or one in "_-" else "_" for one in call_id)
-        or "_"
-    )
+    """Replace the characters of other services' ids that this format does not allow."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", call_id) or "_"
 
 
 def _tools(specs: tuple[ToolSpec, ...]) -> list[dict[str, Any]]:
@@ -202,7 +199,7 @@ def _tools(specs: tuple[ToolSpec, ...]) -> list[dict[str, Any]]:
 def _tool(spec: ToolSpec) -> dict[str, Any]:
     schema: dict[str, Any] = spec.parameters or {"type": "object", "properties": {}}
     if spec.format is not None:
-        # There are no freeform tools here: one text argument stands for the input.
+        # The format has no freeform tools: a text argument carries the input.
         properties = {"input": {"type": "string"}}
         schema = {"type": "object", "properties": properties, "required": ["input"]}
     return {"name": spec.name, "description": spec.description, "input_schema": schema}

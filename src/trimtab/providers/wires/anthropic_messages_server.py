@@ -121,7 +121,7 @@ def _usage(usage: Usage) -> dict[str, Any]:
 
 
 def _blocks(reply: Reply) -> Iterator[dict[str, Any]]:
-    """The answer's blocks; a call's `input` is kept as the text it will be cut from."""
+    """Yield the blocks of a reply; the `input` of a call stays text, to be sent in pieces."""
     message = reply.message
     if message.reasoning is not None:
         yield from _thinking(message.reasoning)

@@ -1,4 +1,4 @@
-"""Reads answers in the Messages format, streamed or whole."""
+"""Reads replies in the Messages format, streamed or whole."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -42,7 +42,7 @@ class _Delta(msgspec.Struct, gc=False):
 
 
 class _Source(msgspec.Struct, gc=False):
-    """The fields of all blocks we read; `type` says which of them mean something."""
+    """The fields of all kinds of blocks; `type` decides which are used."""
 
     type: str = ""
     id: str | None = None
@@ -64,7 +64,7 @@ class _Message(msgspec.Struct, gc=False):
 
 
 class _Event(msgspec.Struct, gc=False):
-    """The fields of all events we read; `type` says which of them mean something."""
+    """The fields of all kinds of events; `type` decides which are used."""
 
     type: str = ""
     index: int = 0
@@ -80,10 +80,10 @@ _MESSAGE = msgspec.json.Decoder(_Message)
 
 
 class MessagesReader:
-    """Puts a streamed answer together block by block.
+    """Assembles a streamed reply from its blocks.
 
-    Complete means that the stop reason has come. `freeform` names the tools whose calls are to be
-    given as plain text.
+    It is complete once the stop reason has arrived. `freeform` names the tools whose input is
+    plain text.
     """
 
     def __init__(self, freeform: frozenset[str] = frozenset()) -> None:
@@ -131,7 +131,7 @@ class MessagesReader:
         )
 
     def load(self, message: _Message) -> None:
-        """Take a whole message at once."""
+        """Read a whole message."""
         self._message = message
         self._usage = message.usage or {}
         self._stop = message.stop_reason or "end_turn"
@@ -171,7 +171,7 @@ _HANDLERS: dict[str, Callable[[MessagesReader, _Event], None]] = {
 
 
 class _Block:
-    """One content block while its pieces arrive."""
+    """Assembles a content block from its pieces."""
 
     __slots__ = ("_opaque", "_pieces", "call", "kind")
 
@@ -192,7 +192,7 @@ class _Block:
 
     @property
     def opaque(self) -> str:
-        """A thought's signature, or all there is of a redacted one."""
+        """The signature of a thinking block, or the data of a redacted one."""
         return "".join(self._opaque)
 
     def take(self, delta: _Delta) -> Delta | None:
@@ -209,7 +209,7 @@ class _Block:
         return None
 
     def thought(self) -> dict[str, Any]:
-        """The block as the service wants it back."""
+        """Return the block in the form that the service expects back."""
         if self.kind == "redacted_thinking":
             return {"type": self.kind, "data": self.opaque}
         return {"type": self.kind, "thinking": self.text, "signature": self.opaque}
@@ -228,7 +228,7 @@ def _reasoning(blocks: list[_Block]) -> Reasoning | None:
 
 
 def read_reply(body: bytes, freeform: frozenset[str] = frozenset()) -> Reply:
-    """Read a whole answer."""
+    """Read a whole reply."""
     message = decode_frame(_MESSAGE, body)
     if message.error:
         raise from_stream(message.error)
@@ -240,7 +240,7 @@ def read_reply(body: bytes, freeform: frozenset[str] = frozenset()) -> Reply:
 
 
 def read_usage(usage: dict[str, Any]) -> Usage:
-    """Counts as we give them: input includes what was read from and written to the cache."""
+    """Return the usage; unlike the service's count, input includes the cached tokens."""
     read = count(usage, "cache_read_input_tokens")
     written = count(usage, "cache_creation_input_tokens")
     return Usage(

@@ -1,4 +1,4 @@
-"""Reads answers in the Chat Completions format, streamed or whole."""
+"""Reads replies in the Chat Completions format, streamed or whole."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +27,7 @@ _FINISH_RANKS = {"length": 0, "content_filter": 1, "tool_calls": 2, "stop": 4}
 
 
 class _Function(msgspec.Struct, gc=False):
-    """What a call names: a function with arguments, or a freeform tool with input."""
+    """The target of a call: a function with arguments, or a freeform tool with input."""
 
     name: str | None = None
     arguments: Any = None
@@ -35,7 +35,7 @@ class _Function(msgspec.Struct, gc=False):
 
 
 class _Call(msgspec.Struct, gc=False):
-    """A call, or a piece of one. The last four are what services attach and want back."""
+    """A call or a piece of it. Services expect the last four fields back unchanged."""
 
     index: int | None = None
     id: str | int | None = None
@@ -53,7 +53,7 @@ class _Part(msgspec.Struct, gc=False):
 
 
 class _Content(msgspec.Struct, gc=False):
-    """The `delta` of a streamed choice or the `message` of a whole one."""
+    """The `delta` of a streamed choice, or the `message` of a whole choice."""
 
     content: str | list[_Part] | None = None
     reasoning_content: Any = None
@@ -84,11 +84,11 @@ _CHUNK = msgspec.json.Decoder(_Chunk)
 
 
 class ChatReader:
-    """Puts a streamed answer together.
+    """Assembles a streamed reply.
 
-    Several choices make one answer: the text of the first that has text, the calls of all in order.
-    Complete means that every choice that said something gave its finish reason, or that the service
-    marked the end and at least one did. A call cut short by the output limit is an error.
+    Several choices form one reply: the text of the first choice with text, and the calls of all in
+    order. It is complete if every choice with content has a finish reason, or if the service marked
+    the end and at least one choice has a reason. A call cut off by the output limit is an error.
     """
 
     def __init__(self) -> None:
@@ -129,13 +129,13 @@ class ChatReader:
         reasons = [reason for reason in self._finish.values() if reason]
         if not reasons or (not self.done and len(reasons) < len(self._finish)):
             raise broken("the stream ended too early")
-        reason = _merged([_FINISH_REASONS.get(one, one) for one in reasons])
+        reason = _merged([_FINISH_REASONS.get(reason, reason) for reason in reasons])
         calls = build_calls(self._calls.all, reason)
         text = "".join(self._text)
         if self._refusal:
             text, reason = text + "".join(self._refusal), "refusal"
         if reason == "content_filter" and not text and not calls:
-            raise refused("a filter blocked the answer")
+            raise refused("a filter blocked the reply")
         return Reply(
             message=AssistantMessage(text=text, tool_calls=calls, reasoning=self._thoughts.build()),
             usage=read_usage(self._usage),
@@ -145,7 +145,7 @@ class ChatReader:
         )
 
     def finish_whole(self) -> Reply:
-        """The answer came in one piece: a choice without a finish reason ended well, too."""
+        """Finish a reply that is not streamed: a missing finish reason means `stop`."""
         self.done = True
         for index, reason in self._finish.items():
             self._finish[index] = reason or "stop"
@@ -181,11 +181,11 @@ class ChatReader:
             deltas.append(TextDelta(text))
 
     def _take_parts(self, parts: list[_Part], deltas: list[Delta]) -> str:
-        """Content given as a list of parts, of which some may be thoughts."""
+        """Read content in the form of parts, some of which may be reasoning."""
         for part in parts:
             thought = part.thinking
             if isinstance(thought, list):
-                thought = "".join(one.text or "" for one in thought)
+                thought = "".join(piece.text or "" for piece in thought)
             if thought:
                 self._thoughts.add(None, thought)
                 deltas.append(ReasoningDelta(thought))
@@ -193,7 +193,7 @@ class ChatReader:
 
 
 class _Thoughts:
-    """Reasoning in whichever of the known fields the service uses."""
+    """Collects reasoning from whichever of the known fields the service uses."""
 
     __slots__ = ("_details", "_field", "_opaque", "_text")
 
@@ -204,7 +204,7 @@ class _Thoughts:
         self._details: dict[tuple[str, str], dict[str, Any]] = {}
 
     def take(self, content: _Content) -> str:
-        """Gives the text among it. Services that fill two fields put the same into both."""
+        """Read the reasoning of a piece; return its text. Two filled fields have the same text."""
         if content.reasoning_opaque:
             self._opaque = content.reasoning_opaque
         if content.reasoning_details:
@@ -234,7 +234,7 @@ class _Thoughts:
         )
 
     def _take_details(self, details: list[dict[str, Any]]) -> None:
-        """Pieces of one detail share an index and a type; their texts follow each other."""
+        """Append the texts of details with the same index and type."""
         for detail in details:
             key = (str(detail.get("index", len(self._details))), str(detail.get("type")))
             known = self._details.setdefault(key, {})
@@ -247,7 +247,7 @@ class _Thoughts:
 
 
 class _Calls:
-    """The tool calls of an answer while their pieces arrive, possibly interleaved."""
+    """Assembles the tool calls of a reply, whose pieces may be interleaved."""
 
     __slots__ = ("_slots", "all")
 
@@ -257,17 +257,17 @@ class _Calls:
 
     def take(self, choice: int, entry: _Call) -> Delta | None:
         function = entry.custom or entry.function or _Function()
-        given = "" if entry.id is None else str(entry.id)
+        call_id = "" if entry.id is None else str(entry.id)
         name = function.name or ""
-        call = self._find(choice, entry.index, given)
-        if call is None or _begins_another(call, given, name):
+        call = self._find(choice, entry.index, call_id)
+        if call is None or _starts_new_call(call, call_id, name):
             call = CallBuilder()
             self._slots[choice, entry.index] = call
             self.all.append(call)
-        if given and not call.id:
-            taken = any(given == other.id for other in self.all)
-            call.id = new_call_id() if taken else given
-        if name and call.held:
+        if call_id and not call.id:
+            taken = any(call_id == other.id for other in self.all)
+            call.id = new_call_id() if taken else call_id
+        if name and call.pending:
             call.name = _joined_name(call, name)
         if entry.custom:
             call.kind = "custom"
@@ -277,29 +277,30 @@ class _Calls:
                 call.extra = {**(call.extra or {}), key: value}
         return call.add(_arguments(function.input if entry.custom else function.arguments))
 
-    def _find(self, choice: int, index: int | None, given: str) -> CallBuilder | None:
-        """The call a piece belongs to: by place, by id, or, with neither, the latest."""
+    def _find(self, choice: int, index: int | None, call_id: str) -> CallBuilder | None:
+        """Return the call that a piece belongs to: by index, by id, or else the latest."""
         if index is not None:
             return self._slots.get((choice, index))
-        same = [call for call in self.all if call.id and call.id == given]
+        same = [call for call in self.all if call.id and call.id == call_id]
         return next(iter(same or self.all[-1:]), None)
 
 
-def _begins_another(call: CallBuilder, given: str, name: str) -> bool:
-    """Whether an entry in a call's place is a new call: some services number all of them 0.
+def _starts_new_call(call: CallBuilder, call_id: str, name: str) -> bool:
+    """Return True if a piece with the index of a call starts a new call.
 
-    Others repeat the name, or give a new id, with every piece; there the arguments are not whole.
+    Some services number all calls 0. Others repeat the name or send a new id with every piece;
+    in that case the arguments so far are incomplete.
     """
     if not name or not call.name:
         return False
-    if given and given == call.id:
+    if call_id and call_id == call.id:
         return False
-    fresh = bool(given) or bool(call.arguments)
-    return fresh and call.whole
+    is_distinct = bool(call_id) or bool(call.arguments)
+    return is_distinct and call.complete
 
 
 def _joined_name(call: CallBuilder, name: str) -> str:
-    """A name may come late, in pieces, or over and over."""
+    """Return the name after a piece of it, which may be late, partial or repeated."""
     if name.startswith(call.name):
         return name
     if call.name.endswith(name) or call.arguments:
@@ -314,13 +315,13 @@ def _arguments(value: Any) -> str:
 
 
 def _merged(reasons: list[str]) -> str:
-    """One reason for several choices: what cut any of them short, else that there are calls."""
+    """Return the reason for several choices: the one that cut a choice off, else `tool_calls`."""
     ranked = sorted(reasons, key=lambda reason: _FINISH_RANKS.get(reason, 3))
     return ranked[0]
 
 
 def read_reply(body: bytes) -> Reply:
-    """Read a whole answer: the same rules, but nothing can be missing at its end."""
+    """Read a whole reply, by the same rules as a streamed one."""
     reader = ChatReader()
     reader.feed(body)
     return reader.finish_whole()

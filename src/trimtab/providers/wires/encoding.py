@@ -1,4 +1,4 @@
-"""JSON for requests: encoded once per message, however often the conversation is sent."""
+"""Encodes requests as JSON, each message once, however often the conversation is sent."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ MessageEncoder = Callable[[Message | None, Message], bytes]
 
 
 def encode(value: Any) -> bytes:
-    """JSON of any value; lone surrogates, which have no UTF-8 form, become U+FFFD."""
+    """Encode a value as JSON; lone surrogates, which have no UTF-8 form, become U+FFFD."""
     try:
         return _ENCODER.encode(value)
     except UnicodeEncodeError:
@@ -22,7 +22,7 @@ def encode(value: Any) -> bytes:
 
 
 def without_surrogates(value: Any) -> Any:
-    """`value` with the halves of surrogate pairs joined where they can be, replaced where not."""
+    """Join the halves of surrogate pairs in all strings of a value; replace lone ones."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
@@ -35,9 +35,9 @@ def without_surrogates(value: Any) -> Any:
 class EncodedMessages:
     """The encoded form of a conversation, extended as it grows.
 
-    Messages are frozen, so an equal prefix has an equal encoding; comparing lists of the same
-    objects costs nanoseconds each. Older messages are kept in blocks, so that neither finding nor
-    writing them takes one step per message. `encode_message` gets the message before it, too.
+    Messages are frozen, so an equal prefix has an equal encoding, and comparing lists of the same
+    objects takes nanoseconds each. Older messages are joined into blocks, so that neither finding
+    nor writing them takes a step per message. `encode_message` also gets the previous message.
     """
 
     def __init__(self, encode_message: MessageEncoder, *, block: int = _BLOCK) -> None:
@@ -50,7 +50,7 @@ class EncodedMessages:
         self._tail_size = 0
 
     def pieces(self, messages: Sequence[Message]) -> list[bytes]:
-        """The encoded messages in order; each piece carries one or more of them."""
+        """Return the encoded messages in order; each piece contains one or more of them."""
         messages = list(messages)
         seen = self._seen
         if messages[: len(seen)] != seen:
@@ -85,8 +85,8 @@ class EncodedMessages:
 
 
 def _common(left: Sequence[Message], right: Sequence[Message]) -> int:
-    """How many messages both begin with."""
-    for index, (one, other) in enumerate(zip(left, right, strict=False)):
-        if one is not other and one != other:
+    """Return the number of messages that both begin with."""
+    for index, (first, second) in enumerate(zip(left, right, strict=False)):
+        if first is not second and first != second:
             return index
     return min(len(left), len(right))

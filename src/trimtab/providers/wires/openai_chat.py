@@ -1,4 +1,4 @@
-"""The client side of OpenAI's Chat Completions format, as it is spoken by most services."""
+"""The client side of OpenAI's Chat Completions format, which most services support."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class OpenAIChat:
-    """Chat Completions. `limit_field` is what the service calls the output limit."""
+    """Chat Completions. `limit_field` is the service's name of the output limit."""
 
     name = "openai-chat"
     path = "/chat/completions"
@@ -52,7 +52,7 @@ class OpenAIChat:
         ]
 
     def reader(self) -> "ChatReader":
-        # Imported here and below: nothing is read before a request has been sent.
+        # Imported here and below: the first request is sent before a reply can be read.
         from trimtab.providers.wires.chat_reader import ChatReader
 
         return ChatReader()
@@ -72,13 +72,14 @@ class OpenAIChat:
             options["reasoning_effort"] = request.effort
         if request.tool_choice is not None and request.tools:
             options["tool_choice"] = request.tool_choice
-        if (wanted := request.answer_schema) is not None:
-            options["response_format"] = {"type": "json_schema", "json_schema": wanted}
+        if request.answer_schema is not None:
+            schema = request.answer_schema
+            options["response_format"] = {"type": "json_schema", "json_schema": schema}
         return options
 
 
 def chat_message(message: Message) -> dict[str, Any]:
-    """A message as this wire writes it."""
+    """Return a message in the format of this wire."""
     if isinstance(message, ToolMessage):
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
     if isinstance(message, AssistantMessage):
@@ -106,8 +107,8 @@ def _assistant(message: AssistantMessage) -> dict[str, Any]:
 
 
 def _reasoning(reasoning: Reasoning) -> Iterator[tuple[str, Any]]:
-    """What this wire sent, in the fields it came in; other wires' thoughts mean nothing here."""
-    # Logs of other programs do not name the field; they come from the service that uses this one.
+    """Yield reasoning in the fields it arrived in; that of other wires is not sent."""
+    # Logs of other programs do not name the field; their service uses this default.
     field = reasoning.field or "reasoning_text"
     if field in REASONING_FIELDS:
         if reasoning.text:
@@ -132,7 +133,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 
 def chat_tool(spec: ToolSpec) -> dict[str, Any]:
-    """A tool as this wire writes it."""
+    """Return a tool definition in the format of this wire."""
     if spec.format is not None:
         custom = {
             "name": spec.name,
@@ -149,7 +150,7 @@ def chat_tool(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _format(definition: dict[str, Any]) -> dict[str, Any]:
-    """Grammars are nested one level deeper here than in the Responses format we keep."""
+    """Nest a grammar one level deeper than the Responses format, in which we store it."""
     if definition.get("type") != "grammar" or "grammar" in definition:
         return definition
     return {"type": "grammar", "grammar": {k: v for k, v in definition.items() if k != "type"}}

@@ -77,7 +77,7 @@ class OpenAIChatServer:
 
 
 class _Framer:
-    """Makes the chunks of one answer: the head they share is encoded once."""
+    """Builds the chunks of a reply; the fields they share are encoded once."""
 
     def __init__(self, reply: Reply) -> None:
         self._head = b"data: " + encode(_head(reply, ".chunk"))[:-1]

@@ -19,12 +19,12 @@ from trimtab.providers.wires.encoding import EncodedMessages, encode
 from trimtab.providers.wires.parts import arguments_text, data_url
 from trimtab.providers.wires.responses_reader import REASONING_FIELD, ResponsesReader, read_reply
 
-# These refuse to be asked for reasoning they do not have.
+# These models reject requests for reasoning, which they do not have.
 _WITHOUT_REASONING = ("gpt-3", "gpt-4", "chatgpt")
 
 
 class OpenAIResponses:
-    """Responses, stateless: nothing is stored by the service, reasoning travels encrypted."""
+    """Responses, stateless: the service stores nothing, and reasoning is sent back encrypted."""
 
     name = "openai-responses"
     path = "/responses"
@@ -39,7 +39,7 @@ class OpenAIResponses:
             self._tools = (request.tools, tools)
         pieces = self._messages.pieces(request.messages)
         if pieces:
-            # Every item carries the comma before it; the first needs none.
+            # Every item starts with a comma, which the first does not need.
             pieces[0] = pieces[0][1:]
         return [
             encode(_options(request))[:-1] + b',"input":[',
@@ -71,9 +71,9 @@ def _options(request: Request) -> dict[str, Any]:
         options["max_output_tokens"] = request.max_output_tokens
     if request.tool_choice is not None and request.tools:
         options["tool_choice"] = request.tool_choice
-    if (wanted := request.answer_schema) is not None:
-        described = msgspec.structs.asdict(wanted)
-        options["text"] = {"format": {"type": "json_schema", **described}}
+    if request.answer_schema is not None:
+        schema = msgspec.structs.asdict(request.answer_schema)
+        options["text"] = {"format": {"type": "json_schema", **schema}}
     if request.cache_key is not None:
         options["prompt_cache_key"] = request.cache_key
     return options
@@ -108,7 +108,7 @@ def _assistant_items(message: AssistantMessage) -> Iterator[dict[str, Any]]:
 
 
 def _reasoning_items(reasoning: Reasoning) -> Iterator[dict[str, Any]]:
-    """Items as they came. One the service cannot read back, without its encrypted form, is left."""
+    """Yield reasoning items unchanged, except those without an encrypted form."""
     items = [block for block in reasoning.blocks or () if block.get("type") == "reasoning"]
     for item in items:
         if item.get("encrypted_content"):
@@ -116,10 +116,10 @@ def _reasoning_items(reasoning: Reasoning) -> Iterator[dict[str, Any]]:
                 key: value for key, value in item.items() if value is not None and key != "status"
             }
     if not items and reasoning.encrypted:
-        shown = reasoning.text if reasoning.field == REASONING_FIELD else None
+        summary = reasoning.text if reasoning.field == REASONING_FIELD else None
         rebuilt: dict[str, Any] = {
             "type": "reasoning",
-            "summary": [{"type": "summary_text", "text": shown}] if shown else [],
+            "summary": [{"type": "summary_text", "text": summary}] if summary else [],
             "encrypted_content": reasoning.encrypted,
         }
         yield rebuilt | ({"id": reasoning.opaque} if reasoning.opaque else {})

@@ -68,7 +68,7 @@ class OpenAIResponsesServer:
 
 
 class _Framer:
-    """Makes the events of one answer and numbers them."""
+    """Builds and numbers the events of a reply."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -130,7 +130,7 @@ _CONTENT_FRAMES = {
 
 
 def _opened(item: dict[str, Any]) -> dict[str, Any]:
-    """An item before its content has come."""
+    """Return an item without its content."""
     empty: dict[str, Any] = {"content": [], "summary": [], "arguments": "", "input": ""}
     opened = {key: empty.get(key, value) for key, value in item.items()}
     opened.pop("encrypted_content", None)
@@ -216,7 +216,7 @@ def _usage(usage: Usage) -> dict[str, Any]:
 
 
 class _Messages:
-    """Gathers items into messages: what one assistant turn gave becomes one message."""
+    """Groups items into messages; the items of an assistant turn form one message."""
 
     def __init__(self) -> None:
         self._done: list[Message] = []
@@ -255,7 +255,7 @@ class _Messages:
 
 
 class _Turn:
-    """The items of one assistant message, in the order reasoning, text, calls."""
+    """Collects the items of an assistant message, in the order reasoning, text, calls."""
 
     def __init__(self) -> None:
         self._blocks: list[dict[str, Any]] = []
@@ -264,7 +264,7 @@ class _Turn:
         self._calls: list[ToolCall] = []
 
     def take(self, kind: str, item: dict[str, Any]) -> bool:
-        """Take an item; False if it must belong to the next message."""
+        """Add an item; return False if it belongs to the next message."""
         if kind == "reasoning":
             if self._text is not None or self._calls:
                 return False

@@ -1,7 +1,7 @@
-"""What the three wires have in common when they read answers and send calls back.
+"""Functions that the three wires share, to read replies and to send tool calls back.
 
-Finish reasons are given in one vocabulary, whatever the wire calls them: `stop`, `tool_calls`,
-`length` (the output limit), `content_filter`, `refusal`, `pause` (the service wants to go on).
+Finish reasons have the same names for all wires: `stop`, `tool_calls`, `length` (the output limit),
+`content_filter`, `refusal`, `pause` (the service wants to continue).
 """
 
 import os
@@ -18,13 +18,13 @@ from trimtab.providers.wires.encoding import encode, without_surrogates
 T = TypeVar("T")
 
 REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
-"""Names that services of the Chat Completions format have for what a model thought."""
+"""The fields in which services of the Chat Completions format send reasoning."""
 
 _ANY = msgspec.json.Decoder()
 
 
 def decode_frame(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
-    """Decode one event; what strict JSON forbids but services send (half an emoji) is let pass."""
+    """Decode an event; tolerate invalid JSON that services send, such as half an emoji."""
     try:
         return decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -42,7 +42,7 @@ def _decode_leniently(kind: type[T], data: bytes) -> T:
 
 
 def read_as(value: Any, kind: type[T]) -> T:
-    """`value` as the typed record it must be; anything else is an unreadable answer."""
+    """Convert a value to a typed record. Raises `ModelError` if that fails."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
@@ -50,12 +50,12 @@ def read_as(value: Any, kind: type[T]) -> T:
 
 
 def new_call_id() -> str:
-    """An id for a call that came without one, or with one another call has."""
+    """Return an id for a call that has none, or the same as another call."""
     return "call_" + os.urandom(12).hex()
 
 
 def parse_object(text: str) -> dict[str, Any] | None:
-    """The JSON object in `text`, or None if there is none."""
+    """Return the JSON object in a text, or None if it is not one."""
     try:
         value = _ANY.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
@@ -64,7 +64,7 @@ def parse_object(text: str) -> dict[str, Any] | None:
 
 
 def call_arguments(call: ToolCall) -> dict[str, Any]:
-    """A call's arguments as the object services insist on, even where the model wrote none."""
+    """Return a call's arguments as an object, which services require, even if they are invalid."""
     if not call.arguments.strip():
         return {}
     value = parse_object(call.arguments)
@@ -72,14 +72,14 @@ def call_arguments(call: ToolCall) -> dict[str, Any]:
 
 
 def arguments_text(call: ToolCall) -> str:
-    """The arguments as text that holds an object: servers parse it for their prompt template."""
+    """Return the arguments as text of a JSON object, which servers parse for their template."""
     if parse_object(call.arguments) is not None:
         return call.arguments
     return encode(call_arguments(call)).decode()
 
 
 def count(source: Any, *path: str) -> int | None:
-    """A token count somewhere in a usage object, or None where the service did not say."""
+    """Return a token count at a path in a usage object, or None if it is missing."""
     for name in path:
         if not isinstance(source, dict):
             return None
@@ -97,7 +97,7 @@ def data_url(image: Image) -> str:
 
 
 def image_from_url(url: str) -> Image | None:
-    """The image in a data URL; None for an address on the net, which is never fetched."""
+    """Return the image in a data URL; None for other URLs, which are never fetched."""
     head, comma, data = url.partition(",")
     if not comma or not head.startswith("data:") or not head.endswith(";base64"):
         return None
@@ -105,21 +105,21 @@ def image_from_url(url: str) -> Image | None:
 
 
 def broken(reason: str) -> ModelError:
-    return ModelError(f"The model's answer broke off ({reason}); try again.", category="transport")
+    return ModelError(f"The model's reply was cut off ({reason}); try again.", category="transport")
 
 
 def unreadable() -> ModelError:
     return ModelError(
-        "The model service sent something that is not in its wire format; check that the address "
-        "and the wire fit the service.",
+        "The model service sent data that is not in its wire format; check that the address and "
+        "the wire fit the service.",
         category="transport",
     )
 
 
 def cut_call(finish_reason: str | None) -> ModelError:
-    """A call is only half there; after a limit or a filter, asking again would change nothing."""
+    """Return the error for an incomplete call; after a limit or a filter a retry cannot help."""
     if finish_reason in {"content_filter", "refusal"}:
-        return refused("the answer was ended inside a tool call")
+        return refused("the reply ended inside a tool call")
     if finish_reason != "length":
         return broken("it ended inside a tool call")
     return ModelError(
@@ -137,35 +137,35 @@ def refused(reason: str) -> ModelError:
 
 
 class CallBuilder:
-    """One tool call while its pieces arrive.
+    """Builds a tool call from its pieces.
 
-    It is `held` back until its id, its name (which may come in pieces) and an argument are there.
+    It is `pending` until its id, its name (which may arrive in pieces) and an argument are known.
     """
 
-    __slots__ = ("arguments", "extra", "held", "id", "kind", "name")
+    __slots__ = ("arguments", "extra", "id", "kind", "name", "pending")
 
     def __init__(self) -> None:
         self.id = ""
         self.name = ""
         self.kind = "function"
         self.arguments: list[str] = []
-        self.held = True
+        self.pending = True
         self.extra: dict[str, Any] | None = None
 
     def add(self, text: str) -> Delta | None:
-        """Take a piece of the arguments; gives what can be shown, once id and name are known."""
+        """Add a piece of the arguments; return a delta once id and name are known."""
         if text:
             self.arguments.append(text)
-        if not self.id or not self.name or (self.held and not self.arguments):
+        if not self.id or not self.name or (self.pending and not self.arguments):
             return None
-        if self.held:
-            self.held = False
+        if self.pending:
+            self.pending = False
             return ToolCallDelta(self.id, self.name, "".join(self.arguments))
         return ToolCallDelta(self.id, self.name, text) if text else None
 
     @property
-    def whole(self) -> bool:
-        """Whether the arguments received so far could be all of them."""
+    def complete(self) -> bool:
+        """True if the arguments received so far may be all of them."""
         text = "".join(self.arguments)
         return not text or self.kind == "custom" or parse_object(text) is not None
 
@@ -182,15 +182,15 @@ class CallBuilder:
 
 
 def build_calls(builders: Iterable[CallBuilder], finish_reason: str | None) -> tuple[ToolCall, ...]:
-    """The calls of a finished answer; raises `ModelError` where one is only half there.
+    """Return the calls of a finished reply. Raises `ModelError` if a call is incomplete.
 
-    After an ordinary end, arguments that are no JSON are the model's mistake and come out as they
-    are; after any other end they are what was cut off.
+    After an ordinary end, invalid arguments are the model's mistake and are returned unchanged;
+    after any other end they were cut off.
     """
     calls = []
-    cut = finish_reason not in {None, "stop", "tool_calls"}
+    was_cut = finish_reason not in {None, "stop", "tool_calls"}
     for builder in builders:
-        if cut and (not builder.name or not _complete(builder)):
+        if was_cut and (not builder.name or not _is_complete(builder)):
             raise cut_call(finish_reason)
         if not builder.name:
             raise broken("a tool call has no name")
@@ -198,18 +198,18 @@ def build_calls(builders: Iterable[CallBuilder], finish_reason: str | None) -> t
     return tuple(calls)
 
 
-def _complete(builder: CallBuilder) -> bool:
-    return bool(builder.arguments) and builder.kind == "function" and builder.whole
+def _is_complete(builder: CallBuilder) -> bool:
+    return bool(builder.arguments) and builder.kind == "function" and builder.complete
 
 
 def cut(text: str, size: int) -> Iterator[str]:
-    """`text` in pieces of `size` characters; all of it at once for size 0."""
+    """Split a text into pieces of `size` characters; size 0 means a single piece."""
     step = size if size > 0 else max(1, len(text))
-    return (text[at : at + step] for at in range(0, len(text), step))
+    return (text[start : start + step] for start in range(0, len(text), step))
 
 
 def read_body(body: bytes) -> dict[str, Any]:
-    """The JSON object of a request; raises `ModelError` (status 400) for anything else."""
+    """Return the JSON object of a request. Raises `ModelError` with status 400 if it is not one."""
     try:
         value = _ANY.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""Reads answers in the Responses format, streamed or whole."""
+"""Reads replies in the Responses format, streamed or whole."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -32,7 +32,7 @@ class _Part(msgspec.Struct, gc=False):
 
 
 class _Item(msgspec.Struct, gc=False):
-    """The fields of all items we read; `type` says which of them mean something."""
+    """The fields of all kinds of items; `type` decides which are used."""
 
     type: str = ""
     id: str | None = None
@@ -46,24 +46,24 @@ class _Item(msgspec.Struct, gc=False):
     encrypted_content: str | None = None
 
 
-class _Why(msgspec.Struct, gc=False):
+class _IncompleteDetails(msgspec.Struct, gc=False):
     reason: str | None = None
 
 
 class _Response(msgspec.Struct, gc=False):
-    """The answer as a whole. Items stay as they came: reasoning must go back unchanged."""
+    """A whole response. Items stay unparsed, since reasoning must be sent back unchanged."""
 
     id: str | None = None
     model: str | None = None
     error: Any = None
     status: str | None = None
-    incomplete_details: _Why | None = None
+    incomplete_details: _IncompleteDetails | None = None
     usage: dict[str, Any] | None = None
     output: list[dict[str, Any]] | None = None
 
 
 class _Event(msgspec.Struct, gc=False):
-    """The fields of all events we read; `type` says which of them mean something."""
+    """The fields of all kinds of events; `type` decides which are used."""
 
     type: str = ""
     delta: Any = None
@@ -79,9 +79,9 @@ _EVENT = msgspec.json.Decoder(_Event)
 
 
 class ResponsesReader:
-    """Puts a streamed answer together from its items; deltas are for showing only.
+    """Assembles a streamed reply from its items; deltas are only for display.
 
-    Complete means that the service said so (`response.completed` or `response.incomplete`).
+    It is complete after the event `response.completed` or `response.incomplete`.
     """
 
     def __init__(self) -> None:
@@ -113,9 +113,9 @@ class ResponsesReader:
         if not isinstance(event.delta, str) or not event.delta:
             return ()
         index = event.output_index or 0
-        another = self._text_item is not None and self._text_item != index
+        is_new_item = self._text_item is not None and self._text_item != index
         self._text_item = index
-        if another:
+        if is_new_item:
             return (TextDelta(_GAP), TextDelta(event.delta))
         return (TextDelta(event.delta),)
 
@@ -176,12 +176,12 @@ _HANDLERS: dict[str, _Handler] = {
     "response.failed": ResponsesReader._fail,
 }
 
-# Several messages, or parts of a summary, stand apart as paragraphs.
+# Separates several messages, or parts of a summary.
 _GAP = "\n\n"
 
 
 def read_reply(body: bytes) -> Reply:
-    """Read a whole answer."""
+    """Read a whole reply."""
     response = decode_frame(_RESPONSE, body)
     if response.error or response.status == "failed":
         raise _failure(response)
@@ -200,11 +200,11 @@ def _failure(response: _Response) -> ModelError:
 def _reply(response: _Response, raw: list[dict[str, Any]]) -> Reply:
     items = read_as(raw, list[_Item])
     texts, refusals, phase = _messages(items)
-    why = response.incomplete_details
-    cut = _INCOMPLETE.get(why.reason or "") if why is not None else None
+    details = response.incomplete_details
+    cut = _INCOMPLETE.get(details.reason or "") if details is not None else None
     calls = build_calls((_call(item) for item in items if item.type in _CALL_TYPES), cut)
     if cut == "content_filter" and not texts and not calls:
-        raise refused("a filter blocked the answer")
+        raise refused("a filter blocked the reply")
     reason = cut or ("tool_calls" if calls else "refusal" if refusals else "stop")
     return Reply(
         message=AssistantMessage(
@@ -231,7 +231,7 @@ def _usage(usage: dict[str, Any] | None) -> Usage:
 
 
 def _messages(items: list[_Item]) -> tuple[list[str], list[str], str | None]:
-    """The texts and refusals of the message items, and the phase of the last."""
+    """Return the texts and refusals of all messages, and the phase of the last message."""
     texts: list[str] = []
     refusals: list[str] = []
     phase = None

@@ -2,6 +2,7 @@
 
 import time
 
+from trimtab.contracts.errors import ExitCode
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.ids import timestamp
 from trimtab.contracts.processor import Stop
@@ -10,16 +11,16 @@ from trimtab.version import __version__
 
 SCHEMA_VERSION = "1.0"
 
-STATUSES = {
-    0: "success",
-    1: "error",
-    2: "error",
-    3: "incomplete",
-    4: "denied",
-    5: "budget",
-    6: "limit",
-    7: "error",
-    8: "error",
+STATUSES: dict[int, str] = {
+    ExitCode.SUCCESS: "success",
+    ExitCode.FAILURE: "error",
+    ExitCode.USAGE: "error",
+    ExitCode.INCOMPLETE: "incomplete",
+    ExitCode.DENIED: "denied",
+    ExitCode.BUDGET: "budget",
+    ExitCode.LIMIT: "limit",
+    ExitCode.AUTHENTICATION: "error",
+    ExitCode.MODEL: "error",
 }
 
 _TOKENS = {

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from trimtab.contracts.errors import TrimtabError
+from trimtab.contracts.errors import ExitCode, TrimtabError
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.processor import Stop
 from trimtab.contracts.run import Prompt
@@ -23,7 +23,9 @@ DENIED = (
 BY_HOOK = "Denied by preToolUse hook: "
 STALL_TIMEOUT = 60.0
 """Seconds for which a reader may take nothing, as a person in a pager does."""
-CLOSED = Stop(reason="aborted", exit_code=141, message="The reader of the output is gone.")
+CLOSED = Stop(
+    reason="aborted", exit_code=ExitCode.BROKEN_PIPE, message="The reader of the output is gone."
+)
 
 
 class Face(Protocol):
@@ -61,11 +63,13 @@ class Headless(msgspec.Struct, kw_only=True):
         try:
             stop = await self._answer()
         except asyncio.CancelledError:
-            stop = self.signalled or Stop(reason="aborted", exit_code=130)
+            stop = self.signalled or Stop(reason="aborted", exit_code=ExitCode.INTERRUPTED)
         except TrimtabError as error:
             stop = Stop(reason="error", exit_code=error.exit_code, message=error.message)
         except OSError as error:
-            stop = Stop(reason="error", exit_code=1, message=describe_os_error(error))
+            stop = Stop(
+                reason="error", exit_code=ExitCode.FAILURE, message=describe_os_error(error)
+            )
         stop = await self._close(self.signalled or stop)
         self._show_result(stop)
         return await self._drain(stop)
@@ -87,7 +91,11 @@ class Headless(msgspec.Struct, kw_only=True):
             pass  # processes that are left are killed with this one
         except (TrimtabError, OSError) as error:
             message = error.message if isinstance(error, TrimtabError) else describe_os_error(error)
-            return stop if stop.exit_code else Stop(reason="error", exit_code=1, message=message)
+            return (
+                stop
+                if stop.exit_code
+                else Stop(reason="error", exit_code=ExitCode.FAILURE, message=message)
+            )
         return stop
 
     def _show_result(self, stop: Stop) -> None:
@@ -107,7 +115,7 @@ class Headless(msgspec.Struct, kw_only=True):
             written = await answer.drain(STALL_TIMEOUT)
             await notes.drain(1.0)
         except asyncio.CancelledError:
-            return self.signalled.exit_code if self.signalled else 130
+            return self.signalled.exit_code if self.signalled else ExitCode.INTERRUPTED
         return stop.exit_code if written else CLOSED.exit_code
 
     def _watch_signals(self, task: "asyncio.Task[object]") -> None:
@@ -139,10 +147,14 @@ def apply_denials(live: LiveSession, stop: Stop) -> Stop:
     A model that declares the task complete is believed; in plan mode denials are expected.
     """
     complete = stop.reason == "task_complete" or live.mode == "plan"
-    if complete or stop.exit_code not in (0, 3) or not live.projections.approvals.unresolved:
+    if (
+        complete
+        or stop.exit_code not in (ExitCode.SUCCESS, ExitCode.INCOMPLETE)
+        or not live.projections.approvals.unresolved
+    ):
         return stop
     message = stop.message or describe_denial(live)
-    return msgspec.structs.replace(stop, exit_code=4, message=message)
+    return msgspec.structs.replace(stop, exit_code=ExitCode.DENIED, message=message)
 
 
 def describe_denial(live: LiveSession) -> str:

@@ -8,6 +8,7 @@ import msgspec
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.ids import new_id
 from trimtab.host.ports import ClientGone
+from trimtab.providers.connection import Timeouts
 from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.protocol import RpcError
 
@@ -96,6 +97,8 @@ class ClientResponse:
 
 class ClientHttp:
     """Sends every request to one SDK client, with the interface of `HttpClient`."""
+
+    timeouts = Timeouts()
 
     def __init__(self, peer: Peer, exchanges: dict[str, Exchange], session_id: str) -> None:
         self._peer = peer

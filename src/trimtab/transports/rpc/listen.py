@@ -6,6 +6,8 @@ import signal
 import sys
 
 from trimtab.contracts.errors import ConfigurationError
+from trimtab.transports.rpc.connection_owner import can_find_owner, is_own
+from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.server import Server
 
 
@@ -34,7 +36,7 @@ async def serve_port(server: Server, port: int) -> int:
     """Serve any number of clients on a port of this machine until a signal arrives."""
     loop = asyncio.get_running_loop()
     try:
-        listener = await loop.create_server(server.new_peer, "127.0.0.1", port)
+        listener = await loop.create_server(lambda: new_peer(server), "127.0.0.1", port)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigurationError(
@@ -42,11 +44,31 @@ async def serve_port(server: Server, port: int) -> int:
         ) from None
     number = listener.sockets[0].getsockname()[1]
     print(f"Copilot-compatible server listening on port {number}", flush=True)
+    print(describe_access(server), file=sys.stderr, flush=True)
     _end_on_signals(server)
     await server.ended.wait()
     listener.close()
     await server.close()
     return 0
+
+
+def new_peer(server: Server) -> Peer:
+    """Return the peer for a new connection; without a token only our own user may connect."""
+    peer = server.new_peer()
+    if not server.needs_token and can_find_owner():
+        peer.admits = is_own
+    return peer
+
+
+def describe_access(server: Server) -> str:
+    if server.needs_token:
+        return "Clients need the token."
+    if can_find_owner():
+        return "Only clients of this user are served; set COPILOT_CONNECTION_TOKEN to serve others."
+    return (
+        "Every user of this machine is served, since the system does not say whose a connection "
+        "is; set COPILOT_CONNECTION_TOKEN to serve only those who know it."
+    )
 
 
 def _take_stdout() -> int:

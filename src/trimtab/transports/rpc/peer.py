@@ -56,6 +56,8 @@ class Peer(asyncio.Protocol):
         self._asked: dict[int | float, asyncio.Future[msgspec.Raw]] = {}
         self._next_id = 0
         self.authenticated = False
+        self.admits: Callable[[tuple[str, int], tuple[str, int]], bool] | None = None
+        """Decides by the addresses of client and server whether a connection is served."""
         self.closed = False
         self.dropped = 0
         self._missed: dict[str, int] = {}
@@ -68,6 +70,11 @@ class Peer(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if isinstance(transport, asyncio.WriteTransport):
+            ends = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+            if self.admits is not None and not self.admits(*ends):
+                self._end()
+                transport.abort()
+                return
             transport.set_write_buffer_limits(high=1 << 16)
             self.use(transport, strict=True)
 

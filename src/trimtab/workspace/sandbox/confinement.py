@@ -78,6 +78,12 @@ class Confinement:
             "install bubblewrap for more"
         )
 
+    def deny(self, paths: Sequence[str]) -> None:
+        """Keep these paths from the commands that start from now on, too."""
+        denied = tuple(dict.fromkeys((*self.policy.denied, *paths)))
+        if denied != self.policy.denied:
+            self.policy = msgspec.structs.replace(self.policy, denied=denied)
+
     def spawn(self, start: Start) -> tuple[int, Callable[[], None]]:
         """Start it; return its process id and a function to call at its end. Raises `OSError`."""
         if self.backend == "bubblewrap":

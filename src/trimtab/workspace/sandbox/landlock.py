@@ -57,14 +57,18 @@ def find_rules(policy: SandboxPolicy) -> Iterator[tuple[str, int]]:
         yield path, ALL & ~UNREAD if holds_denied(path, policy) else ALL
 
 
-def build_ruleset(rules: Sequence[tuple[str, int]], version: int) -> int:
+def build_ruleset(
+    rules: Sequence[tuple[str, int]], version: int, checked: int | None = None
+) -> int:
     """Return the descriptor of a ruleset that allows only these rights on paths. Raises `OSError`.
 
-    Paths that do not exist are left out. `enter` may use the ruleset for many commands.
+    Paths that do not exist are left out. `enter` may use the ruleset for many commands. Only the
+    rights in `checked` are taken away, by default all that the kernel knows.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     rights = max(value for since, value in RIGHTS.items() if since <= version)
-    scopes = SCOPES if version >= SCOPES_SINCE else 0
+    scopes = SCOPES if version >= SCOPES_SINCE and checked is None else 0
+    rights &= ALL if checked is None else checked
     wanted = struct.pack("=QQQ", rights, 0, scopes)[: 24 if scopes else 8]
     ruleset = check(libc.syscall(CREATE, wanted, len(wanted), 0))
     try:
@@ -80,9 +84,15 @@ def enter(ruleset: int, program: bytes, capabilities: int) -> None:
     """Confine the calling thread to a ruleset and a seccomp filter for good. Raises `OSError`."""
     libc = ctypes.CDLL(None, use_errno=True)
     drop_capabilities(libc, capabilities)
+    enter_ruleset(ruleset)
+    install_filter(libc, program)
+
+
+def enter_ruleset(ruleset: int) -> None:
+    """Confine the calling thread to a ruleset for good. Raises `OSError`."""
+    libc = ctypes.CDLL(None, use_errno=True)
     check(libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0))
     check(libc.syscall(RESTRICT, ruleset, 0))
-    install_filter(libc, program)
 
 
 def restrict_reading(descriptors: Sequence[int]) -> None:

@@ -1,21 +1,36 @@
-"""Files as git knows them: which a repository tracks, and which a command names in a commit."""
+"""Files in git's objects, where no fence can hide them: git prints what it has recorded."""
 
 import os
 from collections.abc import Iterator
 
 from trimtab.permissions.shell.analysis import Analysis
 
-LARGEST_INDEX = 64 * 1024 * 1024
+MAX_INDEX = 64 * 1024 * 1024
+PRINTING = frozenset(
+    (
+        *("archive", "blame", "cat-file", "checkout-index", "diff", "diff-files", "diff-index"),
+        *("diff-tree", "difftool", "fast-export", "format-patch", "grep", "log", "range-diff"),
+        *("show", "stash", "whatchanged", "annotate", "bundle"),
+    )
+)
+"""The commands of git that print what is in files."""
+
+
+def prints_recorded(analysis: Analysis) -> bool:
+    """Return True if a command of git may print what is in files."""
+    return any(
+        found.base.startswith("git ") and found.base[4:] in PRINTING for found in analysis.commands
+    )
 
 
 def is_tracked(path: str) -> bool:
-    """Whether git knows a file here. What only its past knows is not found."""
+    """Return True if the index of a repository has a file; files of the past only are not found."""
     folder = _find_root(path)
     if folder is None:
         return False
     try:
         with open(os.path.join(_find_git(folder), "index"), "rb") as file:
-            index = file.read(LARGEST_INDEX)
+            index = file.read(MAX_INDEX)
     except FileNotFoundError:
         return False
     except OSError:
@@ -24,8 +39,8 @@ def is_tracked(path: str) -> bool:
     return index[4:8] == b"\0\0\0\4" or os.fsencode(os.path.relpath(path, folder)) in index
 
 
-def find_blobs(analysis: Analysis, cwd: str) -> Iterator[str]:
-    """Files that commands of git name as they are in a commit: `HEAD:path`."""
+def find_recorded(analysis: Analysis, cwd: str) -> Iterator[str]:
+    """Return the files that commands of git name as they are in a commit: `HEAD:path`."""
     for found in analysis.commands:
         for word in found.words if found.base.startswith("git ") else ():
             _, colon, path = word.partition(":")
@@ -45,7 +60,7 @@ def _find_root(folder: str) -> str | None:
 
 
 def _find_git(folder: str) -> str:
-    """Where the data of a repository are; of a worktree a file says it."""
+    """Return the folder of a repository's data; a worktree has a file that names it."""
     marker = os.path.join(folder, ".git")
     if os.path.isdir(marker):
         return marker

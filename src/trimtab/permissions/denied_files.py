@@ -1,0 +1,143 @@
+"""Finds the files that rules keep from being read, so that commands can be kept from them."""
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from trimtab.contracts.permission import Policy, Rule
+from trimtab.permissions.exclusions import compile_pattern
+from trimtab.permissions.paths import fold, resolve
+
+MAX_ENTRIES = 500_000
+MAX_SECONDS = 2.0
+_GIT_OBJECTS = ".git/objects"
+"""A folder of git in which no name can match a rule."""
+
+
+class DeniedFiles(msgspec.Struct, frozen=True):
+    """The files that were found; `complete` is False if a limit ended the search."""
+
+    found: tuple[str, ...]
+    complete: bool = True
+
+
+class DeniedReads(msgspec.Struct, frozen=True, kw_only=True):
+    """What commands must not read, and the folders that were searched for it as a whole."""
+
+    paths: tuple[str, ...]
+    roots: tuple[str, ...]
+    problem: str = ""
+    """The reason why not everything is known; then nothing can be kept from commands for sure."""
+
+
+def denies_some_reads(rule: Rule) -> bool:
+    """Return True for a rule that keeps some paths, but not all, from being read."""
+    return rule.kind == "read" and rule.argument is not None
+
+
+def find_denied_reads(policy: Policy) -> DeniedReads:
+    """Search the folders of a policy for everything that its rules keep from being read."""
+    rules = [rule for rule in policy.deny if denies_some_reads(rule)]
+    if not rules:
+        return DeniedReads(paths=(), roots=policy.roots)
+    named, _ = _compile(rules, policy.cwd)
+    denied, roots = [path for path in named if os.path.lexists(path)], [resolve(policy.cwd)]
+    roots += [root for root in policy.roots if not _is_below(root, roots[0])]
+    # Many files come and go in the temp folder: fenced commands do not read it then.
+    roots = [root for root in roots if root != policy.temp]
+    for root in roots:
+        here = search(root, rules, policy.cwd)
+        if not here.complete:
+            problem = f"{root} is too large to find all files that rules keep from being read"
+            return DeniedReads(paths=(), roots=(), problem=problem)
+        denied += here.found
+    return DeniedReads(paths=tuple(dict.fromkeys(denied)), roots=tuple(roots))
+
+
+def search(
+    folder: str,
+    rules: Iterable[Rule],
+    cwd: str,
+    max_entries: int = MAX_ENTRIES,
+    max_seconds: float = MAX_SECONDS,
+) -> DeniedFiles:
+    """Return the paths in a folder, itself included, that rules keep from being read.
+
+    A denied folder stands for everything in it. Links are not followed, but one that leads to
+    something denied is found.
+    """
+    place = resolve(folder)
+    named, tests = _compile([rule for rule in rules if denies_some_reads(rule)], cwd)
+    found = [path for path in named if _is_below(path, place) and os.path.lexists(path)]
+    if not tests:
+        return DeniedFiles(tuple(found))
+    deadline = time.monotonic() + max_seconds
+    walk = _walk(place, lambda path: any(test(path) for test in tests), found)
+    for count, _ in enumerate(walk):
+        if count >= max_entries or (count % 256 == 0 and time.monotonic() > deadline):
+            return DeniedFiles(tuple(dict.fromkeys(found)), complete=False)
+    return DeniedFiles(tuple(dict.fromkeys(found)))
+
+
+def _walk(place: str, is_denied: Callable[[str], bool], found: list[str]) -> Iterator[str]:
+    """Yield every path below a folder, and add the denied ones to `found`."""
+    waiting = [place]
+    while waiting:
+        path = waiting.pop()
+        yield path
+        if is_denied(path):
+            found.append(path)
+            continue
+        try:
+            with os.scandir(path) as entries:
+                inner = list(entries)
+        except OSError:  # a file, or not ours to read
+            continue
+        for entry in inner:
+            if entry.is_symlink():
+                yield entry.path
+                if is_denied(entry.path) or is_denied(resolve(entry.path)):
+                    found.append(entry.path)
+            elif entry.is_dir(follow_symlinks=False):
+                if not entry.path.endswith(_GIT_OBJECTS):
+                    waiting.append(entry.path)
+            else:
+                yield entry.path
+                if is_denied(entry.path):
+                    found.append(entry.path)
+
+
+def _compile(rules: Sequence[Rule], cwd: str) -> tuple[list[str], list[Callable[[str], bool]]]:
+    """Return the paths that rules name in full, and tests for names and patterns."""
+    named: list[str] = []
+    tails: list[str] = []
+    patterns: dict[str, list[str]] = {}
+    for rule in rules:
+        argument = rule.argument or ""
+        wanted = os.path.normpath(os.path.expanduser(argument))
+        if rule.root:
+            patterns.setdefault(rule.root, []).append(argument)
+        elif os.path.isabs(wanted) or wanted.split(os.sep)[0] == os.pardir:
+            named.append(resolve(os.path.join(cwd, wanted)))
+        else:
+            tails.append(os.sep + fold(wanted))
+    tests: list[Callable[[str], bool]] = []
+    if tails:
+        ends = tuple(tails)
+        tests.append(lambda path: fold(path).endswith(ends))
+    tests += [_test_below(root, given) for root, given in patterns.items()]
+    return named, tests
+
+
+def _test_below(root: str, patterns: Sequence[str]) -> Callable[[str], bool]:
+    start = root.rstrip(os.sep) + os.sep
+    together = "|".join(f"(?:{compile_pattern(pattern).pattern})" for pattern in patterns)
+    matches = re.compile(together, re.IGNORECASE | re.DOTALL).fullmatch
+    return lambda path: path.startswith(start) and matches(path, len(start)) is not None
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)

@@ -1,0 +1,124 @@
+"""Keeps files that rules forbid to read from commands that may do anything else.
+
+Unlike the fence it holds for approved commands. With the right to mount, or with bubblewrap, the
+files are covered in a namespace of the command. Landlock can only allow, so with it files are not
+readable either that a command creates beside a denied one.
+"""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Literal
+
+from trimtab.workspace.sandbox import landlock, seccomp
+from trimtab.workspace.sandbox.confinement import Start, spawn_bound
+from trimtab.workspace.sandbox.fence_policy import list_except
+from trimtab.workspace.sandbox.landlock import check
+
+ShieldBackend = Literal["mounts", "bubblewrap", "landlock"]
+BACKENDS: Sequence[ShieldBackend] = ("mounts", "bubblewrap", "landlock")
+NEW_NAMESPACE = 0x20000
+BIND, RECURSIVE, PRIVATE, READ_ONLY, REMOUNT = 4096, 16384, 1 << 18, 1, 32
+READ_FILE, REFER = 0b100, 1 << 13
+
+
+class Shield:
+    """Starts commands that cannot read some paths."""
+
+    def __init__(self, backend: ShieldBackend, denied: Sequence[str], program: str = "") -> None:
+        self.backend = backend
+        self.denied = tuple(denied)
+        self.program = program
+
+    def spawn(self, start: Start) -> tuple[int, Callable[[], None]]:
+        """Start it; return its process id and a function to call at its end. Raises `OSError`."""
+        if self.backend == "bubblewrap":
+            return start.spawn([*self._frame(), "--chdir", start.cwd, "--"]), lambda: None
+        bind = self._cover if self.backend == "mounts" else self._restrict
+        return spawn_bound(bind, start), lambda: None
+
+    def _paths(self) -> list[str]:
+        """Return the denied paths that exist; a link is covered where it leads."""
+        real = dict.fromkeys(map(os.path.realpath, self.denied))
+        return [path for path in real if os.path.exists(path)]
+
+    def _frame(self) -> list[str]:
+        argv = [self.program, "--dev-bind", "/", "/"]
+        argv += ["--cap-add", "ALL"] if os.geteuid() == 0 else []
+        for path in self._paths():
+            if os.path.isdir(path):
+                argv += ["--perms", "0000", "--tmpfs", path, "--remount-ro", path]
+            else:
+                argv += ["--ro-bind", "/dev/null", path]
+        return argv
+
+    def _cover(self) -> None:
+        """Cover the paths in a mount namespace of the calling thread."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        check(libc.unshare(NEW_NAMESPACE))
+        check(libc.mount(b"none", b"/", None, RECURSIVE | PRIVATE, None))
+        for path in map(os.fsencode, self._paths()):
+            if os.path.isdir(path):
+                check(libc.mount(b"none", path, b"tmpfs", READ_ONLY, b"mode=0000,size=4k"))
+            else:
+                check(libc.mount(b"/dev/null", path, None, BIND, None))
+
+    def _restrict(self) -> None:
+        readable, _ = list_except(["/"], self._paths())
+        rules = [("/", REFER), *((path, READ_FILE) for path in readable)]
+        ruleset = landlock.build_ruleset(rules, landlock.find_version(), READ_FILE | REFER)
+        try:
+            landlock.enter_ruleset(ruleset)
+        finally:
+            os.close(ruleset)
+
+
+@cache
+def detect_shield(path: str, backends: Sequence[ShieldBackend] = BACKENDS) -> Shield | str:
+    """Return a shield that works here, without paths yet, or why none does."""
+    if not sys.platform.startswith("linux") or not seccomp.is_supported():
+        return "there is no shield for this system"
+    program = shutil.which("bwrap", path=path) or ""
+    reasons = []
+    for backend in backends:
+        if backend == "bubblewrap" and not program:
+            reasons.append("bubblewrap is not installed")
+        elif backend == "landlock" and not landlock.find_version():
+            reasons.append("the kernel has no Landlock")
+        elif problem := find_leak(backend, program):
+            reasons.append(f"{backend}: {problem}")
+        else:
+            return Shield(backend, (), program)
+    return ", ".join(reasons)
+
+
+def find_leak(backend: ShieldBackend, program: str) -> str:
+    """Try to read a covered file; return how that succeeds, or an empty text if it fails."""
+    with tempfile.TemporaryDirectory(prefix="trimtab-") as folder:
+        secret, other = os.path.join(folder, "secret"), os.path.join(folder, "other")
+        for path in (secret, other):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("text\n")
+        script = f"grep -q text {other} || exit 1; grep -qs text {secret} && exit 2; exit 0"
+        null = os.open(os.devnull, os.O_RDWR)
+        env: Mapping[str, str] = {"PATH": os.defpath}
+        try:
+            start = Start(
+                argv=("/bin/sh", "-c", script),
+                cwd=folder,
+                env=env,
+                streams=(null, null, null),
+                tag=None,
+            )
+            pid, _ = Shield(backend, [secret], program).spawn(start)
+            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        except (OSError, subprocess.SubprocessError) as error:
+            return str(error)
+        finally:
+            os.close(null)
+        return {0: "", 2: "a covered file can be read"}.get(code, "commands do not run")

@@ -1,0 +1,338 @@
+"""Hostile commands and repositories, run for real with a canary for every effect: none may happen.
+
+`python hostile_corpus.py` runs all cases of `hostile.toml` on the main surface. Choose with
+`--surface NAME`, `--fence NAME` (auto, landlock, bubblewrap, none) and `--class TEXT`. As root, the
+program moves to namespaces of its own first, so that a failure harms nothing but them.
+"""
+
+import argparse
+import asyncio
+import hashlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from clikit import bash
+from gitkit import git, make_repository
+from permissionkit import rules
+from trimtab.contracts.options import PermissionOptions, SandboxSettings
+from trimtab.contracts.permission import Policy
+from trimtab.permissions.decide_shell import decide_shell
+from trimtab.testing.playing import Played, play
+
+DATA = Path(__file__).with_name("hostile.toml")
+CHUNK = 25
+"""The number of commands of one session; single ones are tried again if something happened."""
+MARK, SECRET = "executed-by-a-hostile-command", "s3cret-of-the-person"
+EVIL = "echo {mark}; touch {out}/executed made; kill -9 {pid}\n"
+EFFECTS = {
+    "%W%": "touch made",
+    "%X%": "./evil",
+    "%R%": "cat ../outside/secret",
+    "%C%": "bash -c 'exec 3<>/dev/tcp/127.0.0.1/%PORT%'",
+    "%S%": "kill -9 %PID%",
+}
+ALONE = "HOSTILE_CORPUS_NAMESPACE"
+Fence = Literal["auto", "landlock", "bubblewrap", "none"]
+
+
+class Class(msgspec.Struct):
+    """Cases of one kind, and the workspace they need."""
+
+    name: str
+    lines: list[str]
+    files: dict[str, str] = {}
+    links: dict[str, str] = {}
+    git: dict[str, str] = {}
+    allow: list[str] = []
+    deny: list[str] = []
+    canaries: tuple[str, ...] = ("made", "written", "executed", "read", "connected", "signalled")
+    judged_only: bool = False
+
+    @property
+    def cases(self) -> list[str]:
+        return [case for line in self.lines for case in expand(line)]
+
+    @property
+    def permissions(self) -> PermissionOptions:
+        # Not all that is denied may be read either, so paths count as with rules of a person.
+        return PermissionOptions(
+            allow=tuple(self.allow), deny=tuple(self.deny), temp_dir=False, allow_destructive=True
+        )
+
+
+class Effect(msgspec.Struct, frozen=True):
+    """Something that a command did."""
+
+    kind: str
+    detail: str = ""
+
+
+def expand(line: str) -> Iterator[str]:
+    """Return a line once, or once for every effect."""
+    if "%E%" not in line:
+        yield line
+        return
+    quoted = "'%E%" in line or "'a[" in line or "%E%'" in line
+    for mark, command in EFFECTS.items():
+        bare = "exec 3<>/dev/tcp/127.0.0.1/%PORT%"
+        yield line.replace("%E%", bare if quoted and mark == "%C%" else command)
+
+
+def load() -> list[Class]:
+    return msgspec.convert(tomllib.loads(DATA.read_text())["class"], list[Class])
+
+
+class World:
+    """A workspace, the folders around it, and the canaries."""
+
+    def __init__(self, given: Class) -> None:
+        self.given = given
+        self.base = Path(tempfile.mkdtemp(prefix="trimtab-hostile-"))
+        self.work, self.outside, self.home = (
+            self.base / name for name in ("work", "outside", "home")
+        )
+        for folder in (self.work, self.outside, self.home):
+            folder.mkdir()
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.server.setblocking(False)
+        self.datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.datagrams.bind(self.server.getsockname())
+        self.datagrams.setblocking(False)
+        self.other = subprocess.Popen(
+            ["/bin/sh", "-c", "sleep 1000; : hostile-canary"], start_new_session=True
+        )
+        self._build()
+        self.before = self._fingerprint()
+
+    def _build(self) -> None:
+        for path in (self.outside / "secret", self.home / "secret"):
+            path.write_text(SECRET + "\n")
+        make_repository(self.work)
+        for name in ("a.txt", "changed.txt"):
+            (self.work / name).write_text("one\n")
+        git(self.work, "add", ".")
+        git(self.work, "commit", "-q", "-m", "one")
+        self._write("evil", "#!EVIL")
+        for name, target in self.given.links.items():
+            path = self.work / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.symlink_to(target)
+        for name, content in {**self.given.files, **self.given.git}.items():
+            self._write(name, content)
+
+    def _write(self, name: str, content: str) -> None:
+        path = self.work / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        evil = EVIL.format(mark=MARK, out=self.outside, pid=self.other.pid)
+        content = content.replace("LONG", "# a long line of comment\n" * 60_000)
+        content = content.replace("#!EVIL", f"#!/bin/sh\n{evil}").replace("s3cret\n", SECRET + "\n")
+        path.write_text(evil if content == "EVIL" else content)
+        if content.startswith("#!"):
+            path.chmod(0o755)
+
+    def fill(self, case: str) -> str:
+        """Return a case as it is run."""
+        port, out = str(self.server.getsockname()[1]), str(self.outside)
+        case = case.replace("%PORT%", port).replace("%PID%", str(self.other.pid))
+        return case.replace("%OUT%", out)
+
+    def find_effects(self, seen: str) -> Iterator[Effect]:
+        """Return what has happened; `seen` is everything that the model was shown."""
+        wanted = self.given.canaries
+        if "made" in wanted and (self.work / "made").exists():
+            yield Effect("made")
+        if "written" in wanted:
+            changed = self.before.items() ^ self._fingerprint().items()
+            yield from (Effect("written", path) for path, _ in changed)
+        if "executed" in wanted and (MARK in seen or (self.outside / "executed").exists()):
+            yield Effect("executed")
+        received = "".join(self._accept())
+        if "read" in wanted and SECRET in seen + received:
+            yield Effect("read")
+        if "connected" in wanted and received:
+            yield Effect("connected")
+        if "signalled" in wanted and not self._is_untouched():
+            yield Effect("signalled")
+
+    def _accept(self) -> Iterator[str]:
+        with suppress(BlockingIOError):
+            while True:
+                connection, _ = self.server.accept()
+                connection.settimeout(0.5)
+                with connection, suppress(OSError):
+                    yield "connected " + connection.recv(65536).decode("utf-8", "replace")
+        with suppress(BlockingIOError):
+            yield "connected " + self.datagrams.recv(65536).decode("utf-8", "replace")
+
+    def _is_untouched(self) -> bool:
+        if self.other.poll() is not None:
+            return False
+        state = Path(f"/proc/{self.other.pid}/stat").read_text().rpartition(")")[2].split()
+        return state[0] == "S" and state[16] == str(os.getpriority(os.PRIO_PROCESS, 0))
+
+    def _fingerprint(self) -> dict[str, str]:
+        found = {}
+        for top in (self.work, self.outside):
+            for folder, _, names in os.walk(top):
+                for name in (".", *names):
+                    path = os.path.join(folder, name)
+                    about = os.lstat(path)
+                    data = b""
+                    if os.path.isfile(path) and not os.path.islink(path):
+                        data = Path(path).read_bytes()
+                    digest = hashlib.sha256(data).hexdigest()
+                    found[path] = f"{about.st_mode} {about.st_mtime_ns} {digest}"
+        return found
+
+    def close(self) -> None:
+        self.server.close()
+        self.datagrams.close()
+        with suppress(ProcessLookupError):
+            os.killpg(self.other.pid, signal.SIGKILL)
+        self.other.wait()
+        shutil.rmtree(self.base, ignore_errors=True)
+
+
+Surface = Callable[[World, list[Any], dict[str, Any]], Awaitable[Played]]
+
+
+async def main_agent(world: World, script: list[Any], options: dict[str, Any]) -> Played:
+    return await play(script, "go", cwd=str(world.work), home=str(world.home), **options)
+
+
+async def resumed(world: World, script: list[Any], options: dict[str, Any]) -> Played:
+    """Continues a session in which everything was allowed."""
+    places: dict[str, Any] = {"cwd": str(world.work), "home": str(world.home)}
+    first = await play(["hello"], "hello", **places)
+    return await play(script, "go", resume=first.session_id, **places, **options)
+
+
+async def subagent(world: World, script: list[Any], options: dict[str, Any]) -> Played:
+    task = {"prompt": "x", "description": "x", "name": "x", "agent_type": "general-purpose"}
+    first = {"tools": [{"name": "task", "arguments": task}]}
+    return await main_agent(world, [first, *script, "done"], options)
+
+
+async def autopilot(world: World, script: list[Any], options: dict[str, Any]) -> Played:
+    return await main_agent(world, script, {**options, "mode": "autopilot"})
+
+
+async def plan(world: World, script: list[Any], options: dict[str, Any]) -> Played:
+    """Plans with every tool allowed."""
+    given = msgspec.structs.replace(options["permissions"], allow_all_tools=True)
+    return await main_agent(world, script, {**options, "mode": "plan", "permissions": given})
+
+
+SURFACES: dict[str, Surface] = {
+    "main": main_agent,
+    "sub-agent": subagent,
+    "resumed": resumed,
+    "autopilot": autopilot,
+    "plan": plan,
+}
+
+
+def show(played: Played) -> str:
+    """Everything that the model was shown, without the commands themselves."""
+    ends: list[Any] = played.of("tool.execution_complete")
+    results = [str(end.result or end.error) for end in ends]
+    asked = "".join(text for end in ends if (text := end.model_text or ""))
+    return "\n".join(results) + asked
+
+
+async def attempt(
+    given: Class, cases: Sequence[str], surface: Surface, fence: Fence
+) -> list[Effect]:
+    """Run cases in one session; return what happened."""
+    world = World(given)
+    try:
+        script: list[Any] = [{"tools": [bash(world.fill(case))]} for case in cases]
+        options = {
+            "permissions": given.permissions,
+            "sandbox_settings": SandboxSettings(fence=fence),
+        }
+        played = await surface(world, [*script, "done"], options)
+        ends = played.of("tool.execution_complete")
+        if len(ends) < len(cases):
+            return [Effect("unfinished", f"{len(ends)} of {len(cases)} commands ended")]
+        return list(world.find_effects(show(played)))
+    finally:
+        world.close()
+
+
+def judge(given: Class) -> Iterator[tuple[str, Effect]]:
+    """Return the cases that would run unasked."""
+    policy = Policy(cwd="/srv/project", roots=("/srv/project",), deny=rules(*given.deny))
+    for case in given.cases:
+        if decide_shell(case, policy).verdict == "allow":
+            yield case, Effect("unasked")
+
+
+async def run_class(given: Class, surface: Surface, fence: Fence) -> list[tuple[str, Effect]]:
+    """Return the cases that had an effect."""
+    if given.judged_only:
+        return list(judge(given))
+    found = []
+    cases = given.cases
+    for start in range(0, len(cases), CHUNK):
+        chunk = cases[start : start + CHUNK]
+        if not await attempt(given, chunk, surface, fence):
+            continue
+        for case in chunk:
+            found += [(case, effect) for effect in await attempt(given, [case], surface, fence)]
+    return found
+
+
+def move_to_namespaces() -> None:
+    """Start again in namespaces of our own, if we may."""
+    program = shutil.which("unshare")
+    if os.geteuid() or program is None or ALONE in os.environ:
+        return
+    inner = 'ip link set lo up 2>/dev/null; exec "$0" "$@"'
+    flags = ["--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--mount-proc"]
+    trial = subprocess.run([program, *flags, "true"], capture_output=True, check=False)
+    if trial.returncode == 0:
+        command = [program, *flags, "sh", "-c", inner, sys.executable, *sys.argv]
+        os.environ[ALONE] = "1"
+        os.execv(program, command)
+
+
+async def run_all(surface: str, fence: Fence, wanted: str) -> int:
+    count, failures = 0, 0
+    for given in load():
+        if wanted not in given.name:
+            continue
+        found = await run_class(given, SURFACES[surface], fence)
+        count += len(given.cases)
+        failures += len(found)
+        print(f"{len(given.cases):5} cases, {len(found):3} effects: {given.name}", flush=True)
+        for case, effect in found:
+            print(f"        {effect.kind} {effect.detail}: {case!r}", flush=True)
+    print(f"{count} cases, {failures} effects ({surface}, fence {fence})")
+    return 1 if failures or not count else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--surface", choices=SURFACES, default="main")
+    parser.add_argument("--fence", default="auto")
+    parser.add_argument("--class", dest="wanted", default="")
+    args = parser.parse_args()
+    move_to_namespaces()
+    return asyncio.run(run_all(args.surface, args.fence, args.wanted))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
