@@ -396,6 +396,7 @@ class Actions:
         """Stop the turn, then clear the draft, then leave."""
         tui = self._tui
         now = time.monotonic()
+        last, self._interrupted_at = self._interrupted_at, 0.0
         if tui.panel is not None:
             tui.panel = None
         elif tui.busy:
@@ -406,7 +407,7 @@ class Actions:
             tui.history.add(tui.editor.expanded)
             tui.editor.clear()
             tui.say_briefly("The draft is in the history: Up brings it back.")
-        elif now - self._interrupted_at < TWICE:
+        elif now - last < TWICE:
             tui.leave()
         else:
             self._interrupted_at = now
