@@ -1,6 +1,7 @@
 """The decision about a shell command."""
 
 import os
+from collections.abc import Sequence
 from glob import iglob
 from itertools import islice
 
@@ -14,7 +15,7 @@ from trimtab.permissions.paths import (
     is_protected,
     refuse_special,
 )
-from trimtab.permissions.plain import find_plain_programs
+from trimtab.permissions.plain import find_plain_programs, is_literal
 from trimtab.permissions.rules import (
     covers,
     find_spots,
@@ -28,6 +29,8 @@ from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 from trimtab.permissions.shell.verdict.inline_code import runs_inline_code
 from trimtab.permissions.tracked_files import find_recorded, is_tracked, prints_recorded
 
+FILE_COMMANDS = frozenset(("mkdir", "touch", "cp", "mv"))
+"""Commands that do nothing but what the tools that write files do."""
 MAX_FILES = 1000
 """The number of files of a pattern that are judged by name; the fence holds for the others."""
 _TTY = ("/dev/tty", "/dev/null", "/dev/stdout", "/dev/stderr")
@@ -225,6 +228,8 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
         for found, rule in zip(required, rules, strict=True)
         if rule is None and not found.read_only
     ]
+    if missing and (rule := _find_write_rule(missing, analysis, policy, text)):
+        rules, missing = [*rules, rule], []
     if missing:
         names = ", ".join(dict.fromkeys(missing))
         return Decision(verdict="ask", reason=f"No rule allows {names}.")
@@ -247,6 +252,26 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
         harmless=True,
         plain=find_plain_programs(text, analysis),
     )
+
+
+def _find_write_rule(
+    missing: Sequence[str], analysis: Analysis, policy: Policy, text: str
+) -> Rule | None:
+    """Return the rule for writing that covers commands which only make, copy or move files.
+
+    Every word must be literal, and every path inside the allowed directories and not protected.
+    """
+    if not FILE_COMMANDS.issuperset(missing) or not analysis.touched or not is_literal(text):
+        return None
+    covering = None
+    for path in analysis.touched:
+        if is_protected(path) or not is_inside(path, policy.roots):
+            return None
+        rules = (r for r in policy.allow if matches_path(r, "write", path, policy.cwd))
+        covering = next(rules, None)
+        if covering is None:
+            return None
+    return covering
 
 
 def _find_deleters(analysis: Analysis) -> list[Found]:
