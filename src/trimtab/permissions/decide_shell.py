@@ -37,7 +37,7 @@ _TTY = ("/dev/tty", "/dev/null", "/dev/stdout", "/dev/stderr")
 
 
 def decide_shell(text: str, policy: Policy, shell: str = "bash") -> Decision:
-    """Whether a command may run."""
+    """Return True if a command may run."""
     return judge_analysis(read_script(text, policy, shell), policy, text)
 
 
@@ -91,7 +91,7 @@ class _Places:
         self._spots: dict[str, list[frozenset[str]]] = {}
 
     def find(self, rule: Rule) -> str | None:
-        """What a rule for paths covers, as words for a reason."""
+        """Return what a rule for paths covers, as words for a reason."""
         if rule.kind == "write":
             written = (path for path in self._written if self._covers(rule, path, files=False))
             return next((f"writing {path}" for path in written), None)
@@ -103,13 +103,13 @@ class _Places:
     def _covers(self, rule: Rule, path: str, *, files: bool) -> bool:
         if path not in self._spots:
             there = find_files(path, hidden=self._hidden)
-            self._spots[path] = [find_spots(one, self.cwd, denies=True) for one in there]
+            self._spots[path] = [find_spots(file, self.cwd, denies=True) for file in there]
         spots = self._spots[path]
-        return any(covers(rule, one, self.cwd, True) for one in (spots if files else spots[:1]))
+        return any(covers(rule, spot, self.cwd, True) for spot in (spots if files else spots[:1]))
 
 
 def _find_match(rule: Rule, analysis: Analysis, places: _Places) -> str | None:
-    """What a rule that denies or asks covers in a command."""
+    """Return what a rule that denies or asks covers in a command."""
     for found in analysis.commands:
         if matches_command(rule, found, denies=True):
             return found.identifier
@@ -148,7 +148,7 @@ def _ask_by_rule(analysis: Analysis, policy: Policy) -> Decision | None:
 
 
 def _ask_if_hidden(analysis: Analysis, policy: Policy) -> Decision | None:
-    """Where rules deny some commands, one that may run and is not seen is asked about."""
+    """Ask if rules deny some commands and we cannot list everything the script may run."""
     rules = [rule for rule in policy.deny if rule.kind in ("shell", "bash")]
     if not rules:
         return None
@@ -172,7 +172,7 @@ def _ask_if_hidden(analysis: Analysis, policy: Policy) -> Decision | None:
 
 
 def _ask_about_ruin(analysis: Analysis, policy: Policy) -> Decision | None:
-    """What is asked about even if everything is allowed."""
+    """Ask about what cannot be undone, even if everything is allowed."""
     for path in analysis.touched:
         if is_in_home(path, policy.homes, policy.session_folder):
             return Decision(verdict="ask", reason=f"{path} is the agent's own.")
@@ -180,11 +180,11 @@ def _ask_about_ruin(analysis: Analysis, policy: Policy) -> Decision | None:
         return None
     if analysis.destructive:
         return Decision(verdict="ask", reason=f"It cannot be undone: {analysis.destructive[0]}.")
-    if analysis.unsure and not all(_find_rule(one, policy) for one in _find_deleters(analysis)):
+    if analysis.unsure and not all(_find_rule(found, policy) for found in _find_deleters(analysis)):
         reason = "It cannot be undone: what it deletes is not known before it runs."
         return Decision(verdict="ask", reason=reason)
     for path in analysis.deleted:
-        # Of a link the link is deleted, so its folder decides; of `..` that is no folder.
+        # Deleting a link deletes the link itself, so its folder decides, but not for `..`.
         name = os.path.basename(path.rstrip("/"))
         place = path if name in ("", ".", "..") else os.path.dirname(path.rstrip("/"))
         if not is_inside(place, policy.roots):
@@ -208,7 +208,7 @@ def _ask_about_tracked(analysis: Analysis, policy: Policy) -> Decision | None:
 
 
 def _ask_by_nature(analysis: Analysis) -> Decision | None:
-    """What no rule can approve."""
+    """Ask about commands that no rule can approve."""
     if analysis.problem:
         return Decision(
             verdict="ask", reason=f"It cannot be read with certainty: {analysis.problem}."
@@ -310,7 +310,7 @@ def _judge_target(path: str, policy: Policy) -> Decision | None:
 
 
 def _belongs_to_git(analysis: Analysis) -> bool:
-    """Whether only git does something; what git touches is its own. Redirections are not git's."""
+    """Return True if only git changes something: then it changes its own files."""
     return all(found.base.startswith("git ") or found.read_only for found in analysis.commands)
 
 
