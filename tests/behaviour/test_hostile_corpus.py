@@ -2,7 +2,15 @@
 
 import pytest
 
-from properties.hostile_corpus import CHUNK, SURFACES, attempt, judge, load, unguarded
+from properties.hostile_corpus import (
+    CHUNK,
+    SURFACES,
+    attempt,
+    judge,
+    load,
+    make_random_class,
+    unguarded,
+)
 
 CLASSES = {given.name: given for given in load()}
 RUNNABLE = {name: given for name, given in CLASSES.items() if not given.judged_only}
@@ -56,3 +64,11 @@ async def test_the_canaries_notice_what_happens() -> None:
     reading = CLASSES["reading outside the workspace"]
     seen = await attempt(reading, ["cat link"], unguarded, "auto")
     assert [effect.kind for effect in seen] == ["read"]
+
+
+@pytest.mark.needs("landlock")
+async def test_random_scripts_have_no_effect() -> None:
+    given = make_random_class(60, "suite")
+    for start in range(0, len(given.cases), CHUNK):
+        cases = given.cases[start : start + CHUNK]
+        assert await attempt(given, cases, SURFACES["main"], "auto") == []

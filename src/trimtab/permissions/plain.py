@@ -72,9 +72,14 @@ RECURSIVE = re.compile(r"-[A-Za-z]*[rR][A-Za-z]*|--(dereference-)?recursive|(--d
 ASSIGNMENT = re.compile(r"(?:^|[\s;&|])[A-Za-z_]\w*\+?=")
 
 
+def is_literal(text: str) -> bool:
+    """Return True if nothing in a command is expanded or assigned."""
+    return LITERAL.fullmatch(text) is not None and not ASSIGNMENT.search(text)
+
+
 def find_plain_programs(text: str, analysis: Analysis) -> frozenset[str] | None:
     """Return the programs of a command that is harmless as it is written, None for any other."""
-    if not LITERAL.fullmatch(text) or ASSIGNMENT.search(text) or not analysis.read_only:
+    if not is_literal(text) or not analysis.read_only:
         return None
     if any(_reads_folders(found) for found in analysis.commands):
         return None

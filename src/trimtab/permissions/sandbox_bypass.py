@@ -61,7 +61,7 @@ class SandboxBypass(Processor):
 
     def _find_command(self, run: Run, pending: PendingCall) -> Access | None:
         accesses = pending.touches(run)
-        return next((one for one in accesses if one.kind == "shell"), None)
+        return next((access for access in accesses if access.kind == "shell"), None)
 
     async def _question(self, run: Run, pending: PendingCall, access: Access) -> Answer | None:
         if self._ask is None:

@@ -28,7 +28,7 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 _listings: dict[str, Listing] = {}
-"""What is known of folders; one that has not changed since is not read again."""
+"""The known folders; one that has not changed since is not read again."""
 
 
 def find_deeper(root: str, max_entries: int = MAX_FOLDERS) -> list[str]:

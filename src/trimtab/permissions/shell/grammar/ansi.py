@@ -11,7 +11,7 @@ _ANSI_NAMES = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict
 
 
 def decode(raw: str) -> tuple[str, bool]:
-    """What such a string stands for, and whether an escape in it is not known."""
+    """Return the text of such a string, and True if an escape in it is not known."""
     return _ANSI.sub(_decode, raw), "\\" in _ANSI.sub("", raw)
 
 

@@ -21,7 +21,7 @@ _NAMING = frozenset(("read", "mapfile", "readarray", "unset", "getopts", *DECLAR
 
 
 def runs_if_evaluated(text: str) -> bool:
-    """Whether a text has a command in a subscript, which arithmetic would run."""
+    """Return True if a text has a command in a subscript, which arithmetic would run."""
     for part in text.split("]"):
         if (start := _OPENING.search(part)) and _RUNNING.search(part, start.end()):
             return True
@@ -29,7 +29,7 @@ def runs_if_evaluated(text: str) -> bool:
 
 
 def find_unknown(command: Command, variables: Variables) -> Iterator[str]:
-    """What would be evaluated and is not known, as reasons."""
+    """Return the reasons why an evaluated text is not known."""
     words = command.words
     name = _text(words[0]) if words else ""
     if name == "let":
@@ -42,7 +42,7 @@ def find_unknown(command: Command, variables: Variables) -> Iterator[str]:
 
 
 def names_unknown(arguments: Sequence[Argument]) -> bool:
-    """Whether a builtin is given an element of an array by a subscript that is not known."""
+    """Return True if a builtin is given an element of an array by a subscript that is not known."""
     name = arguments[0].text
     given = arguments[1:] if name in _NAMING else ()
     if name in (*_TESTS, "printf", "wait"):

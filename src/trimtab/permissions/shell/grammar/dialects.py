@@ -14,7 +14,7 @@ _BASH_ONLY = re.compile(
     r"|\w\[[^\[\]]*\]=|\]\]=|\$\{\w*[/^,@\[]|\$\{!|[;&]\||&!"
     r"|(^|[;&|\s])(-\s|function\s|select\s|coproc\s|time\s|let\s)"
 )
-"""What a plain shell does not know, or takes for something else."""
+"""Syntax that a plain shell does not know, or reads differently."""
 _ZSH_OWN = re.compile(
     r"[^\s;&|($]\(|\$\(\(|\(\)|\(\("  # qualifiers of patterns, which can run code
     r"|(^|[\s;&|(])[=#^]|!"  # =command, comments, history
@@ -24,7 +24,7 @@ _ZSH_OWN = re.compile(
     r"|(^|[;&|\s(])(?:exit|return|shift|break|continue)\s+[^\s;\d]"
     r"|(^|[;&|\s(])(-\s|function\s|select\s|coproc\s|time\s|let\s|repeat\s|foreach\s|no(glob|correct)\s)"
 )
-"""What zsh has and bash has not, or has otherwise."""
+"""Syntax of zsh that bash does not know, or reads differently."""
 
 
 def differs(text: str, shell: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Which functions a command can call: only what is surely one is not the program of that name."""
+"""Finds the functions that a command can call, and those that may call themselves."""
 
 import re
 from collections.abc import Iterator

@@ -35,7 +35,7 @@ _groups = count(1)
 
 
 def parse(text: str, *, deadline: float) -> tuple[Script, str | None]:
-    """What a script consists of; with a reason if it could not be read whole."""
+    """Return the parts of a script, with a reason if it could not be read whole."""
     script = Script()
     try:
         Parser(text, script, depth=0, deadline=deadline).read_script()
@@ -50,9 +50,9 @@ class Parser(PartReader):
     """A recursive-descent parser; each method leaves the position behind what it has read."""
 
     _endless_loops = 0
-    """How many loops that may go on without end stand around a command."""
+    """The number of loops around a command that may go on without end."""
     _enclosing = 0
-    """How many constructs stand around a command by which it may not run, or run elsewhere."""
+    """The number of constructs around a command by which it may not run, or run elsewhere."""
 
     def read_script(self) -> None:
         self._read_list("")

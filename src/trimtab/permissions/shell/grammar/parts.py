@@ -18,7 +18,7 @@ DECLARATIONS = frozenset(("export", "declare", "typeset", "local", "readonly"))
 
 
 class PartReader(Reader):
-    """What stands between the words of a command."""
+    """Reads what stands between the words of a command: blanks, redirections, heredocs."""
 
     def _skip_blanks(self) -> None:
         while self.pos < len(self.text):

@@ -179,7 +179,7 @@ class Reader(ABC):
         return self.text[start : self.pos]
 
     def _read_dollar(self, pieces: list[Piece], *, quoted: bool) -> None:
-        """What follows a dollar sign."""
+        """Read what follows a dollar sign."""
         while self._joins_lines():
             self.doubt("a line is continued inside an expansion")
             self.pos += 2

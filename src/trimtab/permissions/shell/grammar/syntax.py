@@ -1,4 +1,4 @@
-"""What a script consists of, as far as judging it needs to know."""
+"""The parts of a script, as far as judging it needs to know."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ PieceKind = Literal["bare", "quoted", "variable", "unknown"]
 
 
 class Unparsable(Exception):
-    """The text is no script that can be read with certainty; the message says why."""
+    """Raised for a text that cannot be read with certainty; the message says why."""
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -77,7 +77,7 @@ class Script(msgspec.Struct):
 
     commands: list[Command] = []
     values: dict[str, list[Word | None]] = {}
-    """What each variable is set to anywhere; None stands for a value that is not known."""
+    """The values that each variable is set to anywhere; None for one that is not known."""
     functions: dict[str, int] = {}
     """Functions that are there for certain, once so many commands have been read."""
     bodies: list[Body] = []
@@ -85,9 +85,9 @@ class Script(msgspec.Struct):
     computed: set[str] = set()
     """Names used in arithmetic, where a value is evaluated as code."""
     computes: bool = False
-    """Whether something that is printed is used in arithmetic."""
+    """True if something that is printed is used in arithmetic."""
     substitutes: bool = False
-    """Whether that may be something else than a number."""
+    """True if that may be something else than a number."""
     defaults: list[str] = []
     """Paths that stand for variables which have no value."""
     hazards: list[str] = []

@@ -36,7 +36,7 @@ class Argument(msgspec.Struct, frozen=True):
 
     @property
     def may_be_option(self) -> bool:
-        """Whether it is not known how it begins."""
+        """Return True if it is not known how it begins."""
         return self.text[:1] == UNKNOWN or (self.pattern and self.text[:1] in "*?[")
 
 
@@ -77,16 +77,16 @@ class Variables:
         return values if len(values) <= MOST else None
 
     def is_array(self, name: str) -> bool:
-        """Whether a variable may be an array: what it is set to is not one text."""
+        """Return True if a variable may be an array: what it is set to is not one text."""
         return None in self._script.values.get(name, ())
 
     def gives_number(self, piece: Piece) -> bool:
-        """Whether what a piece becomes can only be a number."""
+        """Return True if what a piece becomes can only be a number."""
         name = piece.text.removeprefix(DEFAULTED)
         return piece.text in NUMERIC or (name != piece.text and self.is_number(name))
 
     def is_number(self, name: str) -> bool:
-        """Whether a variable can only be a number, or what the script itself says."""
+        """Return True if a variable can only be a number, or what the script itself says."""
         if name not in self._numbers:
             self._numbers[name] = False  # as long as it is being worked out
             self._numbers[name] = self._is_number(name)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish"))
 _ASSIGNMENT = re.compile(r"([^=]*)=(.*)", re.DOTALL)
-"""What `env` and `sudo` take for one: every word with `=` in it."""
+"""An assignment, as `env` and `sudo` read it: every word with `=` in it."""
 _STANDARD_INPUT = re.compile(r"-|/dev/(stdin|fd/.*)|/proc/.*/fd/.*")
 _REREADS = re.compile(r"keyword|history|histexpand|expand_aliases|extglob|posix")
 """Settings of a shell by which words mean something else."""

@@ -20,7 +20,7 @@ _AWK_WORDS = frozenset(("print", "printf", "return", "in", "else", "do", "case",
 
 
 def sed_is_plain(script: str) -> bool:
-    """Whether a `sed` script has no command that runs a program, writes or reads a file."""
+    """Return True if a `sed` script has no command that runs a program, writes or reads a file."""
     reader = _Sed(script)
     try:
         return reader.read()
@@ -124,7 +124,7 @@ class _Sed:
 
 
 def awk_is_plain(program: str) -> bool:
-    """Whether an `awk` program starts nothing, writes only to its output and opens no file."""
+    """Return True if an `awk` program only prints: it starts nothing and opens no file."""
     if re.search(r"\b(system|getline|ARGV|ARGC)\b|@|\|&|\bextension\b|\x00", program):
         return False
     pos, before, depth, printing = 0, "", 0, False

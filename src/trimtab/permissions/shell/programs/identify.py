@@ -1,12 +1,13 @@
 """The identifier of a command: the word that rules are written for."""
 
 import os
+import re
 from collections.abc import Sequence
 
 import msgspec
 
 from trimtab.permissions.shell.grammar.words import Argument
-from trimtab.permissions.shell.programs.options import find_program, read_leading
+from trimtab.permissions.shell.programs.options import Reading, find_program, read_leading
 
 _PACKAGERS = frozenset(("npm", "pnpm", "yarn"))
 _VALUED = frozenset(
@@ -15,6 +16,12 @@ _VALUED = frozenset(
         *("--loglevel", "--cache", "--userconfig", "-R", "--repo", "--hostname"),
     )
 )
+
+_DISPLAY = re.compile(
+    r"(?i:color\.[\w.]+|core\.quotepath|column\.\w+|advice\.\w+|log\.(?:date|decorate)"
+    r"|status\.\w+|diff\.(?:renames|algorithm|context))(?:=.*)?|core\.pager=cat"
+)
+"""Settings of git that change only how it prints."""
 
 
 class Name(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +57,10 @@ def _identify_git(word: str, arguments: Sequence[Argument]) -> Name:
     table = find_program("git")
     assert table is not None
     reading, rest = read_leading(table, arguments)
-    hazards = tuple(f"git {hazard}" for hazard in reading.hazards)
+    printing = _sets_only_display(reading)
+    hazards = tuple(
+        f"git {hazard}" for hazard in reading.hazards if not (printing and hazard.startswith("-c "))
+    )
     if reading.strange or reading.uncertain:
         hazards += ("git is given options that are not known",)
     if not rest:
@@ -67,6 +77,14 @@ def _identify_git(word: str, arguments: Sequence[Argument]) -> Name:
         subcommand=subcommand,
         dynamic=not first.known or first.many,
         hazards=hazards,
+    )
+
+
+def _sets_only_display(reading: Reading) -> bool:
+    """Return True if every setting that git is given only changes what it prints."""
+    given = reading.values.get("-c", [])
+    return bool(given) and all(
+        value is not None and value.known and _DISPLAY.fullmatch(value.text) for value in given
     )
 
 

@@ -35,7 +35,7 @@ class _Table(msgspec.Struct):
     remotes: str
     """Programs that run command lines elsewhere, or as something else."""
     git: str
-    """What git itself can do; everything else may be an alias."""
+    """The subcommands of git itself; every other word may be an alias."""
 
 
 @lru_cache(1)
@@ -81,7 +81,7 @@ def _skip_options(words: Sequence[Argument]) -> Sequence[Argument]:
 
 
 def find_named(words: Sequence[str]) -> Iterator[Name]:
-    """What a program that no table describes may start: every word may begin a command line."""
+    """Yield what an unknown program may start: every word may begin a command line."""
     program = os.path.basename(words[0])
     remote = program in _table().remotes.split()
     if not remote and _is_described(program):
@@ -109,7 +109,7 @@ def _find_remote(program: str, words: Sequence[str]) -> Sequence[str]:
 
 
 def search_aliases(judge: "Judge", name: Name, arguments: Sequence[Argument]) -> None:
-    """What a subcommand of git stands for, as far as the command line says so."""
+    """Judge what a subcommand of git stands for, as far as the command line says so."""
     leading, rest = arguments[1 : name.skipped], arguments[name.skipped + 1 :]
     for index, word in enumerate(leading):
         key, _, value = word.text.partition("=")

@@ -12,7 +12,7 @@ _URL = re.compile(
     re.IGNORECASE,
 )
 _LOOSE = re.compile(r"(?:https?|ftps?|wss?):[/\\]*(?=[^/\\\s\0])", re.IGNORECASE)
-"""How such programs read an address: with any number of slashes."""
+"""An address as such programs read it: with any number of slashes."""
 _HOST = re.compile(
     r"(?:[^\s/@\0]+@)?(?:\[[0-9A-Fa-f:.]+\]|[^\s/:@=\0-]+\.[^\s/:@=\0]+|localhost|0x[0-9a-f]+|\d+)"
     r"(?::[^\s\0]*)?(?:[/?#][^\s\0]*)?",

@@ -12,7 +12,7 @@ from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument
 
 
 class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is known about a program's options. Lists are separated by spaces.
+    """The known options of a program. Lists are separated by spaces.
 
     `name=` needs a value, `name?` may have one attached. An option in no list is not known, and a
     call with one is not read-only.
@@ -21,7 +21,7 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     like: str = ""
     """Another table that this one adds to."""
     reads: bool = False
-    """Whether it changes nothing if it is given harmless options only."""
+    """True if it changes nothing if it is given harmless options only."""
     flags: str = ""
     """Harmless one-letter options."""
     valued: str = ""
@@ -39,21 +39,21 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     operands: int = -1
     """So many operands at most; more are written to."""
     single: bool = False
-    """Whether long options begin with one dash."""
+    """True if long options begin with one dash."""
     numbers: bool = False
-    """Whether `-5` is an option."""
+    """True if `-5` is an option."""
     first: int = 0
     """So many operands at the beginning are no paths."""
     free: bool = False
-    """Whether no option of the program does harm, so that unknown words are harmless, too."""
+    """True if no option of the program does harm, so that unknown words are harmless, too."""
     launches: bool = False
-    """Whether it is there to run commands that its words do not name as such."""
+    """True if it is there to run commands that its words do not name as such."""
     hazard: str = ""
     """Arguments that match this expression run something."""
     words: str = ""
     """If given, the first operand (empty if there is none) must match for it to be read-only."""
     text: bool = False
-    """Whether its arguments are text: no options, no paths."""
+    """True if its arguments are text: no options, no paths."""
     skip: int = 0
     """For one that starts another program: so many operands stand before that."""
     assigns: bool = False
@@ -73,11 +73,11 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shell: str = ""
     """The same: without a command it starts a shell, if one of these options is given or `_`."""
     bundled: bool = False
-    """Whether its first word may be letters of options without a dash, as in `tar czf`."""
+    """True if its first word may be letters of options without a dash, as in `tar czf`."""
 
 
 class Reading(msgspec.Struct):
-    """What the arguments of one call come to."""
+    """The arguments of one call, sorted into options and operands."""
 
     operands: list[Argument] = []
     values: dict[str, list[Argument | None]] = {}
@@ -86,9 +86,9 @@ class Reading(msgspec.Struct):
     strange: list[str] = []
     """Options that no table calls harmless."""
     uncertain: bool = False
-    """Whether an unknown word might be an option."""
+    """True if an unknown word might be an option."""
     runs: bool = False
-    """Whether one of the hazards runs something that is not named as a command."""
+    """True if one of the hazards runs something that is not named as a command."""
 
     def has(self, *names: str) -> bool:
         return any(name in self.values for name in names)

@@ -22,7 +22,7 @@ def _table() -> _Table:
 
 @lru_cache(512)
 def is_hazardous(name: str, value: str | None) -> bool:
-    """Whether setting a variable (to None: a value that is not known) may run something."""
+    """Return True if setting a variable (to None: a value that is not known) may run something."""
     table = _table()
     upper = name.upper() if name.lower().startswith("npm_config_") else name
     if not re.fullmatch(table.hazards, upper) or re.fullmatch(table.harmless, upper):

@@ -28,7 +28,7 @@ class Analysis(msgspec.Struct, kw_only=True):
     targets: list[str | None] = []
     """Files that are written by redirection, or by an option; None is one that is not known."""
     writes: bool = False
-    """Whether one of them is written by redirection."""
+    """True if one of them is written by redirection."""
     reads: list[str] = []
     """Places that commands which change nothing are told to look at."""
     touched: list[str] = []
@@ -39,30 +39,30 @@ class Analysis(msgspec.Struct, kw_only=True):
     conceals: str = ""
     """Why something may run that is not among the commands."""
     dynamic: list[str] = []
-    """What is not known before it runs."""
+    """Reasons why something is not known before it runs."""
     destructive: list[str] = []
     unsure: bool = False
-    """Whether something is deleted whose name is not known before it runs."""
+    """True if something is deleted whose name is not known before it runs."""
     problem: str | None = None
     """Why it could not be read with certainty."""
 
     @property
     def read_only(self) -> bool:
-        """Whether it surely changes no file and starts nothing that it does not name."""
+        """Return True if it surely changes no file and starts nothing that it does not name."""
         return not (
             self.targets or self.hazards or self.dynamic or self.destructive or self.problem
         ) and all(found.read_only for found in self.commands)
 
     @property
     def can_be_offered(self) -> bool:
-        """Whether a rule for its commands would cover it next time, so that it can be offered."""
+        """True if a rule for its commands would cover it next time and can be offered."""
         return bool(self.commands) and not (
             self.hazards or self.dynamic or self.destructive or self.problem or self.targets
         )
 
     @property
     def is_known(self) -> bool:
-        """Whether everything it starts is among its commands."""
+        """Return True if everything it starts is among its commands."""
         return not (self.dynamic or self.problem or self.conceals)
 
     def add_hazards(self, *reasons: str, conceals: bool = True) -> None:

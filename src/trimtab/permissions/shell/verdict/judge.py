@@ -200,7 +200,7 @@ class Judge:
         self.judge_words(arguments, stdin=body[-1] if body else None)
 
     def _guess(self, command: Command, variables: Variables) -> None:
-        """What a command is if variables have the values that the script gives them.
+        """Judge a command as if variables had the values that the script gives them.
 
         No rule may allow it by that, but one that denies finds it, and so does destruction.
         """
@@ -265,7 +265,7 @@ class Judge:
             self.into.commands.insert(slot, found)
 
     def _judge_program(self, name: Name, arguments: Sequence[Argument], stdin: str | None) -> bool:
-        """Whether a program only reads; what it starts and touches is noted on the way."""
+        """Return True if a program only reads; what it starts and touches is noted on the way."""
         program, rest = name.program, arguments[1:]
         self._note_urls(find_addresses(program, rest))
         is_plain = "/" not in arguments[0].text
@@ -274,7 +274,9 @@ class Judge:
             self._note_deleted(rest)
         elif program == "mv":
             sources = [argument for argument in rest if argument.text[:1] != "-"][:-1]
-            self.into.deleted += [path for one in sources for path in self.places.resolve(one.text)]
+            self.into.deleted += [
+                path for source in sources for path in self.places.resolve(source.text)
+            ]
         if program in SEARCHERS:
             return SEARCHERS[program](self, rest) and is_plain
         if is_carrier(program):
@@ -320,7 +322,7 @@ class Judge:
         *,
         reads: bool,
     ) -> None:
-        """Which arguments may be paths: neither text nor the pattern of a search."""
+        """Note the arguments that may be paths: neither text nor the pattern of a search."""
         if name.program == "git":
             self.note_places(rest[: max(name.skipped - 1, 0)], reads=reads)
         if table.text or name.program == "set":

@@ -1,4 +1,4 @@
-"""Which paths the words of a command may mean, and in which directory it runs."""
+"""The paths that the words of a command may mean, and the directory in which it runs."""
 
 import os
 import re
@@ -73,7 +73,7 @@ class Places:
         return [os.path.join(place, text) for place in sorted(self._now or ())]
 
     def paths_in(self, argument: Argument, *, certain: bool = False) -> list[str]:
-        """What in an argument may be a path, as it is written; if `certain`, it is one."""
+        """Yield what may be a path in an argument, as it is written; if `certain`, it is one."""
         text = argument.text
         if certain and text[:1] == "/" and not argument.pattern:
             return [] if text in _NO_PLACES - {"/"} or text.startswith("/dev/fd/") else [text]
@@ -101,7 +101,7 @@ class Places:
         )
 
     def is_critical(self, argument: Argument) -> bool:
-        """Whether removing this would take away what everything else rests on."""
+        """Return True if removing this would take away what everything else rests on."""
         text = argument.text
         if argument.pattern and text.strip("./") in ("*", ".*", "**", "[!.]*"):
             return True
@@ -120,7 +120,7 @@ class Places:
 
 
 def returns(operands: Sequence[Argument], program: str) -> bool:
-    """Whether it goes back to where the script has been before; commands inherit no such place."""
+    """True if it returns to an earlier directory of the script; commands inherit none."""
     if program == "popd":
         return not operands
     return len(operands) == 1 and operands[0].text == "-"

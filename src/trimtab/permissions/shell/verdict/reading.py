@@ -13,6 +13,11 @@ _LISTING = (
 )
 _NO_FILES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "-"))
 _GETTING = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l")
+_SHOWING = ("show", "list", "ls", "sh", "get", "dev")
+_PACKING = (
+    *("-x", "-c", "-r", "-u", "-A", "--extract", "--get", "--create", "--append", "--update"),
+    *("--delete", "--concatenate", "--remove-files"),
+)
 
 
 def is_read_only(name: Name, table: Program, reading: Reading, into: Analysis) -> bool:
@@ -37,13 +42,20 @@ def _operands_are_read(name: Name, reading: Reading) -> bool:
     operands = reading.operands
     match name.table:
         case "git branch" | "git tag":
-            return not operands or reading.has(*_LISTING)
+            only_reads = not operands or reading.has(*_LISTING)
         case "git remote":
-            return not operands or operands[0].text == "get-url"
+            only_reads = not operands or operands[0].text == "get-url"
+        case "ip":
+            only_reads = len(operands) < 2 or operands[1].text in _SHOWING
+        case "tar":
+            only_reads = reading.has("-t", "--list") and not reading.has(*_PACKING)
+        case "unzip":
+            only_reads = reading.has("-l", "-Z")
         case "tee":
-            return all(operand.text in _NO_FILES for operand in operands)
+            only_reads = all(operand.text in _NO_FILES for operand in operands)
         case _:
-            return True
+            only_reads = True
+    return only_reads
 
 
 def _reads_config(reading: Reading) -> bool:

@@ -19,7 +19,7 @@ _BEGINNING = re.compile(
 
 
 def skim(text: str) -> list[Found]:
-    """What may be commands, each once."""
+    """Return what may be commands, each once."""
     lines: dict[str, None] = {}
     for match in _BEGINNING.finditer(text):
         lines.setdefault(match[1])
