@@ -18,6 +18,7 @@ from peers import measure_codex
 from sandbox import measure_sandbox
 from snapshots import LIMIT, SIZES, snapshot_ms
 from streaming import WIRES, measure_counting, measure_wire
+from terminal import measure_terminal
 
 FLOOR = Path(__file__).with_name("floor.py")
 SHELL: dict[str, Any] = {"name": "bash", "arguments": {"command": "true", "description": "nothing"}}
@@ -190,6 +191,8 @@ async def main() -> None:
         report.row(f"first snapshot of {size:,} files, ms", first)
         limit = LIMIT if size == SIZES[-1] else None
         report.row(f"snapshot of {size:,} unchanged files, ms", again, floor, limit)
+    for what, value, base, limit in await measure_terminal():
+        report.row(what, value, base, limit)
     for what, value, base in await measure_hands():
         report.row(what, value, base)
     spent = await measure_sandbox()

@@ -4,6 +4,7 @@ import asyncio
 import fcntl
 import os
 import pty
+import random
 import re
 import struct
 import termios
@@ -185,3 +186,42 @@ async def conversing(
         yield terminal
         terminal.type("\x04")
         assert await terminal.ends() == 0, terminal.text
+
+
+WORD = re.compile(r"w\d+x")
+
+
+async def type_at_random(
+    terminal: Terminal, keystrokes: int, seed: int
+) -> tuple[set[str], set[str]]:
+    """Type numbered words, send, queue, take back and cancel them at random.
+
+    Returns the words that were typed, and those of them that were sent or queued.
+    """
+    chance = random.Random(seed)
+    typed: set[str] = set()
+    sent: set[str] = set()
+    draft: set[str] = set()
+    pressed = 0
+    while pressed < keystrokes:
+        text = "".join(f"w{len(typed) + number}x " for number in range(chance.randint(1, 12)))
+        words = set(WORD.findall(text))
+        typed |= words
+        draft |= words
+        await terminal.send(text)
+        pressed += len(text) + 1
+        action = chance.choices(("\r", "\x11", "\x03", "up", ""), (4, 3, 2, 2, 1))[0]
+        if action == "\x03":
+            await terminal.send("\x03")  # stops the turn, or clears the draft into the history
+            draft = set()
+        elif action == "up":
+            await terminal.send("\x11\x1b[A")  # queue it and take it back
+            sent |= draft
+        elif action:
+            await terminal.send(action)
+            sent |= draft
+            draft = set()
+        if chance.random() < 0.1:
+            await asyncio.sleep(0.05)
+    await terminal.send("\r")
+    return typed, sent

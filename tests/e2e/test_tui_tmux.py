@@ -65,9 +65,12 @@ async def in_tmux(
     """Run the program in tmux, after a line that was there before it."""
     tmux = Tmux(cli.home.parent / "tmux.socket")
     variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in cli.env.items())
-    program = shlex.join([TRIMTAB, *args])
-    command = f"cd {shlex.quote(str(cli.cwd))}; echo before us; env {variables} {program}"
-    command = f"{command}; echo; echo after us; exec sh" if shell else f"{command}; exec cat"
+    program = f"env {variables} {shlex.join([TRIMTAB, *args])}"
+    folder = shlex.quote(str(cli.cwd))
+    command = f"cd {folder}; echo before us; {program}; exec cat"
+    if shell:
+        (cli.cwd / "start").write_text(program)
+        command = f"cd {folder}; PS1='$ ' exec sh -i"
     await tmux.call(
         "new-session",
         "-d",
@@ -137,3 +140,43 @@ async def test_a_question_is_answered_and_the_past_stays(cli: Cli) -> None:
                 break
         assert "before us" in await tmux.text()
     assert (cli.cwd / "made").exists()
+
+
+async def test_control_z_gives_the_shell_its_terminal_and_fg_comes_back(cli: Cli) -> None:
+    async with serving([{"text": "Back."}]) as server, in_tmux(cli.use(server), shell=True) as tmux:
+        await tmux.type(". ./start", "Enter")
+        await tmux.shows("Ask anything")
+        await tmux.type("a draft")
+        await tmux.shows("› a draft")
+        await tmux.type("C-z")
+        await tmux.shows(r"Stopped|suspended")
+        await tmux.type("echo typed in the $((1 + 1))nd shell", "Enter")
+        await tmux.shows(r"\ntyped in the 2nd shell")
+        await tmux.type("fg", "Enter")
+        await tmux.shows(r"2nd shell\n[\s\S]*› a draft")
+        await tmux.type("Enter")
+        await tmux.shows(r"Back\.")
+
+
+async def test_the_draft_is_edited_in_an_editor_and_output_opened_in_a_pager(cli: Cli) -> None:
+    editor = cli.cwd / "editor.sh"
+    editor.write_text('#!/bin/sh\necho "edited: $(cat "$1")" > "$1"\n')
+    pager = cli.cwd / "pager.sh"
+    pager.write_text('#!/bin/sh\ncat "$1"; echo PAGED; read line\n')
+    editor.chmod(0o755)
+    pager.chmod(0o755)
+    cli.env |= {"VISUAL": str(editor), "PAGER": str(pager)}
+    script = [{"tools": [bash("seq 1 30")]}, {"text": "Counted."}]
+    async with (
+        serving(script) as server,
+        in_tmux(cli.use(server), "-i", "count", "--allow-all") as tmux,
+    ):
+        await tmux.shows(r"Counted\.")
+        await tmux.type("my words")
+        await tmux.shows("› my words")
+        await tmux.type("C-g")
+        await tmux.shows("› edited: my words")
+        await tmux.type("C-o")
+        await tmux.shows(r"bash seq 1 30\n\n1\n2\n[\s\S]*PAGED")
+        await tmux.type("Enter")
+        await tmux.shows(r"PAGED[\s\S]*› edited: my words")

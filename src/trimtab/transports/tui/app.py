@@ -30,20 +30,17 @@ from trimtab.transports.tui.cells import Line
 from trimtab.transports.tui.completion import Completer
 from trimtab.transports.tui.editor import Editor
 from trimtab.transports.tui.files import FileIndex
-from trimtab.transports.tui.first_model import offer_models
 from trimtab.transports.tui.history import History
 from trimtab.transports.tui.keyboard import build_application
 from trimtab.transports.tui.local_client import CAPABILITIES, SILENT, LocalClient
 from trimtab.transports.tui.local_commands import list_commands
 from trimtab.transports.tui.painter import Painter
 from trimtab.transports.tui.panels import Panel
-from trimtab.transports.tui.past import replay
 from trimtab.transports.tui.questions import build_question, build_trust
 from trimtab.transports.tui.screen import Screen
-from trimtab.transports.tui.session_panels import sessions_panel
 from trimtab.transports.tui.status import StatusLine, describe_start
 from trimtab.transports.tui.theme import Theme, encode
-from trimtab.transports.tui.transcript import Transcript, describe_seconds
+from trimtab.transports.tui.transcript import Transcript, describe_seconds, new_stream
 from trimtab.transports.tui.view import MARK, EditorView, Menu, Scene, lay_out
 
 FRAME = 1 / 30
@@ -163,6 +160,8 @@ class Tui:
     async def open_first(self) -> None:
         """Open the session that the flags ask for, and send what was typed before it was open."""
         if self.opening.choose_first and self.live is None:
+            from trimtab.transports.tui.session_panels import sessions_panel
+
             self.panel = sessions_panel(self)
             self.panel.on_close = lambda: self.leave(0)
             self.request_frame()
@@ -171,6 +170,7 @@ class Tui:
         if self.live is None:
             return
         self.files.start()
+        self.spawn(asyncio.to_thread(new_stream))  # load the Markdown library behind the prompt
         if self._first is not None:
             self.actions.send(self._first)
         for text, mode in self.unsent:
@@ -195,6 +195,8 @@ class Tui:
         except AuthenticationError as error:
             self._fold = fold
             if old is None and self.preferences.may_ask:
+                from trimtab.transports.tui.first_model import offer_models
+
                 await offer_models(self, error.message)
                 return False
             return self._fail(error, old)
@@ -225,6 +227,8 @@ class Tui:
     def _show_past(self, live: LiveSession) -> None:
         """Write the past of a resumed session as it was shown, by the same fold."""
         columns, _ = self.screen.size
+        from trimtab.transports.tui.past import replay
+
         lines, left_out, waiting = replay(live, columns)
         if left_out:
             self.transcript.say(
@@ -349,6 +353,8 @@ class Tui:
 
     def _on_idle(self, now: float) -> None:
         self.transcript.settle()
+        if self.hosted is not None:
+            self.asking.withdraw_unless(self.hosted.questions.is_open)
         if self._working_since is not None and now - self._working_since >= LONG_WORK:
             self.notify()
         self._working_since = None

@@ -64,6 +64,12 @@ class Asking:
                 if waiting is first:
                     self._reset()
 
+    def withdraw_unless(self, is_open: Callable[[str], bool]) -> None:
+        """Remove the questions for which nobody waits any more: their turn was stopped."""
+        for waiting in list(self._line):
+            if waiting.asked.kind != "trust" and not is_open(waiting.asked.id):
+                self.withdraw(waiting.asked.id)
+
     def on_shown(self, now: float) -> None:
         """Note that the question at the front is on the screen."""
         if self._line and self._line[0].shown_at is None:

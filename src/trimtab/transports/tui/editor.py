@@ -151,10 +151,14 @@ class Editor:
             return
         self._position = position
         text = self._draft if position < 0 else self._recalled[position]
-        recalled = self._recalled
+        recalled, draft = self._recalled, self._draft
+        self._recalling = False
         self.set(text)
-        self._recalled, self._recalling = (recalled, True) if position >= 0 else (None, False)
+        if position >= 0:
+            self._recalled, self._recalling, self._draft = recalled, True, draft
 
     def _changed(self) -> None:
-        self._recalled, self._recalling = None, False
+        if self._recalling and self._draft:  # the recalled prompt replaces the draft: keep it
+            self._history.add(self._draft)
+        self._recalled, self._recalling, self._draft = None, False, ""
         self._on_change()

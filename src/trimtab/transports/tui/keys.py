@@ -91,7 +91,7 @@ KEYS: dict[str, tuple[Key, ...]] = {
     ),
     LOOKING: (
         Key(
-            shown="Ctrl-O, Ctrl-E",
+            shown="Ctrl-O",
             names=(("c-o",),),
             action="open_folded",
             help="Open what is folded (output, diffs, reasoning) in a pager; q leaves it.",

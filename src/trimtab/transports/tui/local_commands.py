@@ -17,12 +17,6 @@ from trimtab.session.store import SessionStore
 from trimtab.transports.tui.cells import Line, Span
 from trimtab.transports.tui.completion import CommandRow
 from trimtab.transports.tui.diff import count_lines, render_diff
-from trimtab.transports.tui.session_panels import (
-    model_panel,
-    sessions_panel,
-    theme_panel,
-    use_theme,
-)
 
 if TYPE_CHECKING:
     from trimtab.transports.tui.app import Tui
@@ -122,6 +116,8 @@ async def resume(tui: "Tui", arguments: str) -> None:
         session_id = SessionStore(tui.terminal.home).find(arguments, cwd=tui.terminal.cwd)
         await tui.open(lambda client: tui.opening.resume(client, session_id))
         return
+    from trimtab.transports.tui.session_panels import sessions_panel
+
     tui.panel = await asyncio.to_thread(sessions_panel, tui)
 
 
@@ -133,11 +129,15 @@ async def model(tui: "Tui", arguments: str) -> None:
         tui.transcript.say(answer or "")
         return
     tui.say_briefly("Looking for models …")
+    from trimtab.transports.tui.session_panels import model_panel
+
     tui.panel = await model_panel(tui)
 
 
 async def theme(tui: "Tui", arguments: str) -> None:
     """Use other colours, and save the choice."""
+    from trimtab.transports.tui.session_panels import theme_panel, use_theme
+
     if not arguments:
         tui.panel = theme_panel(tui)
     else:

@@ -11,7 +11,7 @@ from trimtab.contracts.text import count, neutralise
 from trimtab.host.parts import Question
 from trimtab.transports.tui.cells import Line
 from trimtab.transports.tui.diff import render_diff
-from trimtab.transports.tui.markdown import MarkdownStream
+from trimtab.transports.tui.transcript import new_stream
 
 GUARD = 0.4
 """Seconds that a question must stand, with nothing typed, before a key answers it."""
@@ -174,7 +174,7 @@ _ACTIONS = {
 
 def _plan(part: Question, columns: int) -> Asked:
     request = part.request
-    stream = MarkdownStream()
+    stream = new_stream()
     stream.feed(neutralise(str(request.get("planContent") or request.get("summary") or "")))
     stream.end()
     recommended = request.get("recommendedAction")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trimtab.contracts.text import count, neutralise
 from trimtab.host.parts import (
@@ -23,7 +23,9 @@ from trimtab.host.parts import (
 )
 from trimtab.transports.tui.cells import Line, Span, plain, width, wrap
 from trimtab.transports.tui.diff import count_lines, render_diff
-from trimtab.transports.tui.markdown import MarkdownStream
+
+if TYPE_CHECKING:
+    from trimtab.transports.tui.markdown import MarkdownStream
 
 FAILURE_LINES = 8
 """Lines of output that stay visible when a command fails."""
@@ -150,7 +152,7 @@ class Transcript:
         """Finish what waits for more of its kind: the session is idle."""
         self._settle()
         for call in list(self.calls.values()):
-            if call.ended:
+            if call.ended or call.state == "pending":
                 self.calls.pop(call.key)
 
     def _prompt(self, part: UserPrompt) -> None:
@@ -189,7 +191,7 @@ class Transcript:
             self._end_reasoning("")
             self._settle()
             self._ready.append(lambda _: [()])
-            self._stream, self._stream_key = MarkdownStream(), part.key
+            self._stream, self._stream_key = new_stream(), part.key
         self._stream.feed(neutralise(part.delta))
         if part.done:
             self._end_stream()
@@ -389,6 +391,13 @@ def describe_call(part: ToolInvocation, diff: str) -> Line:
     if facts:
         spans.append(("dim", f" · {' · '.join(facts)}"))
     return tuple(spans)
+
+
+def new_stream() -> "MarkdownStream":
+    """Return a stream. `Tui.open_first` loads the Markdown library behind the first frame."""
+    from trimtab.transports.tui.markdown import MarkdownStream
+
+    return MarkdownStream()
 
 
 def elapsed(began: str, ended: str) -> str:
