@@ -43,13 +43,27 @@ async def delete(call: Call, params: Nothing) -> None:
 
 @methods.on("session.plan.readSqlTodos")
 async def read_todos(call: Call, params: Nothing) -> JsonObject:
-    return {"rows": read_table(call.session.live.folder.database, "todos")}
+    return {"rows": read_rows(call.session.live.folder.database)}
 
 
 @methods.on("session.plan.readSqlTodosWithDependencies")
 async def read_todos_with_dependencies(call: Call, params: Nothing) -> JsonObject:
     database = call.session.live.folder.database
     return {
-        "rows": read_table(database, "todos"),
-        "dependencies": read_table(database, "todo_deps"),
+        "rows": read_rows(database),
+        "dependencies": [
+            {"todoId": row.get("todo_id"), "dependsOn": row.get("depends_on")}
+            for row in read_table(database, "todo_deps")
+        ],
     }
+
+
+def read_rows(database: str) -> list[JsonObject]:
+    """Return the todos, with the columns as clients name them."""
+    return [
+        {COLUMNS.get(name, name): value for name, value in row.items()}
+        for row in read_table(database, "todos")
+    ]
+
+
+COLUMNS = {"created_at": "createdAt", "updated_at": "updatedAt"}

@@ -12,6 +12,8 @@ methods = Methods()
 
 class MessageId(msgspec.Struct, rename="camel"):
     message_id: str
+    expected_prompt: str | None = None
+    """A prompt that was edited since it was sent is not taken back."""
 
 
 @methods.on("session.queue.pendingItems")
@@ -55,7 +57,12 @@ async def remove_most_recent(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.queue.withdrawMessage", MessageId)
 async def withdraw(call: Call, params: MessageId) -> JsonObject:
-    return {"withdrawn": call.session.live.inbox.withdraw(params.message_id, "withdrawn")}
+    """Take back a prompt that still waits; a run that has begun is not interrupted."""
+    inbox, wanted = call.session.live.inbox, params.expected_prompt
+    known = [prompt.text for prompt in inbox.pending if prompt.message_id == params.message_id]
+    same = wanted is None or known == [wanted]
+    removed = same and inbox.withdraw(params.message_id, "withdrawn")
+    return {"removed": removed, "interrupted": False}
 
 
 def _text_of(prompt: PromptQueued) -> str:

@@ -18,6 +18,8 @@ from trimtab.transports.rpc.mirror import FileSystem
 
 methods = Methods()
 MAX_LISTED = 10_000
+CHECKPOINT_INDEX = "index.md"
+INDEX_COLUMNS = 4
 
 
 class Path(msgspec.Struct):
@@ -71,8 +73,8 @@ async def create_directory(call: Call, params: Path) -> None:
 
 @methods.on("session.workspaces.removePath", Path)
 async def remove_path(call: Call, params: Path) -> None:
+    """Remove a file or folder. Clients know no event for that."""
     _remove(_inside(call, params.path))
-    call.session.live.emit(SessionWorkspaceFileChanged(path=params.path, operation="delete"))
 
 
 @methods.on("session.workspaces.saveLargePaste", SavePaste)
@@ -86,12 +88,28 @@ async def save_paste(call: Call, params: SavePaste) -> JsonObject:
 
 @methods.on("session.workspaces.listCheckpoints")
 async def list_checkpoints(call: Call, params: Nothing) -> JsonObject:
+    folder = call.session.live.folder.checkpoints
+    titles = read_titles(os.path.join(folder, CHECKPOINT_INDEX))
     return {
         "checkpoints": [
-            {"number": number, "title": name.removesuffix(".md"), "filename": name}
-            for number, name in enumerate(_list(call.session.live.folder.checkpoints), 1)
+            {"number": number, "title": titles.get(name, name), "filename": name}
+            for number, name in enumerate(_list_checkpoints(folder), 1)
         ]
     }
+
+
+def read_titles(path: str) -> dict[str, str]:
+    """Return the titles of checkpoints by file name, from the table in their index."""
+    try:
+        lines = _read(path).splitlines()
+    except FileNotFoundError:
+        return {}
+    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines]
+    return {row[2]: row[1] for row in rows if len(row) == INDEX_COLUMNS}
+
+
+def _list_checkpoints(folder: str) -> list[str]:
+    return [name for name in _list(folder) if name != CHECKPOINT_INDEX]
 
 
 class Number(msgspec.Struct):
@@ -101,7 +119,7 @@ class Number(msgspec.Struct):
 @methods.on("session.workspaces.readCheckpoint", Number)
 async def read_checkpoint(call: Call, params: Number) -> JsonObject:
     folder = call.session.live.folder.checkpoints
-    names = _list(folder)
+    names = _list_checkpoints(folder)
     if not 1 <= params.number <= len(names):
         return {"status": "missing", "content": None}
     return {"status": "ok", "content": _read(f"{folder}/{names[params.number - 1]}")}
