@@ -254,3 +254,8 @@ async def test_flags_of_one_run_are_refused(cli: Cli, flags: str) -> None:
     outcome = await cli.run("--acp", *flags.split())
     assert outcome.code == 2
     assert "cannot be used together" in outcome.notes
+
+
+@pytest.mark.parametrize("flags", [["--acp"], ["--headless", "--stdio"]])
+async def test_a_server_whose_input_is_empty_ends(cli: Cli, flags: list[str]) -> None:
+    assert (await cli.run(*flags)).code == 0

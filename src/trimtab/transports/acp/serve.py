@@ -3,12 +3,11 @@
 import asyncio
 import os
 import signal
-import sys
 from contextlib import suppress
 
 from trimtab.contracts.errors import ConfigurationError
+from trimtab.host.standard_input import read_stdin
 from trimtab.transports.acp.agent import EditorAgent
-from trimtab.transports.acp.connection import Connection
 
 CLOSING = 0.8
 """Seconds that sessions have to close when the client has gone."""
@@ -34,17 +33,6 @@ async def serve_stdio(agent: EditorAgent) -> int:
         async with asyncio.timeout(CLOSING):
             await agent.close()
     return 0
-
-
-async def read_stdin(connection: Connection) -> None:
-    loop = asyncio.get_running_loop()
-    try:
-        await loop.connect_read_pipe(lambda: connection, sys.stdin)
-    except (ValueError, PermissionError):  # a regular file cannot be polled
-        data = await loop.run_in_executor(None, sys.stdin.buffer.read)
-        connection.data_received(data)
-        connection.eof_received()
-        loop.call_later(0.1, connection.connection_lost, None)
 
 
 class OutputWatcher(asyncio.BaseProtocol):
