@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.host.standard_input import read_stdin
