@@ -331,3 +331,68 @@ async def connected(
     assert editor.problems == []
     assert "Traceback" not in notes, notes
     assert "Internal error" not in notes, notes
+
+
+class RawClient:
+    """The program, spoken to in lines: for input that no well-behaved client would send."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self.process = process
+        self._in, self._out = process.stdin, process.stdout
+        self.heard: list[dict[str, Any]] = []
+
+    @classmethod
+    async def start(cls, cli: Cli, *flags: str, **capabilities: Any) -> "RawClient":
+        """Start the program and initialize it."""
+        process = await cli.start("--acp", *flags, stdin_fd=asyncio.subprocess.PIPE)
+        client = cls(process)
+        await client.call("initialize", protocolVersion=1, clientCapabilities=capabilities)
+        return client
+
+    async def send(self, line: Any) -> None:
+        data = line if isinstance(line, bytes) else json.dumps(line).encode()
+        self._in.write(data + b"\n")
+        await self._in.drain()
+
+    async def read(self) -> dict[str, Any]:
+        async with asyncio.timeout(LIMIT):
+            line = await self._out.readline()
+        message: dict[str, Any] = json.loads(line)
+        assert message["jsonrpc"] == "2.0"
+        self.heard.append(message)
+        return message
+
+    async def call(self, method: str, number: Any = 1, **params: Any) -> dict[str, Any]:
+        """Send a request and read until its answer comes."""
+        await self.send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        return await self.read_answer(number)
+
+    async def read_answer(self, number: Any) -> dict[str, Any]:
+        while True:
+            message = await self.read()
+            if "method" not in message and message.get("id") == number:
+                return message
+
+    async def open(self, cli: Cli) -> str:
+        answer = await self.call("session/new", "new", cwd=str(cli.cwd), mcpServers=[])
+        return str(answer["result"]["sessionId"])
+
+    def updates(self, kind: str) -> list[dict[str, Any]]:
+        """The updates of a kind, each checked against the schema."""
+        found = []
+        for message in self.heard:
+            if message.get("method") == "session/update":
+                validator("SessionNotification").validate(message["params"])
+                if message["params"]["update"]["sessionUpdate"] == kind:
+                    found.append(message["params"]["update"])
+        return found
+
+    async def end(self) -> int:
+        """Close the program's input; it must end by itself."""
+        self._in.close()
+        async with asyncio.timeout(LIMIT):
+            while await self._out.readline():
+                pass
+            return await self.process.wait()

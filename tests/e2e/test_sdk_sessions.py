@@ -275,15 +275,23 @@ async def test_metadata_of_an_unknown_session_is_none(sdk: Sdk) -> None:
 async def test_clients_hear_of_sessions_that_come_change_and_go(sdk: Sdk) -> None:
     async with talking(sdk, [TEXT]) as talk:
         seen: list[tuple[str, str]] = []
-        talk.client.on_lifecycle(lambda event: seen.append((event.type, event.session_id)))
+        came = asyncio.Event()
+
+        def on_lifecycle(event: Any) -> None:
+            seen.append((event.type, event.session_id))
+            came.set()
+
+        talk.client.on_lifecycle(on_lifecycle)
         await talk.say("hi")
+        async with asyncio.timeout(60):
+            await came.wait()
         other = await talk.client.create_session()
         await other.disconnect()
         await talk.client.delete_session(other.session_id)
         await talk.client.ping("x")
     mine = talk.session.session_id
-    assert seen == [
-        ("session.updated", mine),
+    assert seen[0] == ("session.updated", mine)
+    assert [entry for entry in seen if entry[0] != "session.updated"] == [
         ("session.created", other.session_id),
         ("session.deleted", other.session_id),
     ]

@@ -115,7 +115,7 @@ def build_parts(
         turn_limit=build_turn_limit(limits.max_turns),
         steering=Steering(),
         routing=build_model_routing(setup, ports.model_switch),
-        slash_commands=SlashCommands(ports.answer_command),
+        slash_commands=SlashCommands(ports.answer_command, client.offer_command),
         remote_exclusions=build_remote_exclusions(setup, chosen, permissions),
         hooks=build_hooks(setup),
         skills=Skills(custom.find_skill, custom.read_skill) if custom else None,

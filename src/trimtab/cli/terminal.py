@@ -38,8 +38,11 @@ async def _converse(
     from prompt_toolkit.input.vt100 import Vt100Input
 
     from trimtab.config.settings import Settings
+    from trimtab.models.probe import try_once
     from trimtab.transports.tui.app import Opening, Terminal, Tui
     from trimtab.transports.tui.preferences import read_preferences
+
+    fresh = msgspec.structs.replace(options, session_id=None, name=None)
 
     async def open_first(client: Client) -> LiveSession:
         return await open_session(runtime, options, values, client)
@@ -50,7 +53,16 @@ async def _converse(
     async def resume(client: Client, session_id: str) -> LiveSession:
         return await runtime.resume(session_id, fresh, client)
 
-    fresh = msgspec.structs.replace(options, session_id=None, name=None)
+    async def try_model(name: str) -> None:
+        nonlocal options, fresh
+        tried = msgspec.structs.replace(options, model=name)
+        chosen = await runtime.models.choose(tried)
+        try:
+            await try_once(chosen.provider, chosen.model)
+        finally:
+            await chosen.aclose()
+        options, fresh = tried, msgspec.structs.replace(fresh, model=name)
+
     tui = Tui(
         Terminal(
             screen=screen,
@@ -59,7 +71,7 @@ async def _converse(
             home=runtime.home,
             cwd=options.cwd,
         ),
-        Opening(open_first, open_new, resume),
+        Opening(open_first, open_new, resume, try_model, choose_first=must_choose(runtime, values)),
         read_preferences(
             Settings(runtime.home),
             runtime.env,
@@ -70,6 +82,11 @@ async def _converse(
         log.on_event,
     )
     return await tui.run(values.get("interactive"))
+
+
+def must_choose(runtime: Runtime, values: Values) -> bool:
+    """Return True if `--resume` stands alone and there are several sessions."""
+    return values.get("resume") is True and len(runtime.store.folders()) != 1
 
 
 def build_prepare(values: Values, cwd: str) -> Callable[[str, Sequence[str]], Prompt | str]:

@@ -188,6 +188,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     transform: Transform | None = None
     ask_person: "AskPerson | None" = None
     ask_approval: "AskApproval | None" = None
+    offer_command: Callable[[str], Awaitable[bool]] | None = None
+    """Called with a queued slash command; True if the client has run it."""
     ask_mode_switch: Callable[[ModelError], Awaitable[bool]] | None = None
     """Called when a model's rate limit persists; True if another model has replaced it."""
 

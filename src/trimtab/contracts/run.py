@@ -28,12 +28,16 @@ __all__ = [
 ]
 
 
+COMMAND = "command"
+"""The source of a queued slash command, which the model never sees."""
+
+
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     """A prompt to answer. `display` is what a person sees if it differs from `text`.
 
-    `source` is user, hook, autopilot, jit, skill or tool. `transformed` is the text the model is
-    shown; it is filled in when the prompt is admitted. `billable` is false for prompts nobody
-    typed, so that services that bill by prompt know the agent continued by itself.
+    `source` is user, hook, autopilot, jit, skill, tool or command. `transformed` is the text the
+    model is shown; it is filled in when the prompt is admitted. `billable` is false for prompts
+    nobody typed, so that services that bill by prompt know the agent continued by itself.
     """
 
     text: str

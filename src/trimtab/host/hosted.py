@@ -13,10 +13,12 @@ from trimtab.agents.questions import Questions
 from trimtab.contracts.errors import AuthenticationError, ConfigurationError, ModelError
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.permission import PermissionRequested
+from trimtab.contracts.events.question import CommandCompleted, CommandQueued
 from trimtab.contracts.events.session import SessionTitleChanged
 from trimtab.contracts.events.setup import CapabilitiesChanged, CommandsChanged
 from trimtab.contracts.events.tool import ExternalToolRequested
 from trimtab.contracts.hooks import HookFailed
+from trimtab.contracts.ids import new_id
 from trimtab.contracts.options import Client
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import AskTrust, PlanReady, PlanVerdict, Question, Response
@@ -42,6 +44,8 @@ _ANSWERS = frozenset(
     )
 )
 
+UPDATE_DELAY = 0.25
+"""Seconds during which several events are announced as one update."""
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -53,12 +57,16 @@ class HostedSession:
     the next such client if the first disconnects.
     """
 
-    def __init__(self, session_id: str, on_title: Callable[[str], None]) -> None:
+    def __init__(self, session_id: str, on_update: Callable[[str], None]) -> None:
+        """`on_update` is called soon after events that are stored."""
         self.id = session_id
-        self.on_title = on_title
+        self._on_update = on_update
+        self._update: asyncio.TimerHandle | None = None
         self.questions = Questions()
         self.participants: list[Participant] = []
         self.last_event = time.monotonic()
+        self.times: JsonObject = {}
+        """When the session was created, and its title then, for announcements."""
         self.interests: dict[str, str] = {}
         """The event types clients asked for, by handle."""
         self.mode_switch_handlers: set[str] = set()
@@ -90,6 +98,8 @@ class HostedSession:
 
     async def aclose(self) -> None:
         """End what people started through clients, and finish the copy of the session's files."""
+        if self._update is not None:
+            self._update.cancel()
         if self._own_commands is not None:
             await self._own_commands.aclose()
         if self.mirror is not None:
@@ -125,6 +135,7 @@ class HostedSession:
             ask_person=self._ask_person,
             ask_approval=self._ask_approval,
             ask_mode_switch=self._ask_mode_switch,
+            offer_command=self._offer_command,
         )
 
     def join(self, client: ClientPort, capabilities: Capabilities) -> Participant:
@@ -272,12 +283,18 @@ class HostedSession:
             self._requests.pop(event.data.request_id, None)
         for participant in self.participants:
             participant.send(self.id, event, line)
+        if not event.ephemeral and self._update is None and self._live is not None:
+            loop = asyncio.get_running_loop()
+            self._update = loop.call_later(UPDATE_DELAY, self._announce_update)
         if event.type == "user.message" and self._live is not None:
             title = self.live.projections.title.text
             if title and title != self._title:
                 self._title = title
                 self.live.emit(SessionTitleChanged(title=title))
-                self.on_title(self.id)
+
+    def _announce_update(self) -> None:
+        self._update = None
+        self._on_update(self.id)
 
     async def _ask_permission(self, request_id: str, request: JsonObject) -> Answer:
         answer: Answer = await self.questions.wait(request_id)
@@ -357,6 +374,18 @@ class HostedSession:
 
     async def _ask_approval(self, plan: PlanReady) -> PlanVerdict:
         return await client_questions.ask_approval(self, plan)
+
+    async def _offer_command(self, command: str) -> bool:
+        """Let a client that wants to know of queued commands run one."""
+        if CommandQueued.wire_name not in self.interests.values() or not self.participants:
+            return False
+        request_id = new_id()
+        waiting = self.questions.open(request_id)
+        self.live.emit(CommandQueued(request_id=request_id, command=command))
+        try:
+            return bool(await waiting)
+        finally:
+            self.live.emit(CommandCompleted(request_id=request_id))
 
     async def _ask_mode_switch(self, error: ModelError) -> bool:
         return await client_questions.ask_mode_switch(self, error)

@@ -93,7 +93,7 @@ class Archive:
                 break
             before = record.id
         else:
-            raise UsageError(f"Session {text} has no event {event_id!r}: see its events.")
+            raise UsageError(f"Event not found: {event_id} in session {text}; see its events.")
         if before is None:
             raise UsageError(f"{event_id!r} is the first event of the session: choose a later one.")
         return before

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.session import SessionInfo
 from trimtab.contracts.processor import Processor
-from trimtab.contracts.run import Prompt, Run
+from trimtab.contracts.run import COMMAND, Prompt, Run
 
 PREFIXES = ("/", "!")
 
@@ -17,10 +17,19 @@ class SlashCommands(Processor):
     that is unknown or fails: the model never sees a mistyped command.
     """
 
-    def __init__(self, answer: Callable[[str], Awaitable[str | None]]) -> None:
+    def __init__(
+        self,
+        answer: Callable[[str], Awaitable[str | None]],
+        offer: Callable[[str], Awaitable[bool]] | None = None,
+    ) -> None:
+        """`offer` lets a client run a queued command, and returns True if it did."""
         self._answer = answer
+        self._offer = offer
 
     async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt | None:
+        if prompt.source == COMMAND:
+            await self._run_queued(run, prompt)
+            return None
         if prompt.source != "user" or not prompt.text.startswith(PREFIXES):
             return prompt
         try:
@@ -32,3 +41,14 @@ class SlashCommands(Processor):
             return prompt
         run.session.emit(SessionInfo(info_type="command", message=answer))
         return None
+
+    async def _run_queued(self, run: Run, prompt: Prompt) -> None:
+        """Run a queued command, by a client or by ourselves; a failure does not stop the queue."""
+        if self._offer is not None and await self._offer(prompt.text):
+            return
+        try:
+            answer = await self._answer(prompt.text)
+        except TrimtabError as error:
+            answer = error.message
+        message = answer if answer is not None else f"Unknown command: {prompt.text}; see /help."
+        run.session.emit(SessionInfo(info_type="command", message=message))

@@ -1,7 +1,6 @@
 """Questions of a session to its client: permissions, plans, and what the model wants to know."""
 
-import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -9,11 +8,14 @@ import msgspec
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import PlanReady, PlanVerdict, Question, Response
+from trimtab.tools.splice import Splice, plan_edit
 from trimtab.transports.acp.connection import Connection
 from trimtab.transports.acp.protocol import AcpError, ClientLeft
 from trimtab.transports.acp.schema import FormAnswer, Outcome, PermissionAnswer
 from trimtab.transports.acp.tool_calls import MAX_DIFF, fence, text_content
 
+ReadFile = Callable[[str], Awaitable[bytes | None]]
+"""Returns a file as the editor has it; None if there is none."""
 DENIED = Answer(kind="user-not-available")
 ANSWERS = {
     "allow_once": "approve-once",
@@ -107,13 +109,16 @@ def build_options(request: JsonObject) -> list[JsonObject]:
     ]
 
 
-def show_request(request: JsonObject) -> list[JsonObject]:
-    """Return the content that shows what is asked for: the command, or the diff."""
+async def show_request(request: JsonObject, arguments: Any, read: ReadFile) -> list[JsonObject]:
+    """Return the content that shows what is asked for: the command, or the diff.
+
+    `arguments` are those of the call that needs the permission.
+    """
     content: list[JsonObject] = []
     if request.get("kind") == "shell":
         content.append(text_content(fence(str(request.get("fullCommandText") or ""), "sh")))
     elif request.get("kind") == "write":
-        content += show_write(request)
+        content += await show_write(request, arguments, read)
     elif request.get("url"):
         content.append(text_content(str(request["url"])))
     elif request.get("args"):
@@ -124,27 +129,20 @@ def show_request(request: JsonObject) -> list[JsonObject]:
     return content
 
 
-def show_write(request: JsonObject) -> list[JsonObject]:
+async def show_write(request: JsonObject, arguments: Any, read: ReadFile) -> list[JsonObject]:
     """Return the diff of a write that waits for permission."""
     path, text = str(request.get("fileName") or ""), request.get("newFileContents")
-    if path and isinstance(text, str) and text:
-        before = read_text(path)
+    before = await read(path) if path else None
+    if before is not None and isinstance(arguments, dict) and "old_str" in arguments:
+        new = str(arguments.get("new_str") or "")
+        planned = plan_edit(before, str(arguments["old_str"]), new)
+        text = planned.data.decode("utf-8", "replace") if isinstance(planned, Splice) else text
+    if path and isinstance(text, str) and text and len(before or b"") <= MAX_DIFF:
         diff: JsonObject = {"type": "diff", "path": path, "newText": text}
-        return [diff if before is None else {**diff, "oldText": before}]
+        return [diff if before is None else {**diff, "oldText": before.decode("utf-8", "replace")}]
     if diff_text := request.get("diff"):
         return [text_content(fence(str(diff_text), "diff"))]
     return []
-
-
-def read_text(path: str) -> str | None:
-    """Return the text of a file, or None if there is none to show."""
-    try:
-        if not os.path.isfile(path) or os.path.getsize(path) > MAX_DIFF:
-            return None
-        with open(path, encoding="utf-8", newline="") as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError):
-        return None
 
 
 async def ask_form(

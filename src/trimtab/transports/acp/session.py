@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.events.codec import decode
 from trimtab.contracts.events.envelope import Event, JsonObject
+from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.options import Client
 from trimtab.contracts.permission import Answer
@@ -19,6 +20,7 @@ from trimtab.runtime.live import LiveSession
 from trimtab.runtime.plan_approval import present_plan
 from trimtab.session.todos import read_todos
 from trimtab.transports.acp.connection import Connection
+from trimtab.transports.acp.editor import Buffers, Terminals
 from trimtab.transports.acp.protocol import FAILED, INVALID_PARAMS, AcpError
 from trimtab.transports.acp.questions import PermissionDesk, ask_form, show_request
 from trimtab.transports.acp.schema import ClientCapabilities
@@ -111,6 +113,27 @@ class EditorSession:
         if self.capabilities.forms:
             offered.add("ask_user")
         live.controls.set_tools((), offered)
+        self._lend_editor(live)
+
+    def _lend_editor(self, live: LiveSession) -> None:
+        """Have the session use what the client offers of its own: files and terminals."""
+        support, buffers, terminals = self.capabilities.fs, None, None
+        if support.read_text_file or support.write_text_file:
+
+            def warn(message: str) -> None:
+                live.emit(SessionWarning(warning_type="editor_silent", message=message))
+
+            options = live.controls.options
+            roots = (options.cwd, *options.permissions.add_dirs)
+            buffers = Buffers(self._connection, live.id, support, roots)
+            buffers.warn = warn
+        if self.capabilities.terminal:
+            terminals = Terminals(self._connection, live.id, self._show_terminal)
+        live.controls.use_editor(buffers, terminals)
+
+    def _show_terminal(self, call_id: str, terminal_id: str) -> None:
+        for update in self._builder.add_terminal(call_id, terminal_id):
+            self.send(update)
 
     def release(self) -> None:
         """Send the updates that were held, and every later one at once."""
@@ -292,10 +315,16 @@ class EditorSession:
         agent_id = self._asked.pop(request_id, None)
         call_id = str(request.get("toolCallId") or "")
         call = self._describe(self._builder.find_call(agent_id, call_id), call_id)
-        if content := show_request(request):
+        if content := await show_request(request, call.get("rawInput"), self._read_file):
             call["content"] = content
         assert self._desk is not None
         return await self._desk.ask(request, call)
+
+    async def _read_file(self, path: str) -> bytes | None:
+        try:
+            return (await self.live.controls.setup.workspace.read(path)).data
+        except OSError:
+            return None
 
     async def _ask_person(self, question: Question) -> Response | None:
         shown = self._builder.find_call(None, question.call_id)

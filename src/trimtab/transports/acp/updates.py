@@ -39,7 +39,8 @@ class ShownCall(msgspec.Struct):
     id: str
     call: ToolInvocation
     status: str = "pending"
-    edits: int = 0
+    terminal: str = ""
+    """The editor's terminal in which the call's command runs."""
 
 
 class UpdateBuilder:
@@ -111,6 +112,17 @@ class UpdateBuilder:
         """Return an open call as the client knows it."""
         return self._calls.get(f"call {agent_id or ''} {call_id}")
 
+    def add_terminal(self, call_id: str, terminal_id: str) -> Sequence[JsonObject]:
+        """Return the updates that show the terminal of a call."""
+        for shown in self._calls.values():
+            if shown.call.call_id == call_id:
+                shown.terminal = terminal_id
+                updates = [self.build_output(shown)]
+                if shown.status == "pending":
+                    updates.insert(0, self._change_status(shown, "in_progress"))
+                return updates
+        return ()
+
     def start_waiting(self) -> Sequence[JsonObject]:
         """Return the updates for announced calls that run by now without a question."""
         return [
@@ -160,7 +172,7 @@ class UpdateBuilder:
                 {
                     "sessionUpdate": "tool_call_update",
                     "toolCallId": shown.id,
-                    "content": build_content(call, build_diffs(call, self._read)),
+                    "content": self._build_content(shown),
                     "locations": find_locations(call, self._cwd),
                 }
             )
@@ -171,8 +183,14 @@ class UpdateBuilder:
         return {
             "sessionUpdate": "tool_call_update",
             "toolCallId": shown.id,
-            "content": build_content(shown.call, build_diffs(shown.call, self._read)),
+            "content": self._build_content(shown),
         }
+
+    def _build_content(self, shown: ShownCall) -> list[JsonObject]:
+        diffs = build_diffs(shown.call, self._read)
+        if shown.terminal:
+            return [*diffs, {"type": "terminal", "terminalId": shown.terminal}]
+        return build_content(shown.call, diffs)
 
     def _build_end(self, shown: ShownCall) -> Sequence[JsonObject]:
         call = shown.call
@@ -180,7 +198,7 @@ class UpdateBuilder:
         if shown.status == "pending" and call.state in ("completed", "failed"):
             updates.append(self._change_status(shown, "in_progress"))
         end = self._change_status(shown, "completed" if call.state == "completed" else "failed")
-        end["content"] = build_content(call, build_diffs(call, self._read))
+        end["content"] = self._build_content(shown)
         if locations := find_locations(call, self._cwd):
             end["locations"] = locations
         end["rawOutput"] = build_raw_output(call)

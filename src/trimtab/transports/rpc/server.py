@@ -13,6 +13,7 @@ import msgspec
 
 from trimtab.contracts.errors import ModelError, TrimtabError
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.ids import timestamp
 from trimtab.transports.rpc.dispatch import answer
 from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.protocol import AUTHENTICATION_FAILED, FAILED, RpcError
@@ -154,7 +155,14 @@ class Server:
                 peer.notify("session.lifecycle", params)
 
     def tell_updated(self, session_id: str) -> None:
-        self.tell("updated", session_id, self.times(session_id))
+        hosted = self.sessions.get(session_id)
+        if hosted is None:
+            return
+        if not hosted.times:
+            hosted.times = self.times(session_id)
+        title = hosted.live.projections.title.text
+        metadata = {**hosted.times, "modifiedTime": timestamp()}
+        self.tell("updated", session_id, {**metadata, "summary": title} if title else metadata)
 
     async def close_session(self, session_id: str, *, suspend: bool = False) -> None:
         """Close a session if it is open; it stays on disk.

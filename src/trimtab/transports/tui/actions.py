@@ -350,9 +350,9 @@ class Actions:
         tui.transcript.blank()
         for group, keys in KEYS.items():
             tui.transcript.say(group, "heading")
-            for key in keys:
-                if key.shown:
-                    tui.transcript.say(f"  {key.shown:<30} {key.help.replace('`', '')}")
+            tui.transcript.say_pairs(
+                [(key.shown, key.help.replace("`", "")) for key in keys if key.shown]
+            )
         tui.transcript.blank()
         tui.request_frame()
 
@@ -363,7 +363,7 @@ class Actions:
         if tui.completer.menu is not None:
             tui.completer.close()
         elif tui.panel is not None:
-            tui.panel = None
+            self._close_panel()
         elif tui.asking.current is not None:
             if tui.asking.is_ready(now) or tui.asking.typing_words:
                 if tui.asking.typing_words:
@@ -382,6 +382,11 @@ class Actions:
             tui.say_briefly("Esc again to rewind.")
         tui.request_frame()
 
+    def _close_panel(self) -> None:
+        panel, self._tui.panel = self._tui.panel, None
+        if panel is not None:
+            panel.on_close()
+
     def rewind(self) -> None:
         """Open the picker of turns to return to."""
         self._tui.panel = rewind_panel(self._tui)
@@ -396,8 +401,9 @@ class Actions:
         """Stop the turn, then clear the draft, then leave."""
         tui = self._tui
         now = time.monotonic()
+        last, self._interrupted_at = self._interrupted_at, 0.0
         if tui.panel is not None:
-            tui.panel = None
+            self._close_panel()
         elif tui.busy:
             self._stop_turn()
         elif self._own_command and tui.hosted is not None:
@@ -406,7 +412,7 @@ class Actions:
             tui.history.add(tui.editor.expanded)
             tui.editor.clear()
             tui.say_briefly("The draft is in the history: Up brings it back.")
-        elif now - self._interrupted_at < TWICE:
+        elif now - last < TWICE:
             tui.leave()
         else:
             self._interrupted_at = now

@@ -13,7 +13,7 @@ from prompt_toolkit.application import Application
 from prompt_toolkit.input.vt100 import Vt100Input
 
 from trimtab.config.paths import Home
-from trimtab.contracts.errors import TrimtabError
+from trimtab.contracts.errors import AuthenticationError, TrimtabError
 from trimtab.contracts.events.envelope import Event
 from trimtab.contracts.events.session import SessionIdle
 from trimtab.contracts.options import Client
@@ -30,16 +30,19 @@ from trimtab.transports.tui.cells import Line
 from trimtab.transports.tui.completion import Completer
 from trimtab.transports.tui.editor import Editor
 from trimtab.transports.tui.files import FileIndex
+from trimtab.transports.tui.first_model import offer_models
 from trimtab.transports.tui.history import History
 from trimtab.transports.tui.keyboard import build_application
 from trimtab.transports.tui.local_client import CAPABILITIES, SILENT, LocalClient
 from trimtab.transports.tui.local_commands import list_commands
 from trimtab.transports.tui.painter import Painter
 from trimtab.transports.tui.panels import Panel
+from trimtab.transports.tui.past import replay
 from trimtab.transports.tui.questions import build_question, build_trust
 from trimtab.transports.tui.screen import Screen
+from trimtab.transports.tui.session_panels import sessions_panel
 from trimtab.transports.tui.status import StatusLine, describe_start
-from trimtab.transports.tui.theme import Theme
+from trimtab.transports.tui.theme import Theme, encode
 from trimtab.transports.tui.transcript import Transcript, describe_seconds
 from trimtab.transports.tui.view import MARK, EditorView, Menu, Scene, lay_out
 
@@ -59,6 +62,10 @@ class Opening(msgspec.Struct, frozen=True):
     wanted: Callable[[Client], Awaitable[LiveSession]]
     new: Callable[[Client], Awaitable[LiveSession]]
     resume: Callable[[Client, str], Awaitable[LiveSession]]
+    try_model: Callable[[str], Awaitable[None]]
+    """Calls a model once and uses it from then on. Raises a `TrimtabError` if it fails."""
+    choose_first: bool = False
+    """True if the person chooses the first session among the earlier ones."""
 
 
 class Preferences(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +110,7 @@ class Tui:
         self.preferences = preferences
         self.prepare = prepare
         self._log = log
+        self._first: str | None = None
         self.painter = Painter(preferences.theme)
         self.transcript = Transcript()
         self.history = History(
@@ -143,7 +151,8 @@ class Tui:
         """Talk until the person leaves; return the exit code."""
         self._watch_signals()
         self.screen.begin()
-        self.spawn(self._open_first(first))
+        self._first = first
+        self.spawn(self.open_first())
         try:
             code = await self.app.run_async(handle_sigint=False, set_exception_handler=False)
         finally:
@@ -151,13 +160,19 @@ class Tui:
             await self._close()
         return code
 
-    async def _open_first(self, first: str | None) -> None:
+    async def open_first(self) -> None:
+        """Open the session that the flags ask for, and send what was typed before it was open."""
+        if self.opening.choose_first and self.live is None:
+            self.panel = sessions_panel(self)
+            self.panel.on_close = lambda: self.leave(0)
+            self.request_frame()
+            return
         await self.open(self.opening.wanted)
         if self.live is None:
             return
         self.files.start()
-        if first is not None:
-            self.actions.send(first)
+        if self._first is not None:
+            self.actions.send(self._first)
         for text, mode in self.unsent:
             self.actions.send(text, mode)
         self.unsent = []
@@ -177,23 +192,47 @@ class Tui:
         self._fold = PartFold()
         try:
             live = await opener(client)
+        except AuthenticationError as error:
+            self._fold = fold
+            if old is None and self.preferences.may_ask:
+                await offer_models(self, error.message)
+                return False
+            return self._fail(error, old)
         except TrimtabError as error:
             self._fold = fold
-            self.transcript.say(error.message, "error")
-            self.request_frame()
-            if old is None:
-                self.leave(error.exit_code)
-            return False
+            return self._fail(error, old)
         if old is not None:
             await self._end_session(old)
         hosted.id = live.id
         hosted.attach(live)
         self.hosted, self.live = hosted, live
         self.transcript.model, self.transcript.mode = live.model, live.mode
+        if live.controls.setup.resumed:
+            self._show_past(live)
         self.transcript.add_lines(describe_start(live, self.terminal.env))
         self.status.refresh()
         self.request_frame()
         return True
+
+    def _fail(self, error: TrimtabError, old: LiveSession | None) -> bool:
+        """Say why a session could not be opened; leave if there is no other."""
+        self.transcript.say(error.message, "error")
+        self.request_frame()
+        if old is None:
+            self.leave(error.exit_code)
+        return False
+
+    def _show_past(self, live: LiveSession) -> None:
+        """Write the past of a resumed session as it was shown, by the same fold."""
+        columns, _ = self.screen.size
+        lines, left_out, waiting = replay(live, columns)
+        if left_out:
+            self.transcript.say(
+                f"The last {len(lines):,} lines; all of it: trimtab sessions show {live.id}", "dim"
+            )
+        self.transcript.add_lines(lines)
+        self.transcript.waiting.update(waiting)
+        self.transcript.blank()
 
     async def _end_session(self, live: LiveSession) -> None:
         if self.hosted is not None:
@@ -219,8 +258,6 @@ class Tui:
             self.transcript.say(f"Resume with: trimtab --resume={live.id}", "dim")
         self.transcript.settle()
         lines = self.transcript.take(columns)
-        from trimtab.transports.tui.theme import encode
-
         text = "".join(f"{encode(line, self.painter.theme)}\r\n" for line in lines)
         title = "\x1b[23;2t" if self._title else ""
         return f"{self.painter.erase()}{text}{title}"

@@ -39,6 +39,8 @@ class Panel:
         self._on_tab = on_tab
         self._rows = list(find(""))
         self._marked = 0
+        self.on_close: Callable[[], None] = lambda: None
+        """Called when the panel is closed without a choice."""
 
     @property
     def heading(self) -> tuple[Line, ...]:

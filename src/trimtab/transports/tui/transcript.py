@@ -21,7 +21,7 @@ from trimtab.host.parts import (
     ToolInvocation,
     UserPrompt,
 )
-from trimtab.transports.tui.cells import Line, Span, plain, wrap
+from trimtab.transports.tui.cells import Line, Span, plain, width, wrap
 from trimtab.transports.tui.diff import count_lines, render_diff
 from trimtab.transports.tui.markdown import MarkdownStream
 
@@ -117,6 +117,24 @@ class Transcript:
                 row for line in shown for row in wrap(((style, line),), max(8, columns - 1), "  ")
             ]
         )
+
+    def say_pairs(self, pairs: list[tuple[str, str]]) -> None:
+        """Add a table of two columns; in a narrow window the second stands below the first."""
+        self._settle()
+        left = max((width(name) for name, _ in pairs), default=0) + 4
+
+        def render(columns: int) -> list[Line]:
+            rows: list[Line] = []
+            for name, text in pairs:
+                if columns < 2 * left:
+                    rows += wrap((("bold", f"  {name}"),), columns - 1, "  ")
+                    rows += wrap((("", f"    {text}"),), columns - 1, "    ")
+                else:
+                    lead = f"  {name}".ljust(left)
+                    rows += wrap((("bold", lead), ("", text)), columns - 1, " " * left)
+            return rows
+
+        self._ready.append(render)
 
     def add_lines(self, lines: list[Line]) -> None:
         """Add lines as they are; the terminal wraps long ones."""

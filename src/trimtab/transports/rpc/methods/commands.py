@@ -6,6 +6,7 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.question import CommandCompleted, CommandExecute
 from trimtab.contracts.ids import new_id
+from trimtab.contracts.run import COMMAND, Prompt
 from trimtab.runtime.commands import COMMANDS
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
@@ -89,7 +90,35 @@ async def handle_pending(call: Call, params: HandlePending) -> JsonObject:
     return {"success": call.session.questions.answer(params.request_id, params.error)}
 
 
-@methods.on("session.commands.respondToQueuedCommand", HandlePending)
-async def respond_to_queued(call: Call, params: HandlePending) -> JsonObject:
-    """Return False: commands are never queued."""
-    return {"success": False}
+class Enqueue(msgspec.Struct, rename="camel"):
+    command: str
+    display_text: str | None = None
+
+
+@methods.on("session.commands.enqueue", Enqueue)
+async def enqueue(call: Call, params: Enqueue) -> JsonObject:
+    """Queue a slash command behind the prompts that wait."""
+    text = params.command.strip()
+    if not text.startswith("/") or len(text) < 2:
+        return {"queued": False}
+    prompt = Prompt(text=text, display=params.display_text, source=COMMAND)
+    return {"queued": True, "queueId": call.session.live.send(prompt)}
+
+
+class QueuedResult(msgspec.Struct, rename="camel"):
+    handled: bool
+    stop_processing_queue: bool = False
+
+
+class RespondToQueued(msgspec.Struct, rename="camel"):
+    request_id: str
+    result: QueuedResult
+
+
+@methods.on("session.commands.respondToQueuedCommand", RespondToQueued)
+async def respond_to_queued(call: Call, params: RespondToQueued) -> JsonObject:
+    """Say whether the client has run a queued command; if not, the built-in one runs."""
+    answered = call.session.questions.answer(params.request_id, params.result.handled)
+    if answered and params.result.stop_processing_queue:
+        call.session.live.inbox.hold()
+    return {"success": answered}

@@ -1,12 +1,13 @@
 """Reads the log of a session in pages, and keeps the event types clients are interested in."""
 
 import asyncio
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 import msgspec
 
 from trimtab.contracts.events.codec import peek
-from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.ids import new_id
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
@@ -34,9 +35,11 @@ async def read(call: Call, params: Read) -> JsonObject:
         params.cursor is None and params.direction == "backward"
     )
     position, status = _position(params.cursor, live.event_count, backward=backward)
-    if not backward and position >= live.event_count and params.wait_ms > 0:
-        await _next_event(live, min(params.wait_ms, 60_000) / 1000)
+    wanted = params.types if isinstance(params.types, tuple) else None
     events = live.read_events()
+    if not backward and params.wait_ms > 0 and not _has_type(events[position:], wanted):
+        await _next_event(live, min(params.wait_ms, 60_000) / 1000, wanted)
+        events = live.read_events()
     size = max(1, min(params.max, MAX_PAGE))
     if backward:
         start = max(0, position - size)
@@ -44,7 +47,6 @@ async def read(call: Call, params: Read) -> JsonObject:
     else:
         end = min(len(events), position + size)
         chunk, cursor, more = events[position:end], str(end), end < len(events)
-    wanted = params.types if isinstance(params.types, tuple) else None
     return {
         "events": [line for line in chunk if wanted is None or peek(line).type in wanted],
         "cursor": cursor,
@@ -89,9 +91,19 @@ def _position(cursor: str | None, count: int, *, backward: bool) -> tuple[int, s
     return int(digits), "ok"
 
 
-async def _next_event(live: LiveSession, seconds: float) -> None:
+def _has_type(events: Sequence[msgspec.Raw], wanted: Collection[str] | None) -> bool:
+    return any(wanted is None or peek(line).type in wanted for line in events)
+
+
+async def _next_event(live: LiveSession, seconds: float, wanted: Collection[str] | None) -> None:
+    """Wait for a durable event, of one of these types if there are any."""
     arrived = asyncio.Event()
-    unsubscribe = live.subscribe(lambda event, _: None if event.ephemeral else arrived.set())
+
+    def on_event(event: Event, _: bytes) -> None:
+        if not event.ephemeral and (wanted is None or event.type in wanted):
+            arrived.set()
+
+    unsubscribe = live.subscribe(on_event)
     try:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):

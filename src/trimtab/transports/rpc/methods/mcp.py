@@ -234,6 +234,23 @@ async def log_in(call: Call, params: Nothing) -> JsonObject:
     raise UsageError(NO_SIGN_IN)
 
 
+class PendingAnswer(msgspec.Struct, rename="camel"):
+    request_id: str
+    result: JsonObject
+
+
+@methods.on("session.mcp.oauth.handlePendingRequest", PendingAnswer)
+async def handle_sign_in(call: Call, params: PendingAnswer) -> JsonObject:
+    """Give a server the token that a client obtained; False if nobody waits for it any more."""
+    return {"success": call.session.questions.answer(params.request_id, params.result)}
+
+
+@methods.on("session.mcp.headers.handlePendingHeadersRefreshRequest", PendingAnswer)
+async def handle_headers(call: Call, params: PendingAnswer) -> JsonObject:
+    """Give a server the headers that a client renewed; False if nobody waits for them."""
+    return {"success": call.session.questions.answer(params.request_id, params.result)}
+
+
 @methods.on("session.mcp.executeSampling")
 async def execute_sampling(call: Call, params: Nothing) -> JsonObject:
     raise UsageError(NO_SAMPLING)

@@ -4,6 +4,7 @@ import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.own import PromptQueued
+from trimtab.contracts.run import COMMAND
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
@@ -22,7 +23,7 @@ async def list_pending(call: Call, params: Nothing) -> JsonObject:
             {
                 "id": prompt.message_id,
                 "messageId": prompt.message_id,
-                "kind": "message",
+                "kind": "command" if prompt.source == COMMAND else "message",
                 "displayText": _text_of(prompt),
                 "agentMode": live.mode,
             }

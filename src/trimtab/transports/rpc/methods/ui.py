@@ -79,6 +79,12 @@ async def handle_mode_switch(call: Call, params: ModeSwitchAnswer) -> JsonObject
     return {"success": call.session.questions.answer(params.request_id, params.response)}
 
 
+@methods.on("session.ui.handlePendingSessionLimitsExhausted", Response)
+async def handle_limits(call: Call, params: Response) -> JsonObject:
+    """Return False: a session that reached its limit stops, and asks nobody to raise it."""
+    return {"success": call.session.questions.answer(params.request_id, params.response)}
+
+
 @methods.on("session.ui.handlePendingSampling", Response)
 async def answer_sampling(call: Call, params: Response) -> JsonObject:
     """Return False: sampling is not supported."""

@@ -1,7 +1,9 @@
 """Files that clients keep in the folder of a session, or the session in a client's file system."""
 
+import asyncio
 import os
 import shutil
+from typing import Literal
 
 import msgspec
 
@@ -10,9 +12,9 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionWorkspaceFileChanged
 from trimtab.contracts.ids import new_id
+from trimtab.transports.rpc.diffs import diff_workspace
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.mirror import FileSystem
-from trimtab.transports.rpc.protocol import NotAvailable
 
 methods = Methods()
 MAX_LISTED = 10_000
@@ -112,9 +114,18 @@ async def set_provider(call: Call, params: FileSystem) -> JsonObject:
     return {"success": True}
 
 
-@methods.on("session.workspaces.diff")
-async def diff(call: Call, params: Nothing) -> None:
-    raise NotAvailable("Diffs of the workspace are not available; use git diff.")
+class Diff(msgspec.Struct, rename="camel"):
+    mode: Literal["session", "unstaged", "branch"]
+    ignore_whitespace: bool = False
+
+
+@methods.on("session.workspaces.diff", Diff)
+async def diff(call: Call, params: Diff) -> JsonObject:
+    """Return what differs in the session's folder: by session, working tree or branch."""
+    live = call.session.live
+    options = ("--ignore-all-space",) if params.ignore_whitespace else ()
+    cwd = live.controls.options.cwd
+    return await asyncio.to_thread(diff_workspace, live.history, cwd, params.mode, options)
 
 
 def _inside(call: Call, path: str) -> str:
@@ -122,7 +133,9 @@ def _inside(call: Call, path: str) -> str:
     root = os.path.realpath(call.session.live.folder.files)
     target = os.path.realpath(os.path.join(root, path))
     if not target.startswith(root + os.sep):
-        raise UsageError(f"{path!r} is not inside the session's workspace; give a relative path.")
+        raise UsageError(
+            f"The path {path!r} leaves the workspace files directory; give a relative path."
+        )
     return target
 
 
