@@ -174,7 +174,7 @@ async def open_terminal(
         os.close(master)
     sent = terminal.bytes.decode("utf-8", "replace")
     assert not [sequence for sequence in FORBIDDEN if sequence in sent]
-    assert "Traceback" not in terminal.text, terminal.text
+    assert "\nTraceback" not in terminal.text, terminal.text
 
 
 @asynccontextmanager

@@ -39,6 +39,7 @@ PLACEHOLDERS = {
 SERVERS = {"trimtab --headless --port 9001": "9001", "trimtab mock-model --script": "8085"}
 CONVERSATIONS = (
     "trimtab",
+    "trimtab --plain",
     'trimtab "fix the failing test"',
     "trimtab --continue",
     "trimtab --resume",

@@ -70,7 +70,7 @@ def clip(line: Iterable[Span], limit: int) -> Line:
     return (*kept, ("dim", ELLIPSIS)) if limit > 0 else ()
 
 
-def wrap(line: Iterable[Span], limit: int, indent: str = "") -> list[Line]:
+def wrap(line: Iterable[Span], limit: int, indent: str = "", indent_style: str = "") -> list[Line]:
     """Return a line as rows of at most this many cells, broken at spaces where possible.
 
     Rows after the first begin with `indent`. The space at a break is dropped, nothing else.
@@ -85,7 +85,7 @@ def wrap(line: Iterable[Span], limit: int, indent: str = "") -> list[Line]:
         word, size = whole, width(whole)
         if used + size > limit and begun:
             rows.append(_without_end_space(row))
-            row, used, begun = [("", indent)] if indent else [], width(indent), False
+            row, used, begun = [(indent_style, indent)] if indent else [], width(indent), False
             if word == " ":
                 continue
         while used + size > limit:
@@ -96,7 +96,7 @@ def wrap(line: Iterable[Span], limit: int, indent: str = "") -> list[Line]:
             piece = piece or word[:1]
             rows.append((*row, (style, piece)))
             word = word[len(piece) :]
-            row, used = [("", indent)] if indent else [], width(indent)
+            row, used = [(indent_style, indent)] if indent else [], width(indent)
             size = width(word)
         if word:
             row.append((style, word))

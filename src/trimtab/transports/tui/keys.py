@@ -133,3 +133,13 @@ KEYS: dict[str, tuple[Key, ...]] = {
         ),
     ),
 }
+
+ANSWER_KEYS = (
+    ("1 or y", "Yes, once."),
+    ("2", "Yes, and allow the rule that is shown for this session."),
+    ("3", "Yes, and allow that rule always in this place."),
+    ("4 or n, Esc", "No."),
+    ("5", "No, and say why: the words go to the model."),
+    ("Up, Down, Enter", "Mark a choice and take it; nothing is marked at first."),
+)
+"""The keys of permission questions; `questions` gives other questions the same ones."""

@@ -1,9 +1,16 @@
 """The status line, and the lines at the start of a session."""
 
+import asyncio
 import os
+import signal
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from trimtab.checkout.checkout import find_checkout
+from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.text import count, neutralise
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.tui.cells import Line
@@ -13,20 +20,62 @@ if TYPE_CHECKING:
     from trimtab.transports.tui.app import Tui
 
 
+COMMAND_SECONDS = 0.3
+"""The time that the person's own status command has."""
+
+
 class StatusLine:
     """Facts about the session, separated by middle dots, the least important last."""
 
     def __init__(self, tui: "Tui") -> None:
         self._tui = tui
         self._branch = ""
+        self._running: asyncio.Task[Any] | None = None
+        self._told = False
         self.command_line = ""
         """The line that the person's own command printed last."""
 
     def refresh(self) -> None:
         """Read what may have changed since the last turn."""
         live = self._tui.live
-        if live is not None:
-            self._branch = live.controls.setup.checkout.branch or ""
+        if live is None:
+            return
+        self._branch = find_checkout(live.controls.options.cwd).branch or ""
+        command = self._tui.preferences.status_command
+        if command and (self._running is None or self._running.done()):
+            self._running = self._tui.spawn(self._run(command, live))
+
+    async def _run(self, command: str, live: LiveSession) -> None:
+        """Run the person's own command; keep its last good line, and name a failure once."""
+        facts = msgspec.json.encode(describe_session(live))
+        process = await asyncio.create_subprocess_shell(
+            command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            cwd=live.controls.options.cwd,
+            start_new_session=True,
+        )
+        problem = ""
+        try:
+            async with asyncio.timeout(COMMAND_SECONDS):
+                out, _ = await process.communicate(facts)
+            if process.returncode:
+                problem = f"it ended with code {process.returncode}"
+            else:
+                text = neutralise(out.decode("utf-8", "replace"))
+                self.command_line = text.strip().split("\n", 1)[0]
+        except TimeoutError:
+            problem = f"it took more than {COMMAND_SECONDS * 1000:.0f} ms"
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+        if problem and not self._told:
+            self._told = True
+            self._tui.transcript.say(
+                f"! The command of statusLine failed: {problem}. Correct it in your settings.",
+                "warning",
+            )
 
     @property
     def line(self) -> Line:
@@ -48,6 +97,28 @@ class StatusLine:
         if transcript.agents:
             facts.append(count(len(transcript.agents), "task"))
         return (("dim", " · ".join(facts)),)
+
+
+def describe_session(live: LiveSession) -> JsonObject:
+    """Return the facts that a status command reads, with the field names of Claude Code."""
+    measured, limit = live.context
+    cwd = live.controls.options.cwd
+    costs = [usage.cost_usd or 0.0 for usage in live.projections.usage.models.values()]
+    return {
+        "hook_event_name": "Status",
+        "session_id": live.id,
+        "transcript_path": live.folder.events,
+        "cwd": cwd,
+        "model": {"id": live.model, "display_name": live.model},
+        "workspace": {"current_dir": cwd, "project_dir": cwd},
+        "version": __version__,
+        "cost": {"total_cost_usd": sum(costs)},
+        "context_window": {
+            "used_tokens": measured.total if measured is not None else 0,
+            "context_window_size": limit,
+        },
+        "mode": live.mode,
+    }
 
 
 def describe_tokens(number: int) -> str:

@@ -254,7 +254,7 @@ class Transcript:
                 lambda columns: [
                     line
                     for row in shown
-                    for line in wrap((("dim", f"  │ {row}"),), columns - 1, "  │ ")
+                    for line in wrap((("dim", f"  │ {row}"),), columns - 1, "  │ ", "dim")
                 ]
             )
 

@@ -1,0 +1,91 @@
+"""Settings of the inline interface, damaged files and small windows: one remark, never a crash."""
+
+import json
+import re
+from typing import Any
+
+from clikit import Cli, serving
+from tuikit import conversing, open_terminal
+
+
+def set_up(cli: Cli, **settings: Any) -> None:
+    (cli.home / "settings.json").write_text(json.dumps(settings))
+
+
+async def test_a_status_command_reads_json_and_prints_the_status_line(cli: Cli) -> None:
+    command = "python3 -c \"import json,sys; print('I am', json.load(sys.stdin)['model']['id'])\""
+    set_up(cli, statusLine={"command": command})
+    async with serving([]) as server, conversing(cli.use(server)) as terminal:
+        await terminal.ready()
+        await terminal.sees(r"I am scripted|took more than 300 ms")
+
+
+async def test_a_status_command_that_hangs_is_named_once(cli: Cli) -> None:
+    set_up(cli, statusLine={"command": "sleep 60"})
+    async with (
+        serving([{"text": "One."}, {"text": "Two."}]) as server,
+        conversing(cli.use(server)) as terminal,
+    ):
+        await terminal.shows("statusLine failed: it took more than 300 ms")
+        for prompt, answer in (("a", "One"), ("b", "Two")):
+            terminal.type(f"{prompt}\r")
+            await terminal.shows(answer)
+        await terminal.sees("scripted · interactive")
+    assert terminal.text.count("statusLine failed") == 1
+
+
+async def test_a_damaged_history_and_an_unknown_theme_are_no_obstacle(cli: Cli) -> None:
+    set_up(cli, theme="no such theme", editorMode="vi")
+    good = json.dumps({"text": "good words", "cwd": "/", "time": 1.0})
+    (cli.home / "prompt-history.jsonl").write_bytes(b"\xff\xfe{not json\n" + good.encode() + b"\n{")
+    async with serving([{"text": "Fine."}]) as server, conversing(cli.use(server)) as terminal:
+        await terminal.ready()
+        terminal.type("go")
+        await terminal.sees("› go")
+        terminal.type("\x1b[A")
+        await terminal.sees("› good words")
+        terminal.type("\r")
+        await terminal.shows(r"Fine\.")
+
+
+async def test_enter_can_queue_and_control_q_steer(cli: Cli) -> None:
+    set_up(cli, enterQueues=True)
+    script = [{"delay": 2, "text": "First."}, {"text": "Second."}]
+    async with (
+        serving(script) as server,
+        conversing(cli.use(server), "-i", "go") as terminal,
+    ):
+        await terminal.sees("Working")
+        terminal.type("later\r")
+        await terminal.sees("queued: later")
+        await terminal.shows(r"Second\.")
+
+
+async def test_without_colour_nothing_is_coloured(cli: Cli) -> None:
+    cli.env["NO_COLOR"] = "1"
+    async with (
+        serving([{"text": "# Title\n**bold** `code`"}]) as server,
+        conversing(cli.use(server), "-i", "go") as terminal,
+    ):
+        await terminal.shows("bold code")
+    assert set(re.findall(rb"\x1b\[[\d;]*m", terminal.bytes)) <= {b"\x1b[0m"}
+
+
+async def test_a_tiny_window_gets_plain_lines(cli: Cli) -> None:
+    async with serving([]) as server, open_terminal(cli.use(server), size=(19, 5)) as terminal:
+        await terminal.shows("Enter sends")
+        terminal.type("\x04")
+        assert await terminal.ends() == 0
+
+
+async def test_a_window_that_becomes_tiny_keeps_the_draft(cli: Cli) -> None:
+    async with serving([{"text": "Heard."}]) as server, conversing(cli.use(server)) as terminal:
+        await terminal.ready()
+        terminal.type("a draft")
+        await terminal.sees("› a draft")
+        terminal.resize(30, 5)
+        terminal.type("!")
+        await terminal.sees("a draft!")
+        terminal.resize(80, 24)
+        terminal.type("\r")
+        await terminal.shows(r"Heard\.")
