@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -48,6 +49,9 @@ from trimtab.version import __version__
 from trimtab.workspace.environment import find_keys
 from trimtab.workspace.local import LocalWorkspace
 
+if TYPE_CHECKING:
+    from trimtab.runtime.telemetry import Telemetry
+
 NO_CLIENT = Client()
 
 
@@ -70,6 +74,7 @@ class Runtime:
 
     async def create(self, options: SessionOptions, client: Client = NO_CLIENT) -> LiveSession:
         """Start a new session."""
+        telemetry = self._open_telemetry()
         prepared = await self.folders.set_up(options, client)
         custom, resolved = await self.prepare(prepared)
         options = resolved.options
@@ -85,6 +90,8 @@ class Runtime:
         session.mask = self._build_mask(options)
         if client.on_event:
             session.subscribe(client.on_event)
+        if telemetry is not None:
+            telemetry.follow(session)
         session.emit(self._describe_start(folder, chosen, options, checkout))
         setup = SessionSetup(
             session=session,
@@ -111,6 +118,7 @@ class Runtime:
 
         `continue_pending_work` is recorded in the resume event; the caller continues the work.
         """
+        telemetry = self._open_telemetry()
         prepared = await self.folders.set_up(options, client, session_id)
         custom, resolved = await self.prepare(prepared)
         options = resolved.options
@@ -125,6 +133,8 @@ class Runtime:
         session.mask = self._build_mask(options)
         if client.on_event:
             session.subscribe(client.on_event)
+        if telemetry is not None:
+            telemetry.follow(session)
         if not log.count:  # every log begins with session.start
             session.emit(self._describe_start(folder, chosen, options, checkout))
         session.emit(
@@ -163,6 +173,14 @@ class Runtime:
         )
         owner = OptionOwner(prepared.options, resolved, custom, self.env)
         return await self._finish_setup(setup, chosen, owner, client)
+
+    def _open_telemetry(self) -> "Telemetry | None":
+        """Open the export of traces if the environment asks for it."""
+        if self.env.get("COPILOT_OTEL_ENABLED", "").lower() not in ("1", "true"):
+            return None
+        from trimtab.runtime.telemetry import Telemetry, read_settings
+
+        return Telemetry(read_settings(self.env))
 
     def _describe_start(
         self, folder: SessionFolder, chosen: Chosen, options: SessionOptions, checkout: Checkout

@@ -1,22 +1,26 @@
-"""Exports a session as a Markdown, HTML or JSON document."""
+"""Exports a session as a Markdown, HTML or JSON document, or as OpenTelemetry spans."""
 
 import html
 import json
 from collections.abc import Iterable, Iterator
 
-from trimtab.contracts.events.codec import peek
+from trimtab.contracts.events.codec import decode, peek
 from trimtab.contracts.text import neutralise
 from trimtab.session.record import Record
+from trimtab.session.spans import SpanFold, describe
 from trimtab.session.summary import SessionSummary
 from trimtab.session.transcript import Entry, read_transcript
+from trimtab.version import __version__
 
-FORMATS = ("md", "html", "json")
+FORMATS = ("md", "html", "json", "otel")
 
 
 def export(form: str, summary: SessionSummary, records: Iterable[Record]) -> Iterator[str]:
     """Yield the document in pieces, so that memory stays small."""
     if form == "json":
         return _events(records)
+    if form == "otel":
+        return _spans(summary, records)
     return _markdown_document(summary, records) if form == "md" else _page(summary, records)
 
 
@@ -28,6 +32,16 @@ def _events(records: Iterable[Record]) -> Iterator[str]:
         yield separator + json_line(record.line)
         separator = ",\n"
     yield "\n]\n"
+
+
+def _spans(summary: SessionSummary, records: Iterable[Record]) -> Iterator[str]:
+    """Yield the spans of the session, one line of JSON each, without the texts of messages."""
+    fold, scope = SpanFold(summary.id), {"name": "trimtab", "version": __version__}
+    for record in records:
+        for span in fold.add(decode(record.line)):
+            yield json.dumps(describe(span, scope)) + "\n"
+    for span in fold.finish():
+        yield json.dumps(describe(span, scope)) + "\n"
 
 
 def json_line(line: bytes) -> str:

@@ -35,7 +35,7 @@ def add_arguments(parser: CommandParser) -> None:
     add("repair", "repair a log as opening it does, and say what was done")
 
     export = add("export", "write a session as one document")
-    export.add_argument("--format", choices=("md", "html", "json"), default="md")
+    export.add_argument("--format", choices=("md", "html", "json", "otel"), default="md")
     export.add_argument("-o", "--output", metavar="FILE", help="instead of standard output")
 
     fork = add("fork", "start a new session with a copy of another")
