@@ -257,10 +257,10 @@ class SpanFold:
 def describe(span: Span, scope: Mapping[str, str]) -> JsonObject:
     """Return a span as one line of a file of spans."""
     return {
-        "type": "span",
         "traceId": f"{span.trace_id:032x}",
         "spanId": f"{span.span_id:016x}",
         "parentSpanId": f"{span.parent_id:016x}" if span.parent_id else "",
+        "type": "span",
         "name": span.name,
         "kind": 3 if span.name.startswith("chat ") else 1,
         "startTimeUnixNano": str(span.start),
