@@ -16,6 +16,8 @@ from trimtab.providers.embedded.weights import is_usable
 
 PACKAGES = {
     "copilot-sdk": ("@github/copilot-sdk", "--omit=optional"),  # without the program it is for
+    "acp-sdk": ("@agentclientprotocol/sdk",),
+    "acpx": ("acpx",),
     "codex": ("@openai/codex",),
 }
 QUIET = ("--no-audit", "--no-fund", "--silent")

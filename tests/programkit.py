@@ -68,12 +68,24 @@ def find_lack_of_namespaces() -> str:
     return "network namespaces cannot be made here: run the tests as root or allow user namespaces"
 
 
-def find_lack_of_sdk() -> str:
+def find_lack_of_package(folder: str, package: str) -> str:
+    """Return why a package of npm cannot be used, or an empty text."""
     if shutil.which("node") is None:
         return "node is not installed: apt install npm, then make foreign"
-    package = "@github/copilot-sdk"
-    fetched = (FOREIGN / "copilot-sdk" / "node_modules" / package).is_dir()
+    fetched = (FOREIGN / folder / "node_modules" / package).is_dir()
     return "" if fetched else f"{package} has not been fetched: make foreign"
+
+
+def find_lack_of_sdk() -> str:
+    return find_lack_of_package("copilot-sdk", "@github/copilot-sdk")
+
+
+def find_lack_of_acp_sdk() -> str:
+    return find_lack_of_package("acp-sdk", "@agentclientprotocol/sdk")
+
+
+def find_lack_of_acpx() -> str:
+    return find_lack_of_package("acpx", "acpx")
 
 
 def find_lack_of_model() -> str:
@@ -82,6 +94,8 @@ def find_lack_of_model() -> str:
 
 
 CHECKS = {
+    "acp-sdk": find_lack_of_acp_sdk,
+    "acpx": find_lack_of_acpx,
     "bubblewrap": find_lack_of_bubblewrap,
     "landlock": find_lack_of_landlock,
     "network namespaces": find_lack_of_namespaces,

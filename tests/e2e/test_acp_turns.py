@@ -1,6 +1,7 @@
 """An editor drives a session: turns, tool calls, permissions, cancelling, errors."""
 
 import asyncio
+import json
 import os
 import time
 from pathlib import Path
@@ -230,3 +231,108 @@ async def test_the_process_ends_within_a_second_of_its_input(cli: Cli) -> None:
         assert await link.end() == 0
         assert time.monotonic() - began < 1.0
         turn.cancel()
+
+
+SUBAGENT: dict[str, Any] = {
+    "replies": [
+        {
+            "when": {"last": "delegate"},
+            "repeat": 1,
+            "tools": [
+                {
+                    "name": "task",
+                    "arguments": {
+                        "agent_type": "general-purpose",
+                        "description": "make a file",
+                        "prompt": "work for me",
+                    },
+                }
+            ],
+        },
+        {"when": {"last": "work for me"}, "repeat": 1, "tools": [bash("touch made")]},
+    ],
+    "otherwise": {"text": "done", "repeat": "forever"},
+}
+
+
+async def test_calls_and_questions_of_a_sub_agent_reach_the_client(cli: Cli) -> None:
+    async with serving(SUBAGENT) as server, connected(cli.use(server)) as link:
+        await link.open()
+        assert await link.say("delegate") == "end_turn"
+        calls = link.editor.calls()
+        [question] = [ask for ask in link.editor.asked if "touch" in str(ask["toolCall"])]
+        assert calls[question["toolCall"]["toolCallId"]]["title"] == "touch made"
+        assert [call["status"] for call in calls.values()] == ["completed", "completed"]
+        assert (cli.cwd / "made").exists()
+
+
+async def test_an_image_and_embedded_context_reach_the_model(cli: Cli) -> None:
+    pixel = (
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5E"
+        "rkJggg=="
+    )
+    (cli.cwd / "linked.txt").write_text("the linked text\n")
+    async with serving(["seen"]) as server, connected(cli.use(server)) as link:
+        await link.open()
+        context = acp.embedded_text_resource("file:///elsewhere/note.txt", "the embedded text")
+        await link.say(
+            "look: ",
+            acp.image_block(pixel, "image/png"),
+            acp.resource_block(context),
+            acp.resource_link_block("linked.txt", (cli.cwd / "linked.txt").as_uri()),
+        )
+        sent = str(server.requests[-1].json["messages"])
+        assert "data:image/png;base64" in sent
+        assert "the embedded text" in sent
+        assert "linked.txt" in sent
+
+
+async def test_a_denying_hook_decides_before_the_client_is_asked(cli: Cli) -> None:
+    hooks = cli.home / "hooks"
+    hooks.mkdir()
+    deny = '{"permissionDecision": "deny", "permissionDecisionReason": "not today"}'
+    (hooks / "deny.json").write_text(
+        json.dumps(
+            {
+                "version": 1,
+                "hooks": {"preToolUse": [{"type": "command", "bash": f"echo '{deny}'"}]},
+            }
+        )
+    )
+    replies = [run("touch effect"), "done"]
+    async with serving(replies) as server, connected(cli.use(server)) as link:
+        await link.open()
+        await link.say()
+        assert link.editor.asked == []
+        assert not (cli.cwd / "effect").exists()
+        [call] = link.editor.calls().values()
+        assert "not today" in str(call["content"])
+
+
+async def test_closing_a_session_cancels_its_prompt(cli: Cli) -> None:
+    async with (
+        serving([{"text": "slow", "delay": 30}]) as server,
+        connected(cli.use(server)) as link,
+    ):
+        await link.open()
+        turn = asyncio.create_task(link.say())
+        await link.editor.until(lambda: link.editor.of("usage_update"))
+        await link.agent.close_session(session_id=link.session)
+        assert await turn == "cancelled"
+
+
+async def test_a_killed_client_leaves_a_session_that_loads(cli: Cli) -> None:
+    replies = [run("echo started; sleep 60"), "no"]
+    async with serving(replies) as server:
+        cli.use(server)
+        async with connected(cli, "--allow-all") as link:
+            await link.open()
+            turn = asyncio.create_task(link.say())
+            await link.editor.until(lambda: "started" in str(link.editor.of("tool_call_update")))
+            session = link.session
+            await link.end()
+            turn.cancel()
+        async with connected(cli) as link:
+            await link.agent.load_session(cwd=str(cli.cwd), session_id=session, mcp_servers=[])
+            [call] = link.editor.calls().values()
+            assert call["status"] == "failed"

@@ -1,0 +1,245 @@
+"""Every flag that shapes a session, tried through an editor."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import acp
+import msgspec
+import pytest
+
+from acpkit import Link, connected
+from clikit import Cli, bash, serving
+from gitkit import git
+from mcpkit import PYTHON, SCRIPT
+from trimtab.cli.flags import FLAGS
+
+
+def use(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"tools": [{"name": name, "arguments": arguments}]}
+
+
+def run(command: str) -> dict[str, Any]:
+    return {"tools": [bash(command)]}
+
+
+class Tried(msgspec.Struct):
+    """What a check looks at."""
+
+    link: Link
+    server: Any
+    cli: Cli
+    opened: Any
+    stop: str
+
+    @property
+    def asked(self) -> int:
+        return len(self.link.editor.asked)
+
+    @property
+    def request(self) -> Any:
+        return self.server.requests[-1].json
+
+    @property
+    def tools(self) -> set[str]:
+        return {tool["function"]["name"] for tool in self.server.requests[0].json["tools"]}
+
+    @property
+    def made(self) -> bool:
+        return (self.cli.cwd / "made").exists()
+
+    @property
+    def statuses(self) -> list[str]:
+        return [call["status"] for call in self.link.editor.calls().values()]
+
+
+class Row(msgspec.Struct, frozen=True):
+    """Flags, the model's replies, and what must hold after one prompt."""
+
+    flags: list[str]
+    check: Callable[[Tried], Any]
+    replies: Sequence[Any] = ("hello",)
+
+
+MAKE = [run("touch made"), "done"]
+OUTSIDE = [use("view", path="{outside}/note.txt"), "done"]
+SERVERS = json.dumps(
+    {"mcpServers": {"small": {"command": PYTHON[0], "args": [*PYTHON[1:], SCRIPT]}}}
+)
+ROWS: dict[str, Row] = {
+    "--model": Row(["--model", "other"], lambda t: t.request["model"] == "other"),
+    "--fallback-model": Row(
+        ["--fallback-model", "spare"],
+        lambda t: t.request["model"] == "spare" and t.stop == "end_turn",
+        [{"error": {"status": 404, "message": "gone"}}, "spared"],
+    ),
+    "--offline": Row(["--offline"], lambda t: "web_fetch" not in t.tools),
+    "--effort": Row(["--effort", "high"], lambda t: t.request["reasoning_effort"] == "high"),
+    "--stream": Row(["--stream", "off"], lambda t: not t.request.get("stream")),
+    "--mode": Row(["--mode", "plan"], lambda t: t.opened.modes.current_mode_id == "plan"),
+    "--plan": Row(["--plan"], lambda t: not t.made and t.asked == 0, MAKE),
+    "--autopilot": Row(
+        ["--autopilot", "--max-autopilot-continues", "1"],
+        lambda t: "task_complete" in t.tools,
+        ["a", "b", "c"],
+    ),
+    "--max-autopilot-continues": Row(
+        ["--autopilot", "--max-autopilot-continues", "1"],
+        lambda t: t.stop == "max_turn_requests" and len(t.server.requests) == 2,
+        ["a", "b", "c"],
+    ),
+    "--max-turns": Row(
+        ["--max-turns", "1"], lambda t: t.stop == "max_turn_requests", [run("true"), "a", "b"]
+    ),
+    "--max-tokens": Row(["--max-tokens", "1"], lambda t: t.stop == "max_tokens"),
+    "--deadline": Row(
+        ["--deadline", "1s"],
+        lambda t: t.stop == "max_turn_requests",
+        [{"text": "late", "delay": 30}],
+    ),
+    "--max-repeats": Row(
+        ["--max-repeats", "2"],
+        lambda t: t.stop == "max_turn_requests",
+        [run("true") for _ in range(9)],
+    ),
+    "--worktree": Row(
+        ["--worktree", "side"],
+        lambda t: not t.made and "side" in str(list((t.cli.cwd.parent).rglob("made"))),
+        MAKE,
+    ),
+    "--allow-all": Row(["--allow-all"], lambda t: t.made and t.asked == 0, MAKE),
+    "--yolo": Row(["--yolo"], lambda t: t.made and t.asked == 0, MAKE),
+    "--allow-all-tools": Row(["--allow-all-tools"], lambda t: t.made and t.asked == 0, MAKE),
+    "--allow-all-paths": Row(["--allow-all-paths"], lambda t: t.asked == 0, OUTSIDE),
+    "--allow-tool": Row(
+        ["--allow-tool", "shell(touch:*)"], lambda t: t.made and t.asked == 0, MAKE
+    ),
+    "--deny-tool": Row(
+        ["--allow-all", "--deny-tool", "shell(touch:*)"],
+        lambda t: not t.made and t.asked == 0 and t.statuses == ["failed"],
+        MAKE,
+    ),
+    "--deny-url": Row(
+        ["--allow-all", "--deny-url", "example.com"],
+        lambda t: t.statuses == ["failed"] and t.asked == 0,
+        [use("web_fetch", url="https://example.com/"), "done"],
+    ),
+    "--allow-url": Row(
+        ["--allow-url", "http://127.0.0.1:9"],
+        lambda t: t.asked == 0,
+        [use("web_fetch", url="http://127.0.0.1:9/"), "done"],
+    ),
+    "--allow-all-urls": Row(
+        ["--allow-all-urls"],
+        lambda t: t.asked == 0,
+        [use("web_fetch", url="http://127.0.0.1:9/"), "done"],
+    ),
+    "--allow-destructive": Row(
+        ["--allow-all-tools", "--allow-destructive"],
+        lambda t: t.asked == 0,
+        [run("rm -rf missing-folder"), "done"],
+    ),
+    "--add-dir": Row(["--add-dir", "{outside}"], lambda t: t.asked == 0, OUTSIDE),
+    "--disallow-temp-dir": Row(
+        ["--disallow-temp-dir"],
+        lambda t: t.asked == 1,
+        [use("view", path="/tmp/no-such-file"), "done"],
+    ),
+    "--trust-folder": Row(["--trust-folder"], lambda t: "Trusted rule." in str(t.request)),
+    "--secret-env-vars": Row(
+        ["--secret-env-vars", "HIDDEN", "--allow-all"],
+        lambda t: "s3cr3t-value" not in str(t.request),
+        [run("echo $HIDDEN"), "done"],
+    ),
+    "--available-tools": Row(["--available-tools", "view"], lambda t: t.tools == {"view"}),
+    "--excluded-tools": Row(["--excluded-tools", "bash"], lambda t: "bash" not in t.tools),
+    "--agent": Row(["--agent", "poet"], lambda t: "Always rhyme." in str(t.request)),
+    "--additional-mcp-config": Row(
+        ["--additional-mcp-config", SERVERS, "--allow-all"],
+        lambda t: "hi there" in str(t.request["messages"][-1]),
+        [use("small-echo", text="hi there"), "done"],
+    ),
+    "--plugin-dir": Row(
+        ["--plugin-dir", "{outside}/plugin"],
+        lambda t: "plugged" in str(t.link.editor.of("available_commands_update")),
+    ),
+    "--no-custom-instructions": Row(
+        ["--no-custom-instructions"], lambda t: "Be brief." not in str(t.request)
+    ),
+    "--log-dir": Row(
+        ["--log-dir", "{outside}/logs", "--log-level", "info"],
+        lambda t: list((t.cli.cwd.parent / "outside" / "logs").glob("*.log")),
+    ),
+    "--no-sandbox": Row(["--no-sandbox"], lambda t: t.made, MAKE),
+    "--experimental": Row(["--experimental"], lambda t: t.stop == "end_turn"),
+    "--no-experimental": Row(["--no-experimental"], lambda t: t.stop == "end_turn"),
+}
+"""A row for each flag; the rows of the two below are shared."""
+SHARED = {"--reasoning-effort": "--effort", "--log-level": "--log-dir"}
+OTHERWISE = {
+    "--sandbox": "needs a sandbox backend; the runtime's own tests have it",
+    "--max-budget-usd": "needs a price table; --max-tokens stops at the same place",
+    "--max-ai-credits": "the same limit as --max-budget-usd in another unit",
+    "--worktree-changes": "read together with --worktree",
+    "--no-auto-commit": "read together with --worktree",
+    "--disable-builtin-mcps": "there are no built-in servers to see missing",
+    "--no-ask-user": "the client decides whether questions can be asked",
+    "--enable-reasoning-summaries": "accepted without effect",
+    "-C": "the client chooses the folder",
+}
+"""Flags of sessions that no row tries, and why."""
+GROUPS = ("model", "mode", "limits", "permission", "customization")
+
+
+def test_every_flag_of_sessions_is_tried() -> None:
+    names = {flag.names[-1] for flag in FLAGS if flag.group in GROUPS and not flag.hidden}
+    assert names - ROWS.keys() - SHARED.keys() - OTHERWISE.keys() == set()
+
+
+def prepare(cli: Cli, folder: Path) -> None:
+    """A project with instructions, an agent, a rule of its own, and files elsewhere."""
+    (folder / "plugin" / "skills" / "plugged").mkdir(parents=True)
+    (folder / "note.txt").write_text("elsewhere\n")
+    (folder / "plugin" / "plugin.json").write_text('{"name": "plug"}')
+    (folder / "plugin" / "skills" / "plugged" / "SKILL.md").write_text(
+        "---\nname: plugged\ndescription: Of the plugin\n---\nDo it.\n"
+    )
+    (cli.cwd / "AGENTS.md").write_text("Be brief.\n")
+    skill = cli.cwd / ".github" / "skills" / "trusted"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: trusted\ndescription: Trusted rule.\n---\nX\n")
+    (cli.home / "agents").mkdir()
+    (cli.home / "agents" / "poet.md").write_text("---\ndescription: x\n---\nAlways rhyme.\n")
+    cli.env["HIDDEN"] = "s3cr3t-value"
+
+
+@pytest.mark.needs("git")
+@pytest.mark.parametrize("name", ROWS)
+async def test_a_flag_works_through_an_editor(tmp_path: Path, name: str) -> None:
+    row, cli, outside = ROWS[name], Cli(tmp_path), tmp_path / "outside"
+    prepare(cli, outside)
+    if name == "--worktree":
+        git(cli.cwd, "init", "-q")
+        git(cli.cwd, "add", "-A")
+        git(cli.cwd, "commit", "-q", "-m", "first")
+
+    def fill(value: Any) -> Any:
+        return json.loads(json.dumps(value).replace("{outside}", str(outside)))
+
+    flags = fill(row.flags)
+    if name in ("--allow-all-paths", "--add-dir"):
+        # The temp directory is allowed by default, and these tests run in it.
+        flags.append("--disallow-temp-dir")
+    async with (
+        serving(fill(row.replies)) as server,
+        connected(cli.use(server), *flags) as link,
+    ):
+        opened = await link.open()
+        try:
+            stop = await link.say()
+        except acp.RequestError as error:
+            stop = str(error)
+        await link.editor.until(lambda: link.editor.of("available_commands_update"))
+        tried = Tried(link, server, cli, opened, stop)
+        assert row.check(tried), (stop, link.editor.calls(), link.editor.text())
