@@ -143,6 +143,7 @@ class Tui:
             self.editor.buffer, self.actions, terminal.input, vi=preferences.vi
         )
         self.screen.drained = self.request_frame
+        self.asking.on_edit = self.actions.edit_plan
 
     async def run(self, first: str | None) -> int:
         """Talk until the person leaves; return the exit code."""
