@@ -76,3 +76,19 @@ async def test_keys_typed_before_a_question_can_be_read_belong_to_the_draft(cli:
         assert not (cli.cwd / "made").exists()
         terminal.type("\x15")
         await terminal.sees("Ask anything")
+
+
+async def test_a_question_never_hides_a_part_of_the_command(cli: Cli) -> None:
+    command = f"echo {'harmless ' * 12}; touch made"
+    async with (
+        serving([{"tools": [bash(command)]}]) as server,
+        conversing(cli.use(server), "-i", "make it", size=(60, 24)) as terminal,
+    ):
+        await terminal.sees("1/y")
+        shown = terminal.text.replace("\n", "")
+        assert f"$ {command}" in shown
+        assert shown.count("harmless; touch made") + shown.count("harmless ; touch made") >= 1
+        await terminal.may_answer()
+        terminal.type("n")
+        await terminal.ready()
+    assert not (cli.cwd / "made").exists()

@@ -98,7 +98,7 @@ def _permission(part: Question, _: int) -> Asked:
     if rules := request.get("suggestedRules"):
         named = ", ".join(show(rule) for rule in rules)
         if cover := show(request.get("suggestedRulesCover", "")):
-            body.append((("dim", f"  2 and 3 cover {cover}"),))
+            body.append((("dim", f"  2 and 3 allow {named}: {cover}"),))
         choices.append(
             Choice(
                 label=f"yes, allow {named} in this session",
