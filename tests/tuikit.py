@@ -10,6 +10,7 @@ import struct
 import termios
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from itertools import islice
 from typing import Any
 
 import pyte
@@ -27,6 +28,7 @@ class Emulator:
     def __init__(self, columns: int, rows: int) -> None:
         self.screen = pyte.HistoryScreen(columns, rows, history=100_000, ratio=0.5)
         self._stream = pyte.ByteStream(self.screen)
+        self._scrolled: list[str] = []
 
     def feed(self, data: bytes) -> None:
         # pyte prints the letters of these: it does not know saving the title.
@@ -38,12 +40,12 @@ class Emulator:
 
     @property
     def scrolled(self) -> list[str]:
-        """The rows that have scrolled off, oldest first."""
+        """The rows that have scrolled off, oldest first. They never change, so they are kept."""
         columns = self.screen.columns
-        return [
-            "".join(row[column].data for column in range(columns)).rstrip()
-            for row in self.screen.history.top
-        ]
+        top = self.screen.history.top
+        for row in islice(top, len(self._scrolled), len(top)):
+            self._scrolled.append("".join(row[column].data for column in range(columns)).rstrip())
+        return self._scrolled
 
     @property
     def text(self) -> str:

@@ -164,3 +164,47 @@ async def test_a_rejection_takes_words_that_the_model_reads(cli: Cli) -> None:
         terminal.type("go on\r")
         await terminal.shows(r"Understood\.")
     assert "They said: call it done" in str(server.requests[-1].json["messages"])
+
+
+async def test_waiting_prompts_are_edited_and_removed_in_a_panel(cli: Cli) -> None:
+    script = [{"delay": 4, "text": "First."}, {"text": "Second."}]
+    async with (
+        serving(script) as server,
+        conversing(cli.use(server), "-i", "go") as terminal,
+    ):
+        await terminal.sees("Working")
+        terminal.type("keep this\x11")
+        await terminal.sees("queued: keep this")
+        terminal.type("remove this\x11")
+        await terminal.sees("queued: remove this")
+        terminal.type("/queue \r")
+        await terminal.sees("Waiting prompts")
+        terminal.type("remove this\r")
+        await terminal.sees("Do what with it")
+        terminal.type("remove\r")
+        await terminal.hides("queued: remove this")
+        await terminal.shows(r"Second\.")
+    assert "remove this" not in str(server.requests[-1].json["messages"])
+    assert "keep this" in str(server.requests[-1].json["messages"])
+
+
+async def test_a_plan_is_shown_rendered_edited_and_accepted(cli: Cli) -> None:
+    editor = cli.cwd / "editor.sh"
+    editor.write_text('#!/bin/sh\necho "- and a **third** step" >> "$1"\n')
+    editor.chmod(0o755)
+    cli.env["VISUAL"] = str(editor)
+    leave = {"name": "exit_plan_mode", "arguments": {"summary": "# Plan\n- **first** step"}}
+    script = [{"tools": [leave]}, {"text": "Carried out."}]
+    async with (
+        serving(script) as server,
+        conversing(cli.use(server), "--plan", "-i", "plan it") as terminal,
+    ):
+        await terminal.sees(r"Carry out this plan\?")
+        await terminal.shows("• first step")
+        await terminal.may_answer()
+        terminal.type("e")
+        await terminal.shows("• and a third step")
+        await terminal.sees("Carry out this plan")
+        await terminal.may_answer()
+        terminal.type("1")
+        await terminal.shows("Carried out")

@@ -32,8 +32,9 @@ async def test_an_answer_is_written_once_and_stays_in_the_scrollback(cli: Cli) -
         terminal.type("more\r")
         await terminal.shows("line 99")
         await terminal.sees("Ask anything")
+    shown = terminal.text.split("\n")
     for number in range(100):
-        assert terminal.text.split("\n").count(f"line {number}") == 1
+        assert shown.count(f"line {number}") == 1
     assert terminal.text.count('return "a line of code') == 1
     assert "**" not in terminal.text
     assert "one   1" in terminal.text
@@ -75,3 +76,19 @@ async def test_keys_typed_before_a_question_can_be_read_belong_to_the_draft(cli:
         assert not (cli.cwd / "made").exists()
         terminal.type("\x15")
         await terminal.sees("Ask anything")
+
+
+async def test_a_question_never_hides_a_part_of_the_command(cli: Cli) -> None:
+    command = f"echo {'harmless ' * 12}; touch made"
+    async with (
+        serving([{"tools": [bash(command)]}]) as server,
+        conversing(cli.use(server), "-i", "make it", size=(60, 24)) as terminal,
+    ):
+        await terminal.sees("1/y")
+        shown = terminal.text.replace("\n", "")
+        assert f"$ {command}" in shown
+        assert shown.count("harmless; touch made") + shown.count("harmless ; touch made") >= 1
+        await terminal.may_answer()
+        terminal.type("n")
+        await terminal.ready()
+    assert not (cli.cwd / "made").exists()

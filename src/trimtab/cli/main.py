@@ -3,6 +3,7 @@
 import sys
 
 from trimtab.cli.command_table import COMMANDS, describe_unknown, is_word, run_command
+from trimtab.cli.early_terminal import restore_keyboard, silence_keyboard
 from trimtab.cli.streams import (
     flush_streams,
     is_debugging,
@@ -62,9 +63,13 @@ def dispatch(argv: list[str]) -> int:
         from trimtab.cli.serve import serve
 
         return serve(parse(argv))
-    from trimtab.cli.start import start
+    silence_keyboard(argv)
+    try:
+        from trimtab.cli.start import start
 
-    return start(argv)
+        return start(argv)
+    finally:
+        restore_keyboard()
 
 
 def report(argv: list[str], message: str, exit_code: int) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from trimtab.cli.command_table import run_command
+from trimtab.cli.early_terminal import restore_keyboard
 from trimtab.cli.event_loop import run_async
 from trimtab.cli.inputs import attach_all, build_options, read_prompt
 from trimtab.cli.opening import build_face, open_session
@@ -48,6 +49,7 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
             return converse(runtime, options, values, log)
         from trimtab.cli.talk import talk
 
+        restore_keyboard()
         return run_async(talk(runtime, options, values, log))
     answer, notes = open_outputs(take_stdout(), 2)
     face = build_face(values, answer, notes)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from trimtab.cli.early_terminal import original_attributes
 from trimtab.cli.event_loop import run_async
 from trimtab.cli.opening import open_session
 from trimtab.cli.parse import Values
@@ -12,7 +13,7 @@ from trimtab.contracts.run import Prompt
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.runtime import Runtime
 from trimtab.transports.headless.logfile import LogFile
-from trimtab.transports.tui.screen import Screen, silence_echo
+from trimtab.transports.tui.screen import Screen
 
 _EXISTING = ("resume", "continue", "session_id")
 """Flags that name an existing session."""
@@ -20,8 +21,7 @@ _EXISTING = ("resume", "continue", "session_id")
 
 def converse(runtime: Runtime, options: SessionOptions, values: Values, log: LogFile) -> int:
     """Run a conversation; return the exit code."""
-    attributes = silence_echo(0)
-    screen = Screen(0, attributes)
+    screen = Screen(0, original_attributes())
     try:
         return run_async(_converse(runtime, options, values, log, screen))
     finally:

@@ -320,6 +320,10 @@ class Actions:
     def open_editor(self) -> None:
         self._tui.spawn(other_programs.edit_draft(self._tui))
 
+    def edit_plan(self) -> None:
+        """Open the plan that is asked about in the person's editor."""
+        self._tui.spawn(other_programs.edit_plan(self._tui))
+
     def open_folded(self) -> None:
         """Open the newest folded thing in a pager; in a paste, expand it instead."""
         tui = self._tui

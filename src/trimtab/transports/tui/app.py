@@ -26,7 +26,7 @@ from trimtab.host.parts import Part, Question
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.tui.actions import Actions
 from trimtab.transports.tui.asking import Asking
-from trimtab.transports.tui.cells import Line
+from trimtab.transports.tui.cells import Line, line_width
 from trimtab.transports.tui.completion import Completer
 from trimtab.transports.tui.editor import Editor
 from trimtab.transports.tui.files import FileIndex
@@ -143,6 +143,7 @@ class Tui:
             self.editor.buffer, self.actions, terminal.input, vi=preferences.vi
         )
         self.screen.drained = self.request_frame
+        self.asking.on_edit = self.actions.edit_plan
 
     async def run(self, first: str | None) -> int:
         """Talk until the person leaves; return the exit code."""
@@ -426,7 +427,7 @@ class Tui:
             return  # a slow terminal: `drained` asks for the next frame
         now = self._last_frame = time.monotonic()
         columns, rows = self.screen.size
-        self._write_long_question(rows)
+        self._write_long_question(columns, rows)
         finished = self.transcript.take(columns)
         frame = lay_out(self.transcript, self.build_scene(now, columns, rows))
         if text := self.painter.paint(finished, frame, columns):
@@ -443,13 +444,14 @@ class Tui:
         self._ticker = None
         self.request_frame()
 
-    def _write_long_question(self, rows: int) -> None:
-        """Move a question that would fill half the window into the scrollback."""
+    def _write_long_question(self, columns: int, rows: int) -> None:
+        """Move a question into the scrollback if it would fill half the window or be clipped."""
         waiting = self.asking.current
         if waiting is None or waiting.body_written:
             return
         room = rows // 2 - len(waiting.asked.choices) - 3
-        if len(waiting.asked.body) > max(0, room):
+        widest = max(map(line_width, self.asking.heading(rows)), default=0)
+        if len(waiting.asked.body) > max(0, room) or widest >= columns:
             waiting.body_written = True
             self.transcript.blank()
             self.transcript.add_lines([(("warning bold", waiting.asked.title),)])

@@ -40,6 +40,8 @@ class Asking:
         """The choice whose words are being typed."""
         self._typing_words = False
         self._typed_at = 0.0
+        self.on_edit: Callable[[], None] = lambda: None
+        """Opens what is asked about in the person's editor."""
 
     @property
     def current(self) -> Waiting | None:
@@ -128,7 +130,9 @@ class Asking:
         self._deliver(asked.with_words(self.words_for, text), self.words_for, text)
 
     def _choose(self, choice: Choice) -> None:
-        if choice.words:
+        if choice.edits:
+            self.on_edit()
+        elif choice.words:
             self.begin_words(choice)
         else:
             self._deliver(choice.value, choice, "")

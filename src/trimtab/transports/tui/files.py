@@ -2,11 +2,15 @@
 
 import asyncio
 import os
+import re
 import subprocess
+from bisect import bisect_right
 from collections.abc import Iterator
 
 MAX_FILES = 200_000
 MATCHES = 20
+RANKED = 3000
+"""Matching paths that are compared with each other."""
 _SKIPPED = {".git", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".tox"}
 
 
@@ -16,8 +20,8 @@ class FileIndex:
     def __init__(self, root: str) -> None:
         self._root = root
         self._paths: list[str] = []
-        self._folded: list[str] = []
-        self._last: tuple[str, list[int]] = ("", [])
+        self._joined = ""
+        self._starts = [0]
         self._task: asyncio.Task[None] | None = None
         self.ready = False
 
@@ -33,44 +37,38 @@ class FileIndex:
     def set_paths(self, paths: list[str]) -> None:
         """Use these paths, relative to the folder."""
         self._paths = paths
-        self._folded = [path.lower() for path in paths]
-        self._last = ("", [])
+        self._joined = "\n".join(path.lower() for path in paths)
+        self._starts = [0]
+        for path in paths:
+            self._starts.append(self._starts[-1] + len(path.lower()) + 1)
         self.ready = True
 
     def match(self, query: str) -> list[str]:
-        """Return the best matches: the letters of the query in order, names before folders."""
+        """Return the best matches: paths that contain the query, else its letters in order."""
         query = query.lower()
         if not query:
             return sorted(self._paths, key=lambda path: (path.count("/"), path))[:MATCHES]
-        candidates = self._candidates(query)
-        scored: list[tuple[int, int, str]] = []
-        hits: list[int] = []
-        for index in candidates:
-            path = self._folded[index]
-            if (score := score_path(path, query)) is not None:
-                hits.append(index)
-                scored.append((score, len(path), self._paths[index]))
-        self._last = query, hits
-        scored.sort()
-        return [path for _, _, path in scored[:MATCHES]]
+        found = self._find(re.escape(query))
+        if not found and len(query) > 1:
+            found = self._find("[^\\n]*?".join(map(re.escape, query)))
+        return [self._paths[index] for _, _, index in sorted(found)[:MATCHES]]
 
-    def _candidates(self, query: str) -> "range | list[int]":
-        """Return the paths that can match: those of the last query if this one extends it."""
-        last, hits = self._last
-        return hits if last and query.startswith(last) else range(len(self._folded))
+    def _find(self, pattern: str) -> list[tuple[int, int, int]]:
+        """Return a rank, the length and the index of the paths with a match, up to `RANKED`.
 
-
-def score_path(path: str, query: str) -> int | None:
-    """Return how well a path matches, lower is better; None if it does not."""
-    if (at := path.find(query)) >= 0:
-        name = path.rfind("/") + 1
-        return 0 if at == name else 1 if at > name else 2
-    position = 0
-    for character in query:
-        position = path.find(character, position) + 1
-        if not position:
-            return None
-    return 3
+        All paths are one text, which is searched as a whole: that is much faster than one by one.
+        """
+        search = re.compile(pattern).search
+        found: list[tuple[int, int, int]] = []
+        position = 0
+        while len(found) < RANKED and (hit := search(self._joined, position)) is not None:
+            index = bisect_right(self._starts, hit.start()) - 1
+            start, position = self._starts[index], self._starts[index + 1]
+            length = position - start
+            name = self._joined.rfind("/", start, position - 1) + 1 or start
+            rank = 0 if hit.start() == name else 1 if hit.start() > name else 2
+            found.append((rank, length, index))
+        return found
 
 
 def list_files(root: str) -> list[str]:

@@ -140,6 +140,7 @@ ANSWER_KEYS = (
     ("3", "Yes, and allow that rule always in this place."),
     ("4 or n, Esc", "No."),
     ("5", "No, and say why: the words go to the model."),
+    ("e", "Open the plan that is asked about in your editor."),
     ("Up, Down, Enter", "Mark a choice and take it; nothing is marked at first."),
 )
 """The keys of permission questions; `questions` gives other questions the same ones."""

@@ -60,6 +60,8 @@ def handles(tui: "Tui", text: str) -> bool:
     command = COMMANDS.get(name)
     if command is None or name in _THROUGH_THE_QUEUE:
         return False
+    if name == "queue" and (match[2] or "").startswith("send"):
+        return tui.busy  # an idle session must be woken to send them
     return name in LOCAL or command.while_busy or not tui.busy
 
 
@@ -194,6 +196,23 @@ async def diff(tui: "Tui", _: str) -> None:
             tui.transcript.add_lines(render_diff(piece))
 
 
+async def queue(tui: "Tui", arguments: str) -> None:
+    """Open the waiting prompts; with arguments as in plain lines."""
+    assert tui.live is not None
+    if arguments:
+        tui.transcript.say(await tui.live.run_command(f"/queue {arguments}") or "")
+        return
+    from trimtab.transports.tui.work_panels import queue_panel
+
+    tui.panel = queue_panel(tui)
+
+
+async def tasks(tui: "Tui", _: str) -> None:
+    from trimtab.transports.tui.work_panels import tasks_panel
+
+    tui.panel = tasks_panel(tui)
+
+
 LOCAL: dict[str, LocalCommand] = {
     "clear": clear,
     "context": context,
@@ -201,8 +220,10 @@ LOCAL: dict[str, LocalCommand] = {
     "diff": diff,
     "exit": leave,
     "model": model,
+    "queue": queue,
     "resume": resume,
     "rewind": rewind,
+    "tasks": tasks,
     "theme": theme,
     "vim": vim,
 }

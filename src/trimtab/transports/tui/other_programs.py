@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from trimtab.attachments.clipboard import read_clipboard
 from trimtab.contracts.text import count, neutralise
 from trimtab.transports.tui.screen import Attributes
+from trimtab.transports.tui.transcript import new_stream
 
 if TYPE_CHECKING:
     from trimtab.transports.tui.app import Tui
@@ -96,6 +97,22 @@ async def edit_draft(tui: "Tui") -> None:
     edited = await edit_text(tui, tui.editor.expanded)
     if edited is not None:
         tui.editor.set(edited)
+
+
+async def edit_plan(tui: "Tui") -> None:
+    """Edit the session's plan in place; the agent reads it from its file."""
+    assert tui.live is not None
+    code = await run_program(tui, [*find_editor(tui), tui.live.folder.plan])
+    if code:
+        tui.transcript.say(f"The editor ended with code {code}.", "dim")
+        return
+    stream = new_stream()
+    stream.feed(neutralise(tui.live.folder.read_plan() or ""))
+    stream.end()
+    columns, _ = tui.screen.size
+    tui.transcript.say("The plan is now:", "heading")
+    tui.transcript.add_lines(stream.take(columns))
+    tui.request_frame()
 
 
 async def page(tui: "Tui", texts: Sequence[tuple[str, str]]) -> None:

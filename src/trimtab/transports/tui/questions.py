@@ -25,6 +25,8 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     keys: tuple[str, ...]
     value: Any = None
     words: bool = False
+    edits: bool = False
+    """True if it opens the plan in the person's editor; the question stays."""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +98,7 @@ def _permission(part: Question, _: int) -> Asked:
     if rules := request.get("suggestedRules"):
         named = ", ".join(show(rule) for rule in rules)
         if cover := show(request.get("suggestedRulesCover", "")):
-            body.append((("dim", f"  2 and 3 cover {cover}"),))
+            body.append((("dim", f"  2 and 3 allow {named}: {cover}"),))
         choices.append(
             Choice(
                 label=f"yes, allow {named} in this session",
@@ -191,6 +193,7 @@ def _plan(part: Question, columns: int) -> Asked:
     stay = {"approved": False}
     choices.append(Choice(label="stay in plan mode", keys=(str(len(choices) + 1), "n"), value=stay))
     choices.append(Choice(label="say what to change", keys=(str(len(choices) + 1),), words=True))
+    choices.append(Choice(label="edit it in your editor", keys=("e",), edits=True))
     return Asked(
         id="",
         title="Carry out this plan?",

@@ -11,24 +11,10 @@ from typing import Any
 
 Attributes = list[Any]
 """What `termios` calls the state of a terminal."""
-PASTE_ON, PASTE_OFF = "\x1b[?2004h", "\x1b[?2004l"
+MODES_ON = "\x1b[?2004h\x1b[?1004h"
+"""Asks for marks around pasted text, and for reports of the focus."""
+MODES_OFF = "\x1b[?1004l\x1b[?2004l"
 RESTORE = "\x1b[?2026l\x1b[?7h\x1b[?25h\x1b[0m"
-
-
-def silence_echo(fd: int) -> Attributes | None:
-    """Keep what is typed during start-up from being echoed or changed; return the old attributes.
-
-    Signals stay as they are, so that Ctrl-C works before keys are handled.
-    """
-    try:
-        before = termios.tcgetattr(fd)
-        attributes = termios.tcgetattr(fd)
-        attributes[0] &= ~termios.ICRNL
-        attributes[3] &= ~(termios.ECHO | termios.ICANON)
-        termios.tcsetattr(fd, termios.TCSANOW, attributes)
-    except termios.error:
-        return None
-    return before
 
 
 class Screen:
@@ -88,12 +74,12 @@ class Screen:
             self.drained()
 
     def begin(self) -> None:
-        """Tell the terminal to mark pasted text."""
-        self.write(PASTE_ON)
+        """Tell the terminal what to report."""
+        self.write(MODES_ON)
 
     def restore(self) -> None:
         """Leave the terminal as it was found, whatever is still waiting to be written."""
-        text = self._buffer + (RESTORE + PASTE_OFF).encode()
+        text = self._buffer + (RESTORE + MODES_OFF).encode()
         self._buffer.clear()
         with suppress(OSError):
             write_bounded(self._fd, bytes(text))
