@@ -13,10 +13,12 @@ import pytest
 
 from clikit import TRIMTAB, serving
 from programkit import FOREIGN
+from sdkcalls import AGENTS, NEWER, SCENARIOS, SKILL, replies_of
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
-SCENARIOS = re.findall(r'^    "(.+?)": ', (HERE / "sdk_scenarios.mjs").read_text(), re.MULTILINE)
+OWN = re.findall(r'^    "(.+?)": ', (HERE / "sdk_scenarios.mjs").read_text(), re.MULTILINE)
+CALLS = {name: steps for name, steps in SCENARIOS.items() if name not in NEWER}
 WEATHER = [
     {"tools": [{"name": "weather", "arguments": {"city": "Bonn"}}]},
     {"text": "Sunny, says the tool."},
@@ -78,9 +80,54 @@ def outcomes(package: Path) -> dict[str, str | None]:
 
 
 @pytest.mark.foreign("copilot-sdk")
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", OWN)
 def test_with_the_npm_client(outcomes: dict[str, str | None], name: str) -> None:
     assert outcomes[name] is None
+
+
+def encode_table() -> str:
+    """Return the table of calls as JSON, for the client of another language."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: plain(entry) for name, entry in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [plain(entry) for entry in value]
+        return "..." if value is ... else value
+
+    scenarios = {
+        name: {"steps": plain(steps), "replies": replies_of(steps)} for name, steps in CALLS.items()
+    }
+    return json.dumps({"scenarios": scenarios, "skill": SKILL, "agents": AGENTS})
+
+
+@pytest.fixture(scope="module", params=["stdio", "tcp"])
+def answers(package: Path, request: pytest.FixtureRequest) -> dict[str, str | None]:
+    """What became of each scenario of the table of calls, each with a server of its own."""
+    transport = str(request.param)
+    folder = package / transport
+    folder.mkdir()
+
+    async def play() -> str:
+        shutil.copy(HERE / "sdk_calls.mjs", package)
+        (folder / "table.json").write_text(encode_table())
+        async with serving([{"text": "unused"}]) as server:
+            env = environment(folder, server) | {
+                "MODEL": server.url,
+                "FOLDER": str(folder),
+                "TABLE": str(folder / "table.json"),
+                "TRANSPORT": transport,
+            }
+            return await run("node", "sdk_calls.mjs", cwd=package, env=env)
+
+    lines = [json.loads(line) for line in asyncio.run(play()).splitlines()]
+    return {line["name"]: line["error"] for line in lines}
+
+
+@pytest.mark.foreign("copilot-sdk")
+@pytest.mark.parametrize("name", CALLS)
+def test_typed_calls_with_the_npm_client(answers: dict[str, str | None], name: str) -> None:
+    assert answers[name] is None
 
 
 async def test_the_python_example_runs(tmp_path: Path) -> None:
