@@ -12,6 +12,7 @@ from typing import Any
 
 from connect import bare_ms, connect_ms
 from discovery import measure_discovery
+from editor import measure_editor
 from hands import measure_hands
 from measure import Spent, TimedServer, install, installed_mb, peak_mb, spawn, turns
 from peers import measure_codex
@@ -181,6 +182,7 @@ async def main() -> None:
     await measure_codex(bench.trimtab, bench.project, server, report.row)
     ours, floor = connect_ms(bench.trimtab), bare_ms(bench.python)
     report.row("spawn to connect reply, ms", ours, floor, limit=150)
+    await measure_editor(bench.trimtab, bench.python, report.row)
     await measure_turns(bench, report, long="--quick" not in sys.argv)
     await measure_discovery(bench.trimtab, server, report.row)
     await server.stop()

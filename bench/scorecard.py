@@ -27,6 +27,8 @@ ABORTS = 40
 RUNS = 1000
 RACES = 2000
 FRAMES = 100_000
+LINES = 50_000
+CANCELS = 500
 
 
 def say(promise: int, what: str, figure: str, *, ok: bool) -> bool:
@@ -162,6 +164,8 @@ async def main() -> int:
         lambda: cases(4, "path_races.py", RACES, f"{RACES:,} reads and writes, links swapped"),
         lambda: tests(5, "injected failures x output x stdin", "tests/e2e/test_failures.py"),
         lambda: cases(5, "rpc_fuzz.py", FRAMES, f"{FRAMES:,} frames no client would send"),
+        lambda: cases(5, "acp_fuzz.py", LINES, f"{LINES:,} lines no editor would send"),
+        lambda: cases(10, "acp_cancels.py", CANCELS, f"{CANCELS} cancels of an editor at random"),
         lambda: cases(5, "rpc_load.py", 200, "200 sessions in one server, 20 tokens/s each"),
         aborts,
         namespace,

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,10 +14,7 @@ from trimtab.contracts.errors import (
 )
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.options import Isolation, SessionOptions
-from trimtab.models.sources import Offer, Sources
 from trimtab.runtime.runtime import Runtime
-from trimtab.session.archive import Archive, Cut
-from trimtab.transports.acp.commands import describe_commands
 from trimtab.transports.acp.connection import Connection
 from trimtab.transports.acp.protocol import INVALID_PARAMS, NOT_FOUND, AcpError, Then
 from trimtab.transports.acp.schema import (
@@ -28,6 +26,9 @@ from trimtab.transports.acp.schema import (
 )
 from trimtab.transports.acp.session import EditorSession
 from trimtab.transports.acp.settings import Settings
+
+if TYPE_CHECKING:
+    from trimtab.models.sources import Offer
 
 PAGE = 100
 """The number of sessions in one answer to `session/list`."""
@@ -58,6 +59,8 @@ class OpenSession:
         self.send_commands()
 
     def send_commands(self) -> None:
+        from trimtab.transports.acp.commands import describe_commands
+
         commands = describe_commands(self.editor.live)
         if commands != self._commands:
             self._commands = commands
@@ -118,6 +121,8 @@ class EditorSessions:
 
     async def fork(self, params: StoredSession) -> Then:
         """Open a copy of a session."""
+        from trimtab.session.archive import Archive, Cut
+
         self._check_stored(params.session_id)
         archive = Archive(self._env)
         opened = self._open.get(params.session_id)
@@ -175,8 +180,10 @@ class EditorSessions:
         opened.settings.offers = await asyncio.shield(self._survey)
         opened.send_changes()
 
-    async def _find_models(self) -> Sequence[Offer]:
+    async def _find_models(self) -> "Sequence[Offer]":
         """Return the models of all configured services; those that do not answer have none."""
+        from trimtab.models.sources import Sources
+
         sources = Sources(self._env, self._runtime.home, offline=bool(self._options.offline))
         with suppress(TrimtabError, OSError):
             return [offer for source in await sources.survey() for offer in source.models or ()]
@@ -250,6 +257,8 @@ class EditorSessions:
 
     async def delete(self, session_id: str) -> None:
         """Move a session to the trash; an unknown session is deleted already."""
+        from trimtab.session.archive import Archive
+
         if session_id in self._open:
             await self.close(session_id)
         if session_id and self._runtime.store.exists(session_id):

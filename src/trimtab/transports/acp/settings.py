@@ -1,16 +1,18 @@
 """The modes and options of a session that a client can change."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.run import Mode
-from trimtab.models.sources import Offer
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.acp.protocol import INVALID_PARAMS, AcpError
+
+if TYPE_CHECKING:
+    from trimtab.models.sources import Offer
 
 MODES = (
     ("interactive", "Interactive", "Works on the task and asks before changes."),

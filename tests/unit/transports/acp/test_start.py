@@ -1,0 +1,27 @@
+"""The editor transport costs other starts nothing, and its own start little."""
+
+import subprocess
+import sys
+
+import pytest
+
+PROBE = "import {module}\nimport sys\nprint('\\n'.join(sys.modules))"
+
+
+def loaded_by(module: str) -> set[str]:
+    """The modules that are loaded after importing one in a fresh interpreter."""
+    code = PROBE.format(module=module)
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+def test_a_headless_start_loads_nothing_of_the_editor_transport() -> None:
+    loaded = loaded_by("trimtab.cli.start")
+    assert not {name for name in loaded if "acp" in name or name == "trimtab.cli.editor"}
+
+
+@pytest.mark.parametrize("module", ["trimtab.runtime.runtime", "acp", "pydantic", "yaml"])
+def test_the_answer_to_initialize_needs_no_runtime(module: str) -> None:
+    assert module not in loaded_by("trimtab.cli.editor")
