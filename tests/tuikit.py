@@ -121,11 +121,11 @@ class Terminal:
         await self.until(self._has_bright_keys, "a question that takes keys")
 
     def _has_bright_keys(self) -> bool:
+        """Return True if a row of choices is bright; a copy in the scrollback never is."""
         screen = self.emulator.screen
-        for number, line in enumerate(self.emulator.visible):
-            if (found := re.match(r"(?:▸ |  )(\d)(?:/y)?  ", line)) is not None:
-                return bool(screen.buffer[number][found.start(1)].bold)
-        return False
+        rows = enumerate(self.emulator.visible)
+        found = ((row, re.match(r"(?:▸ |  )(\d)(?:/y)?  ", line)) for row, line in rows)
+        return any(match and screen.buffer[row][match.start(1)].bold for row, match in found)
 
     def type(self, text: str) -> None:
         os.write(self.master, text.encode())

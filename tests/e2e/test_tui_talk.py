@@ -92,3 +92,17 @@ async def test_a_question_never_hides_a_part_of_the_command(cli: Cli) -> None:
         terminal.type("n")
         await terminal.ready()
     assert not (cli.cwd / "made").exists()
+
+
+async def test_a_long_choice_can_be_read_to_its_end(cli: Cli) -> None:
+    choices = ["red", f"green {'and more ' * 10}to the end"]
+    ask = {"name": "ask_user", "arguments": {"question": "Colour?", "choices": choices}}
+    async with (
+        serving([{"tools": [ask]}, {"text": "Thanks."}]) as server,
+        conversing(cli.use(server), "-i", "paint", size=(60, 24)) as terminal,
+    ):
+        await terminal.sees(r"Colour\?")
+        await terminal.shows("to the end")
+        await terminal.may_answer()
+        terminal.type("2")
+        await terminal.shows(r"Thanks\.")

@@ -36,7 +36,7 @@ from trimtab.transports.tui.local_client import CAPABILITIES, SILENT, LocalClien
 from trimtab.transports.tui.local_commands import list_commands
 from trimtab.transports.tui.painter import Painter
 from trimtab.transports.tui.panels import Panel
-from trimtab.transports.tui.questions import build_question, build_trust
+from trimtab.transports.tui.questions import Asked, build_question, build_trust
 from trimtab.transports.tui.screen import Screen
 from trimtab.transports.tui.status import StatusLine, describe_start
 from trimtab.transports.tui.theme import Theme, encode
@@ -450,12 +450,20 @@ class Tui:
         if waiting is None or waiting.body_written:
             return
         room = rows // 2 - len(waiting.asked.choices) - 3
-        widest = max(map(line_width, self.asking.heading(rows)), default=0)
+        labels = self._list_choices(waiting.asked)
+        widest = max(map(line_width, (*self.asking.heading(rows), *labels)), default=0)
         if len(waiting.asked.body) > max(0, room) or widest >= columns:
             waiting.body_written = True
             self.transcript.blank()
             self.transcript.add_lines([(("warning bold", waiting.asked.title),)])
-            self.transcript.add_lines(list(waiting.asked.body))
+            self.transcript.add_lines([*waiting.asked.body, *labels])
+
+    @staticmethod
+    def _list_choices(asked: Asked) -> list[Line]:
+        """Return the model's choices as lines; our own are short or explained in the body."""
+        if asked.kind != "input":
+            return []
+        return [(("", f"  {'/'.join(choice.keys)}  {choice.label}"),) for choice in asked.choices]
 
     def build_scene(self, now: float, columns: int, rows: int) -> Scene:
         """Return what the live rows show now."""
