@@ -18,6 +18,7 @@ from peers import measure_codex
 from sandbox import measure_sandbox
 from snapshots import LIMIT, SIZES, snapshot_ms
 from streaming import WIRES, measure_counting, measure_wire
+from terminal import measure_terminal
 
 FLOOR = Path(__file__).with_name("floor.py")
 SHELL: dict[str, Any] = {"name": "bash", "arguments": {"command": "true", "description": "nothing"}}
@@ -190,12 +191,20 @@ async def main() -> None:
         report.row(f"first snapshot of {size:,} files, ms", first)
         limit = LIMIT if size == SIZES[-1] else None
         report.row(f"snapshot of {size:,} unchanged files, ms", again, floor, limit)
+    for what, value, base, limit in await measure_terminal():
+        report.row(what, value, base, limit)
     for what, value, base in await measure_hands():
         report.row(what, value, base)
     spent = await measure_sandbox()
     if spent:
         over = spent["sandboxed"] - spent["bare"]
         report.row("a command in the sandbox, ms over bare", over, limit=40)
+    for name, value in spent.items():
+        if name.startswith("fence "):
+            limit = 5 if name == "fence landlock" else None
+            report.row(
+                f"a command behind the {name}, ms over bare", value - spent["bare"], limit=limit
+            )
     if "with hosts" in spent:
         report.row("  with a list of hosts, ms over bare", spent["with hosts"] - spent["bare"])
     for wire in WIRES:

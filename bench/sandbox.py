@@ -1,4 +1,4 @@
-"""What a sandbox adds to the start of a command: without network, and with a list of hosts."""
+"""What the fence and the sandbox add to the start of a command, for each backend."""
 
 import os
 import tempfile
@@ -6,8 +6,12 @@ import time
 from pathlib import Path
 
 from toolkit import Bench, open_bench
+from trimtab.contracts.workspace import Command
 from trimtab.workspace.sandbox.confinement import Confinement
 from trimtab.workspace.sandbox.detection import detect
+from trimtab.workspace.sandbox.fence import Fence
+from trimtab.workspace.sandbox.fence_detection import BACKENDS, detect_fence
+from trimtab.workspace.sandbox.fence_policy import FencePolicy, build_fence_policy
 from trimtab.workspace.sandbox.hosts import build_list
 from trimtab.workspace.sandbox.policy import SandboxPolicy
 
@@ -37,10 +41,29 @@ async def measure_sandbox() -> dict[str, float]:
             for name, confinement in confinements.items():
                 bench.workspace.shells.confinement = confinement
                 least[name] = min(least[name], await time_one(bench))
+        bench.workspace.shells.confinement = None
+        for backend in BACKENDS:
+            fence = detect_fence(os.environ, (backend,))
+            if fence.backend is not None:
+                bench.workspace.shells.fence = Fence(backend, build_policy(bench), fence.program)
+                times = [await time_one(bench, fenced=True) for _ in range(ROUNDS)]
+                least[f"fence {backend}"] = min(times)
     return least
 
 
-async def time_one(bench: Bench) -> float:
+def build_policy(bench: Bench) -> FencePolicy:
+    return build_fence_policy(
+        cwd=str(bench.root),
+        readable=(str(bench.root),),
+        untrusted=(str(bench.root),),
+        denied=(),
+        env=os.environ,
+        temp=f"{bench.files}/temp",
+    )
+
+
+async def time_one(bench: Bench, *, fenced: bool = False) -> float:
+    command = Command(text="true", fenced=fenced)
     began = time.perf_counter()
-    await bench.bash("true")
+    await bench.workspace.shells.execute(command, wait=30, limit=1000)
     return (time.perf_counter() - began) * 1000

@@ -67,15 +67,23 @@ class Terminal:
 
 
 async def start(
-    cli: Cli, *args: str, pair: tuple[int, int] | None = None, program: Sequence[str] = ()
+    cli: Cli,
+    *args: str,
+    pair: tuple[int, int] | None = None,
+    program: Sequence[str] = (),
+    plain: bool = True,
 ) -> tuple[asyncio.subprocess.Process, Terminal]:
-    """Start the program as the leader of a terminal's session, through another one if need be."""
+    """Start the program as the leader of a terminal's session, through another one if need be.
+
+    It talks in plain lines unless `plain` is false.
+    """
     master, slave = pair or pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     cli.env["TERM"] = "xterm-256color"
     process = await asyncio.create_subprocess_exec(
         *(program or (TRIMTAB,)),
         *args,
+        *(("--plain",) if plain and not program else ()),
         cwd=cli.cwd,
         env=cli.env,
         stdin=slave,

@@ -69,8 +69,9 @@ def test_version_imports_next_to_nothing() -> None:
 
 HEAVY = {
     "argparse", "dataclasses", "difflib", "email", "http.client", "httpx", "importlib.metadata",
-    "jsonschema", "jsonschema_rs", "logging.config", "mcp", "multiprocessing", "pathlib", "pydantic",
-    "rich", "sqlite3", "textual", "tomllib", "tree_sitter", "unittest", "urllib.request", "yaml",
+    "jsonschema", "jsonschema_rs", "logging.config", "markdown_it", "mcp", "multiprocessing", "pathlib",
+    "prompt_toolkit", "pydantic", "pygments", "rich", "sqlite3", "textual", "tomllib", "tree_sitter", "trimtab.transports.tui", "unittest",
+    "urllib.request", "wcwidth", "yaml",
 }  # fmt: skip
 
 

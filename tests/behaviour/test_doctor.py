@@ -99,7 +99,7 @@ async def test_protected_names_that_the_sandbox_leaves_open_are_named(cli: Cli) 
         (cli.cwd / name).mkdir(parents=True)
     said = [one["message"] for one in await findings(cli, "sandbox")]
     if detect(os.environ).backend == "bubblewrap":
-        assert "it does not hold these protected names here: node_modules/tool/.vscode" in said
+        assert "it does not protect these names here: node_modules/tool/.vscode" in said
     assert not any("packages/web" in one or "deep" in one for one in said)
 
 

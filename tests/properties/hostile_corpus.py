@@ -1,7 +1,8 @@
 """Hostile commands and repositories, run for real with a canary for every effect: none may happen.
 
 `python hostile_corpus.py` runs all cases of `hostile.toml` on the main surface. Choose with
-`--surface NAME`, `--fence NAME` (auto, landlock, bubblewrap, none) and `--class TEXT`. As root, the
+`--surface NAME`, `--fence NAME` (auto, landlock, bubblewrap, none) and `--class TEXT`; `--random N`
+runs random scripts made of the effects instead. As root, the
 program moves to namespaces of its own first, so that a failure harms nothing but them.
 """
 
@@ -26,10 +27,11 @@ import msgspec
 from clikit import bash
 from gitkit import git, make_repository
 from permissionkit import rules
+from properties.shell_fuzz import STUBS, Generator
 from trimtab.contracts.options import PermissionOptions, SandboxSettings
 from trimtab.contracts.permission import Policy
 from trimtab.permissions.decide_shell import decide_shell
-from trimtab.testing.playing import Played, play
+from trimtab.testing.playing import ALLOW_ALL, Played, play
 
 DATA = Path(__file__).with_name("hostile.toml")
 CHUNK = 25
@@ -235,6 +237,11 @@ async def plan(world: World, script: list[Any], options: dict[str, Any]) -> Play
     return await main_agent(world, script, {**options, "mode": "plan", "permissions": given})
 
 
+async def unguarded(world: World, script: list[Any], options: dict[str, Any]) -> Played:
+    """Runs everything: shows that the canaries notice."""
+    return await main_agent(world, script, {**options, "permissions": ALLOW_ALL})
+
+
 SURFACES: dict[str, Surface] = {
     "main": main_agent,
     "sub-agent": subagent,
@@ -295,6 +302,17 @@ async def run_class(given: Class, surface: Surface, fence: Fence) -> list[tuple[
     return found
 
 
+def make_random_class(count: int, seed: str) -> Class:
+    """Return random scripts in which the programs are the five effects."""
+    lines = []
+    for number in range(count):
+        line = Generator(f"{seed}-{number}").command()
+        for stub, effect in zip(STUBS, EFFECTS.values(), strict=True):
+            line = line.replace(stub, effect)
+        lines.append(line)
+    return Class(name="random scripts", lines=[line for line in lines if "\0" not in line])
+
+
 def move_to_namespaces() -> None:
     """Start again in namespaces of our own, if we may."""
     program = shutil.which("unshare")
@@ -309,11 +327,9 @@ def move_to_namespaces() -> None:
         os.execv(program, command)
 
 
-async def run_all(surface: str, fence: Fence, wanted: str) -> int:
+async def run_all(surface: str, fence: Fence, classes: Sequence[Class]) -> int:
     count, failures = 0, 0
-    for given in load():
-        if wanted not in given.name:
-            continue
+    for given in classes:
         found = await run_class(given, SURFACES[surface], fence)
         count += len(given.cases)
         failures += len(found)
@@ -329,9 +345,14 @@ def main() -> int:
     parser.add_argument("--surface", choices=SURFACES, default="main")
     parser.add_argument("--fence", default="auto")
     parser.add_argument("--class", dest="wanted", default="")
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="N random scripts")
+    parser.add_argument("--seed", default="1")
     args = parser.parse_args()
     move_to_namespaces()
-    return asyncio.run(run_all(args.surface, args.fence, args.wanted))
+    classes = [given for given in load() if args.wanted in given.name]
+    if args.random:
+        classes = [make_random_class(args.random, args.seed)]
+    return asyncio.run(run_all(args.surface, args.fence, classes))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from trimtab.contracts.tool import Access
 from trimtab.permissions.approvals import generalise, to_rules
 from trimtab.permissions.decide_shell import judge_analysis
 from trimtab.permissions.paths import resolve
-from trimtab.permissions.shell.analyse import analyse
+from trimtab.permissions.shell.verdict.analyse import analyse
 
 MOST = 5.0
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import msgspec
 
 from gitkit import git
-from trimtab.permissions.shell.analyse import analyse
-from trimtab.permissions.shell.options import load_table
+from trimtab.permissions.shell.programs.options import load_table
+from trimtab.permissions.shell.verdict.analyse import analyse
 
 WAITING = frozenset(("yes", "sleep", "tail", "w", "free", "ps", "tee", "read", "cal", "wait"))
 EXTRA = ("find", "sed", "awk", "xargs", "env", "timeout", "nice", "command", "bash -c")

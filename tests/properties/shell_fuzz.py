@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from trimtab.permissions.shell.analyse import analyse
-from trimtab.permissions.shell.analysis import Analysis
+from trimtab.permissions.shell.verdict.analyse import analyse
+from trimtab.permissions.shell.verdict.analysis import Analysis
 
 STUBS = ("alpha", "beta", "gamma", "delta", "omega")
 REAL = (

@@ -24,6 +24,10 @@ class Questions:
         finally:
             self._open.pop(request_id, None)
 
+    def is_open(self, request_id: str) -> bool:
+        """Return True if somebody still waits for the answer."""
+        return request_id in self._open
+
     def answer(self, request_id: str, value: Any) -> bool:
         """Answer a question; return False if it is not open."""
         future = self._open.pop(request_id, None)

@@ -35,13 +35,11 @@ REFUSED: tuple[tuple[str, Kind, str], ...] = (
     ("--share-gist", "switch", "gists need GitHub's service; use --share=FILE"),
     ("--connect", "optional", "remote sessions need GitHub's service; use --resume"),
     ("--remote", "switch", "remote steering needs GitHub's service; leave it out"),
-    ("--acp", "switch", LATER),
     ("--disable-mcp-server", "list", LATER),
     ("--add-github-mcp-tool", "list", LATER),
     ("--add-github-mcp-toolset", "list", LATER),
     ("--enable-all-github-mcp-tools", "switch", LATER),
     ("--banner", "switch", "there is no banner; leave it out"),
-    ("--screen-reader", "switch", "output is plain text already; leave it out"),
     ("--mouse", "optional", "there is no full-screen interface; leave it out"),
     ("--bash-env", "optional", LATER),
 )
@@ -64,6 +62,11 @@ FLAGS: tuple[Flag, ...] = (
         kind="value",
         metavar="TEXT",
         help="Answer TEXT, then go on in the terminal.",
+    ),
+    Flag(
+        names=("--screen-reader", "--plain"),
+        group="prompt",
+        help="Talk line by line: no live rows, no cursor movement. For screen readers and logs.",
     ),
     Flag(
         names=("--attachment",),
@@ -404,6 +407,11 @@ FLAGS: tuple[Flag, ...] = (
         names=("--server", "--headless"),
         group="server",
         help="Serve the Copilot SDK protocol instead of answering a prompt.",
+    ),
+    Flag(
+        names=("--acp",),
+        group="server",
+        help="Serve an editor by the Agent Client Protocol, on the standard streams.",
     ),
     Flag(names=("--stdio",), group="server", help="Serve on the standard streams."),
     Flag(

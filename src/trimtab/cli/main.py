@@ -52,6 +52,11 @@ def dispatch(argv: list[str]) -> int:
         return run_command(argv[0], argv[1:])
     if argv and is_word(argv[0]):
         raise UsageError(describe_unknown(argv))
+    if "--acp" in argv:
+        from trimtab.cli.editor import serve_editor
+        from trimtab.cli.parse import parse
+
+        return serve_editor(parse(argv))
     if "--headless" in argv or "--server" in argv:
         from trimtab.cli.parse import parse
         from trimtab.cli.serve import serve

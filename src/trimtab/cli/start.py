@@ -10,6 +10,7 @@ from trimtab.cli.event_loop import run_async
 from trimtab.cli.inputs import attach_all, build_options, read_prompt
 from trimtab.cli.opening import build_face, open_session
 from trimtab.cli.parse import Values, parse
+from trimtab.config.settings import Settings
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.options import Client
@@ -20,6 +21,9 @@ from trimtab.transports.headless.logfile import LogFile
 from trimtab.transports.headless.output import open_outputs, take_stdout
 from trimtab.transports.headless.result import Clock
 from trimtab.transports.headless.run import Headless
+
+MIN_COLUMNS, MIN_ROWS = 20, 6
+"""A smaller window is served by plain lines."""
 
 Finisher = Callable[[LiveSession, JsonObject], None]
 
@@ -38,6 +42,10 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
     runtime = Runtime(env=env, provider=provider)
     log = LogFile(values.get("log_dir") or runtime.home.logs, values.get("log_level", "default"))
     if wants_dialog(values):
+        if suits_tui(values, runtime):
+            from trimtab.cli.terminal import converse
+
+            return converse(runtime, options, values, log)
         from trimtab.cli.talk import talk
 
         return run_async(talk(runtime, options, values, log))
@@ -80,6 +88,18 @@ def wants_dialog(values: Values) -> bool:
     if "interactive" in values and not os.isatty(0):
         raise UsageError("--interactive needs a terminal; give the prompt with -p instead.")
     return "interactive" in values or ("prompt" not in values and is_at_terminal(values))
+
+
+def suits_tui(values: Values, runtime: Runtime) -> bool:
+    """Return True if the terminal can show live rows and nobody asks for plain lines."""
+    if "plain" in values or not is_at_terminal(values):
+        return False
+    if runtime.env.get("TERM", "dumb") == "dumb":
+        return False
+    columns, rows = os.get_terminal_size(1)
+    if 0 < columns < MIN_COLUMNS or 0 < rows < MIN_ROWS:
+        return False
+    return not Settings(runtime.home).get("screenReader", bool, False)
 
 
 def build_finishers(values: Values, runtime: Runtime) -> list[Finisher]:

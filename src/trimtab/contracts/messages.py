@@ -42,7 +42,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
             return self.arguments
         try:
             parsed = msgspec.json.decode(self.arguments or "{}")
-        except (msgspec.DecodeError, UnicodeEncodeError):
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             return self.arguments
         return parsed if isinstance(parsed, dict) else self.arguments
 

@@ -225,5 +225,37 @@ class Workspace(Protocol):
         ...
 
 
+class EditorBuffers(Protocol):
+    """The files that a person has open in an editor, which may differ from those on disk."""
+
+    async def read(self, path: str) -> str | None:
+        """Return the text of a file as the editor has it; None if it does not say."""
+        ...
+
+    async def write(self, path: str, text: str) -> bool:
+        """Have the editor write a file; return False if it cannot. Raises `OSError`."""
+        ...
+
+
+class EditorTerminals(Protocol):
+    """The terminals of an editor, in which commands run. The methods raise `OSError`."""
+
+    async def create(self, command: Command, cwd: str, env: Mapping[str, str]) -> str:
+        """Start a command and return the id of its terminal."""
+        ...
+
+    async def read(self, terminal_id: str) -> str:
+        """Return the whole output so far."""
+        ...
+
+    async def wait(self, terminal_id: str) -> int:
+        """Wait until the command ends; return its exit code."""
+        ...
+
+    def discard(self, terminal_id: str) -> None:
+        """Kill the command if it still runs, and give the terminal back. Does not wait."""
+        ...
+
+
 class StaleFile(OSError):
     """Raised when a file changed between being read and being written."""

@@ -21,7 +21,7 @@ from trimtab.contracts.hooks import HookFailed
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.options import Client
 from trimtab.contracts.permission import Answer
-from trimtab.contracts.questions import PlanReady, PlanVerdict, Question, Response
+from trimtab.contracts.questions import AskTrust, PlanReady, PlanVerdict, Question, Response
 from trimtab.contracts.tool import Tool
 from trimtab.hooks.answers import combine
 from trimtab.host import client_questions
@@ -112,12 +112,24 @@ class HostedSession:
         self._title = live.projections.title.text
         self.refresh()
 
-    def as_client(self) -> Client:
-        """Return a `Client` that represents all participants to the runtime."""
+    def as_client(
+        self,
+        *,
+        always_ask: bool = True,
+        attended: bool = False,
+        ask_trust: AskTrust | None = None,
+    ) -> Client:
+        """Return a `Client` that represents all participants to the runtime.
+
+        A terminal is `attended` by a person and leaves to the rules what they decide; programs
+        want to be asked about everything else.
+        """
         return Client(
             on_event=self._on_event,
             ask=self._ask_permission,
-            always_ask=True,
+            always_ask=always_ask,
+            attended=attended,
+            ask_trust=ask_trust,
             hooks=self,
             transform=self._transform,
             ask_person=self._ask_person,

@@ -15,6 +15,7 @@ from trimtab.contracts.events.assistant import (
     AssistantReasoning,
     AssistantReasoningDelta,
     AssistantTurnRetry,
+    AssistantUsage,
 )
 from trimtab.contracts.events.changes import WorkspaceChanged
 from trimtab.contracts.events.context import (
@@ -64,6 +65,7 @@ from trimtab.host.parts import (
     Question,
     QueuedPrompt,
     Reasoning,
+    ReplyEnded,
     Subagent,
     Title,
     TodosChanged,
@@ -191,6 +193,16 @@ class PartFold:
             done=done,
         )
 
+    def reply_ended(self, event: Event, data: AssistantUsage) -> Sequence[Part]:
+        return (
+            ReplyEnded(
+                key=event.id,
+                agent_id=event.agent_id,
+                timestamp=event.timestamp,
+                finish_reason=data.finish_reason or "",
+            ),
+        )
+
     def tool_start(self, event: Event, data: ToolExecutionStart) -> Sequence[Part]:
         call = ToolInvocation(
             key=f"call {event.agent_id or ''} {data.tool_call_id}",
@@ -251,6 +263,7 @@ class PartFold:
             "error": str(error.get("message") or ""),
             "exit_code": find_exit_code(data),
             "sandboxed": data.sandboxed,
+            "completed": event.timestamp,
             "done": True,
         }
         parts = self._change_call(event, data.tool_call_id, lambda _: changes)
@@ -448,6 +461,7 @@ CASES: dict[type[EventData], Case] = {
     AssistantMessage: PartFold.message,
     AssistantReasoningDelta: PartFold.reasoning_delta,
     AssistantReasoning: PartFold.reasoning,
+    AssistantUsage: PartFold.reply_ended,
     ToolExecutionStart: PartFold.tool_start,
     ToolExecutionPartialResult: PartFold.tool_output,
     ToolExecutionProgress: PartFold.tool_progress,

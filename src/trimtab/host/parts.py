@@ -70,6 +70,12 @@ class FileEdit(msgspec.Struct, frozen=True, kw_only=True):
     created: bool = False
 
 
+class ReplyEnded(Part, frozen=True, kw_only=True):
+    """The model's reply ended, for a reason of the service: stop, tool_calls, length, refusal, …"""
+
+    finish_reason: str
+
+
 class ToolInvocation(Part, frozen=True, kw_only=True):
     """A tool call and its progress.
 
@@ -90,6 +96,8 @@ class ToolInvocation(Part, frozen=True, kw_only=True):
     exit_code: int | None = None
     edits: tuple[FileEdit, ...] = ()
     started: str = ""
+    completed: str = ""
+    """The time of its result; empty while it runs."""
     sandboxed: bool | None = None
     parent_call_id: str = ""
 

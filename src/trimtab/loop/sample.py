@@ -28,7 +28,7 @@ from trimtab.contracts.messages import (
     UserMessage,
     replace_images,
 )
-from trimtab.contracts.processor import CallSkipped
+from trimtab.contracts.processor import CallSkipped, Stop
 from trimtab.contracts.provider import (
     Price,
     ReasoningDelta,
@@ -39,6 +39,9 @@ from trimtab.contracts.provider import (
     Waiting,
 )
 from trimtab.contracts.run import Run
+
+FILTERED = frozenset(("content_filter", "refusal", "safety"))
+"""Reasons by which a service ends an answer that it does not let through."""
 
 
 async def sample(run: Run) -> Reply:
@@ -94,7 +97,23 @@ class Sampling:
         if reply.substituted:
             self._warn_of_substitution(str(reply.model))
         self._record(reply)
+        if not reply.message.tool_calls:
+            self._check_finish(reply.finish_reason)
         return reply
+
+    def _check_finish(self, reason: str | None) -> None:
+        """Treat a filtered answer as an error and a cut one as incomplete, whatever they say."""
+        if reason in FILTERED:
+            raise ModelError(
+                "The model service filtered the answer; reword the request.", category="refused"
+            )
+        if reason == "length":
+            message = (
+                "The reply was cut at the output limit of the model; ask it to go on, or raise it."
+            )
+            run = self._run
+            run.session.emit(SessionWarning(warning_type="output_limit", message=message))
+            run.stop = run.stop or Stop(reason="output_limit", exit_code=3, message=message)
 
     def _warn_of_substitution(self, answered: str) -> None:
         """Warn, once for each pair, that the service used another model than the person chose."""

@@ -53,6 +53,18 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     calls: int
 
 
+async def try_once(provider: Provider, model: str) -> None:
+    """Call a model once with a word. Raises `ModelError` if it does not answer."""
+    request = Request(
+        model=model,
+        system="",
+        messages=(UserMessage(parts=(Text(text="Answer with the word ok."),)),),
+    )
+    async for piece in provider.stream(request):
+        if isinstance(piece, Reply):
+            return
+
+
 class Probe:
     """Asks a model small questions, with at most `CALLS` calls."""
 

@@ -1,4 +1,4 @@
-"""What an answer approves beyond the one call: rules, and the form in which they are kept."""
+"""Turns answers that hold for more than one call into rules, and into what is kept."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -8,7 +8,7 @@ from trimtab.contracts.permission import Rule
 from trimtab.contracts.tool import Access
 
 if TYPE_CHECKING:
-    from trimtab.permissions.shell.analysis import Analysis
+    from trimtab.permissions.shell.verdict.analysis import Analysis
 
 
 class ApprovalKeeper(Protocol):
@@ -58,7 +58,7 @@ def to_rules(approval: Any, source: str) -> tuple[Rule, ...]:
 
 
 def describe_cover(rules: Sequence[Rule]) -> str:
-    """What else rules would cover, in a sentence for the person who is asked."""
+    """Return what else rules would cover, in a sentence for the person who is asked."""
     parts = []
     for rule in rules:
         if rule.kind == "shell":

@@ -12,9 +12,9 @@ import msgspec
 
 from trimtab.contracts.assessment import Assess, AssessedCommand, Assessment, one_command
 from trimtab.contracts.permission import Policy
-from trimtab.permissions.shell.analyse import analyse
-from trimtab.permissions.shell.analysis import Analysis, Found
-from trimtab.permissions.shell.carriers import SHELLS
+from trimtab.permissions.shell.programs.carriers import SHELLS
+from trimtab.permissions.shell.verdict.analyse import analyse
+from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 
 
 class Assessed(Analysis, kw_only=True):
@@ -28,7 +28,7 @@ class Assessed(Analysis, kw_only=True):
 
 
 def read_script(text: str, policy: Policy, interpreter: str = "bash") -> Analysis:
-    """What a script would do. Never raises; the result is shared: do not change it."""
+    """Return what a script would do. Never raises; the result is shared: do not change it."""
     if interpreter.lower() not in SHELLS:
         return _read_other(text, policy, interpreter)
     own = analyse(text, policy.cwd, policy.home, interpreter)
@@ -50,7 +50,7 @@ def _read_other(text: str, policy: Policy, interpreter: str) -> Analysis:
 
 @lru_cache(128)
 def _ask(assess: Assess, text: str, interpreter: str) -> Assessment | str:
-    """What an assessor says; if it fails, why. Remembered: what is asked about is what runs."""
+    """Return the assessment, or why it failed. Cached: what is asked about is what runs."""
     identifier = (text.split(None, 1) or [interpreter])[0]
     try:
         said = assess(text, interpreter, identifier)
@@ -60,7 +60,7 @@ def _ask(assess: Assess, text: str, interpreter: str) -> Assessment | str:
 
 
 def _combine(own: Analysis, said: Assessment, cwd: str) -> Assessed:
-    changing = {one.identifier for one in said.commands if not one.read_only}
+    changing = {command.identifier for command in said.commands if not command.read_only}
     commands = [
         msgspec.structs.replace(
             found, read_only=found.read_only and found.identifier not in changing
@@ -68,7 +68,7 @@ def _combine(own: Analysis, said: Assessment, cwd: str) -> Assessed:
         for found in own.commands
     ]
     known = {found.identifier for found in commands}
-    commands += [_to_found(one) for one in said.commands if one.identifier not in known]
+    commands += [_to_found(named) for named in said.commands if named.identifier not in known]
     paths = [os.path.join(cwd, os.path.expanduser(path)) for path in said.possible_paths]
     fields = {name: getattr(own, name) for name in own.__struct_fields__}
     fields |= {

@@ -16,7 +16,7 @@ from trimtab.permissions.rules import matches_address, matches_path, matches_too
 
 
 def decide(access: Access, policy: Policy) -> Decision:
-    """Whether one access may happen. Pure but for resolving links of the paths it judges."""
+    """Return True if one access may happen. Pure but for resolving links of the paths it judges."""
     decision = _decide(access, policy)
     if decision.verdict == "allow" and policy.always_ask and _is_open(access, decision, policy):
         return Decision(verdict="ask", reason="The client decides what no rule decides.")
@@ -24,7 +24,7 @@ def decide(access: Access, policy: Policy) -> Decision:
 
 
 def _is_open(access: Access, decision: Decision, policy: Policy) -> bool:
-    """Whether an access is allowed only because it is harmless, not because somebody said so."""
+    """Return True if an access is allowed only because it is harmless, without a rule."""
     return access.kind != "none" and decision.rule is None and not policy.allow_all_tools
 
 
@@ -75,7 +75,7 @@ def _decide_read(path: str, policy: Policy) -> Decision:
 
 
 def _decide_readable(path: str, policy: Policy) -> Decision:
-    """What no rule keeps from being read may be read by one that names it, and in some places."""
+    """Allow reading by a rule that names the path, and in the allowed directories."""
     for rule in policy.allow:
         if rule.argument is not None and matches_path(rule, "read", path, policy.cwd):
             return _allowed(rule)
@@ -103,7 +103,7 @@ def _decide_write(access: Access, policy: Policy) -> Decision:
 
 
 def _decide_place(access: Access, policy: Policy) -> Decision | None:
-    """What the place of a file says about writing it."""
+    """Decide about writing a file by its place, if that decides."""
     path, inside = access.target, is_inside(access.target, policy.roots)
     if access.detail.get("deletes") is True and not inside and not policy.allow_destructive:
         return Decision(verdict="ask", reason=f"It would delete {path}, outside the workspace.")

@@ -1,6 +1,7 @@
 """The decision about a shell command."""
 
 import os
+from collections.abc import Sequence
 from glob import iglob
 from itertools import islice
 
@@ -14,7 +15,7 @@ from trimtab.permissions.paths import (
     is_protected,
     refuse_special,
 )
-from trimtab.permissions.plain import find_plain_programs
+from trimtab.permissions.plain import find_plain_programs, is_literal
 from trimtab.permissions.rules import (
     covers,
     find_spots,
@@ -23,18 +24,20 @@ from trimtab.permissions.rules import (
     matches_path,
     name_rule,
 )
-from trimtab.permissions.shell.analysis import Analysis, Found
-from trimtab.permissions.shell.inline_code import runs_inline_code
-from trimtab.permissions.shell.launchers import find_named
+from trimtab.permissions.shell.programs.launchers import find_named
+from trimtab.permissions.shell.verdict.analysis import Analysis, Found
+from trimtab.permissions.shell.verdict.inline_code import runs_inline_code
 from trimtab.permissions.tracked_files import find_recorded, is_tracked, prints_recorded
 
+FILE_COMMANDS = frozenset(("mkdir", "touch", "cp", "mv"))
+"""Commands that do nothing but what the tools that write files do."""
 MAX_FILES = 1000
 """The number of files of a pattern that are judged by name; the fence holds for the others."""
 _TTY = ("/dev/tty", "/dev/null", "/dev/stdout", "/dev/stderr")
 
 
 def decide_shell(text: str, policy: Policy, shell: str = "bash") -> Decision:
-    """Whether a command may run."""
+    """Return True if a command may run."""
     return judge_analysis(read_script(text, policy, shell), policy, text)
 
 
@@ -88,7 +91,7 @@ class _Places:
         self._spots: dict[str, list[frozenset[str]]] = {}
 
     def find(self, rule: Rule) -> str | None:
-        """What a rule for paths covers, as words for a reason."""
+        """Return what a rule for paths covers, as words for a reason."""
         if rule.kind == "write":
             written = (path for path in self._written if self._covers(rule, path, files=False))
             return next((f"writing {path}" for path in written), None)
@@ -100,13 +103,13 @@ class _Places:
     def _covers(self, rule: Rule, path: str, *, files: bool) -> bool:
         if path not in self._spots:
             there = find_files(path, hidden=self._hidden)
-            self._spots[path] = [find_spots(one, self.cwd, denies=True) for one in there]
+            self._spots[path] = [find_spots(file, self.cwd, denies=True) for file in there]
         spots = self._spots[path]
-        return any(covers(rule, one, self.cwd, True) for one in (spots if files else spots[:1]))
+        return any(covers(rule, spot, self.cwd, True) for spot in (spots if files else spots[:1]))
 
 
 def _find_match(rule: Rule, analysis: Analysis, places: _Places) -> str | None:
-    """What a rule that denies or asks covers in a command."""
+    """Return what a rule that denies or asks covers in a command."""
     for found in analysis.commands:
         if matches_command(rule, found, denies=True):
             return found.identifier
@@ -145,7 +148,7 @@ def _ask_by_rule(analysis: Analysis, policy: Policy) -> Decision | None:
 
 
 def _ask_if_hidden(analysis: Analysis, policy: Policy) -> Decision | None:
-    """Where rules deny some commands, one that may run and is not seen is asked about."""
+    """Ask if rules deny some commands and we cannot list everything the script may run."""
     rules = [rule for rule in policy.deny if rule.kind in ("shell", "bash")]
     if not rules:
         return None
@@ -157,7 +160,7 @@ def _ask_if_hidden(analysis: Analysis, policy: Policy) -> Decision | None:
         )
     specific = any(rule.argument for rule in rules)
     for found in analysis.commands:
-        if specific and runs_inline_code(found):
+        if specific and not policy.confined and runs_inline_code(found):
             reason = f"A rule forbids some commands, and {found.base} runs code that is not read."
             return Decision(verdict="ask", reason=reason)
         for name in find_named(found.words or (found.base,)):
@@ -169,7 +172,7 @@ def _ask_if_hidden(analysis: Analysis, policy: Policy) -> Decision | None:
 
 
 def _ask_about_ruin(analysis: Analysis, policy: Policy) -> Decision | None:
-    """What is asked about even if everything is allowed."""
+    """Ask about what cannot be undone, even if everything is allowed."""
     for path in analysis.touched:
         if is_in_home(path, policy.homes, policy.session_folder):
             return Decision(verdict="ask", reason=f"{path} is the agent's own.")
@@ -177,11 +180,11 @@ def _ask_about_ruin(analysis: Analysis, policy: Policy) -> Decision | None:
         return None
     if analysis.destructive:
         return Decision(verdict="ask", reason=f"It cannot be undone: {analysis.destructive[0]}.")
-    if analysis.unsure and not all(_find_rule(one, policy) for one in _find_deleters(analysis)):
+    if analysis.unsure and not all(_find_rule(found, policy) for found in _find_deleters(analysis)):
         reason = "It cannot be undone: what it deletes is not known before it runs."
         return Decision(verdict="ask", reason=reason)
     for path in analysis.deleted:
-        # Of a link the link is deleted, so its folder decides; of `..` that is no folder.
+        # Deleting a link deletes the link itself, so its folder decides, but not for `..`.
         name = os.path.basename(path.rstrip("/"))
         place = path if name in ("", ".", "..") else os.path.dirname(path.rstrip("/"))
         if not is_inside(place, policy.roots):
@@ -205,7 +208,7 @@ def _ask_about_tracked(analysis: Analysis, policy: Policy) -> Decision | None:
 
 
 def _ask_by_nature(analysis: Analysis) -> Decision | None:
-    """What no rule can approve."""
+    """Ask about commands that no rule can approve."""
     if analysis.problem:
         return Decision(
             verdict="ask", reason=f"It cannot be read with certainty: {analysis.problem}."
@@ -225,6 +228,8 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
         for found, rule in zip(required, rules, strict=True)
         if rule is None and not found.read_only
     ]
+    if missing and (rule := _find_write_rule(missing, analysis, policy, text)):
+        rules, missing = [*rules, rule], []
     if missing:
         names = ", ".join(dict.fromkeys(missing))
         return Decision(verdict="ask", reason=f"No rule allows {names}.")
@@ -247,6 +252,26 @@ def _judge_commands(analysis: Analysis, policy: Policy, text: str) -> Decision:
         harmless=True,
         plain=find_plain_programs(text, analysis),
     )
+
+
+def _find_write_rule(
+    missing: Sequence[str], analysis: Analysis, policy: Policy, text: str
+) -> Rule | None:
+    """Return the rule for writing that covers commands which only make, copy or move files.
+
+    Every word must be literal, and every path inside the allowed directories and not protected.
+    """
+    if not FILE_COMMANDS.issuperset(missing) or not analysis.touched or not is_literal(text):
+        return None
+    covering = None
+    for path in analysis.touched:
+        if is_protected(path) or not is_inside(path, policy.roots):
+            return None
+        rules = (r for r in policy.allow if matches_path(r, "write", path, policy.cwd))
+        covering = next(rules, None)
+        if covering is None:
+            return None
+    return covering
 
 
 def _find_deleters(analysis: Analysis) -> list[Found]:
@@ -285,7 +310,7 @@ def _judge_target(path: str, policy: Policy) -> Decision | None:
 
 
 def _belongs_to_git(analysis: Analysis) -> bool:
-    """Whether only git does something; what git touches is its own. Redirections are not git's."""
+    """Return True if only git changes something: then it changes its own files."""
     return all(found.base.startswith("git ") or found.read_only for found in analysis.commands)
 
 

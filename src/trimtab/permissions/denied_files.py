@@ -25,7 +25,7 @@ class DeniedFiles(msgspec.Struct, frozen=True):
 
 
 class DeniedReads(msgspec.Struct, frozen=True, kw_only=True):
-    """What commands must not read, and the folders that were searched for it as a whole."""
+    """The files that commands must not read, and the folders that were searched for them."""
 
     paths: tuple[str, ...]
     roots: tuple[str, ...]

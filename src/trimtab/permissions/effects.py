@@ -1,4 +1,4 @@
-"""Whether an access may change anything but the session's own files: the test of plan mode."""
+"""True if an access may change anything but the session's own files: the test of plan mode."""
 
 import os
 
@@ -23,7 +23,7 @@ def may_change(access: Access, policy: Policy) -> bool:
 
 
 def _is_vouched_for(access: Access, policy: Policy) -> bool:
-    """Whether a tool says that it only reads, and a rule of the person's allows exactly this tool.
+    """Return True if a tool says that it only reads and the person's rule allows exactly it.
 
     What a server says of itself is a claim, and a repository may not make it good.
     """

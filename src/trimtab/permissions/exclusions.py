@@ -14,7 +14,7 @@ from trimtab.contracts.globs import to_regex
 
 @lru_cache(1024)
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """What matches a path below the folder that a pattern counts from. Raises `re.error`."""
+    """Return an expression for paths below the root of a pattern. Raises `re.error`."""
     plain = re.sub(r"(?<=[^/])/(\*\*)?$", "", pattern)
     anywhere = not plain.startswith(("/", "**/"))
     body = ("**/" if anywhere else "") + plain.lstrip("/")
@@ -22,7 +22,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def is_excluded(path: str, root: str, pattern: str) -> bool:
-    """Whether a pattern that counts from a root covers an absolute path."""
+    """Return True if a pattern that counts from a root covers an absolute path."""
     start = root.rstrip(os.sep) + os.sep
     if not path.startswith(start):
         return False
@@ -44,7 +44,7 @@ def to_ignored(pattern: str, root: str, cwd: str) -> Iterator[str]:
 
 
 def _descend(pattern: Sequence[str], folders: Sequence[str]) -> Iterator[Sequence[str]]:
-    """What is left of a pattern in a folder further down; `**` if the folder itself is meant."""
+    """Yield the rest of a pattern in a folder further down; `**` if the folder itself matches."""
     if not folders:
         if pattern:
             yield pattern

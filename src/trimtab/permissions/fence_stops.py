@@ -89,9 +89,8 @@ def _read_line(line: str, cwd: str, readable: Sequence[str]) -> Iterator[Attempt
     path = _find_path(line)
     where = os.path.join(cwd, os.path.expanduser(path)) if path else ""
     if not refused:
-        # Bubblewrap does not show what may not be read: it is missing inside, but not outside.
-        if where and os.path.exists(where) and not is_inside(where, readable):
-            yield Attempt("read", path)
+        if where and not is_inside(where, readable):
+            yield from _find_hidden(line, path, where)
         return
     if not where:
         yield Attempt("run", f"something that was refused ({line[:100]})")
@@ -99,6 +98,14 @@ def _read_line(line: str, cwd: str, readable: Sequence[str]) -> Iterator[Attempt
     effect = _find_effect(line, where, readable)
     if _may_anyway(effect, where):
         yield Attempt(effect, path)
+
+
+def _find_hidden(line: str, path: str, where: str) -> Iterator[Attempt]:
+    """Bubblewrap does not show what may not be read: it is missing inside, but not outside."""
+    if os.path.exists(where):
+        yield Attempt("read", path)
+    elif os.path.isdir(os.path.dirname(where)) and _RUNNING.search(line):
+        yield Attempt("write", path)
 
 
 def _find_path(line: str) -> str:

@@ -26,7 +26,7 @@ _INVISIBLE = dict.fromkeys(
 
 
 def resolve(path: str) -> str:
-    """Where a path leads, every link followed; of what does not exist yet, its parents' links."""
+    """Return a path with every link resolved; of a missing file, the links of its parents."""
     if len(path) > LONGEST:  # nothing can be there, and to look for it would take long
         return os.path.abspath(path.replace("\0", "\ufffd"))
     try:
@@ -43,7 +43,7 @@ def fold(path: str) -> str:
 
 
 def is_inside(path: str, roots: Iterable[str]) -> bool:
-    """Whether a path, with all links resolved, is one of the roots or below one."""
+    """Return True if a path, with all links resolved, is one of the roots or below one."""
     parts = fold(resolve(path)).split(os.sep)
     for root in roots:
         wanted = fold(resolve(root)).rstrip(os.sep).split(os.sep)
@@ -53,14 +53,14 @@ def is_inside(path: str, roots: Iterable[str]) -> bool:
 
 
 def is_protected(path: str) -> bool:
-    """Whether writing there could make something run later, now or once it exists."""
-    if any(_is_protected(one) for one in {resolve(path), os.path.normpath(path)}):
+    """Return True if writing there could make something run later, now or once it exists."""
+    if any(_is_protected(name) for name in {resolve(path), os.path.normpath(path)}):
         return True
     return _has_other_names(path)
 
 
 def _has_other_names(path: str) -> bool:
-    """Whether a file can be reached by another name, too, which may be a protected one."""
+    """Return True if a file can be reached by another name, too, which may be a protected one."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -77,12 +77,12 @@ def _is_protected(path: str) -> bool:
 
 
 def refuse_special(path: str) -> str | None:
-    """Why something is no ordinary file or folder and is left alone."""
+    """Return why a path is not an ordinary file or folder, or None."""
     if len(path) > LONGEST:
         return f"{path[:100]}… is too long for a path"
     real = resolve(path)
-    for one in (os.path.normpath(path), real):
-        top = one.split(os.sep)[1:2]
+    for name in (os.path.normpath(path), real):
+        top = name.split(os.sep)[1:2]
         if top in (["proc"], ["sys"]):
             return f"{path} is not a file but the kernel's (/{top[0]})"
     try:
@@ -97,7 +97,7 @@ def refuse_special(path: str) -> str | None:
 
 
 def is_attached_image(path: str, images: Collection[str]) -> bool:
-    """Whether a path leads to one of these files, themselves no links, and it is an image."""
+    """Return True if a path leads to one of these files, which are no links, and is an image."""
     if not images or (real := resolve(path)) not in images:
         return False
     try:
@@ -108,14 +108,14 @@ def is_attached_image(path: str, images: Collection[str]) -> bool:
 
 
 def is_own_file(path: str, session_folder: str) -> bool:
-    """Whether a path is one that a session may keep in its own folder: plan and artifacts."""
+    """Return True for the plan and the artifacts of a session, in its own folder."""
     if not session_folder:
         return False
     return is_inside(path, (os.path.join(session_folder, name) for name in _SESSION_FILES))
 
 
 def is_in_home(path: str, homes: Iterable[str], session_folder: str) -> bool:
-    """Whether a path is in a folder of the agent that tools never write."""
+    """Return True if a path is in a folder of the agent that tools never write."""
     if is_own_file(path, session_folder):
         return False
     held = (*homes, session_folder) if session_folder else tuple(homes)

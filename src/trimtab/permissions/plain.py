@@ -6,7 +6,7 @@ name can become an option and no file's content can become code. Its programs on
 
 import re
 
-from trimtab.permissions.shell.analysis import Analysis
+from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 
 PROGRAMS = frozenset(
     (
@@ -68,13 +68,27 @@ PROGRAMS = frozenset(
 )
 LITERAL = re.compile(r"""(?:[A-Za-z0-9_./=,:@%+\-\s|;&]|'[^']*'|"[^"$`\\!]*")*""")
 """Plain characters, and what stands in quotes that expand nothing."""
+RECURSIVE = re.compile(r"-[A-Za-z]*[rR][A-Za-z]*|--(dereference-)?recursive|(--dir\S*=)?recurse")
 ASSIGNMENT = re.compile(r"(?:^|[\s;&|])[A-Za-z_]\w*\+?=")
+
+
+def is_literal(text: str) -> bool:
+    """Return True if nothing in a command is expanded or assigned."""
+    return LITERAL.fullmatch(text) is not None and not ASSIGNMENT.search(text)
 
 
 def find_plain_programs(text: str, analysis: Analysis) -> frozenset[str] | None:
     """Return the programs of a command that is harmless as it is written, None for any other."""
-    if not LITERAL.fullmatch(text) or ASSIGNMENT.search(text) or not analysis.read_only:
+    if not is_literal(text) or not analysis.read_only:
+        return None
+    if any(_reads_folders(found) for found in analysis.commands):
         return None
     bases = frozenset(found.base for found in analysis.commands)
     identifiers = frozenset(found.identifier for found in analysis.commands)
     return bases if bases == identifiers and bases <= PROGRAMS else None
+
+
+def _reads_folders(found: Found) -> bool:
+    """Return True for a command that reads whole folders, in which links may lead outside."""
+    searches = found.base.endswith("grep") or found.base == "diff"
+    return searches and any(map(RECURSIVE.fullmatch, found.words[1:]))

@@ -36,7 +36,7 @@ _SOURCES = {
 
 
 class _Standing(msgspec.Struct):
-    """What the agents of a session have in common."""
+    """The policy that the agents of a session share."""
 
     policy: Policy
 
@@ -68,11 +68,11 @@ class Permissions(Processor):
 
     @property
     def policy(self) -> Policy:
-        """What is allowed now, answers of this session included."""
+        """The current policy, with the answers of this session."""
         return self._standing.policy
 
     def find_hidden(self) -> tuple[str, ...]:
-        """What a search leaves out, as patterns: rules keep it from being read."""
+        """Return patterns for the files that a search leaves out, because rules deny reading."""
         if not self.policy.deny:
             return ()
         from trimtab.permissions.rules import to_globs
@@ -123,7 +123,7 @@ class Permissions(Processor):
         return other
 
     def may_change(self, access: Access) -> bool:
-        """Whether an access may change anything but the session's own files."""
+        """Return True if an access may change anything but the session's own files."""
         from trimtab.permissions.effects import may_change
 
         return may_change(access, self.policy)
@@ -217,7 +217,7 @@ class Permissions(Processor):
         return [found.base.partition(" ")[0] for found in analysis.commands]
 
     def _heed(self, pending: PendingCall, decision: Decision, access: Access) -> Decision:
-        """What a preToolUse hook said counts, but for rules that deny or ask and for ruin."""
+        """Apply the verdict of a preToolUse hook, unless a rule or lasting damage forbids it."""
         if pending.hook_verdict == "ask" and decision.verdict == "allow":
             return Decision(verdict="ask", reason="A preToolUse hook wants to be asked about it.")
         if pending.hook_verdict != "allow" or decision.verdict != "ask":
@@ -347,6 +347,7 @@ class Permissions(Processor):
         warning: str = "",
     ) -> ToolResult | None:
         request = self._build_request(access, pending)
+        request["reason"] = decision.reason
         if warning:
             request["warning"] = warning
         answer = await self._hook(pending, request) if self._hook else None

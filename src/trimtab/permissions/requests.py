@@ -6,7 +6,7 @@ from trimtab.contracts.processor import PendingCall
 from trimtab.contracts.tool import Access
 from trimtab.permissions.approvals import describe_cover, generalise, to_rules
 from trimtab.permissions.assess import read_script
-from trimtab.permissions.shell.analysis import Analysis
+from trimtab.permissions.shell.verdict.analysis import Analysis
 
 
 def digest(pending: PendingCall) -> str:

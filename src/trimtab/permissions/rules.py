@@ -12,7 +12,7 @@ from trimtab.permissions.exclusions import escape, is_excluded, to_ignored
 from trimtab.permissions.paths import fold, resolve
 
 if TYPE_CHECKING:
-    from trimtab.permissions.shell.analysis import Found
+    from trimtab.permissions.shell.verdict.analysis import Found
 
 _RULE = re.compile(r"([A-Za-z0-9_@][\w@./:-]*)(?:\((.*)\))?", re.DOTALL)
 _ALIASES = {
@@ -75,7 +75,7 @@ def _find_problem(kind: str, argument: str) -> str | None:
     if kind in ("write", "read") and re.search(r"[*?]", argument):
         return "a path takes no pattern; name one file, or write the kind alone"
     if kind == "url" and not _is_address(argument):
-        return "that is no address; write url(example.com) or url(https://*.example.com)"
+        return "that is not an address; write url(example.com) or url(https://*.example.com)"
     return None
 
 
@@ -93,8 +93,10 @@ def name_rule(rule: Rule) -> str:
 
 
 def matches_command(rule: Rule, found: "Found", *, denies: bool = False) -> bool:
-    """Whether a shell rule covers a command. A deny rule also covers it by its base name, and may
-    name arguments."""
+    """Return True if a shell rule covers a command.
+
+    A deny rule also covers it by its base name, and may name arguments.
+    """
     if _kind(rule, denies=denies) != "shell":
         return False
     if rule.argument is None:
@@ -116,38 +118,38 @@ def _begins_with(found: "Found", words: list[str]) -> bool:
 
 
 def matches_path(rule: Rule, kind: str, path: str, cwd: str, *, denies: bool = False) -> bool:
-    """Whether a rule for writing or reading covers a path: all of it, or its last components."""
+    """Return True if a rule covers a path: all of it, or its last components."""
     if _kind(rule, denies=denies) != kind:
         return False
     return rule.argument is None or covers(rule, find_spots(path, cwd, denies=denies), cwd, denies)
 
 
 def find_spots(path: str, cwd: str, *, denies: bool) -> frozenset[str]:
-    """Where a path leads, and for rules that deny also where it seems to be."""
+    """Return where a path leads; for rules that deny, also where it seems to be."""
     seeming = [os.path.normpath(os.path.join(cwd, path))] if denies else []
     return frozenset((resolve(path), *seeming))
 
 
 def covers(rule: Rule, given: Iterable[str], cwd: str, denies: bool) -> bool:
-    """Whether a rule with an argument covers one of these absolute paths."""
+    """Return True if a rule with an argument covers one of these absolute paths."""
     argument = rule.argument or ""
     if rule.root:
-        return any(is_excluded(one, rule.root, argument) for one in given)
+        return any(is_excluded(path, rule.root, argument) for path in given)
     wanted = os.path.expanduser(argument)
     if os.path.isabs(wanted):
         target = resolve(wanted)
         return any(
-            fold(one) == fold(target) or (denies and fold(one).startswith(fold(target) + os.sep))
-            for one in given
+            fold(path) == fold(target) or (denies and fold(path).startswith(fold(target) + os.sep))
+            for path in given
         )
     parts = fold(os.path.normpath(wanted)).split(os.sep)
     if parts[0] == os.pardir:
-        return any(fold(one) == fold(resolve(os.path.join(cwd, wanted))) for one in given)
-    return any(_has_tail(fold(one).split(os.sep), parts, inside=denies) for one in given)
+        return any(fold(path) == fold(resolve(os.path.join(cwd, wanted))) for path in given)
+    return any(_has_tail(fold(path).split(os.sep), parts, inside=denies) for path in given)
 
 
 def to_globs(rules: Iterable[Rule], cwd: str) -> tuple[str, ...]:
-    """What a search leaves out, as patterns of ignore files: what rules keep from being read."""
+    """Return the files that rules keep from being read, as patterns of ignore files."""
     globs: list[str] = []
     for rule in rules:
         if _kind(rule, denies=True) != "read" or rule.argument is None:

@@ -47,7 +47,7 @@ class SandboxBypass(Processor):
         if access is None:
             return result
         result = msgspec.structs.replace(result, sandboxed=True)
-        if not was_stopped(result.text):
+        if not was_stopped(result.text, self._policy):
             return result
         answer = await self._question(run, pending, access)
         if answer is None or not answer.kind.startswith("approve"):
@@ -61,7 +61,7 @@ class SandboxBypass(Processor):
 
     def _find_command(self, run: Run, pending: PendingCall) -> Access | None:
         accesses = pending.touches(run)
-        return next((one for one in accesses if one.kind == "shell"), None)
+        return next((access for access in accesses if access.kind == "shell"), None)
 
     async def _question(self, run: Run, pending: PendingCall, access: Access) -> Answer | None:
         if self._ask is None:
@@ -86,7 +86,13 @@ class SandboxBypass(Processor):
         return answer
 
 
-def was_stopped(text: str) -> bool:
-    """Whether a command's result looks as if the sandbox were the reason for its failure."""
+def was_stopped(text: str, policy: Policy) -> bool:
+    """Return True if the sandbox seems to be the reason why a command failed."""
     failed = "<exited with exit code " in text and not text.endswith("exit code 0>")
-    return failed and any(sign in text for sign in SIGNS)
+    if not failed:
+        return False
+    from trimtab.permissions.fence_stops import find_attempts
+
+    return any(sign in text for sign in SIGNS) or bool(
+        find_attempts(text, 1, (), policy.cwd, policy.writable or policy.roots)
+    )

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 
-from trimtab.permissions.shell.analysis import Analysis
+from trimtab.permissions.shell.verdict.analysis import Analysis
 
 MAX_INDEX = 64 * 1024 * 1024
 PRINTING = frozenset(

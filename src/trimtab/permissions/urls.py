@@ -92,7 +92,7 @@ def _unescape(text: str) -> str:
 
 
 def matches_url(pattern: str, url: str, *, denies: bool = False) -> bool:
-    """Whether a pattern covers an address; one that denies ignores protocol and port."""
+    """Return True if a pattern covers an address; one that denies ignores protocol and port."""
     wanted, given = parse_pattern(pattern), _parse(url)
     if wanted is None:
         return denies

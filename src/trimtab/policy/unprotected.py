@@ -1,4 +1,4 @@
-"""Finds protected files in subfolders that the sandbox does not protect, for lack of time."""
+"""Finds protected files in regenerated subfolders, which the sandbox does not protect."""
 
 import os
 import time

@@ -16,6 +16,13 @@ from trimtab.contracts.text import count
 from trimtab.customize.overview import survey
 from trimtab.providers.meter import ContextMeter
 from trimtab.providers.windows import DEFAULT
+from trimtab.runtime.session_views import (
+    describe_diff,
+    describe_permissions,
+    describe_servers,
+    describe_skills,
+    describe_tasks,
+)
 from trimtab.runtime.undo_text import describe_plan, summarise_plan
 from trimtab.undo.history import UndoRequest
 
@@ -48,6 +55,10 @@ class SlashCommand(msgspec.Struct, frozen=True):
     arguments: str
     help: str
     handler: Handler | None = None
+    while_busy: bool = False
+    """True if it may run while the agent works."""
+    values: tuple[str, ...] = ()
+    """Arguments that faces can complete."""
 
 
 async def answer_command(live: "LiveSession", run: Run, text: str) -> str | None:
@@ -313,6 +324,26 @@ def undo_or_redo(invocation: Invocation, action: str) -> str:
     return "\n".join(lines)
 
 
+async def show_diff(invocation: Invocation) -> str:
+    return describe_diff(invocation.live)
+
+
+async def show_skills(invocation: Invocation) -> str:
+    return describe_skills(invocation.live)
+
+
+async def show_servers(invocation: Invocation) -> str:
+    return describe_servers(invocation.live)
+
+
+async def show_tasks(invocation: Invocation) -> str:
+    return describe_tasks(invocation.live)
+
+
+async def show_permissions(invocation: Invocation) -> str:
+    return describe_permissions(invocation.live)
+
+
 async def show_help(_: Invocation) -> str:
     rows = [
         (f"/{command.name} {command.arguments}".rstrip(), command.help)
@@ -338,25 +369,77 @@ LIMIT_FIELDS = {
 
 QUEUE = "[list | send [N] | drop [N]]"
 SHELL = ("!COMMAND", "Run a command yourself; the model does not see it.")
-ALIASES = {"quit": "exit", "new": "clear", "?": "help"}
+ALIASES = {
+    "quit": "exit",
+    "new": "clear",
+    "?": "help",
+    "agents": "tasks",
+    "sessions": "resume",
+}
 
 COMMANDS = {
     command.name: command
     for command in (
-        SlashCommand("help", "", "Show these commands.", show_help),
+        SlashCommand("help", "", "Show these commands.", show_help, while_busy=True),
         SlashCommand("clear", "", "Start a new session; the old one is kept."),
         SlashCommand("compact", "[INSTRUCTIONS]", "Summarise the conversation now.", compact),
-        SlashCommand("context", "", "Show the use of the context window.", show_context),
         SlashCommand(
-            "customizations", "[KIND]", "List the customizations in use.", show_customizations
+            "context", "", "Show the use of the context window.", show_context, while_busy=True
         ),
-        SlashCommand("exit", "", "Leave; so does Ctrl-D."),
-        SlashCommand("limits", "[tokens N] [usd N] …", "Show or set limits.", change_limits),
-        SlashCommand("mode", "[NAME]", "Show or change the mode.", change_mode),
+        SlashCommand("copy", "", "Copy the last answer to the clipboard.", while_busy=True),
+        SlashCommand(
+            "customizations",
+            "[KIND]",
+            "List the customizations in use.",
+            show_customizations,
+            while_busy=True,
+        ),
+        SlashCommand(
+            "diff", "", "Show what this session changed in files.", show_diff, while_busy=True
+        ),
+        SlashCommand("exit", "", "Leave; so does Ctrl-D.", while_busy=True),
+        SlashCommand(
+            "limits",
+            "[tokens N] [usd N] …",
+            "Show or set limits.",
+            change_limits,
+            while_busy=True,
+            values=tuple(LIMIT_FIELDS),
+        ),
+        SlashCommand(
+            "mode", "[NAME]", "Show or change the mode.", change_mode, while_busy=True, values=MODES
+        ),
+        SlashCommand("mcp", "", "Show the MCP servers.", show_servers, while_busy=True),
         SlashCommand("model", "[ID]", "Show or change the model.", change_model),
-        SlashCommand("queue", QUEUE, "Show, send or drop waiting prompts.", change_queue),
-        SlashCommand("redo", "[preview]", "Reverse the last undo.", redo),
-        SlashCommand("undo", "[preview]", "Undo the file changes of the last turn.", undo),
-        SlashCommand("usage", "", "Show tokens and cost by model.", show_usage),
+        SlashCommand(
+            "permissions",
+            "",
+            "Show the rules that decide about actions.",
+            show_permissions,
+            while_busy=True,
+        ),
+        SlashCommand(
+            "queue",
+            QUEUE,
+            "Show, send or drop waiting prompts.",
+            change_queue,
+            while_busy=True,
+            values=("list", "send", "drop"),
+        ),
+        SlashCommand("redo", "[preview]", "Reverse the last undo.", redo, values=("preview",)),
+        SlashCommand("resume", "[ID]", "Continue an earlier session."),
+        SlashCommand("rewind", "", "Return to before an earlier prompt."),
+        SlashCommand("skills", "", "Show the skills in use.", show_skills, while_busy=True),
+        SlashCommand("tasks", "", "Show the running sub-agents.", show_tasks, while_busy=True),
+        SlashCommand("theme", "[NAME]", "Choose the colours.", while_busy=True),
+        SlashCommand(
+            "undo",
+            "[preview]",
+            "Undo the file changes of the last turn.",
+            undo,
+            values=("preview",),
+        ),
+        SlashCommand("vim", "", "Switch between vi and emacs keys.", while_busy=True),
+        SlashCommand("usage", "", "Show tokens and cost by model.", show_usage, while_busy=True),
     )
 }

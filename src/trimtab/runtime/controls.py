@@ -50,6 +50,7 @@ from trimtab.runtime.options import OptionOwner
 
 if TYPE_CHECKING:
     from trimtab.agents.pool import SubagentPool
+    from trimtab.contracts.workspace import EditorBuffers, EditorTerminals
 
 
 class Controls:
@@ -251,6 +252,13 @@ class Controls:
 
             self._run.agent = self.agent.with_parts(terminal_tools=TerminalTools())
         self._choose_tools()
+
+    def use_editor(
+        self, buffers: "EditorBuffers | None", terminals: "EditorTerminals | None"
+    ) -> None:
+        """Read and write files through an editor, and run commands in its terminals."""
+        self.setup.workspace.editor = buffers
+        self.setup.workspace.shells.terminals = terminals
 
     def change_options(self, **changes: Any) -> None:
         """Change fields of `SessionOptions` that have no method of their own."""

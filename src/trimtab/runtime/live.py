@@ -126,6 +126,7 @@ class LiveSession:
 
     def _wake(self) -> None:
         if not self.busy:
+            self._requested_stop = None  # a drain that was cancelled before its first step left it
             self._task = asyncio.get_running_loop().create_task(self._drain())
 
     def emit(self, data: EventData, *, ephemeral: bool | None = None) -> Event:

@@ -66,6 +66,8 @@ def parse(text: str) -> Any:
         raise
     except UnicodeEncodeError as error:
         raise ValueError(LONE_SURROGATE) from error
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def refuse_malformed(spec: ToolSpec, error: ValueError) -> ToolResult:

@@ -44,6 +44,8 @@ class RecordedWorkspace:
     async def write(
         self, path: str, data: bytes, *, new: bool = False, stamp: Stamp | None = None
     ) -> None:
+        if not new:
+            stamp = await self._inner.save_buffer(path, stamp)
         done = self._recorder.begin_write(path, self._reason)
         try:
             await self._inner.write(path, data, new=new, stamp=stamp)
@@ -52,6 +54,7 @@ class RecordedWorkspace:
             done()
 
     async def remove(self, path: str) -> None:
+        await self._inner.save_buffer(path)
         done = self._recorder.begin_write(path, self._reason)
         try:
             await self._inner.remove(path)
@@ -59,6 +62,7 @@ class RecordedWorkspace:
             done()
 
     async def move(self, path: str, target: str) -> None:
+        await self._inner.save_buffer(path)
         source_done = self._recorder.begin_write(path, self._reason)
         target_done = self._recorder.begin_write(target, self._reason)
         try:

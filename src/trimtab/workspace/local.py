@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trimtab.contracts.workspace import (
+    EditorBuffers,
     FileContent,
     FoundLines,
     Lines,
@@ -55,6 +56,8 @@ class LocalWorkspace:
         self._seen: dict[str, tuple[int, int]] = {}
         self.pins: Mapping[str, str] = {}
         self._hidden: Sequence[str] = ()
+        self.editor: EditorBuffers | None = None
+        """The editor through which files are read and written, if a client has one."""
 
     @property
     def home(self) -> str:
@@ -103,9 +106,25 @@ class LocalWorkspace:
 
     async def read(self, path: str) -> FileContent:
         real = self.follow(path)
-        if os.stat(real).st_size <= AT_ONCE:
-            return files.load(real)
-        return await asyncio.to_thread(files.load, real)
+        if os.stat(real).st_size > AT_ONCE:
+            return await asyncio.to_thread(files.load, real)
+        content = files.load(real)
+        if self.editor is None:
+            return content
+        from trimtab.workspace.editor_files import read_buffer
+
+        return await read_buffer(self.editor, real, content)
+
+    async def save_buffer(self, path: str, stamp: Stamp | None = None) -> Stamp | None:
+        """Save what a person has not saved yet of a file that is about to be changed.
+
+        Returns the stamp that the file has now, if it had `stamp` before.
+        """
+        if self.editor is None:
+            return stamp
+        from trimtab.workspace.editor_files import save_buffer
+
+        return await save_buffer(self.editor, self.follow(path), stamp)
 
     async def read_lines(self, path: str, first: int, last: int | None, limit: int) -> Lines:
         return await asyncio.to_thread(files.read_lines, self.follow(path), first, last, limit)
@@ -116,7 +135,11 @@ class LocalWorkspace:
         real = self.follow(path)
         if not new:
             require_writable(real)
-        if len(data) <= AT_ONCE:
+        if self.editor is not None and len(data) <= AT_ONCE:
+            from trimtab.workspace.editor_files import write_buffer
+
+            await write_buffer(self.editor, real, data, new=new, stamp=stamp)
+        elif len(data) <= AT_ONCE:
             files.write(real, data, new=new, stamp=stamp)
         else:
             await uninterrupted(lambda: files.write(real, data, new=new, stamp=stamp))

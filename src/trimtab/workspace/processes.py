@@ -6,7 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trimtab.contracts.ids import new_output_name
-from trimtab.contracts.workspace import Command, CommandState, ShellError, ShellInfo, UnknownShell
+from trimtab.contracts.workspace import (
+    Command,
+    CommandState,
+    EditorTerminals,
+    ShellError,
+    ShellInfo,
+    UnknownShell,
+)
 from trimtab.workspace.process_tracking import guardian
 
 if TYPE_CHECKING:
@@ -39,6 +46,8 @@ class LocalShells:
         self.confinement: Confinement | None = None
         self.fence: Fence | None = None
         self.shield: Shield | None = None
+        self.terminals: EditorTerminals | None = None
+        """The terminals of the person's editor, for commands that nothing confines."""
 
     def enter(self, root: str) -> None:
         """Start commands in another folder from now on."""
@@ -120,7 +129,13 @@ class LocalShells:
                 "stop it with stop_bash tool, or use a different shellId>"
             )
         saved = f"{self._files}/{new_output_name('shell', shell_id)}"
-        shell = Shell(shell_id, command, saved, self._ended)
+        confined = self._may_confine(command)
+        if self.terminals is None or confined or command.background or command.terminal:
+            shell = Shell(shell_id, command, saved, self._ended)
+        else:
+            from trimtab.workspace.editor_shell import EditorShell
+
+            shell = EditorShell(shell_id, command, saved, self._ended, self.terminals)
         env = {**self._env, **command.env}
         if command.terminal:
             env["TERM"] = "xterm"
@@ -135,6 +150,10 @@ class LocalShells:
         self._shells[shell_id] = shell
         self._prune()
         return shell
+
+    def _may_confine(self, command: Command) -> bool:
+        confinement = self.confinement if command.confined else None
+        return command.fenced or confinement is not None or self.shield is not None
 
     def _confine(self, command: Command) -> "Confined | None":
         if not command.fenced:

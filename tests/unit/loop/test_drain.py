@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from loopkit import EchoTool, call, drained, make_run
+from trimtab.contracts.errors import ModelError
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.options import RetryPolicy
 from trimtab.contracts.processor import Processor, Stop
@@ -247,8 +248,6 @@ async def test_failures_that_may_pass_are_tried_again(status: int) -> None:
 
 @pytest.mark.parametrize("status", [400, 401, 404])
 async def test_failures_that_cannot_pass_are_not_tried_again(status: int) -> None:
-    from trimtab.contracts.errors import ModelError
-
     run = make_run(
         [{"error": {"status": status}}, {"text": "never"}],
         "go",
@@ -259,9 +258,20 @@ async def test_failures_that_cannot_pass_are_not_tried_again(status: int) -> Non
     assert len(run.agent.model.provider.requests) == 1  # type: ignore[attr-defined]
 
 
-def test_back_off_grows_and_the_service_may_ask_for_more() -> None:
-    from trimtab.contracts.errors import ModelError
+async def test_a_call_cut_at_the_output_limit_is_asked_for_in_smaller_steps() -> None:
+    """It ended the run, although the model could go on with shorter arguments."""
+    retry = Retry(RetryPolicy(retries=0))
+    run = make_run([{"text": "x"}], "go", processors=[retry])
+    cut = ModelError("x", category="invalid", code="output_limit")
+    assert [await retry.on_request_error(run, cut, attempt) for attempt in range(3)] == [
+        True,
+        True,
+        False,
+    ]
+    assert len(run.session.of("user.message")) == 2  # type: ignore[attr-defined]
 
+
+def test_back_off_grows_and_the_service_may_ask_for_more() -> None:
     retry = Retry(RetryPolicy(retries=5, delay=1.0, max_delay=8.0))
     for attempt, longest in enumerate([1, 2, 4, 8, 8]):
         assert longest / 2 <= retry.delay(ModelError("x"), attempt) <= longest

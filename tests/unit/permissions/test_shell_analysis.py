@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.permissions.shell.analyse import analyse
-from trimtab.permissions.shell.filters import awk_is_plain, sed_is_plain
+from trimtab.permissions.shell.programs.filters import awk_is_plain, sed_is_plain
+from trimtab.permissions.shell.verdict.analyse import analyse
 
 
 def names(command: str) -> list[str]:

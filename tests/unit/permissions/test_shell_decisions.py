@@ -10,7 +10,7 @@ from gitkit import git, make_repository
 from permissionkit import DEVELOPER, POLICY, read_cases, read_scripts, rules
 from trimtab.contracts.permission import Policy
 from trimtab.permissions.decide_shell import decide_shell
-from trimtab.permissions.shell.analyse import analyse
+from trimtab.permissions.shell.verdict.analyse import analyse
 
 PROGRAMS = (
     *(
@@ -378,3 +378,53 @@ def test_git_is_asked_about_if_it_may_print_a_denied_file(tmp_path: Path) -> Non
     assert decide_shell("git log -p", policy).verdict == "ask"
     assert decide_shell("git status", policy).verdict == "allow"
     assert decide_shell("git show HEAD:.env", policy).verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    ("command", "verdict"),
+    [
+        ("tar tzf x.tgz", "allow"),
+        ("tar xzf x.tgz", "ask"),
+        ("tar -tf x.tar --remove-files", "ask"),
+        ("unzip -l a.zip", "allow"),
+        ("unzip a.zip", "ask"),
+        ("pip list --format=json", "allow"),
+        ("pip install x", "ask"),
+        ("npm ls --depth=0", "allow"),
+        ("npm install", "ask"),
+        ("ss -tlnp", "allow"),
+        ("ss -K", "ask"),
+        ("ip addr show eth0", "allow"),
+        ("ip link set eth0 down", "ask"),
+        ("apt list --installed", "allow"),
+        ("apt install x", "ask"),
+        ("git -c color.ui=never -c core.pager=cat log", "allow"),
+        ("git -c core.pager=./evil log", "ask"),
+        ("git -c color.ui=never --exec-path=. log", "ask"),
+    ],
+)
+def test_reading_subcommands_of_daily_tools_are_not_asked_about(command: str, verdict: str) -> None:
+    assert decide_shell(command, POLICY).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("command", "verdict"),
+    [
+        ("mkdir -p src/a", "allow"),
+        ("touch a.txt && ls", "allow"),
+        ("cp a.txt b.txt; mv b.txt c.txt", "allow"),
+        ("cp /etc/passwd x", "ask"),
+        ("mv a ../b", "ask"),
+        ("touch .git/hooks/x", "ask"),
+        ("mkdir $x", "ask"),
+        ("cp * b", "ask"),
+        ("rm a", "ask"),
+        ("cp a b; frob", "ask"),
+    ],
+)
+def test_a_rule_for_writing_covers_making_copying_and_moving_files(
+    command: str, verdict: str
+) -> None:
+    policy = msgspec.structs.replace(POLICY, allow=rules("write"))
+    assert decide_shell(command, policy).verdict == verdict
+    assert decide_shell(command, POLICY).verdict == "ask"

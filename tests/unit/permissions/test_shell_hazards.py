@@ -8,7 +8,7 @@ import pytest
 from permissionkit import POLICY, read_cases, rules
 from trimtab.contracts.permission import Policy
 from trimtab.permissions.decide_shell import decide_shell
-from trimtab.permissions.shell.analyse import analyse
+from trimtab.permissions.shell.verdict.analyse import analyse
 
 EVERYTHING = msgspec.structs.replace(
     POLICY, allow_all_tools=True, allow_all_paths=True, allow_all_urls=True, allow_destructive=True
@@ -187,3 +187,41 @@ def test_a_denied_program_at_the_end_of_an_endless_line_is_denied(text: str) -> 
 def test_what_ends_by_itself_is_not_called_endless(command: str) -> None:
     hazards = analyse(command, "/srv/project").hazards
     assert not [hazard for hazard in hazards if "without" in hazard]
+
+
+@pytest.mark.parametrize("name", ["PATH", "BASH_ENV", "GIT_EXTERNAL_DIFF", "LD_PRELOAD"])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "(( NAME = 0 ))",
+        ": $((NAME=0))",
+        "echo ${x[NAME=0]}",
+        "for ((NAME=0;NAME<1;)); do ls; done",
+        "[[ NAME=0 -eq 0 ]]",
+        "[[ 1 -lt NAME++ ]]",
+        "[ $((NAME=0)) ]",
+        "let NAME=0",
+        "printf -vNAME bin",
+        "printf -v NAME bin",
+        "exec {NAME}< a.txt",
+        "cat {NAME}> /dev/null",
+        "read NAME < a.txt",
+        "mapfile NAME < a.txt",
+        "getopts x NAME",
+        "wait -p NAME",
+        "for NAME in x; do ls; done",
+        "declare NAME=x",
+        "f() { local NAME=x; ls; }; f",
+    ],
+)
+def test_variables_that_decide_what_runs_are_noticed_however_they_are_set(
+    name: str, setting: str
+) -> None:
+    command = f"{setting.replace('NAME', name)}; ls"
+    assert decide_shell(command, POLICY).verdict == "ask", command
+
+
+@pytest.mark.parametrize("name", ["PATH", "HOME", "GIT_CONFIG_COUNT", "GIT_OPTIONAL_LOCKS"])
+def test_unsetting_what_programs_and_settings_depend_on_is_asked_about(name: str) -> None:
+    assert decide_shell(f"unset {name}; git status", POLICY).verdict == "ask"
+    assert decide_shell("unset x; ls", POLICY).verdict == "allow"

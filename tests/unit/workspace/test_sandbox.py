@@ -176,8 +176,11 @@ def test_looking_for_protected_names_takes_no_longer_than_it_may(tmp_path: Path)
     (tmp_path / "a" / ".vscode").mkdir(parents=True)
     (tmp_path / "node_modules" / "x" / ".vscode").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "a")
-    assert find_deeper(str(tmp_path), 10.0) == [str(tmp_path / "a" / ".vscode")]
-    assert find_deeper(str(tmp_path), -1.0) == []
+    assert find_deeper(str(tmp_path)) == [str(tmp_path / "a" / ".vscode")]
+    (tmp_path / "a" / ".idea").mkdir()
+    assert len(find_deeper(str(tmp_path))) == 2, "a folder that has changed is read again"
+    with pytest.raises(OSError, match="too many folders"):
+        find_deeper(str(tmp_path), max_entries=0)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -255,3 +258,14 @@ async def test_an_empty_workspace_is_still_there_afterwards(
         confine(bench, backend)
         await bench.bash("true")
         assert names(bench.root) == set()
+
+
+@pytest.mark.needs("bubblewrap", "git")
+async def test_the_folder_of_hooks_that_a_setting_names_is_protected(bench: Bench) -> None:
+    git(bench.root, "config", "core.hooksPath", "hooks")
+    bench.write("hooks/pre-commit", "#!/bin/sh\n")
+    confine(bench, "bubblewrap")
+    await bench.bash("echo evil > hooks/pre-commit; echo evil > hooks/post-commit; echo x > other")
+    assert bench.path("hooks/pre-commit").read_text() == "#!/bin/sh\n"
+    assert not bench.path("hooks/post-commit").exists()
+    assert bench.path("other").exists()

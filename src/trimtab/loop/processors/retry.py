@@ -12,12 +12,18 @@ from trimtab.contracts.events.session import SessionModelChange, SessionWarning
 from trimtab.contracts.options import RetryPolicy
 from trimtab.contracts.processor import Processor
 from trimtab.contracts.provider import Price, Provider
-from trimtab.contracts.run import Run
+from trimtab.contracts.run import Prompt, Run
+from trimtab.loop.prompt import record_prompt
 
 RETRYABLE = frozenset(("retryable", "overloaded", "rate_limit", "transport"))
 REPLACEABLE = RETRYABLE | {"quota", "not_found"}
 """Categories of errors that another model or service may not have."""
 DEFAULT_POLICY = RetryPolicy()
+CUT_RETRIES = 2
+CUT = (
+    "Your last reply was cut at the output limit inside a tool call, which was not run. Take a "
+    "smaller step: split the work over several calls with short arguments."
+)
 COUNTDOWN_SECONDS = 5.0
 """The interval of the events that count a delay down."""
 
@@ -89,6 +95,9 @@ class Retry(Processor):
     async def on_request_error(self, run: Run, error: ModelError, attempt: int) -> bool:
         if not attempt:
             self._first_attempt = 0
+        if error.code == "output_limit" and attempt < CUT_RETRIES:
+            record_prompt(run, Prompt(text=CUT, source="system", billable=False), delivery="queued")
+            return True
         tried = attempt - self._first_attempt
         if error.category in RETRYABLE and tried < self._policy.retries:
             await self._wait(run, error, tried)

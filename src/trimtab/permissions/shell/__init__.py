@@ -1,1 +1,1 @@
-"""What a shell command would do, found by reading it: programs, paths, addresses, hazards."""
+"""Reads shell commands to find what they would do: programs, paths, addresses, hazards."""

@@ -86,7 +86,7 @@ class ApplyPatch:
             return fail(f"{error} Nothing was changed.", "Malformed patch")
         planned: list[Planned] = []
         for patch in patches:
-            result = plan(patch, ctx)
+            result = plan(patch, ctx, await read_before(patch, ctx))
             if isinstance(result, ToolResult):
                 return result
             planned.append(result)
@@ -100,7 +100,20 @@ class ApplyPatch:
         return summarize(planned, ctx)
 
 
-def plan(patch: FilePatch, ctx: ToolContext) -> Planned | ToolResult:
+async def read_before(patch: FilePatch, ctx: ToolContext) -> FileContent | None:
+    """Return the file that a patch changes, if it can be read."""
+    path = ctx.workspace.resolve(patch.path)
+    if patch.kind == "add" or ctx.workspace.inspect(path).kind != "file":
+        return None
+    try:
+        return await ctx.workspace.read(path)
+    except OSError:
+        return None
+
+
+def plan(
+    patch: FilePatch, ctx: ToolContext, before: FileContent | None = None
+) -> Planned | ToolResult:
     """Return the planned change of a file, or a failure."""
     path = ctx.workspace.resolve(patch.path)
     target = ctx.workspace.resolve(patch.move_to) if patch.move_to else path
@@ -112,7 +125,7 @@ def plan(patch: FilePatch, ctx: ToolContext) -> Planned | ToolResult:
     if refusal := refuse_path(patch.path, ctx.workspace.inspect(path)):
         return refusal
     try:
-        before = ctx.workspace.load(path)
+        before = before or ctx.workspace.load(path)
     except OSError as error:
         return fail(f"{patch.path}: {error.strerror or error}. Nothing was changed.")
     if patch.kind == "delete":
@@ -149,7 +162,7 @@ async def apply(planned: Sequence[Planned], ctx: ToolContext) -> None:
                 await workspace.write(file.path, file.data, new=True)
                 undo.append(partial(workspace.remove, file.path))
             elif file.patch.kind == "delete":
-                if workspace.load(file.path).data != before.data:
+                if (await workspace.read(file.path)).data != before.data:
                     raise StaleFile
                 await workspace.remove(file.path)
                 undo.append(partial(workspace.write, file.path, before.data))

@@ -6,6 +6,7 @@ import signal
 import sys
 
 from trimtab.contracts.errors import ConfigurationError
+from trimtab.host.standard_input import read_stdin
 from trimtab.transports.rpc.connection_owner import can_find_owner, is_own
 from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.server import Server
@@ -25,7 +26,7 @@ async def serve_stdio(server: Server) -> int:
             f"Standard output cannot carry frames ({error}); start the program with pipes."
         ) from None
     peer.use(transport, strict=False)
-    await _read_stdin(server, peer)
+    await read_stdin(_StdinProtocol(server, peer))
     _end_on_signals(server)
     await server.ended.wait()
     await server.close()
@@ -76,17 +77,6 @@ def _take_stdout() -> int:
     fd = os.dup(1)
     os.dup2(2, 1)
     return fd
-
-
-async def _read_stdin(server: Server, peer: asyncio.Protocol) -> None:
-    loop = asyncio.get_running_loop()
-    protocol = _StdinProtocol(server, peer)
-    try:
-        await loop.connect_read_pipe(lambda: protocol, sys.stdin)
-    except (ValueError, PermissionError):  # a regular file cannot be polled
-        data = await loop.run_in_executor(None, sys.stdin.buffer.read)
-        protocol.data_received(data)
-        loop.call_later(0.1, protocol.connection_lost, None)
 
 
 class _StdinProtocol(asyncio.Protocol):

@@ -118,6 +118,9 @@ def protect(made: Frame, root: str) -> None:
             made.argv += ["--bind", folder, folder]
             for name in GIT_PARTS:
                 cover(made, os.path.join(folder, name), root)
+        hooks = find_hooks_folder(git.common, root)
+        if hooks:
+            cover(made, hooks, root)
         made.exclude = os.path.join(git.common, "info", "exclude")
         keep(made, find_modules(git.common))
     parents = {os.path.dirname(path) for path in find_protected(root)} - {root}
@@ -128,6 +131,20 @@ def protect(made: Frame, root: str) -> None:
         if os.path.isdir(os.path.dirname(path)) or os.path.dirname(path).endswith(".github"):
             cover(made, path, root)
     keep(made, find_deeper(root))
+
+
+def find_hooks_folder(git: str, root: str) -> str:
+    """Return the folder that `core.hooksPath` names, if it is in the workspace."""
+    try:
+        with open(os.path.join(git, "config"), encoding="utf-8", errors="surrogateescape") as file:
+            settings = [line.partition("=") for line in file]
+    except OSError:
+        return ""
+    for name, _, value in reversed(settings):
+        if name.strip().lower() == "hookspath":
+            path = os.path.normpath(os.path.join(root, value.strip().strip('"')))
+            return path if path.startswith(root + os.sep) else ""
+    return ""
 
 
 def keep(made: Frame, paths: Iterable[str]) -> None:

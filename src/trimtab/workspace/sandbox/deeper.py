@@ -1,46 +1,86 @@
-"""Finds protected files in subfolders of a workspace, within a time limit."""
+"""Finds protected files in subfolders of a workspace."""
 
+import errno
 import os
-import time
+
+import msgspec
 
 from trimtab.contracts.protected import NAMES, TAILS
 from trimtab.workspace.sandbox.policy import GIT_PARTS, START_UP
 from trimtab.workspace.walk import HEAVY
 
-SECONDS = 0.01
-ENTRIES = 20_000
-MOST = 200
+MAX_FOLDERS = 200_000
+MAX_PROTECTED = 1000
+"""The number of paths that bubblewrap can be told to protect."""
 _NAMES = frozenset(name for name in NAMES if not name[1:].startswith(START_UP))
 _FOLDERS = frozenset(folder for folder, _ in TAILS)
 
 
-def find_deeper(root: str, seconds: float = SECONDS) -> list[str]:
+class Listing(msgspec.Struct, frozen=True):
+    """The entries of a folder that matter, as of its last change."""
+
+    changed: int
+    folders: tuple[str, ...]
+    """Folders to search."""
+    repositories: tuple[str, ...]
+    protected: tuple[str, ...]
+    """Paths that are protected if they exist."""
+
+
+_listings: dict[str, Listing] = {}
+"""The known folders; one that has not changed since is not read again."""
+
+
+def find_deeper(root: str, max_entries: int = MAX_FOLDERS) -> list[str]:
     """Return existing protected files and folders in the subfolders of a root, upper ones first.
 
-    Folders that can be regenerated (`node_modules`) are skipped; the search ends at a time limit.
+    Folders that can be regenerated (`node_modules`) are skipped. Raises `OSError` if there are too
+    many folders or protected names: what is not found could not be protected.
     """
-    deadline, left = time.monotonic() + seconds, ENTRIES
-    found: list[str] = []
     # A folder that is protected at the top is protected as a whole.
-    whole = (*NAMES, ".github", ".config")
-    top = [entry for entry in list_entries(root) if entry.name not in whole]
-    folders = [entry.path for entry in top if is_searched(entry)]
+    whole = {os.path.join(root, name) for name in (*NAMES, ".github", ".config")}
+    folders = [path for path in read_listing(root).folders if path not in whole]
+    found: list[str] = []
     for folder in folders:  # grows on the way
-        entries = list_entries(folder)
-        left -= len(entries)
-        if left < 0 or len(found) >= MOST or time.monotonic() > deadline:
-            break
-        for entry in entries:
-            if entry.name == ".git":
-                found += find_parts(entry.path)
-            elif entry.name in _NAMES:
-                found.append(entry.path)
-            elif entry.name in _FOLDERS:
-                named = [f"{entry.path}/{name}" for above, name in TAILS if above == entry.name]
-                found += [path for path in named if os.path.exists(path)]
-            elif is_searched(entry):
-                folders.append(entry.path)
-    return found[:MOST]
+        listing = read_listing(folder)
+        for repository in listing.repositories:
+            found += find_parts(repository)
+        found += [path for path in listing.protected if os.path.lexists(path)]
+        folders += listing.folders
+        if len(folders) > max_entries or len(found) > MAX_PROTECTED:
+            reason = f"{root} has too many folders to protect those that make things run"
+            raise OSError(errno.E2BIG, f"{reason}; work in a smaller folder, or use --no-sandbox")
+    return found
+
+
+def read_listing(folder: str) -> Listing:
+    try:
+        changed = os.stat(folder).st_mtime_ns
+    except OSError:  # gone
+        return Listing(0, (), (), ())
+    known = _listings.get(folder)
+    if known is not None and known.changed == changed:
+        return known
+    if len(_listings) > MAX_FOLDERS:
+        _listings.clear()
+    listing = _listings[folder] = list_folder(folder, changed)
+    return listing
+
+
+def list_folder(folder: str, changed: int) -> Listing:
+    folders: list[str] = []
+    repositories: list[str] = []
+    protected: list[str] = []
+    for entry in list_entries(folder):
+        if entry.name == ".git":
+            repositories.append(entry.path)
+        elif entry.name in _NAMES:
+            protected.append(entry.path)
+        elif entry.name in _FOLDERS:
+            protected += [f"{entry.path}/{name}" for above, name in TAILS if above == entry.name]
+        elif is_searched(entry):
+            folders.append(entry.path)
+    return Listing(changed, tuple(folders), tuple(repositories), tuple(protected))
 
 
 def find_modules(git: str) -> list[str]:
@@ -48,8 +88,9 @@ def find_modules(git: str) -> list[str]:
     found: list[str] = []
     folders = [os.path.join(git, "modules")]
     for folder in folders:  # grows on the way
-        if len(folders) > MOST:
-            break
+        if len(folders) > MAX_PROTECTED:
+            reason = f"{git} has too many submodules to protect their hooks"
+            raise OSError(errno.E2BIG, f"{reason}; use --no-sandbox")
         if os.path.isfile(os.path.join(folder, "HEAD")):
             found += find_parts(folder)
             folders.append(os.path.join(folder, "modules"))

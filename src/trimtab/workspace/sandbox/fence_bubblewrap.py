@@ -1,6 +1,7 @@
 """Arguments for bubblewrap that make it a fence: a file system of read-only parts."""
 
 import os
+import stat
 from collections.abc import Sequence
 
 from trimtab.workspace.sandbox.fence_policy import FencePolicy, is_below
@@ -19,17 +20,38 @@ def frame(policy: FencePolicy, program: str, temp: str) -> list[str]:
         argv += ["--ro-bind", "/", "/"]
         readable = []
     argv += [word for path in LINKS if os.path.islink(path) for word in link(path)]
+    # Every mount takes its time: /etc is shown as a whole, and its secrets are covered.
+    readable = ["/etc", *(path for path in readable if not is_below(path, "/etc"))]
     paths = sorted(dict.fromkeys((*readable, *policy.programs)))
     for path in drop_nested(paths):
         argv += ["--ro-bind", path, path]
+    for path in find_secrets("/etc"):
+        argv += cover(path)
     argv += ["--dev", "/dev", "--proc", "/proc"]
     argv += ["--bind", temp, temp]
     for path in policy.denied:
-        if os.path.isdir(path):
-            argv += ["--perms", "0000", "--tmpfs", path, "--remount-ro", path]
-        elif os.path.exists(path):
-            argv += ["--ro-bind", "/dev/null", path]
+        argv += cover(path)
     return argv
+
+
+def cover(path: str) -> list[str]:
+    if os.path.isdir(path):
+        return ["--perms", "0000", "--tmpfs", path, "--remount-ro", path]
+    return ["--ro-bind", "/dev/null", path] if os.path.exists(path) else []
+
+
+def find_secrets(folder: str) -> list[str]:
+    """Return the entries of a folder that not everybody may read, one level further down, too."""
+    found: list[str] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_symlink():
+                continue
+            if not entry.stat(follow_symlinks=False).st_mode & stat.S_IROTH:
+                found.append(entry.path)
+            elif folder == "/etc" and entry.is_dir(follow_symlinks=False):
+                found += find_secrets(entry.path)
+    return found
 
 
 def link(path: str) -> list[str]:

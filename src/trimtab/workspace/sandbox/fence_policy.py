@@ -53,13 +53,13 @@ class FencePolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Resolved paths. Nothing is writable but a folder below `temp`."""
 
     readable: tuple[str, ...]
-    """What may be read besides the system; `("/",)` for everything."""
+    """The paths that may be read besides the system; `("/",)` for everything."""
     programs: tuple[str, ...]
     """The directories from which programs may be executed."""
     untrusted: tuple[str, ...] = ()
     """Directories from which nothing is executed, even if they are below one of `programs`."""
     denied: tuple[str, ...] = ()
-    """What may not be read, wherever it is."""
+    """The paths that may not be read, wherever they are."""
     temp: str = ""
 
 

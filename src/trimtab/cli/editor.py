@@ -1,0 +1,77 @@
+"""`--acp`: serves editors by the Agent Client Protocol."""
+
+import os
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trimtab.cli.event_loop import run_async
+from trimtab.cli.inputs import build_options
+from trimtab.cli.parse import Values
+from trimtab.config.paths import find_home
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.options import Isolation, SessionOptions
+from trimtab.transports.acp.agent import EditorAgent
+from trimtab.transports.acp.serve import serve_stdio
+
+if TYPE_CHECKING:
+    from trimtab.transports.acp.agent import Observer
+
+FLAGS_OF_RUNS = (
+    "words",
+    "prompt",
+    "interactive",
+    "resume",
+    "continue",
+    "session_id",
+    "name",
+    "output_format",
+    "attachment",
+    "share",
+    "usage_output_file",
+    "headless",
+    "port",
+)
+"""Flags about one prompt, one session or another protocol."""
+
+
+def serve_editor(values: Values) -> int:
+    """Serve until the client or a signal ends it; return the exit code."""
+    for name in FLAGS_OF_RUNS:
+        if name in values:
+            flag = "a prompt" if name == "words" else f"--{name.replace('_', '-')}"
+            raise UsageError(f"--acp and {flag} cannot be used together; leave one out.")
+    env = dict(os.environ)
+    if "config_dir" in values:
+        env["COPILOT_HOME"] = os.path.abspath(values["config_dir"])
+    options = build_session_options(values)
+    observer = build_observer(values, env)
+
+    async def run() -> int:
+        return await serve_stdio(EditorAgent(env, options, observer))
+
+    return run_async(run())
+
+
+def build_session_options(values: Values) -> SessionOptions:
+    """Return the options of every session; the client chooses its folder."""
+    configs = values.get("additional_mcp_config", [])
+    absolute = [f"@{os.path.abspath(text[1:])}" if text[:1] == "@" else text for text in configs]
+    if absolute:
+        values = {**values, "additional_mcp_config": absolute}
+    options = build_options(values)
+    if "worktree" not in values:
+        return options
+    name = None if values["worktree"] is True else values["worktree"]
+    isolation = Isolation(name=name, changes=values.get("worktree_changes", "leave"))
+    return msgspec.structs.replace(options, isolation=isolation)
+
+
+def build_observer(values: Values, env: dict[str, str]) -> "Observer | None":
+    """Return a function that writes events to the log file, if flags ask for one."""
+    if not {"log_level", "log_dir"} & values.keys():
+        return None
+    from trimtab.transports.headless.logfile import LogFile
+
+    folder = values.get("log_dir") or find_home(env).logs
+    return LogFile(folder, values.get("log_level", "default")).on_event

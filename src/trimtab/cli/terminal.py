@@ -1,0 +1,105 @@
+"""Starts a conversation in the terminal with live rows, as the flags and settings ask for."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from trimtab.cli.event_loop import run_async
+from trimtab.cli.opening import open_session
+from trimtab.cli.parse import Values
+from trimtab.contracts.options import Client, SessionOptions
+from trimtab.contracts.run import Prompt
+from trimtab.runtime.live import LiveSession
+from trimtab.runtime.runtime import Runtime
+from trimtab.transports.headless.logfile import LogFile
+from trimtab.transports.tui.screen import Screen, silence_echo
+
+_EXISTING = ("resume", "continue", "session_id")
+"""Flags that name an existing session."""
+
+
+def converse(runtime: Runtime, options: SessionOptions, values: Values, log: LogFile) -> int:
+    """Run a conversation; return the exit code."""
+    attributes = silence_echo(0)
+    screen = Screen(0, attributes)
+    try:
+        return run_async(_converse(runtime, options, values, log, screen))
+    finally:
+        if not screen.closed:
+            screen.restore()
+
+
+async def _converse(
+    runtime: Runtime, options: SessionOptions, values: Values, log: LogFile, screen: Screen
+) -> int:
+    # prompt_toolkit is imported only after the terminal has stopped echoing.
+    import sys
+
+    from prompt_toolkit.input.vt100 import Vt100Input
+
+    from trimtab.config.settings import Settings
+    from trimtab.models.probe import try_once
+    from trimtab.transports.tui.app import Opening, Terminal, Tui
+    from trimtab.transports.tui.preferences import read_preferences
+
+    fresh = msgspec.structs.replace(options, session_id=None, name=None)
+
+    async def open_first(client: Client) -> LiveSession:
+        return await open_session(runtime, options, values, client)
+
+    async def open_new(client: Client) -> LiveSession:
+        return await runtime.create(fresh, client)
+
+    async def resume(client: Client, session_id: str) -> LiveSession:
+        return await runtime.resume(session_id, fresh, client)
+
+    async def try_model(name: str) -> None:
+        nonlocal options, fresh
+        tried = msgspec.structs.replace(options, model=name)
+        chosen = await runtime.models.choose(tried)
+        try:
+            await try_once(chosen.provider, chosen.model)
+        finally:
+            await chosen.aclose()
+        options, fresh = tried, msgspec.structs.replace(fresh, model=name)
+
+    tui = Tui(
+        Terminal(
+            screen=screen,
+            input=Vt100Input(sys.stdin),
+            env=runtime.env,
+            home=runtime.home,
+            cwd=options.cwd,
+        ),
+        Opening(open_first, open_new, resume, try_model, choose_first=must_choose(runtime, values)),
+        read_preferences(
+            Settings(runtime.home),
+            runtime.env,
+            no_color="no_color" in values,
+            may_ask="no_ask_user" not in values,
+        ),
+        build_prepare(values, options.cwd),
+        log.on_event,
+    )
+    return await tui.run(values.get("interactive"))
+
+
+def must_choose(runtime: Runtime, values: Values) -> bool:
+    """Return True if `--resume` stands alone and there are several sessions."""
+    return values.get("resume") is True and len(runtime.store.folders()) != 1
+
+
+def build_prepare(values: Values, cwd: str) -> Callable[[str, Sequence[str]], Prompt | str]:
+    """Return a function that attaches files: of flags to the first prompt, and those named."""
+    from_flags: list[str] = list(values.get("attachment", []))
+
+    def prepare(text: str, images: Sequence[str]) -> Prompt | str:
+        given = (*from_flags, *images)
+        from_flags.clear()
+        if not given and "@" not in text:
+            return text
+        from trimtab.attachments.attach import attach
+
+        return attach(text, given, cwd, values.get("add_dir", []))
+
+    return prepare

@@ -1,0 +1,1 @@
+"""Reads the text of a shell script: words, expansions, commands, functions."""

@@ -1,0 +1,67 @@
+"""Words that bash evaluates as arithmetic although they do not look like it.
+
+There a value is code: `a[$(rm x)]` as the value of a variable runs `rm` when it is compared.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from trimtab.permissions.shell.grammar.parts import DECLARATIONS
+from trimtab.permissions.shell.grammar.syntax import Command, Word
+from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument, Variables
+
+_COMPARISONS = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_SUBSCRIPT = re.compile(rf"[A-Za-z_]\w*\[[^\]]*{UNKNOWN}")
+_OPENING = re.compile(r"\w\[")
+_RUNNING = re.compile(r"\$\(|`|\$\{|<\(")
+_TESTS = frozenset(("test", "[", "[["))
+_NAMING = frozenset(("read", "mapfile", "readarray", "unset", "getopts", *DECLARATIONS))
+
+
+def runs_if_evaluated(text: str) -> bool:
+    """Return True if a text has a command in a subscript, which arithmetic would run."""
+    for part in text.split("]"):
+        if (start := _OPENING.search(part)) and _RUNNING.search(part, start.end()):
+            return True
+    return False
+
+
+def find_unknown(command: Command, variables: Variables) -> Iterator[str]:
+    """Return the reasons why an evaluated text is not known."""
+    words = command.words
+    name = _text(words[0]) if words else ""
+    if name == "let":
+        yield from (reason for word in words[1:] for reason in _evaluate(word, variables))
+    elif name == "[[":
+        for index, word in enumerate(words):
+            if word.bare in _COMPARISONS:
+                for operand in (*words[index - 1 : index], *words[index + 1 : index + 2]):
+                    yield from _evaluate(operand, variables)
+
+
+def names_unknown(arguments: Sequence[Argument]) -> bool:
+    """Return True if a builtin is given an element of an array by a subscript that is not known."""
+    name = arguments[0].text
+    given = arguments[1:] if name in _NAMING else ()
+    if name in (*_TESTS, "printf", "wait"):
+        options = ("-v", "-R") if name in _TESTS else ("-v", "-p")
+        given = [after for before, after in pairwise(arguments) if before.text in options]
+    return any(_SUBSCRIPT.match(argument.text) for argument in given)
+
+
+def _text(word: Word) -> str:
+    return "".join(piece.text for piece in word.pieces)
+
+
+def _evaluate(word: Word, variables: Variables) -> Iterator[str]:
+    for piece in word.pieces:
+        if piece.kind == "unknown":
+            if not variables.gives_number(piece):
+                yield "arithmetic evaluates what is not known"
+            continue
+        names = [piece.text] if piece.kind == "variable" else _NAME.findall(piece.text)
+        for name in names:
+            if not variables.is_number(name):
+                yield f"arithmetic evaluates {name}, which is not known"

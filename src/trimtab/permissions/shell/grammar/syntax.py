@@ -1,0 +1,98 @@
+"""The parts of a script, as far as judging it needs to know."""
+
+from typing import Literal
+
+import msgspec
+
+PieceKind = Literal["bare", "quoted", "variable", "unknown"]
+
+
+class Unparsable(Exception):
+    """Raised for a text that cannot be read with certainty; the message says why."""
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """A part of a word. `text` is literal text or a variable's name; `splits` means that what it
+    expands to may become several words, or none."""
+
+    kind: PieceKind
+    text: str = ""
+    splits: bool = False
+
+
+class Word(msgspec.Struct):
+    """One word as written: quotes removed, expansions kept as pieces."""
+
+    pieces: list[Piece]
+
+    @property
+    def bare(self) -> str | None:
+        """Its text if nothing in it is quoted or expanded; only such words can be keywords."""
+        if all(piece.kind == "bare" for piece in self.pieces):
+            return "".join(piece.text for piece in self.pieces)
+        return None
+
+
+class Redirect(msgspec.Struct, frozen=True):
+    """`body` is the text of a heredoc, or the word of a here-string."""
+
+    operator: str
+    target: Word
+    body: Word | None = None
+
+
+class Assignment(msgspec.Struct, frozen=True):
+    """`value` is None when it is an array or comes from elsewhere (`read`, `for` over a list)."""
+
+    name: str
+    value: Word | None
+
+
+class Command(msgspec.Struct):
+    """A simple command, or the redirections of a compound one.
+
+    `joint` is the operator before it; `group` is the same for commands of one list, so that `&&`
+    between two commands of a group means that the first has succeeded.
+    """
+
+    words: list[Word] = []
+    assignments: list[Assignment] = []
+    redirects: list[Redirect] = []
+    joint: str = ";"
+    group: int = 0
+    is_test: bool = False
+    in_function: bool = False
+
+
+class Body(msgspec.Struct, frozen=True):
+    """The commands of a function, from `start` to before `end`."""
+
+    function: str
+    start: int
+    end: int
+
+
+class Script(msgspec.Struct):
+    """Everything found in a text, nested commands included, in the order they were read."""
+
+    commands: list[Command] = []
+    values: dict[str, list[Word | None]] = {}
+    """The values that each variable is set to anywhere; None for one that is not known."""
+    functions: dict[str, int] = {}
+    """Functions that are there for certain, once so many commands have been read."""
+    bodies: list[Body] = []
+    """Every function that the script may define, in the order of their ends."""
+    computed: set[str] = set()
+    """Names used in arithmetic, where a value is evaluated as code."""
+    computes: bool = False
+    """True if something that is printed is used in arithmetic."""
+    substitutes: bool = False
+    """True if that may be something else than a number."""
+    defaults: list[str] = []
+    """Paths that stand for variables which have no value."""
+    hazards: list[str] = []
+    unclear: list[str] = []
+    """Why the reading of some part is not certain enough to be relied on."""
+
+    def assign(self, name: str, value: Word | None) -> None:
+        self.values.setdefault(name, []).append(value)

@@ -1,0 +1,255 @@
+"""From words as written to the arguments a program would be given, as far as they can be known."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise, takewhile
+
+import msgspec
+
+from trimtab.permissions.shell.grammar.reader import DEFAULTED, NUMERIC
+from trimtab.permissions.shell.grammar.syntax import Piece, Script, Word
+
+UNKNOWN = "\0"
+"""Stands in an argument for text that is not known before run time."""
+FRESH = f"/tmp/{UNKNOWN}"  # noqa: S108 - a name that is compared, never opened
+"""Stands for a name that `mktemp` has made."""
+MOST = 64
+LONGEST = 10_000
+_GLOB = re.compile(r"[*?]|\[.", re.DOTALL)
+_SEQUENCE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])(\.\.-?\d+)?")
+
+Part = Piece | str
+"""A piece, or one unquoted character."""
+
+
+class Argument(msgspec.Struct, frozen=True):
+    """One argument; `pattern` if file names may take its place, `many` if it may be several."""
+
+    text: str
+    pattern: bool = False
+    many: bool = False
+
+    @property
+    def known(self) -> bool:
+        return UNKNOWN not in self.text and not self.pattern
+
+    @property
+    def may_be_option(self) -> bool:
+        """Return True if it is not known how it begins."""
+        return self.text[:1] == UNKNOWN or (self.pattern and self.text[:1] in "*?[")
+
+
+class Variables:
+    """The values variables can have: those the script itself gives them, and a few others."""
+
+    def __init__(self, script: Script, surroundings: dict[str, str]) -> None:
+        self._script = script
+        self._surroundings = surroundings
+        self._resolving: set[str] = set()
+        self._known: dict[str, list[str] | None] = {}
+        self._numbers: dict[str, bool] = {}
+
+    def values(self, name: str) -> list[str] | None:
+        """All values, or None if one is unknown."""
+        if name not in self._known:
+            self._known[name] = self._find_values(name)
+        return self._known[name]
+
+    def _find_values(self, name: str) -> list[str] | None:
+        given = self._script.values.get(name)
+        if given is None:
+            found = self._surroundings.get(name)
+            return None if found is None else [found]
+        if name in self._resolving or len(given) > MOST:
+            return None
+        self._resolving.add(name)
+        try:
+            values: list[str] = []
+            for word in given:
+                arguments = [] if word is None else self.expand(word)
+                texts = [argument.text for argument in arguments]
+                if word is None or any(UNKNOWN in text and text != FRESH for text in texts):
+                    return None
+                values += texts
+        finally:
+            self._resolving.discard(name)
+        return values if len(values) <= MOST else None
+
+    def is_array(self, name: str) -> bool:
+        """Return True if a variable may be an array: what it is set to is not one text."""
+        return None in self._script.values.get(name, ())
+
+    def gives_number(self, piece: Piece) -> bool:
+        """Return True if what a piece becomes can only be a number."""
+        name = piece.text.removeprefix(DEFAULTED)
+        return piece.text in NUMERIC or (name != piece.text and self.is_number(name))
+
+    def is_number(self, name: str) -> bool:
+        """Return True if a variable can only be a number, or what the script itself says."""
+        if name not in self._numbers:
+            self._numbers[name] = False  # as long as it is being worked out
+            self._numbers[name] = self._is_number(name)
+        return self._numbers[name]
+
+    def _is_number(self, name: str) -> bool:
+        for word in self._script.values.get(name, ()):
+            if word is None:
+                return False
+            for piece in word.pieces:
+                if piece.kind == "unknown" and not self.gives_number(piece):
+                    return False
+                if piece.kind == "variable" and piece.text != name:
+                    known = piece.text in self._script.values or piece.text in "?#$!"
+                    if not known or not self.is_number(piece.text):
+                        return False
+        return True
+
+    def if_unset(self, word: Word) -> str:
+        """The path a word is if the variable at its beginning has no value; empty if it is none."""
+        first, *rest = word.pieces or [Piece("bare")]
+        if first.kind != "variable" or not first.text.isidentifier():
+            return ""
+        if first.text in self._script.values or first.text in self._surroundings:
+            return ""
+        literal = takewhile(lambda piece: piece.kind in ("bare", "quoted"), rest)
+        text = "".join(piece.text for piece in literal)
+        return text if text[:1] == "/" else ""
+
+    def expand(self, word: Word, *, strict: bool = False) -> list[Argument]:
+        """The arguments a word becomes; one with several possible values becomes all of them.
+
+        If `strict`, variables that the script sets are not known.
+        """
+        arguments: list[Argument] = []
+        for alternative in expand_braces(word.pieces):
+            arguments += self._expand_one(alternative, strict)
+        return arguments
+
+    def _expand_one(self, pieces: Sequence[Piece], strict: bool) -> list[Argument]:
+        texts = [""]
+        pattern = many = False
+        for index, piece in enumerate(pieces):
+            if piece.kind == "bare":
+                tilde = piece.text if index else self._expand_tilde(piece.text, len(pieces) == 1)
+                texts = [text + tilde for text in texts]
+                pattern = pattern or _GLOB.search(piece.text) is not None
+            elif piece.kind == "quoted":
+                texts = [text + piece.text for text in texts]
+            else:
+                resolves = piece.kind == "variable" and not (
+                    strict and piece.text in self._script.values
+                )
+                values = self.values(piece.text) if resolves else None
+                if piece.kind == "unknown" and piece.text == "mktemp":
+                    values = [FRESH]
+                if values is None or _is_too_much(texts, values):
+                    values, many = [UNKNOWN], many or piece.splits
+                elif piece.splits:
+                    pattern = pattern or any(_GLOB.search(value) for value in values)
+                    values = self._split(values, alone=len(pieces) == 1)
+                texts = [text + value for text in texts for value in values]
+        return [Argument(text, pattern, many) for text in texts]
+
+    def _split(self, values: list[str], *, alone: bool) -> list[str]:
+        if "IFS" in self._script.values or not alone:
+            return [UNKNOWN if re.search(r"\s", value) else value for value in values]
+        return [part for value in values for part in value.split()]
+
+    def _expand_tilde(self, text: str, alone: bool) -> str:
+        if text[:1] != "~":
+            return text
+        name, slash, rest = text.partition("/")
+        if name == "~+" and "PWD" not in self._script.values:
+            return self._surroundings.get("PWD", UNKNOWN) + slash + rest
+        home = self._surroundings.get("HOME")
+        if name == "~" and home and "HOME" not in self._script.values and (slash or alone):
+            return home + slash + rest
+        if name != "~" and (folder := os.path.expanduser(name)) != name:
+            return folder + slash + rest
+        return UNKNOWN + slash + rest
+
+
+def _is_too_much(texts: Sequence[str], values: Sequence[str]) -> bool:
+    if len(values) * len(texts) > MOST:
+        return True
+    return max(map(len, texts), default=0) + max(map(len, values), default=0) > LONGEST
+
+
+def expand_braces(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
+    """The words that `{a,b}` makes of one; a word that makes too many is unknown."""
+    if not any(piece.kind == "bare" and "{" in piece.text for piece in pieces):
+        yield list(pieces)
+        return
+    parts: list[Part] = []
+    for piece in pieces:
+        parts += piece.text if piece.kind == "bare" else [piece]
+    crowded = parts.count("{") > MOST
+    results = [] if crowded else list(islice(_alternatives(parts, [MOST * 4]), MOST + 1))
+    if crowded or len(results) > MOST:
+        yield [Piece("unknown", splits=True)]
+        return
+    for result in results:
+        yield list(_joined(result))
+
+
+def _joined(parts: Sequence[Part]) -> Iterator[Piece]:
+    run = ""
+    for part in parts:
+        if isinstance(part, str):
+            run += part
+            continue
+        if run:
+            yield Piece("bare", run)
+            run = ""
+        yield part
+    if run:
+        yield Piece("bare", run)
+
+
+def _alternatives(parts: Sequence[Part], left: list[int]) -> Iterator[list[Part]]:
+    left[0] -= 1
+    found = _find_braces(parts) if left[0] > 0 else None
+    if found is None:
+        yield list(parts)
+        return
+    start, end, commas = found
+    tails = list(islice(_alternatives(parts[end + 1 :], left), MOST + 1))
+    if commas:
+        edges = [start, *commas, end]
+        choices = [parts[a + 1 : b] for a, b in pairwise(edges)]
+        middles = (middle for choice in choices for middle in _alternatives(choice, left))
+        heads = list(islice(middles, MOST + 1))
+    else:
+        heads = [[Piece("unknown")]]
+    for head in heads:
+        for tail in tails:
+            yield [*parts[:start], *head, *tail]
+
+
+def _find_braces(parts: Sequence[Part]) -> tuple[int, int, list[int]] | None:
+    """The first brace expression: where it opens and closes, and its commas."""
+    for start, part in enumerate(parts):
+        if part != "{":
+            continue
+        depth, commas = 0, []
+        for index in range(start, len(parts)):
+            character = parts[index]
+            if character == "{":
+                depth += 1
+            elif character == "," and depth == 1:
+                commas.append(index)
+            elif character == "}":
+                depth -= 1
+                if depth == 0:
+                    if commas or _is_sequence(parts[start + 1 : index]):
+                        return start, index, commas
+                    break
+    return None
+
+
+def _is_sequence(parts: Sequence[Part]) -> bool:
+    """`{1..3}`; one with an expansion inside is taken for one as well."""
+    text = "".join(part if isinstance(part, str) else part.text for part in parts)
+    dynamic = any(not isinstance(part, str) for part in parts)
+    return (dynamic and ".." in text) or _SEQUENCE.fullmatch(text) is not None

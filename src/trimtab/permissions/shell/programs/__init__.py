@@ -1,0 +1,1 @@
+"""Knows programs: their options, what they start, read, write and destroy."""

@@ -1,0 +1,35 @@
+"""Variables that decide what programs load, run or read before they do what they were told."""
+
+import os
+import re
+from functools import lru_cache
+
+import msgspec
+
+
+class _Table(msgspec.Struct):
+    hazards: str
+    harmless: str
+    harmless_values: dict[str, str]
+
+
+@lru_cache(1)
+def _table() -> _Table:
+    path = os.path.join(os.path.dirname(__file__), "tables", "variables.json")
+    with open(path, "rb") as file:
+        return msgspec.json.decode(file.read(), type=_Table)
+
+
+@lru_cache(512)
+def is_hazardous(name: str, value: str | None) -> bool:
+    """Return True if setting a variable (to None: a value that is not known) may run something."""
+    table = _table()
+    upper = name.upper() if name.lower().startswith("npm_config_") else name
+    if not re.fullmatch(table.hazards, upper) or re.fullmatch(table.harmless, upper):
+        return False
+    if value is None:
+        return True
+    return not any(
+        re.fullmatch(names, upper) and re.fullmatch(values, value)
+        for names, values in table.harmless_values.items()
+    )

@@ -1,0 +1,1 @@
+"""Puts together what a script would do."""

@@ -1,0 +1,85 @@
+"""The result of reading a shell command: what it would do."""
+
+import msgspec
+
+from trimtab.contracts.events.envelope import JsonObject
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """One command. `base` is its identifier without folders; `words` are its known words.
+
+    `shadow` marks a program that another one would start although its words are no command line
+    (`npx X`): a deny rule counts for it, an allow rule is not needed.
+    """
+
+    identifier: str
+    read_only: bool
+    base: str
+    words: tuple[str, ...] = ()
+    shadow: bool = False
+
+
+class Analysis(msgspec.Struct, kw_only=True):
+    """Everything a decision needs. Paths are absolute where that could be worked out."""
+
+    commands: list[Found] = []
+    possible_paths: list[str] = []
+    possible_urls: list[str] = []
+    targets: list[str | None] = []
+    """Files that are written by redirection, or by an option; None is one that is not known."""
+    writes: bool = False
+    """True if one of them is written by redirection."""
+    reads: list[str] = []
+    """Places that commands which change nothing are told to look at."""
+    touched: list[str] = []
+    """Places that the other commands are given."""
+    deleted: list[str] = []
+    hazards: list[str] = []
+    """Why no rule may approve it."""
+    conceals: str = ""
+    """Why something may run that is not among the commands."""
+    dynamic: list[str] = []
+    """Reasons why something is not known before it runs."""
+    destructive: list[str] = []
+    unsure: bool = False
+    """True if something is deleted whose name is not known before it runs."""
+    problem: str | None = None
+    """Why it could not be read with certainty."""
+
+    @property
+    def read_only(self) -> bool:
+        """Return True if it surely changes no file and starts nothing that it does not name."""
+        return not (
+            self.targets or self.hazards or self.dynamic or self.destructive or self.problem
+        ) and all(found.read_only for found in self.commands)
+
+    @property
+    def can_be_offered(self) -> bool:
+        """True if a rule for its commands would cover it next time and can be offered."""
+        return bool(self.commands) and not (
+            self.hazards or self.dynamic or self.destructive or self.problem or self.targets
+        )
+
+    @property
+    def is_known(self) -> bool:
+        """Return True if everything it starts is among its commands."""
+        return not (self.dynamic or self.problem or self.conceals)
+
+    def add_hazards(self, *reasons: str, conceals: bool = True) -> None:
+        self.hazards += [reason for reason in reasons if reason not in self.hazards]
+        if conceals and reasons:
+            self.conceals = self.conceals or reasons[0]
+
+    def describe(self) -> JsonObject:
+        """The fields of a permission request."""
+        return {
+            "commands": [
+                {"identifier": found.identifier, "readOnly": found.read_only}
+                for found in self.commands
+                if not found.shadow
+            ],
+            "possiblePaths": list(self.possible_paths),
+            "possibleUrls": [{"url": url} for url in self.possible_urls],
+            "hasWriteFileRedirection": self.writes,
+            "canOfferSessionApproval": self.can_be_offered,
+        }

@@ -1,0 +1,394 @@
+"""Goes through the commands of a script and says of each what it is and what it touches."""
+
+import re
+import time
+from collections.abc import Iterable, Sequence
+
+from trimtab.permissions.shell.grammar.arithmetic import (
+    find_unknown,
+    names_unknown,
+    runs_if_evaluated,
+)
+from trimtab.permissions.shell.grammar.functions import find_callable, find_recursion
+from trimtab.permissions.shell.grammar.parser import parse
+from trimtab.permissions.shell.grammar.parts import DECLARATIONS
+from trimtab.permissions.shell.grammar.syntax import (
+    Command,
+    Piece,
+    Script,
+    Unparsable,
+    Word,
+)
+from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument, Variables
+from trimtab.permissions.shell.programs.carriers import carry, is_carrier
+from trimtab.permissions.shell.programs.destruction import find_destruction
+from trimtab.permissions.shell.programs.identify import Name, identify
+from trimtab.permissions.shell.programs.launchers import find_launched, search_aliases
+from trimtab.permissions.shell.programs.network import (
+    find_addresses,
+    find_downloads,
+    find_socket,
+    find_urls,
+)
+from trimtab.permissions.shell.programs.options import (
+    Program,
+    Reading,
+    find_program,
+    read_options,
+)
+from trimtab.permissions.shell.programs.searchers import SEARCHERS, search_git
+from trimtab.permissions.shell.programs.variables import is_hazardous
+from trimtab.permissions.shell.verdict.analysis import Analysis, Found
+from trimtab.permissions.shell.verdict.places import Places
+from trimtab.permissions.shell.verdict.reading import is_read_only
+
+DEEPEST = 8
+_SETTERS = frozenset(("read", "mapfile", "readarray", "getopts", "unset", "let", "printf", "wait"))
+_SETTING = re.compile(r"([A-Za-z_]\w*)(?:\[.*\])?(?:(\+?=)(.*))?", re.DOTALL)
+_ATTACHED = re.compile(r"^-[A-Za-z]*[vpa](?=[A-Za-z_])")
+"""An option with the name of a variable behind it."""
+_NEEDED = re.compile(r"PATH|HOME|GIT_(?:CONFIG|OPTIONAL|PAGER).*")
+"""Variables that decide which programs and settings are used by being there."""
+_EVALUATED_NAME = re.compile(r"[A-Za-z_]\w*")
+_ARRAY_OPTION = re.compile(r"-\w*[aA]")
+_FAR = re.compile(r"(?:/|~|\.\./)\S*$")
+_WRITING = frozenset((">", ">>", ">|", "&>", "&>>", "<>", ">&"))
+_COMPARING = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge"))
+_NO_FILES = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
+_DELETERS = frozenset(("rm", "unlink", "rmdir", "shred"))
+_BUILTIN_TESTS = frozenset(("test", "[", "[["))
+
+
+class Judge:
+    """Fills an analysis. Nested scripts (`bash -c`, `eval`) are read by the same judge."""
+
+    def __init__(self, analysis: Analysis, cwd: str, home: str, *, seconds: float) -> None:
+        self.into = analysis
+        self.places = Places(cwd, home)
+        self._surroundings = {"HOME": home, "PWD": cwd} if home else {"PWD": cwd}
+        self._depth = 0
+        self._functions: frozenset[str] = frozenset()
+        self._deadline = time.thread_time() + seconds
+
+    def read(self, text: str, *, inherits: bool = False) -> None:
+        """Judge every command of a script; one that `inherits` runs in the shell of the last.
+
+        Raises `Unparsable` when the time is over; what was found until then stays.
+        """
+        if self._depth >= DEEPEST:
+            self.into.dynamic.append("scripts are nested too deeply")
+            return
+        self._depth += 1
+        script, problem = parse(text, deadline=self._deadline)
+        if problem or script.unclear:
+            self.into.problem = self.into.problem or problem or script.unclear[0]
+        self._note_urls(find_urls(text))
+        self.into.add_hazards(*script.hazards)
+        if function := find_recursion(script):
+            self.into.add_hazards(f"the function {function} may call itself without end")
+        self._note_settings(script)
+        variables = Variables(script, self._surroundings)
+        self.note_places(map(Argument, script.defaults), reads=True)
+        self._check_settings(script, variables)
+        self._check_computed(script, variables)
+        outer = self._functions
+        for command, names in zip(script.commands, find_callable(script), strict=True):
+            self._functions = names | outer if inherits else names
+            self._judge(command, variables)
+        self._functions = outer
+        self._depth -= 1
+
+    def _note_urls(self, urls: Iterable[str]) -> None:
+        found = self.into.possible_urls
+        found += [url for url in dict.fromkeys(urls) if url not in found]
+
+    def _note_settings(self, script: Script) -> None:
+        """Variables that builtins set; their values count as not known."""
+        for command in script.commands:
+            name = command.words[0].bare if command.words else None
+            if name not in _SETTERS and name not in DECLARATIONS:
+                continue
+            for word in command.words[1:]:
+                text = "".join(piece.text for piece in word.pieces)
+                # `printf -vNAME`, `wait -pNAME`, `read -aNAME`
+                text = _ATTACHED.sub("", text) if name in _SETTERS else text
+                match = _SETTING.match(text)
+                if name == "unset" and _NEEDED.fullmatch(text):
+                    self.into.add_hazards(f"without {text} other programs or settings are used")
+                if match is None or name == "unset":
+                    continue
+                if name == "let":
+                    script.assign(match[1], Word([Piece("unknown", "((")]))
+                    continue
+                bare = word.pieces[0].text if word.pieces else ""
+                if name in DECLARATIONS and bare.startswith(f"{match[1]}="):
+                    value = Piece("bare", bare[len(match[1]) + 1 :])
+                    script.assign(match[1], Word([value, *word.pieces[1:]]))
+                elif match[2] or name not in DECLARATIONS:
+                    script.assign(match[1], None)
+
+    def _check_settings(self, script: Script, variables: Variables) -> None:
+        for name, words in script.values.items():
+            self.set_variable(name, variables.values(name))
+            # One value that is not known does not make the others harmless.
+            given = [a.text for word in words if word is not None for a in variables.expand(word)]
+            self._check_values(name, given)
+
+    def set_variable(self, name: str, values: Sequence[str] | None) -> None:
+        unknown: list[str | None] = [None]
+        if any(is_hazardous(name, value) for value in values or unknown):
+            self.into.add_hazards(f"{name} decides what programs load or run")
+        self._check_values(name, values or ())
+
+    def _check_values(self, name: str, values: Sequence[str]) -> None:
+        if any(map(runs_if_evaluated, values)):
+            self.into.add_hazards(f"the value of {name} would run commands if evaluated")
+
+    def _check_computed(self, script: Script, variables: Variables) -> None:
+        """In arithmetic a value is code: text from elsewhere must not get there."""
+        for name in script.computed:
+            # Arithmetic may assign, and it cannot be told from here whether it does.
+            if is_hazardous(name, None):
+                self.into.add_hazards(f"arithmetic may set {name}, which decides what runs")
+            if not variables.is_number(name):
+                self.into.add_hazards(f"arithmetic evaluates {name}, which is not known")
+        if script.substitutes:
+            self.into.add_hazards("arithmetic evaluates the output of a command")
+        evaluates = any(
+            c.is_test or (c.words and c.words[0].bare == "let") for c in script.commands
+        )
+        if script.computed or script.computes or evaluates:
+            for command in script.commands:
+                self._check_evaluated([a for word in command.words for a in variables.expand(word)])
+
+    def _tick(self) -> None:
+        if time.thread_time() > self._deadline:
+            raise Unparsable("it takes too long to read")
+
+    def _judge(self, command: Command, variables: Variables) -> None:
+        self._tick()
+        arguments = self._expand(command, variables)
+        self.places.enter(command)
+        for redirect in command.redirects:
+            self._judge_redirect(redirect.operator, variables.expand(redirect.target))
+        if not arguments:
+            if command.words:
+                self.into.dynamic.append("the name of a command is not known before it runs")
+            return
+        if not arguments[0].known:
+            self._guess(command, variables)
+        if command.is_test or arguments[0].text in (*_BUILTIN_TESTS, *_SETTERS, *DECLARATIONS):
+            self._check_evaluated(arguments)
+        self.note_places(map(Argument, map(variables.if_unset, command.words)), reads=True)
+        self.into.add_hazards(*find_unknown(command, variables))
+        if names_unknown(arguments):
+            self.into.add_hazards("a subscript that is not known is evaluated")
+        if arguments[0].text in DECLARATIONS:
+            self._check_arrays(arguments, variables)
+        body = [
+            "".join(argument.text for argument in variables.expand(redirect.body))
+            for redirect in command.redirects
+            if redirect.body is not None
+        ]
+        if arguments[0].text in self._functions:
+            # Its body is judged where it stands; the call decides on which files it works.
+            for reads in (True, False):
+                self.note_places(arguments[1:], reads=reads)
+            name = arguments[0].text
+            self.into.commands.append(Found(identifier=name, read_only=True, base=name))
+            return
+        self.judge_words(arguments, stdin=body[-1] if body else None)
+
+    def _guess(self, command: Command, variables: Variables) -> None:
+        """Judge a command as if variables had the values that the script gives them.
+
+        No rule may allow it by that, but one that denies finds it, and so does destruction.
+        """
+        likely = [argument for word in command.words for argument in variables.expand(word)]
+        if likely and likely[0].known and not likely[0].many:
+            self.judge_words(likely, shadow=True)
+
+    def _expand(self, command: Command, variables: Variables) -> list[Argument]:
+        """The arguments of a command. What may be a script is taken as it is written: a variable
+        in it, with several possible values, would stand for only one of them."""
+        words = command.words
+        first = variables.expand(words[0], strict=True) if words else []
+        strict = not first or is_carrier(first[0].text.rpartition("/")[2])
+        arguments = list(first)
+        for word in words[1:]:
+            self._tick()
+            arguments += variables.expand(word, strict=strict)
+        return arguments
+
+    def _check_evaluated(self, arguments: Sequence[Argument]) -> None:
+        if _COMPARING.intersection(argument.text for argument in arguments):
+            # The operands of such a test are arithmetic, which may assign.
+            for name in {n for a in arguments for n in _EVALUATED_NAME.findall(a.text)}:
+                if is_hazardous(name, None):
+                    self.into.add_hazards(f"a test may set {name}, which decides what runs")
+        for argument in arguments:
+            if runs_if_evaluated(argument.text):
+                self.into.add_hazards("a subscript in quotes runs commands")
+
+    def _check_arrays(self, arguments: Sequence[Argument], variables: Variables) -> None:
+        """A declaration evaluates text in parentheses that an array is given, quoted or not."""
+        arrays = any(_ARRAY_OPTION.match(argument.text) for argument in arguments)
+        for argument in arguments[1:]:
+            name, _, value = argument.text.partition("=")
+            unknown = UNKNOWN in value[:1] or UNKNOWN in name
+            if unknown and (arrays or variables.is_array(name.rstrip("+"))):
+                self.into.add_hazards("an array is given a text that is not known")
+
+    def judge_words(
+        self, arguments: Sequence[Argument], *, stdin: str | None = None, shadow: bool = False
+    ) -> None:
+        """Judge one command: a word and its arguments."""
+        self._tick()
+        first = arguments[0]
+        if not first.known or first.many:
+            self.into.dynamic.append("the name of a command is not known before it runs")
+            return
+        name = identify(arguments)
+        if name.dynamic:
+            self.into.dynamic.append(f"what {name.base} is to do is not known before it runs")
+        slot = len(self.into.commands)
+        read_only = self._judge_program(name, arguments, stdin)
+        known = tuple(argument.text for argument in arguments if argument.known)
+        found = Found(
+            identifier=name.identifier,
+            read_only=read_only,
+            base=name.base,
+            words=known,
+            shadow=shadow,
+        )
+        if found not in self.into.commands[:slot]:
+            self.into.commands.insert(slot, found)
+
+    def _judge_program(self, name: Name, arguments: Sequence[Argument], stdin: str | None) -> bool:
+        """Return True if a program only reads; what it starts and touches is noted on the way."""
+        program, rest = name.program, arguments[1:]
+        self._note_urls(find_addresses(program, rest))
+        is_plain = "/" not in arguments[0].text
+        self.into.destructive += find_destruction(name, rest)
+        if program in _DELETERS:
+            self._note_deleted(rest)
+        elif program == "mv":
+            sources = [argument for argument in rest if argument.text[:1] != "-"][:-1]
+            self.into.deleted += [
+                path for source in sources for path in self.places.resolve(source.text)
+            ]
+        if program in SEARCHERS:
+            return SEARCHERS[program](self, rest) and is_plain
+        if is_carrier(program):
+            return carry(self, name, rest, stdin) and is_plain
+        for launched in find_launched(program, rest):
+            self.judge_words(launched, shadow=True)
+        if program == "git":
+            self.into.add_hazards(*name.hazards)
+            search_git(self, name.subcommand, rest[name.skipped :])
+            search_aliases(self, name, arguments)
+        return self._judge_by_table(name, rest) and is_plain
+
+    def _judge_by_table(self, name: Name, rest: Sequence[Argument]) -> bool:
+        table = find_program(name.table)
+        if table is None:
+            self.note_places(rest[name.skipped :], reads=False)
+            return False
+        if table.informs and len(rest) == 1 and re.fullmatch(table.informs, rest[0].text):
+            return True
+        if table.launches:
+            self.into.add_hazards(f"{name.base} runs what it is told or finds in files")
+        # Options of git itself stand before the subcommand and were read with its name.
+        reading = read_options(table, rest[name.skipped if name.program == "git" else 0 :])
+        self.into.add_hazards(
+            *(f"{name.base}: {hazard}" for hazard in reading.hazards), conceals=reading.runs
+        )
+        for target in (*reading.targets, *find_downloads(name.program, reading)):
+            self.add_target(target)
+        read_only = is_read_only(name, table, reading, self.into)
+        self._note_operands(table, reading, rest, name, reads=read_only)
+        if name.program in ("cd", "pushd", "popd"):
+            self.places.change(reading.operands, name.program)
+            if self.places.unknown:
+                self.into.reads.append("/")
+        return read_only
+
+    def _note_operands(
+        self,
+        table: Program,
+        reading: Reading,
+        rest: Sequence[Argument],
+        name: Name,
+        *,
+        reads: bool,
+    ) -> None:
+        """Note the arguments that may be paths: neither text nor the pattern of a search."""
+        if name.program == "git":
+            self.note_places(rest[: max(name.skipped - 1, 0)], reads=reads)
+        if table.text or name.program == "set":
+            # What is printed or set may become another program's argument.
+            self.note_places([a for a in rest if _FAR.match(a.text)], reads=reads)
+        if table.text or table.first >= 999:
+            return
+        given = reading.has("-e", "-f", "--regexp", "--file", "--files", "--from-file")
+        patterns = reading.operands[: 0 if given else table.first]
+        shown = [a for a in rest[name.skipped :] if a not in patterns]
+        files = [a for a in shown if a in reading.operands]
+        self.note_places(files, reads=reads, certain=reads)
+        self.note_places([a for a in shown if a not in files], reads=reads)
+
+    def note_places(
+        self, arguments: Iterable[Argument], *, reads: bool, certain: bool = False
+    ) -> None:
+        """Note which places arguments may mean; if `certain`, they are names of files."""
+        for argument in arguments:
+            for text in self.places.paths_in(argument, certain=certain):
+                if text not in self.into.possible_paths:
+                    self.into.possible_paths.append(text)
+                into = self.into.reads if reads else self.into.touched
+                into += [path for path in self.places.resolve(text) if path not in into]
+
+    def _note_deleted(self, arguments: Sequence[Argument]) -> None:
+        for argument in arguments:
+            text = argument.text
+            if text[:1] == "-":
+                continue
+            if text[:1] == UNKNOWN or (argument.many and UNKNOWN in text):
+                self.into.unsure = True
+            # Of `/tmp/$x` the folder is known; what is deleted is something in it.
+            within = "*" if UNKNOWN in text else ""
+            self.into.deleted += [path + within for path in self.places.resolve(text)]
+            if self.places.is_critical(argument):
+                self.into.add_hazards(f"{argument.text} must not be removed", conceals=False)
+
+    def _judge_redirect(self, operator: str, target: Sequence[Argument]) -> None:
+        if operator == "<<<":
+            self.note_places([a for a in target if _FAR.match(a.text)], reads=True)
+        if operator in ("<<", "<<-", "<<<"):
+            return
+        for argument in target:
+            if socket := find_socket(argument.text):
+                self._note_urls([socket])
+            if re.match(r"/dev/(tcp|udp)/", argument.text):
+                self.into.add_hazards("/dev/tcp opens a connection")
+            elif operator not in _WRITING:
+                if operator == "<":
+                    self.note_places([argument], reads=True, certain=True)
+            elif operator != ">&" or not re.fullmatch(r"\d+-?|-", argument.text):
+                self.into.writes |= self.add_target(argument)
+        if not target and operator in _WRITING:
+            self.into.targets.append(None)
+            self.into.writes = True
+
+    def add_target(self, argument: Argument) -> bool:
+        """Note a file that is written; whether it is one."""
+        text = argument.text
+        if text in _NO_FILES or re.fullmatch(r"/dev/fd/\d+", text):
+            return False
+        paths = self.places.resolve(text) if argument.known and not argument.many else []
+        if text and UNKNOWN not in text and text not in self.into.possible_paths:
+            self.into.possible_paths.append(text)
+        if not paths:
+            self.into.targets.append(None)
+        self.into.targets += [path for path in paths if path not in self.into.targets]
+        return True

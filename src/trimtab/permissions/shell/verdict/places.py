@@ -1,0 +1,126 @@
+"""The paths that the words of a command may mean, and the directory in which it runs."""
+
+import os
+import re
+from collections.abc import Sequence
+
+from trimtab.permissions.shell.grammar.syntax import Command
+from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument
+
+MOST = 16
+_TOP = frozenset(
+    (
+        *("bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "media", "mnt", "opt"),
+        *("proc", "root", "run", "sbin", "snap", "srv", "sys", "tmp", "usr", "var", "Users"),
+        *("Library", "System", "Volumes", "private", "Applications", "nix", "cores"),
+    )
+)
+_PATH_LIKE = re.compile(r"[~./]|.*[/.]")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_NO_PLACES = frozenset(
+    ("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/urandom", "/")
+)
+
+
+class Places:
+    """Follows `cd` as far as its effect is known."""
+
+    def __init__(self, cwd: str, home: str) -> None:
+        self._cwd = cwd
+        self._home = home
+        self._now: set[str] | None = {cwd}
+        self._ever: set[str] | None = {cwd}
+        self._chain = -1
+
+    def enter(self, command: Command) -> None:
+        """A command is next: unless it depends on the success of a `cd`, that may have failed."""
+        if command.joint not in ("&&", "|") or command.group != self._chain:
+            self._now = None if self._ever is None else set(self._ever)
+        self._chain = command.group
+
+    def change(self, operands: Sequence[Argument], program: str) -> None:
+        """`cd` or `pushd` with these operands."""
+        if self._ever is not None and returns(operands, program):
+            self._now = set(self._ever)
+            return
+        target = operands[0].text if operands else self._home
+        known = (not operands or operands[0].known) and len(operands) <= 1
+        if not known or not target or program == "popd" or self._now is None:
+            self._now = self._ever = None
+            return
+        self._now = {os.path.join(place, target) for place in self._now}
+        if self._ever is not None:
+            self._ever |= self._now
+            if len(self._ever) > MOST:
+                self._now = self._ever = None
+
+    @property
+    def unknown(self) -> bool:
+        return self._now is None
+
+    def resolve(self, text: str) -> list[str]:
+        """The absolute paths a word may mean; none if that is not known."""
+        beginning = text.partition(UNKNOWN)[0]
+        if text != beginning:
+            # Of `/etc/$x` the folder is known, of `$x/etc` nothing is.
+            if "/" not in beginning:
+                return []
+            text = beginning[: beginning.rindex("/") + 1]
+            if ".." in text.split("/"):
+                return [os.path.join(place, text) for place in sorted(self._now or {self._cwd})]
+        if os.path.isabs(text):
+            return [text]
+        return [os.path.join(place, text) for place in sorted(self._now or ())]
+
+    def paths_in(self, argument: Argument, *, certain: bool = False) -> list[str]:
+        """Yield what may be a path in an argument, as it is written; if `certain`, it is one."""
+        text = argument.text
+        if certain and text[:1] == "/" and not argument.pattern:
+            return [] if text in _NO_PLACES - {"/"} or text.startswith("/dev/fd/") else [text]
+        if argument.pattern and text[:1] == "/":
+            text = re.split(r"[*?\[]", text)[0].rpartition("/")[0] + "/"
+        candidates = [text]
+        if text[:1] == "-":
+            _, equals, value = text.partition("=")
+            attached = [text[2:]] if text[2:3] in ("/", "~", ".") and text[2:] != "/" else []
+            candidates = [value] if equals else attached
+        elif "=" in text and not _URL.match(text):
+            candidates.append(text.partition("=")[2])
+        return [candidate for candidate in candidates if self._is_path(candidate)]
+
+    def _is_path(self, text: str) -> bool:
+        if not text or text in _NO_PLACES - {"/"} or "\n" in text or _URL.match(text):
+            return False
+        if text.startswith("/dev/fd/"):
+            return False
+        if text[0] == "/":
+            top = os.path.normpath(text).lstrip("/").split("/")[0].partition(UNKNOWN)[0]
+            return text == "/" or top in _TOP or text.startswith((self._cwd, self._home or "\0"))
+        return text != UNKNOWN and (
+            " " not in text or text.startswith((".", "~")) or os.path.exists(text)
+        )
+
+    def is_critical(self, argument: Argument) -> bool:
+        """Return True if removing this would take away what everything else rests on."""
+        text = argument.text
+        if argument.pattern and text.strip("./") in ("*", ".*", "**", "[!.]*"):
+            return True
+        if text == "/" or text.startswith((UNKNOWN + "/", "/" + UNKNOWN)):
+            return True
+        if UNKNOWN in text:
+            return False
+        for place in self.resolve(text.rstrip("*") if argument.pattern else text):
+            path = os.path.normpath(place)
+            parents = (self._cwd, self._home or self._cwd)
+            if path.count("/") <= 1 or os.path.basename(path) == ".git":
+                return True
+            if any(own == path or own.startswith(path.rstrip("/") + "/") for own in parents):
+                return True
+        return False
+
+
+def returns(operands: Sequence[Argument], program: str) -> bool:
+    """True if it returns to an earlier directory of the script; commands inherit none."""
+    if program == "popd":
+        return not operands
+    return len(operands) == 1 and operands[0].text == "-"

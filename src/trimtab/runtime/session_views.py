@@ -1,0 +1,99 @@
+"""Views of a live session as text, for commands: its diff, skills, servers, agents, permissions."""
+
+import difflib
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from trimtab.contracts.changes import Change, FileState
+from trimtab.undo.file_index import changes_by_turn
+
+if TYPE_CHECKING:
+    from trimtab.runtime.live import LiveSession
+    from trimtab.undo.blobs import BlobStore
+
+MAX_BYTES = 1 << 20
+"""The size above which a file is named but not compared."""
+
+
+def describe_diff(live: "LiveSession") -> str:
+    """Return the changes of the session's files as a unified diff."""
+    store, root = live.recorder.store, live.controls.options.cwd
+    merged: dict[str, Change] = {}
+    for changes in changes_by_turn(live.folder.events, store).values():
+        for change in changes:
+            first = merged.get(change.os_path, change)
+            merged[change.os_path] = Change.at(change.os_path, first.before, change.after)
+    pieces = [
+        line
+        for change in merged.values()
+        if change.before != change.after
+        for line in _compare(change, store, root)
+    ]
+    return "\n".join(pieces) or "This session has changed no files."
+
+
+def _compare(change: Change, store: "BlobStore", root: str) -> Iterator[str]:
+    name = os.path.relpath(change.os_path, root)
+    before, after = _lines(change.before, store), _lines(change.after, store)
+    yield f"diff --git a/{name} b/{name}"
+    if before is None or after is None:
+        yield f"{name}: too large, or not text"
+        return
+    yield from difflib.unified_diff(before, after, f"a/{name}", f"b/{name}", lineterm="")
+
+
+def _lines(state: FileState, store: "BlobStore") -> list[str] | None:
+    """Return the lines of a file, none if it does not exist; None if they cannot be shown."""
+    if state.kind != "file":
+        return []
+    if not state.digest or state.size > MAX_BYTES:
+        return None
+    try:
+        data = store.get(state.digest)
+    except OSError:
+        return None
+    return None if b"\0" in data else data.decode("utf-8", "replace").splitlines()
+
+
+def describe_skills(live: "LiveSession") -> str:
+    """Return the skills and prompt files that can be called by name."""
+    custom = live.controls.setup.customizations
+    skills = custom.skills.active if custom is not None else ()
+    lines = [
+        f"/{skill.name}  {skill.description}" if skill.user_invocable else f"{skill.name} (model)"
+        for skill in skills
+    ]
+    return "\n".join(lines) or "No skills are loaded."
+
+
+def describe_servers(live: "LiveSession") -> str:
+    """Return the MCP servers of the session with their states."""
+    lines = [
+        f"{server.get('name')}: {server.get('status')}"
+        + (f" ({server['error']})" if server.get("error") else "")
+        for server in live.controls.servers.describe()
+    ]
+    return "\n".join(lines) or "No MCP servers are configured; add one with `trimtab mcp add`."
+
+
+def describe_tasks(live: "LiveSession") -> str:
+    """Return the running sub-agents."""
+    lines = [
+        f"{task.get('id', '')}  {task.get('status', '')}  {task.get('description', '')}"
+        for task in live.controls.describe_agents()
+    ]
+    return "\n".join(lines) or "No sub-agents are running."
+
+
+def describe_permissions(live: "LiveSession") -> str:
+    """Return the rules that decide about actions in this session."""
+    policy = live.controls.agent.parts.permissions.policy
+    lines = [
+        f"{verdict:<6}{rule}  ({rule.source})"
+        for verdict, rules in (("deny", policy.deny), ("ask", policy.ask), ("allow", policy.allow))
+        for rule in rules
+    ]
+    if policy.allow_all_tools:
+        lines.append("allow everything (--allow-all-tools)")
+    return "\n".join(lines) or "No rules: what changes something is asked about."

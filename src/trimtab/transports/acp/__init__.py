@@ -1,0 +1,1 @@
+"""Serves the Agent Client Protocol, by which editors drive sessions."""

@@ -1,0 +1,432 @@
+"""What the keys do: sending, steering, stopping, completing, answering."""
+
+import asyncio
+import os
+import re
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from trimtab.contracts.errors import TrimtabError
+from trimtab.contracts.ids import new_id
+from trimtab.contracts.run import Prompt
+from trimtab.host.parts import ToolInvocation
+from trimtab.transports.tui import local_commands, other_programs
+from trimtab.transports.tui.keys import KEYS
+from trimtab.transports.tui.panels import rewind_panel, search_panel
+
+if TYPE_CHECKING:
+    from trimtab.transports.tui.app import Tui
+
+TWICE = 2.0
+"""Seconds within which a second Ctrl-C leaves."""
+ESCAPE_TWICE = 0.6
+MODES = ("interactive", "plan", "autopilot")
+
+
+class Actions:
+    """The actions of the table of keys, on one conversation."""
+
+    def __init__(self, tui: "Tui") -> None:
+        self._tui = tui
+        self._interrupted_at = 0.0
+        self._escaped_at = 0.0
+        self._own_command = ""
+        self._saved_draft = ""
+        self.reports_focus = False
+
+    def on_key(self) -> None:
+        """Note that a key was pressed: a question must not be answered by what follows it."""
+        self._tui.asking.on_typed(time.monotonic())
+
+    def on_focus(self, focused: bool) -> None:
+        self.reports_focus = True
+        self._tui.focused = focused
+
+    def request_frame(self) -> None:
+        self._tui.request_frame()
+
+    def is_empty(self) -> bool:
+        """Return True if nothing is typed and nothing asks for a key."""
+        tui = self._tui
+        return not tui.editor.text and tui.panel is None and not self.captures_keys()
+
+    def captures_keys(self) -> bool:
+        """Return True if a panel or a question takes printable keys."""
+        return self._tui.panel is not None or self._tui.asking.is_ready(time.monotonic())
+
+    def press_key(self, key: str) -> bool:
+        """Give a printable key to the panel or question; return False if it is for the editor."""
+        tui = self._tui
+        if tui.panel is not None:
+            tui.panel.type(key)
+            return True
+        if tui.asking.current is None or not tui.asking.is_ready(time.monotonic()):
+            return False
+        taken = tui.asking.press(key)
+        self._begin_words()
+        return taken
+
+    def _begin_words(self) -> None:
+        """Clear the editor for the words of an answer; the draft comes back afterwards."""
+        tui = self._tui
+        if tui.asking.typing_words and tui.editor.text:
+            self._saved_draft = tui.editor.text
+            tui.editor.set("")
+
+    def _end_words(self) -> None:
+        tui = self._tui
+        if not tui.asking.typing_words and self._saved_draft:
+            draft, self._saved_draft = self._saved_draft, ""
+            tui.editor.set(draft)
+
+    def press_enter(self) -> None:
+        """Send, choose or confirm, whichever is open."""
+        tui = self._tui
+        if tui.panel is not None:
+            tui.panel.choose()
+        elif tui.asking.typing_words:
+            if words := tui.editor.expanded.strip():
+                tui.editor.clear()
+                tui.asking.send_words(words)
+                self._end_words()
+        elif not tui.editor.text and tui.asking.is_ready(time.monotonic()):
+            tui.asking.confirm()
+            self._begin_words()
+        elif self._completes():
+            self.press_tab()
+        elif tui.editor.text[: tui.editor.caret].endswith("\\"):
+            tui.editor.buffer.delete_before_cursor(1)
+            tui.editor.buffer.insert_text("\n")
+        else:
+            self._submit("enqueue" if tui.preferences.enter_queues else "immediate")
+
+    def _completes(self) -> bool:
+        """Return True if Enter takes a completion: the command or file is not typed in full."""
+        tui = self._tui
+        chosen = tui.completer.chosen
+        if chosen is None or tui.editor.caret < len(tui.editor.text):
+            return False
+        if tui.completer.moved:
+            return True
+        typed = tui.editor.text[-chosen.replaced :] if chosen.replaced else ""
+        if typed.startswith("/"):
+            names = [row.name for row in local_commands.list_commands(tui)]
+            return typed[1:] not in names
+        return typed.startswith("@") and chosen.text.strip() != typed
+
+    def queue_prompt(self) -> None:
+        """Queue the prompt, or steer if Enter queues."""
+        self._submit("immediate" if self._tui.preferences.enter_queues else "enqueue")
+
+    def _submit(self, mode: str) -> None:
+        tui = self._tui
+        if not tui.editor.text.strip():
+            return
+        images = tui.editor.images
+        text = tui.editor.take()
+        tui.history.add(text)
+        if tui.history.problem:
+            tui.transcript.say(f"! {tui.history.problem}", "warning")
+            tui.history.problem = ""
+        if tui.live is None:
+            tui.unsent.append((text, mode))
+            return
+        self.send(text, mode, images)
+
+    def send(self, text: str, mode: str = "enqueue", images: list[str] | None = None) -> None:
+        """Run a command of the interface or the shell, or send a prompt."""
+        tui = self._tui
+        if re.match(r"!\S", text):
+            tui.spawn(self._run_own(text.lstrip("!"), shared=not text.startswith("!!")))
+        elif text.startswith("/") and local_commands.handles(tui, text):
+            tui.spawn(local_commands.run(tui, text))
+        else:
+            self._send_prompt(text, mode, images or [])
+        tui.request_frame()
+
+    def _send_prompt(self, text: str, mode: str, images: list[str]) -> None:
+        tui = self._tui
+        live = tui.live
+        assert live is not None
+        try:
+            live.check_command(text)
+            prompt = tui.prepare(text, images)
+        except TrimtabError as error:
+            tui.transcript.say(error.message, "error")
+            if not tui.editor.text:
+                tui.editor.set(text)
+            return
+        if isinstance(prompt, str):
+            prompt = Prompt(text=prompt)
+        if tui.own_output:
+            told = "\n\n".join(tui.own_output)
+            tui.own_output = []
+            prompt = msgspec.structs.replace(
+                prompt, display=prompt.display or prompt.text, text=f"{told}\n\n{prompt.text}"
+            )
+        steer = mode == "immediate" and live.busy
+        live.send(msgspec.structs.replace(prompt, mode="immediate" if steer else "enqueue"))
+
+    async def _run_own(self, command: str, *, shared: bool) -> None:
+        """Run a command of the person; what it prints goes to the model unless it began `!!`."""
+        tui = self._tui
+        assert tui.hosted is not None
+        assert tui.live is not None
+        request_id = new_id()
+        self._own_command = request_id
+        call = ToolInvocation(
+            key=f"own {request_id}",
+            call_id=request_id,
+            name="!",
+            title=f"! {command}",
+            state="running",
+            done=False,
+        )
+        shown = [""]
+
+        def on_output(_: str, text: str) -> None:
+            shown[0] += text
+            running = msgspec.structs.replace(call, output=shown[0][-4096:])
+            tui.transcript.apply(running, began)
+            tui.request_frame()
+
+        began = time.monotonic()
+        tui.transcript.apply(call, began)
+        try:
+            ended = await tui.hosted.own_commands.run(
+                request_id, command, tui.live.controls.options.cwd, on_output
+            )
+        except OSError as error:
+            tui.transcript.calls.pop(call.key, None)
+            tui.transcript.say(f"The command cannot be run: {error.strerror or error}.", "error")
+            return
+        finally:
+            self._own_command = ""
+        output = ended.output.rstrip("\n")
+        tui.transcript.calls.pop(call.key, None)
+        tui.transcript.say(f"! {command}", "bold")
+        if output:
+            tui.transcript.add_lines(
+                [(("", line),) for line in local_commands.readable(output).split("\n")]
+            )
+        if ended.exit_code:
+            tui.transcript.say(f"exit code {ended.exit_code}", "dim")
+        if shared:
+            tui.own_output.append(
+                f"<user_command exit_code={ended.exit_code}>\n"
+                f"$ {command}\n{output}\n</user_command>"
+            )
+
+    def insert_newline(self) -> None:
+        if self._tui.panel is None:
+            self._tui.editor.buffer.insert_text("\n")
+
+    def cycle_mode(self) -> None:
+        """Switch to the next mode."""
+        live = self._tui.live
+        if live is not None:
+            following = MODES[(MODES.index(live.mode) + 1) % len(MODES)]
+            live.controls.set_mode(following)  # type: ignore[arg-type]
+            self._tui.say_briefly(f"The mode is {following}.")
+            self._tui.status.refresh()
+
+    def press_tab(self) -> None:
+        """Take the marked completion, or narrow a search."""
+        tui = self._tui
+        if tui.panel is not None:
+            tui.panel.press_tab()
+            return
+        chosen = tui.completer.chosen
+        if chosen is not None:
+            buffer = tui.editor.buffer
+            buffer.save_to_undo_stack()
+            buffer.delete_before_cursor(chosen.replaced)
+            buffer.insert_text(chosen.text)
+
+    def press_up(self) -> None:
+        self._move(-1)
+
+    def press_down(self) -> None:
+        self._move(1)
+
+    def _move(self, step: int) -> None:
+        tui = self._tui
+        if tui.panel is not None:
+            tui.panel.move(step)
+        elif tui.completer.menu is not None:
+            tui.completer.move(step)
+        elif tui.asking.is_ready(time.monotonic()) and not tui.editor.text:
+            tui.asking.move(step)
+        elif step < 0 and not tui.editor.text and self._take_back():
+            return
+        elif step < 0:
+            tui.editor.go_up()
+        else:
+            tui.editor.go_down()
+        tui.request_frame()
+
+    def _take_back(self) -> bool:
+        """Bring the last waiting prompt back into the editor; return False if none waits."""
+        live = self._tui.live
+        if live is None:
+            return False
+        waiting = [*live.inbox.held, *live.inbox.pending]
+        for prompt in reversed(waiting):
+            if live.inbox.withdraw(prompt.message_id, "taken back"):
+                self._tui.editor.set(prompt.display or prompt.text)
+                return True
+        return False
+
+    def search_history(self) -> None:
+        tui = self._tui
+        if tui.panel is None:
+            tui.panel = search_panel(tui)
+            tui.request_frame()
+
+    def stash_draft(self) -> None:
+        if remark := self._tui.editor.stash():
+            self._tui.say_briefly(remark)
+
+    def paste(self, text: str) -> None:
+        tui = self._tui
+        if tui.panel is not None:
+            tui.panel.type(text.split("\n", maxsplit=1)[0])
+            return
+        path = text.strip().strip("'\"")
+        if "\n" not in path and re.search(r"\.(png|jpe?g|gif|webp)$", path, re.IGNORECASE):
+            absolute = os.path.expanduser(path.replace("\\ ", " "))
+            if os.path.isfile(absolute):
+                tui.editor.attach_image(absolute, os.path.basename(absolute))
+                return
+        tui.editor.paste(text)
+
+    def paste_image(self) -> None:
+        """Attach the image in the clipboard."""
+        self._tui.spawn(other_programs.attach_clipboard(self._tui))
+
+    def erase(self) -> None:
+        tui = self._tui
+        if tui.panel is not None:
+            tui.panel.erase()
+        else:
+            tui.editor.erase()
+
+    def undo_edit(self) -> None:
+        self._tui.editor.buffer.undo()
+
+    def open_editor(self) -> None:
+        self._tui.spawn(other_programs.edit_draft(self._tui))
+
+    def open_folded(self) -> None:
+        """Open the newest folded thing in a pager; in a paste, expand it instead."""
+        tui = self._tui
+        if tui.editor.expand_paste():
+            return
+        if tui.transcript.folded:
+            tui.spawn(other_programs.page(tui, tui.transcript.folded))
+        else:
+            tui.say_briefly("Nothing is folded yet.")
+
+    def open_reasoning(self) -> None:
+        tui = self._tui
+        thoughts = [item for item in tui.transcript.folded if item[0].startswith("thought")]
+        if thoughts:
+            tui.spawn(other_programs.page(tui, thoughts[-1:]))
+        else:
+            tui.say_briefly("There is no reasoning to show.")
+
+    def repaint(self) -> None:
+        """Paint the live rows again, in case another program wrote over them."""
+        tui = self._tui
+        tui.screen.write(tui.painter.erase())
+        tui.request_frame()
+
+    def show_keys(self) -> None:
+        """Write the table of keys."""
+        tui = self._tui
+        tui.transcript.blank()
+        for group, keys in KEYS.items():
+            tui.transcript.say(group, "heading")
+            tui.transcript.say_pairs(
+                [(key.shown, key.help.replace("`", "")) for key in keys if key.shown]
+            )
+        tui.transcript.blank()
+        tui.request_frame()
+
+    def press_escape(self) -> None:
+        """Undo one thing: menu, panel, question, turn, own command; twice: rewind."""
+        tui = self._tui
+        now = time.monotonic()
+        if tui.completer.menu is not None:
+            tui.completer.close()
+        elif tui.panel is not None:
+            self._close_panel()
+        elif tui.asking.current is not None:
+            if tui.asking.is_ready(now) or tui.asking.typing_words:
+                if tui.asking.typing_words:
+                    tui.editor.clear()
+                tui.asking.escape()
+                self._end_words()
+        elif tui.busy:
+            self._stop_turn()
+        elif self._own_command and tui.hosted is not None:
+            tui.hosted.own_commands.kill(self._own_command)
+        elif not tui.editor.text and now - self._escaped_at < ESCAPE_TWICE:
+            self._escaped_at = 0.0
+            self.rewind()
+        elif not tui.editor.text:
+            self._escaped_at = now
+            tui.say_briefly("Esc again to rewind.")
+        tui.request_frame()
+
+    def _close_panel(self) -> None:
+        panel, self._tui.panel = self._tui.panel, None
+        if panel is not None:
+            panel.on_close()
+
+    def rewind(self) -> None:
+        """Open the picker of turns to return to."""
+        self._tui.panel = rewind_panel(self._tui)
+        self._tui.request_frame()
+
+    def _stop_turn(self) -> None:
+        live = self._tui.live
+        if live is not None:
+            live.stop()
+
+    def interrupt(self) -> None:
+        """Stop the turn, then clear the draft, then leave."""
+        tui = self._tui
+        now = time.monotonic()
+        last, self._interrupted_at = self._interrupted_at, 0.0
+        if tui.panel is not None:
+            self._close_panel()
+        elif tui.busy:
+            self._stop_turn()
+        elif self._own_command and tui.hosted is not None:
+            tui.hosted.own_commands.kill(self._own_command, signal.SIGINT)
+        elif tui.editor.text:
+            tui.history.add(tui.editor.expanded)
+            tui.editor.clear()
+            tui.say_briefly("The draft is in the history: Up brings it back.")
+        elif now - last < TWICE:
+            tui.leave()
+        else:
+            self._interrupted_at = now
+            tui.say_briefly("Ctrl-C again to leave.")
+        tui.request_frame()
+
+    def press_eof(self) -> None:
+        """Leave if nothing is typed; else delete the character under the caret."""
+        tui = self._tui
+        if tui.editor.text:
+            tui.editor.buffer.delete()
+        else:
+            tui.leave()
+
+    def suspend(self) -> None:
+        """Stop the program as the shell's job control does, and come back with `fg`."""
+        asyncio.get_running_loop().call_soon(other_programs.suspend, self._tui)

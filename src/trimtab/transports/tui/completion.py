@@ -1,0 +1,111 @@
+"""Completions for `/command`, their arguments and `@file`."""
+
+import re
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from trimtab.transports.tui.files import FileIndex
+from trimtab.transports.tui.view import Menu, MenuItem
+
+_FILE = re.compile(r"(?:^|(?<=\s))@([^\s@]*)$")
+_COMMAND = re.compile(r"/([\w:.-]*)$")
+_ARGUMENT = re.compile(r"/([\w:.-]+) +(\S*)$")
+
+
+class CommandRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A command, skill or prompt file that can be typed as `/name`."""
+
+    name: str
+    arguments: str = ""
+    help: str = ""
+    source: str = ""
+    while_busy: bool = True
+    values: tuple[str, ...] = ()
+    """Arguments that can be completed."""
+
+
+class Completion(msgspec.Struct, frozen=True):
+    """A text to insert in place of the characters before the caret."""
+
+    text: str
+    replaced: int
+    item: MenuItem
+
+
+class Completer:
+    """The completions for the text before the caret, and which of them is marked."""
+
+    def __init__(self, commands: Callable[[], Sequence[CommandRow]], files: FileIndex) -> None:
+        self._commands = commands
+        self._files = files
+        self.found: list[Completion] = []
+        self.marked = 0
+        self.moved = False
+        """True if the person moved the mark."""
+
+    @property
+    def menu(self) -> Menu | None:
+        """The menu to show, if there is anything to choose from."""
+        if not self.found:
+            return None
+        return Menu(tuple(completion.item for completion in self.found), self.marked)
+
+    @property
+    def chosen(self) -> Completion | None:
+        return self.found[self.marked] if self.found else None
+
+    def update(self, before: str, *, busy: bool) -> None:
+        """Find the completions for the text before the caret."""
+        self.found = self._find(before, busy=busy)
+        self.marked, self.moved = 0, False
+
+    def close(self) -> None:
+        self.found, self.marked, self.moved = [], 0, False
+
+    def move(self, step: int) -> None:
+        """Move the mark."""
+        if self.found:
+            self.marked = (self.marked + step) % len(self.found)
+            self.moved = True
+
+    def _find(self, before: str, *, busy: bool) -> list[Completion]:
+        if (command := _COMMAND.fullmatch(before)) is not None:
+            return self._find_commands(command[1].lower(), busy=busy)
+        if (argument := _ARGUMENT.fullmatch(before)) is not None:
+            return self._find_arguments(argument[1], argument[2])
+        if (file := _FILE.search(before)) is not None:
+            self._files.start() if not self._files.ready else None
+            return [
+                Completion(
+                    f"@{path}{'' if path.endswith('/') else ' '}", len(file[0]), MenuItem(path)
+                )
+                for path in self._files.match(file[1])
+                if path != file[1]
+            ]
+        return []
+
+    def _find_commands(self, query: str, *, busy: bool) -> list[Completion]:
+        rows = [row for row in self._commands() if query in row.name.lower()]
+        rows.sort(key=lambda row: (not row.name.lower().startswith(query), row.name))
+        if len(rows) == 1 and rows[0].name == query and not rows[0].arguments:
+            return []
+        found = []
+        for row in rows:
+            blocked = busy and not row.while_busy
+            remark = f"waits until the agent is done: {row.help}" if blocked else row.help
+            source = f" ({row.source})" if row.source else ""
+            label = f"/{row.name} {row.arguments}".rstrip()
+            item = MenuItem(label, f"{remark}{source}", disabled=blocked)
+            space = " " if row.arguments else ""
+            found.append(Completion(f"/{row.name}{space}", len(query) + 1, item))
+        return found
+
+    def _find_arguments(self, name: str, query: str) -> list[Completion]:
+        row = next((row for row in self._commands() if row.name == name), None)
+        values = row.values if row is not None else ()
+        return [
+            Completion(value, len(query), MenuItem(value))
+            for value in values
+            if value.startswith(query) and value != query
+        ]

@@ -1,0 +1,164 @@
+"""The editor of prompts: text, folded pastes, earlier prompts, a stash. Keys come from outside."""
+
+import re
+from collections.abc import Callable
+
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.document import Document
+
+from trimtab.contracts.text import count
+from trimtab.transports.tui.history import History
+
+FOLDED_LINES = 10
+FOLDED_CHARACTERS = 1000
+"""Pastes with more lines or characters are shown as a placeholder."""
+_PLACEHOLDER = re.compile(r"\[(?:paste|image) \d+(?:: [^\]\n]*)?\]")
+
+
+class Editor:
+    """Edits one prompt. `take` returns it with its pastes in full."""
+
+    def __init__(self, history: History, on_change: Callable[[], None]) -> None:
+        self.buffer = Buffer(multiline=True)
+        self.buffer.on_text_changed += lambda _: self._changed()
+        self._on_change = on_change
+        self._history = history
+        self._pastes: dict[str, str] = {}
+        self._images: dict[str, str] = {}
+        self._stash = ""
+        self._recalled: list[str] | None = None
+        """Earlier prompts that begin like the draft, newest first, while one of them is shown."""
+        self._position = -1
+        self._draft = ""
+        self._recalling = False
+
+    @property
+    def text(self) -> str:
+        return self.buffer.text
+
+    @property
+    def caret(self) -> int:
+        return self.buffer.cursor_position
+
+    @property
+    def expanded(self) -> str:
+        """The text with pastes in full."""
+        return _PLACEHOLDER.sub(lambda match: self._pastes.get(match[0], match[0]), self.text)
+
+    @property
+    def images(self) -> list[str]:
+        """The paths of the attached images whose placeholders are in the text."""
+        found = _PLACEHOLDER.findall(self.text)
+        return [path for name, path in self._images.items() if name in found]
+
+    def set(self, text: str, caret: int | None = None) -> None:
+        """Replace the text; the change can be undone."""
+        self.buffer.save_to_undo_stack()
+        self.buffer.set_document(Document(text, len(text) if caret is None else caret))
+
+    def take(self) -> str:
+        """Return the whole text and clear the editor."""
+        text = self.expanded
+        self.clear()
+        return text
+
+    def clear(self) -> None:
+        """Remove the text without a trace in the undo list."""
+        self.buffer.reset()
+        self._pastes.clear()
+        self._images.clear()
+        self._changed()
+
+    def paste(self, text: str) -> None:
+        """Insert pasted text; a long one as a placeholder."""
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        lines = text.count("\n") + 1
+        if lines <= FOLDED_LINES and len(text) <= FOLDED_CHARACTERS:
+            self.buffer.insert_text(text)
+            return
+        size = count(lines, "line") if lines > 1 else count(len(text), "character")
+        name = f"[paste {len(self._pastes) + 1}: {size}]"
+        self._pastes[name] = text
+        self.buffer.insert_text(name)
+
+    def attach_image(self, path: str, size: str) -> None:
+        """Insert a placeholder for an image."""
+        name = f"[image {len(self._images) + 1}{f': {size}' if size else ''}]"
+        self._images[name] = path
+        self.buffer.insert_text(name)
+
+    def erase(self) -> None:
+        """Delete the character before the caret, or the whole placeholder that ends there."""
+        before = self.text[: self.caret]
+        known = {**self._pastes, **self._images}
+        for match in _PLACEHOLDER.finditer(before):
+            if match.end() == len(before) and match[0] in known:
+                self.buffer.save_to_undo_stack()
+                self.buffer.delete_before_cursor(len(match[0]))
+                return
+        self.buffer.save_to_undo_stack()
+        self.buffer.delete_before_cursor(1)
+
+    def expand_paste(self) -> bool:
+        """Replace the placeholder at the caret by its text; return False if there is none."""
+        for match in _PLACEHOLDER.finditer(self.text):
+            if match.start() <= self.caret <= match.end() and match[0] in self._pastes:
+                text = self.text[: match.start()] + self._pastes.pop(match[0])
+                self.set(text + self.text[match.end() :], len(text))
+                return True
+        return False
+
+    def stash(self) -> str:
+        """Put the draft aside, or bring back what was; return a remark."""
+        if self.text:
+            text, self._stash = self.take(), self._stash
+            self._history.add(text)
+            self._stash = text
+            return "The draft is put aside; Ctrl-S brings it back."
+        if self._stash:
+            self.set(self._stash)
+            self._stash = ""
+        return ""
+
+    def go_up(self) -> None:
+        """Move up a row, or to the earlier prompt that begins like the text before the caret."""
+        if self.buffer.document.cursor_position_row > 0 and not self._recalling:
+            self.buffer.cursor_up()
+            return
+        self._recall(1)
+
+    def go_down(self) -> None:
+        """Move down a row, or to the later prompt."""
+        document = self.buffer.document
+        if document.cursor_position_row < document.line_count - 1 and not self._recalling:
+            self.buffer.cursor_down()
+        elif self._recalled is not None:
+            self._recall(-1)
+
+    def _recall(self, step: int) -> None:
+        if self._recalled is None:
+            prefix = self.text[: self.caret]
+            self._draft = self.text
+            entries = reversed(self._history.entries)
+            self._recalled = [
+                entry.text
+                for entry in entries
+                if entry.text.startswith(prefix) and entry.text != self.text
+            ]
+            self._position = -1
+        position = self._position + step
+        if not -1 <= position < len(self._recalled):
+            return
+        self._position = position
+        text = self._draft if position < 0 else self._recalled[position]
+        recalled, draft = self._recalled, self._draft
+        self._recalling = False
+        self.set(text)
+        if position >= 0:
+            self._recalled, self._recalling, self._draft = recalled, True, draft
+
+    def _changed(self) -> None:
+        if self._recalling and self._draft:  # the recalled prompt replaces the draft: keep it
+            self._history.add(self._draft)
+        self._recalled, self._recalling, self._draft = None, False, ""
+        self._on_change()

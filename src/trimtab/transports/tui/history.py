@@ -1,0 +1,90 @@
+"""The prompts of all sessions, newest last, in one file that several processes append to."""
+
+import fcntl
+import os
+import time
+from contextlib import suppress
+
+import msgspec
+
+from trimtab.config.files import make_private_dir
+from trimtab.contracts.errors import TrimtabError
+
+KEPT = 5000
+"""Entries that are read back."""
+LARGEST = 8 << 20
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A prompt, the folder it was typed in, and when."""
+
+    text: str
+    cwd: str = ""
+    time: float = 0.0
+
+
+class History:
+    """Reads the file when first asked; a damaged line is left out and counted in `damaged`."""
+
+    def __init__(self, path: str, cwd: str) -> None:
+        self._path = path
+        self._cwd = cwd
+        self._entries: list[Entry] | None = None
+        self.damaged = 0
+        self.problem = ""
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All entries, oldest first; a prompt that was typed again counts once, as the newer."""
+        if self._entries is None:
+            self._entries = self._read()
+        return self._entries
+
+    def add(self, text: str) -> None:
+        """Append a prompt, unless it is the same as the last one."""
+        if not text.strip() or (self.entries and self.entries[-1].text == text):
+            return
+        entry = Entry(text, self._cwd, round(time.time(), 3))
+        self._entries = [*(old for old in self.entries if old.text != text), entry][-KEPT:]
+        try:
+            make_private_dir(os.path.dirname(self._path))
+            fd = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        except (OSError, TrimtabError) as error:
+            self.problem = f"The history of prompts cannot be written: {error}."
+            return
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            os.write(fd, msgspec.json.encode(entry) + b"\n")
+        except OSError as error:
+            self.problem = f"The history of prompts cannot be written: {error.strerror}."
+        finally:
+            os.close(fd)
+
+    def search(self, words: str, *, here: bool = False) -> list[Entry]:
+        """Return the entries that contain all words, newest first."""
+        parts = words.lower().split()
+        return [
+            entry
+            for entry in reversed(self.entries)
+            if (not here or entry.cwd == self._cwd)
+            and all(part in entry.text.lower() for part in parts)
+        ]
+
+    def _read(self) -> list[Entry]:
+        data = b""
+        with suppress(OSError), open(self._path, "rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - LARGEST))
+            data = file.read()
+        found: dict[str, Entry] = {}
+        for line in data.split(b"\n"):
+            if not line.strip():
+                continue
+            try:
+                entry = msgspec.json.decode(line, type=Entry)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                self.damaged += 1
+                continue
+            found.pop(entry.text, None)
+            found[entry.text] = entry
+        return list(found.values())[-KEPT:]

@@ -1,0 +1,135 @@
+"""The table of keys: what each does. Bindings, the key card and the guide come from it."""
+
+import msgspec
+
+
+class Key(msgspec.Struct, frozen=True, kw_only=True):
+    """A key. `names` are prompt_toolkit's names for its sequences; `action` a method's name."""
+
+    shown: str
+    names: tuple[tuple[str, ...], ...]
+    action: str
+    help: str
+
+
+SENDING, EDITING, LOOKING, STOPPING = "Sending", "Editing", "Looking", "Stopping and leaving"
+
+KEYS: dict[str, tuple[Key, ...]] = {
+    SENDING: (
+        Key(
+            shown="Enter",
+            names=(("enter",),),
+            action="press_enter",
+            help="Send the prompt. While the agent works it steers: the agent reads it next.",
+        ),
+        Key(
+            shown="Ctrl-Q",
+            names=(("c-q",),),
+            action="queue_prompt",
+            help="Queue the prompt until the agent is done. The setting `enterQueues` swaps both.",
+        ),
+        Key(
+            shown="Alt-Enter, Ctrl-J, Shift-Enter",
+            names=(("escape", "enter"), ("c-j",)),
+            action="insert_newline",
+            help="Begin a new line.",
+        ),
+        Key(
+            shown="Shift-Tab",
+            names=(("s-tab",),),
+            action="cycle_mode",
+            help="Switch the mode: interactive, plan, autopilot.",
+        ),
+    ),
+    EDITING: (
+        Key(
+            shown="Tab",
+            names=(("tab",),),
+            action="press_tab",
+            help="Take the marked completion of a command or file.",
+        ),
+        Key(
+            shown="Up, Down",
+            names=(("up",), ("c-p",)),
+            action="press_up",
+            help="Move; at the first or last row: earlier prompts that begin the same way. Up in "
+            "an empty editor takes back the last waiting prompt.",
+        ),
+        Key(shown="", names=(("down",), ("c-n",)), action="press_down", help=""),
+        Key(
+            shown="Ctrl-R",
+            names=(("c-r",),),
+            action="search_history",
+            help="Search the prompts of all sessions; Tab narrows the search to this folder.",
+        ),
+        Key(
+            shown="Ctrl-S",
+            names=(("c-s",),),
+            action="stash_draft",
+            help="Put the draft aside; again in an empty editor brings it back.",
+        ),
+        Key(
+            shown="Ctrl-G",
+            names=(("c-g",), ("c-x", "e")),
+            action="open_editor",
+            help="Edit the draft in $VISUAL or $EDITOR.",
+        ),
+        Key(
+            shown="Ctrl-V, Alt-V",
+            names=(("c-v",), ("escape", "v")),
+            action="paste_image",
+            help="Attach the image in the clipboard.",
+        ),
+        Key(shown="", names=(("<bracketed-paste>",),), action="paste", help=""),
+        Key(shown="", names=(("backspace",), ("c-h",)), action="erase", help=""),
+        Key(
+            shown="Ctrl-_",
+            names=(("c-_",),),
+            action="undo_edit",
+            help="Undo the last change of the draft.",
+        ),
+    ),
+    LOOKING: (
+        Key(
+            shown="Ctrl-O",
+            names=(("c-o",),),
+            action="open_folded",
+            help="Open what is folded (output, diffs, reasoning) in a pager; q leaves it.",
+        ),
+        Key(
+            shown="Ctrl-T",
+            names=(("c-t",),),
+            action="open_reasoning",
+            help="Open the last reasoning in a pager.",
+        ),
+        Key(shown="Ctrl-L", names=(("c-l",),), action="repaint", help="Paint the live rows again."),
+        Key(shown="?", names=(("?",),), action="show_keys", help="In an empty editor: this card."),
+    ),
+    STOPPING: (
+        Key(
+            shown="Esc",
+            names=(("escape",),),
+            action="press_escape",
+            help="Undo one thing: close the menu, answer a question with no, stop the turn. Twice "
+            "in an empty editor: rewind.",
+        ),
+        Key(
+            shown="Ctrl-C",
+            names=(("c-c",),),
+            action="interrupt",
+            help="Stop the turn, then clear the draft (it stays in the history); twice leaves.",
+        ),
+        Key(
+            shown="Ctrl-D",
+            names=(("c-d",),),
+            action="press_eof",
+            help="Leave, if nothing is typed.",
+        ),
+        Key(
+            shown="Ctrl-Z",
+            names=(("c-z",),),
+            action="suspend",
+            help="Suspend; `fg` brings the conversation back.",
+        ),
+    ),
+}

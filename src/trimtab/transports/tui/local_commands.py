@@ -1,0 +1,213 @@
+"""Commands of the interface: those it answers itself, and those it passes to the session."""
+
+import asyncio
+import base64
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.enums import EditingMode
+
+from trimtab.config.edit import change_field
+from trimtab.contracts.errors import UsageError
+from trimtab.contracts.run import Measured
+from trimtab.contracts.text import neutralise
+from trimtab.runtime.commands import ALIASES, COMMANDS, find_command
+from trimtab.session.store import SessionStore
+from trimtab.transports.tui.cells import Line, Span
+from trimtab.transports.tui.completion import CommandRow
+from trimtab.transports.tui.diff import count_lines, render_diff
+
+if TYPE_CHECKING:
+    from trimtab.transports.tui.app import Tui
+
+_NAME = re.compile(r"/([\w?:.-]+)(?:\s+(.*))?", re.DOTALL)
+_THROUGH_THE_QUEUE = {"compact"}
+"""Commands that take long: they go through the session's queue, so that Esc stops them."""
+
+LocalCommand = Callable[["Tui", str], Awaitable[None]]
+
+
+def list_commands(tui: "Tui") -> Sequence[CommandRow]:
+    """Return everything that can be typed as `/name`."""
+    rows = [
+        CommandRow(
+            name=command.name,
+            arguments=command.arguments,
+            help=command.help,
+            while_busy=command.while_busy,
+            values=command.values,
+        )
+        for command in COMMANDS.values()
+    ]
+    live = tui.live
+    custom = live.controls.setup.customizations if live is not None else None
+    if custom is not None:
+        rows += [
+            CommandRow(name=skill.name, help=skill.description, source="skill")
+            for skill in custom.skills.active
+            if skill.user_invocable and skill.name not in COMMANDS
+        ]
+    return rows
+
+
+def handles(tui: "Tui", text: str) -> bool:
+    """Return True if the interface runs this text itself, False if it is a prompt."""
+    match = _NAME.fullmatch(text.strip())
+    if match is None or tui.live is None:
+        return False
+    name = ALIASES.get(match[1].lower(), match[1].lower())
+    command = COMMANDS.get(name)
+    if command is None or name in _THROUGH_THE_QUEUE:
+        return False
+    return name in LOCAL or command.while_busy or not tui.busy
+
+
+async def run(tui: "Tui", text: str) -> None:
+    """Run a command and show its answer."""
+    assert tui.live is not None
+    found = find_command(tui.live, text)
+    if found is None:
+        raise UsageError(f"Unknown command {text.split(maxsplit=1)[0]}; see /help.")
+    command, arguments = found
+    tui.transcript.blank()
+    tui.transcript.say(f"> {text.strip()}", "person")
+    if (local := LOCAL.get(command.name)) is not None:
+        await local(tui, arguments)
+    else:
+        answer = await tui.live.run_command(text)
+        if answer:
+            tui.transcript.say(answer)
+    tui.transcript.blank()
+    tui.status.refresh()
+
+
+async def clear(tui: "Tui", _: str) -> None:
+    """Begin a new session."""
+    old = tui.live
+    assert old is not None
+    if await tui.open(tui.opening.new):
+        tui.transcript.say(f"The old session is kept: trimtab --resume={old.id}", "dim")
+
+
+async def leave(tui: "Tui", _: str) -> None:
+    tui.leave()
+
+
+async def copy(tui: "Tui", _: str) -> None:
+    """Copy the last answer to the clipboard through the terminal."""
+    assert tui.live is not None
+    answer = tui.live.answer
+    if not answer:
+        tui.transcript.say("There is no answer to copy yet.", "dim")
+        return
+    data = base64.b64encode(answer.encode("utf-8", "replace")).decode()
+    tui.screen.write(f"\x1b]52;c;{data}\x07")
+    tui.transcript.say(f"Copied the last answer ({len(answer):,} characters).", "dim")
+
+
+async def rewind(tui: "Tui", _: str) -> None:
+    tui.actions.rewind()
+
+
+async def resume(tui: "Tui", arguments: str) -> None:
+    """Continue the session with an id or name, or choose one."""
+    if arguments:
+        session_id = SessionStore(tui.terminal.home).find(arguments, cwd=tui.terminal.cwd)
+        await tui.open(lambda client: tui.opening.resume(client, session_id))
+        return
+    from trimtab.transports.tui.session_panels import sessions_panel
+
+    tui.panel = await asyncio.to_thread(sessions_panel, tui)
+
+
+async def model(tui: "Tui", arguments: str) -> None:
+    """Switch to a model, or choose one of those that are found."""
+    assert tui.live is not None
+    if arguments:
+        answer = await tui.live.run_command(f"/model {arguments}")
+        tui.transcript.say(answer or "")
+        return
+    tui.say_briefly("Looking for models …")
+    from trimtab.transports.tui.session_panels import model_panel
+
+    tui.panel = await model_panel(tui)
+
+
+async def theme(tui: "Tui", arguments: str) -> None:
+    """Use other colours, and save the choice."""
+    from trimtab.transports.tui.session_panels import theme_panel, use_theme
+
+    if not arguments:
+        tui.panel = theme_panel(tui)
+    else:
+        use_theme(tui, arguments)
+
+
+async def vim(tui: "Tui", _: str) -> None:
+    """Switch between vi and emacs keys, and save the choice."""
+    is_vi = tui.app.editing_mode == EditingMode.VI
+    tui.app.editing_mode = EditingMode.EMACS if is_vi else EditingMode.VI
+    change_field(tui.terminal.home.settings, "editorMode", "emacs" if is_vi else "vi")
+    tui.transcript.say(f"The keys of {'emacs' if is_vi else 'vi'} are in use.", "dim")
+
+
+async def context(tui: "Tui", _: str) -> None:
+    """Show the use of the context window as a bar, and by part."""
+    assert tui.live is not None
+    columns, _rows = tui.screen.size
+    measured, limit = tui.live.context
+    if measured is not None:
+        tui.transcript.add_lines([context_bar(measured, limit, columns - 1)])
+    tui.transcript.say(await tui.live.run_command("/context") or "")
+
+
+def context_bar(measured: Measured, limit: int, columns: int) -> Line:
+    """Return a bar of the context window: a letter and a colour for each part."""
+    size = max(10, min(columns, 72))
+    parts = (
+        ("accent", "S", measured.system),
+        ("keyword", "T", measured.tools),
+        ("success", "C", measured.conversation),
+    )
+    spans: list[Span] = []
+    used = 0
+    for style, letter, tokens in parts:
+        cells = min(size - used, -(-tokens * size // limit) if tokens else 0)
+        spans.append((style, letter * cells))
+        used += cells
+    return (*spans, ("dim", "·" * (size - used)))
+
+
+async def diff(tui: "Tui", _: str) -> None:
+    """Show what the session changed in files."""
+    assert tui.live is not None
+    text = await tui.live.run_command("/diff") or ""
+    if not text.startswith("diff --git"):
+        tui.transcript.say(text)
+        return
+    for piece in re.split(r"(?m)^(?=diff --git )", text):
+        if piece:
+            name = piece.split("\n", 1)[0].rpartition(" b/")[2]
+            added, removed = count_lines(piece)
+            tui.transcript.say(f"{name}  +{added} -{removed}", "heading")
+            tui.transcript.add_lines(render_diff(piece))
+
+
+LOCAL: dict[str, LocalCommand] = {
+    "clear": clear,
+    "context": context,
+    "copy": copy,
+    "diff": diff,
+    "exit": leave,
+    "model": model,
+    "resume": resume,
+    "rewind": rewind,
+    "theme": theme,
+    "vim": vim,
+}
+
+
+def readable(text: str) -> str:
+    """Return the output of a command without terminal commands."""
+    return neutralise(text)

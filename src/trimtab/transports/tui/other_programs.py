@@ -1,0 +1,131 @@
+"""Hands the terminal to another program: an editor, a pager, the shell's job control."""
+
+import asyncio
+import os
+import shlex
+import signal
+import tempfile
+import termios
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from trimtab.attachments.clipboard import read_clipboard
+from trimtab.contracts.text import count, neutralise
+from trimtab.transports.tui.screen import Attributes
+
+if TYPE_CHECKING:
+    from trimtab.transports.tui.app import Tui
+
+
+_MAGIC = {".png": b"\x89PNG", ".jpg": b"\xff\xd8", ".gif": b"GIF8", ".webp": b"RIFF"}
+
+
+def suspend(tui: "Tui") -> None:
+    """Stop the process group as Ctrl-Z does; when it goes on, paint anew."""
+    raw = release(tui)
+    os.kill(0, signal.SIGTSTP)
+    retake(tui, raw)
+
+
+def release(tui: "Tui") -> Attributes | None:
+    """Give up the terminal as it was found; return the attributes to set again."""
+    tui.paused = True
+    tui.screen.write(tui.painter.erase())
+    try:
+        raw: Attributes | None = termios.tcgetattr(0)
+    except termios.error:
+        raw = None
+    tui.screen.restore()
+    return raw
+
+
+def retake(tui: "Tui", raw: Attributes | None) -> None:
+    """Take the terminal again, without assuming where its cursor is."""
+    if raw is not None:
+        termios.tcsetattr(0, termios.TCSANOW, raw)
+    tui.paused = False
+    tui.painter.forget()
+    tui.screen.begin()
+    tui.request_frame()
+
+
+async def run_program(tui: "Tui", command: Sequence[str]) -> int:
+    """Run a program in the terminal; keys go to it and no frame is painted meanwhile."""
+    raw = release(tui)
+    try:
+        with tui.terminal.input.detach():
+            process = await asyncio.create_subprocess_exec(*command, env=tui.terminal.env)
+            return await process.wait()
+    finally:
+        retake(tui, raw)
+
+
+def find_editor(tui: "Tui") -> list[str]:
+    """Return the person's editor."""
+    env = tui.terminal.env
+    names = ("COPILOT_EDITOR", "VISUAL", "EDITOR")
+    return shlex.split(next((env[name] for name in names if env.get(name)), "vi"))
+
+
+async def edit_text(tui: "Tui", text: str, suffix: str = ".md") -> str | None:
+    """Return the text as the person's editor left it; None if it could not be run."""
+    with tempfile.NamedTemporaryFile("w", suffix=suffix, delete=False) as file:
+        file.write(text)
+    try:
+        code = await run_program(tui, [*find_editor(tui), file.name])
+        if code:
+            tui.transcript.say(f"The editor ended with code {code}; the draft is unchanged.", "dim")
+            return None
+        return await asyncio.to_thread(read_text, file.name)
+    except OSError as error:
+        problem = f"The editor cannot be run: {error.strerror}; set VISUAL or EDITOR."
+        tui.transcript.say(problem, "error")
+        return None
+    finally:
+        os.unlink(file.name)
+
+
+def read_text(path: str) -> str:
+    """Return the text of a file without its last line break."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read().removesuffix("\n")
+
+
+async def edit_draft(tui: "Tui") -> None:
+    """Edit the draft in the person's editor."""
+    edited = await edit_text(tui, tui.editor.expanded)
+    if edited is not None:
+        tui.editor.set(edited)
+
+
+async def page(tui: "Tui", texts: Sequence[tuple[str, str]]) -> None:
+    """Show folded texts in a pager, the newest first."""
+    shown = "\n\n".join(f"── {neutralise(title)}\n\n{text}" for title, text in reversed(texts))
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", delete=False, errors="replace") as file:
+        file.write(shown)
+    command = shlex.split(tui.terminal.env.get("PAGER") or "less")
+    try:
+        await run_program(tui, [*command, file.name])
+    except OSError as error:
+        tui.transcript.say(
+            f"The pager cannot be run: {error.strerror}; set PAGER to a program you have.", "error"
+        )
+    finally:
+        os.unlink(file.name)
+
+
+async def attach_clipboard(tui: "Tui") -> None:
+    """Attach the image in the clipboard; text is pasted."""
+    data = await asyncio.to_thread(read_clipboard)
+    suffix = next((name for name, magic in _MAGIC.items() if data.startswith(magic)), "")
+    if not suffix:
+        tui.editor.paste(data.decode("utf-8", "replace"))
+        return
+    assert tui.live is not None
+    folder = tui.live.folder.files
+    os.makedirs(folder, exist_ok=True)
+    with tempfile.NamedTemporaryFile(
+        "wb", dir=folder, prefix="clipboard-", suffix=suffix, delete=False
+    ) as file:
+        file.write(data)
+    tui.editor.attach_image(file.name, count(len(data) // 1024 or 1, "KB", "KB"))

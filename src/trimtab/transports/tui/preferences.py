@@ -1,0 +1,27 @@
+"""Reads the settings of the interface."""
+
+from collections.abc import Mapping
+
+from trimtab.config.settings import Settings
+from trimtab.transports.tui.app import Preferences
+from trimtab.transports.tui.theme import DARK, NONE, THEMES
+
+
+def read_preferences(
+    settings: Settings, env: Mapping[str, str], *, no_color: bool, may_ask: bool
+) -> Preferences:
+    """Return the preferences of the person's settings; unknown values count as not set."""
+    theme = THEMES.get(settings.get("theme", str, "dark"), DARK)
+    if no_color or env.get("NO_COLOR"):
+        theme = NONE
+    status = settings.get("statusLine", dict, {})
+    command = status.get("command")
+    return Preferences(
+        theme=theme,
+        vi=settings.get("editorMode", str, "") == "vi",
+        enter_queues=settings.get("enterQueues", bool, False),
+        notify=settings.get("notifications", str, "bell"),
+        status_command=command if isinstance(command, str) else "",
+        may_ask=may_ask,
+        title=not env.get("COPILOT_DISABLE_TERMINAL_TITLE"),
+    )

@@ -1,0 +1,243 @@
+"""Questions to the person: their text, their choices with fixed keys, and the answers."""
+
+from typing import Any
+
+import msgspec
+
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.permission import Answer
+from trimtab.contracts.questions import TrustQuestion
+from trimtab.contracts.text import count, neutralise
+from trimtab.host.parts import Question
+from trimtab.transports.tui.cells import Line
+from trimtab.transports.tui.diff import render_diff
+from trimtab.transports.tui.transcript import new_stream
+
+GUARD = 0.4
+"""Seconds that a question must stand, with nothing typed, before a key answers it."""
+MAX_ITEMS = 20
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer. `keys` choose it. With `words` the person types a text, which goes with it."""
+
+    label: str
+    keys: tuple[str, ...]
+    value: Any = None
+    words: bool = False
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A question as it is shown. `on_escape` is the answer that Esc gives."""
+
+    id: str
+    title: str
+    body: tuple[Line, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    on_escape: Any = None
+    words_only: bool = False
+    """True if the answer is a text and there is nothing to choose from."""
+    agent: str = ""
+    kind: str = ""
+
+    def find(self, key: str) -> Choice | None:
+        """Return the choice that a key chooses."""
+        return next((choice for choice in self.choices if key in choice.keys), None)
+
+    def with_words(self, choice: Choice | None, text: str) -> Any:
+        """Return the answer for a choice and the person's words."""
+        match self.kind:
+            case "permission":
+                return Answer(kind="reject", feedback=text)
+            case "plan":
+                return {"approved": False, "feedback": text}
+            case _:
+                return {"answer": text, "wasFreeform": True}
+
+
+def build_question(part: Question, columns: int, agent: str = "") -> Asked:
+    """Return what to show for a question of the session."""
+    build = {"permission": _permission, "input": _input, "plan": _plan}.get(part.kind, _other)
+    return msgspec.structs.replace(
+        build(part, columns), agent=agent, id=part.request_id, kind=part.kind
+    )
+
+
+def build_trust(question: TrustQuestion) -> Asked:
+    """Return the question whether to trust a folder."""
+    title = f"Do you trust {show(question.folder)}? It would load:"
+    if question.changed:
+        title = f"In {show(question.folder)}, which you trusted, this is new or changed:"
+    body = [_text(f"  {item.kind:<10} {show(item.path)}") for item in question.items[:MAX_ITEMS]]
+    if len(question.items) > MAX_ITEMS:
+        body.append(_text(f"  … and {len(question.items) - MAX_ITEMS} more"))
+    return Asked(
+        id="trust",
+        kind="trust",
+        title=title,
+        body=tuple(body),
+        on_escape="no",
+        choices=(
+            Choice(label="yes, and remember it", keys=("1", "y"), value="always"),
+            Choice(label="yes, for now", keys=("2",), value="once"),
+            Choice(label="no, go on without it", keys=("4", "n"), value="no"),
+        ),
+    )
+
+
+def _permission(part: Question, _: int) -> Asked:
+    request = part.request
+    title, body = describe_access(request)
+    if reason := request.get("reason"):
+        body.append((("dim", f"  why: {show(reason)}"),))
+    if warning := request.get("warning"):
+        body.append((("warning", f"  ! {show(warning)}"),))
+    choices = [Choice(label="yes, once", keys=("1", "y"), value=Answer(kind="approve-once"))]
+    if rules := request.get("suggestedRules"):
+        named = ", ".join(show(rule) for rule in rules)
+        if cover := show(request.get("suggestedRulesCover", "")):
+            body.append((("dim", f"  2 and 3 cover {cover}"),))
+        choices.append(
+            Choice(
+                label=f"yes, allow {named} in this session",
+                keys=("2",),
+                value=Answer(kind="approve-for-session"),
+            )
+        )
+        choices.append(
+            Choice(
+                label=f"yes, allow {named} always in this place",
+                keys=("3",),
+                value=Answer(kind="approve-for-location"),
+            )
+        )
+    reject = Answer(kind="reject")
+    choices.append(Choice(label="no", keys=("4", "n"), value=reject))
+    choices.append(Choice(label="no, and say why", keys=("5",), words=True))
+    return Asked(id="", title=title, body=tuple(body), choices=tuple(choices), on_escape=reject)
+
+
+def describe_access(request: JsonObject) -> tuple[str, list[Line]]:
+    """Return what would happen: a question and the whole command, diff or arguments."""
+    kind = request.get("kind")
+    if kind == "shell":
+        return "Run this command?", _block(request.get("fullCommandText"), "$ ")
+    if kind == "write":
+        title = f"Write {show(request.get('fileName'))}?"
+        diff = str(request.get("diff") or "")
+        body = (
+            render_diff(neutralise(diff, "approval"))
+            if diff
+            else _block(request.get("newFileContents"))
+        )
+        return title, body
+    if kind in ("read", "url"):
+        verb, field = ("Read", "path") if kind == "read" else ("Open", "url")
+        return f"{verb} {show(request.get(field))}?", []
+    tool = show(request.get("toolName"))
+    if kind == "mcp":
+        server = show(request.get("serverName"))
+        return f"Call {tool} of the MCP server {server}?", _arguments(request)
+    return f"Use the tool {tool}?", _arguments(request)
+
+
+def _input(part: Question, _: int) -> Asked:
+    choices = [
+        Choice(
+            label=show(choice),
+            keys=(str(number),) if number < 10 else (),
+            value={"answer": choice, "wasFreeform": False},
+        )
+        for number, choice in enumerate(part.request["choices"], 1)
+    ]
+    free = bool(part.request["allowFreeform"]) or not choices
+    if choices and free:
+        key = (str(len(choices) + 1),) if len(choices) < 9 else ()
+        choices.append(Choice(label="something else, in your own words", keys=key, words=True))
+    first, *rest = show(part.request["question"]).split("\n")
+    return Asked(
+        id="",
+        title=first,
+        body=tuple(_text(line) for line in rest),
+        choices=tuple(choices),
+        on_escape={},
+        words_only=not choices,
+    )
+
+
+_ACTIONS = {
+    "interactive": "accept it and carry it out; ask before changes",
+    "autopilot": "accept it and carry it out without asking, until it is done (autopilot)",
+    "exit_only": "accept it and stop here",
+}
+
+
+def _plan(part: Question, columns: int) -> Asked:
+    request = part.request
+    stream = new_stream()
+    stream.feed(neutralise(str(request.get("planContent") or request.get("summary") or "")))
+    stream.end()
+    recommended = request.get("recommendedAction")
+    choices: list[Choice] = []
+    for action in (action for action in _ACTIONS if action in (request.get("actions") or ())):
+        mark = " (recommended)" if action == recommended else ""
+        choices.append(
+            Choice(
+                label=f"{_ACTIONS[action]}{mark}",
+                keys=(str(len(choices) + 1), "y") if not choices else (str(len(choices) + 1),),
+                value={"approved": True, "selectedAction": action},
+            )
+        )
+    stay = {"approved": False}
+    choices.append(Choice(label="stay in plan mode", keys=(str(len(choices) + 1), "n"), value=stay))
+    choices.append(Choice(label="say what to change", keys=(str(len(choices) + 1),), words=True))
+    return Asked(
+        id="",
+        title="Carry out this plan?",
+        body=tuple(stream.take(columns)),
+        choices=tuple(choices),
+        on_escape=stay,
+    )
+
+
+def _other(part: Question, _: int) -> Asked:
+    message = show(part.request.get("message") or part.request.get("question") or "")
+    return Asked(id="", title=message, choices=(), on_escape={}, words_only=True)
+
+
+def _arguments(request: JsonObject) -> list[Line]:
+    arguments = request.get("args")
+    if not arguments:
+        return []
+    return _block(msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode())
+
+
+def _block(text: Any, mark: str = "") -> list[Line]:
+    lines = show(text).split("\n")
+    if lines == [""]:
+        return []
+    return [
+        (("accent", f"  {mark if index == 0 else ' ' * len(mark)}"), ("bold", line))
+        for index, line in enumerate(lines)
+    ]
+
+
+def _text(text: str) -> Line:
+    return (("", text),)
+
+
+def show(text: Any) -> str:
+    """Return foreign text with everything invisible in it made visible."""
+    return neutralise(str(text or ""), "approval")
+
+
+def describe_answer(asked: Asked, choice: Choice | None, words: str) -> str:
+    """Return the remark that stays in the transcript."""
+    if words:
+        return f"{asked.title} — {words}"
+    return f"{asked.title} — {choice.label if choice else 'no'}"
+
+
+def describe_position(position: int, total: int) -> str:
+    """Return where a question stands among those that wait; empty if it is alone."""
+    return f" ({position} of {count(total, 'question')})" if total > 1 else ""

@@ -1,0 +1,73 @@
+"""Panels that choose a session, a model or a theme."""
+
+from typing import TYPE_CHECKING
+
+from trimtab.config.edit import change_field
+from trimtab.contracts.errors import UsageError
+from trimtab.models.sources import Sources
+from trimtab.session.store import SessionStore
+from trimtab.transports.tui.first_model import list_models
+from trimtab.transports.tui.panels import Panel, Row, find_in
+from trimtab.transports.tui.theme import THEMES
+from trimtab.transports.tui.view import MenuItem
+
+if TYPE_CHECKING:
+    from trimtab.transports.tui.app import Tui
+
+
+def sessions_panel(tui: "Tui") -> Panel:
+    """Return the picker of earlier sessions, the one used last first."""
+    here = tui.terminal.cwd
+    own = tui.live.id if tui.live is not None else ""
+    rows = []
+    for summary in SessionStore(tui.terminal.home).list():
+        if summary.id == own or summary.problem:
+            continue
+        name = summary.name or summary.title or summary.id
+        place = "" if summary.cwd == here else f", {summary.cwd}"
+        used = " (in use)" if summary.in_use else ""
+        remark = f"{summary.updated_at[:16].replace('T', ' ')}{place}{used}"
+        rows.append(Row(MenuItem(name[:100], remark, disabled=summary.in_use), summary.id))
+
+    def choose(session_id: str) -> None:
+        tui.panel = None
+        tui.spawn(tui.open(lambda client: tui.opening.resume(client, session_id)))
+
+    return Panel("Continue which session?", find_in(rows), choose)
+
+
+async def model_panel(tui: "Tui") -> Panel:
+    """Return the picker of the models that are found."""
+    sources = await Sources(tui.terminal.env, tui.terminal.home).survey()
+    rows = [row for source in sources for row in list_models(source)]
+
+    async def switch(name: str) -> None:
+        assert tui.live is not None
+        answer = await tui.live.run_command(f"/model {name}")
+        tui.transcript.say(answer or "", "dim")
+
+    def choose(name: str) -> None:
+        tui.panel = None
+        tui.spawn(switch(name))
+
+    return Panel("Use which model?", find_in(rows), choose)
+
+
+def theme_panel(tui: "Tui") -> Panel:
+    """Return the picker of themes."""
+
+    def choose(name: str) -> None:
+        tui.panel = None
+        use_theme(tui, name)
+
+    return Panel("Use which colours?", find_in([Row(MenuItem(n), n) for n in THEMES]), choose)
+
+
+def use_theme(tui: "Tui", name: str) -> None:
+    """Use a theme from now on, and save it."""
+    if name not in THEMES:
+        raise UsageError(f"Unknown theme {name!r}; use one of {', '.join(THEMES)}.")
+    tui.painter.theme = THEMES[name]
+    change_field(tui.terminal.home.settings, "theme", name)
+    tui.transcript.say(f"The theme is {name}.", "dim")
+    tui.request_frame()

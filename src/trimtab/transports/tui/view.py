@@ -1,0 +1,231 @@
+"""Lays out the live rows: what is going on, what waits, a question, the editor, the status."""
+
+import msgspec
+
+from trimtab.contracts.text import count, neutralise
+from trimtab.transports.tui.cells import Line, clip, plain, width
+from trimtab.transports.tui.painter import Frame
+from trimtab.transports.tui.transcript import Transcript, describe_seconds
+
+LEAST_ROWS = 7
+"""Rows the live region may take even in a low window."""
+TOOL_TAIL = 5
+MARK = "› "
+"""Stands before the text that is edited."""
+MENU_ROWS = 6
+WAITING_ROWS = 3
+
+
+class MenuItem(msgspec.Struct, frozen=True):
+    """A row to choose from: a label, and a remark beside it."""
+
+    label: str
+    remark: str = ""
+    disabled: bool = False
+    key: str = ""
+    """The keys that choose it; they are bright when they work."""
+
+
+class Menu(msgspec.Struct, frozen=True):
+    """Rows to choose from; `marked` is the index of the marked one, None for none."""
+
+    items: tuple[MenuItem, ...]
+    marked: int | None = None
+    active: bool = True
+    """False while keys do not choose yet."""
+
+
+class EditorView(msgspec.Struct, frozen=True):
+    """The text being edited and the caret's position in it."""
+
+    text: str = ""
+    caret: int = 0
+    mark: str = MARK
+    hint: str = ""
+    """Shown while the text is empty."""
+
+
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything the live rows show besides the transcript."""
+
+    columns: int
+    rows: int
+    editor: EditorView = EditorView()
+    menu: Menu | None = None
+    heading: tuple[Line, ...] = ()
+    """The body of a question or the title of a panel, above its choices."""
+    choices: Menu | None = None
+    activity: str = ""
+    remark: str = ""
+    """A short message that stands in place of the status for a while."""
+    status: Line = ()
+    now: float = 0.0
+
+
+def lay_out(transcript: Transcript, scene: Scene) -> Frame:
+    """Return the live rows and the caret. They never take more than the window has."""
+    asking = bool(scene.heading or scene.choices)
+    share = scene.rows // 2 + 1 if asking or scene.menu else scene.rows // 3
+    budget = max(1, min(max(share, LEAST_ROWS), scene.rows - 1))
+    edited, caret = lay_out_editor(scene.editor, scene.columns, max(1, scene.rows // 3))
+    edited, caret = _scroll(edited, caret, budget)
+    left = budget - len(edited)
+    status = _status_rows(scene, left)
+    left -= len(status)
+    menu = lay_out_menu(scene.menu, min(MENU_ROWS, left)) if scene.menu else []
+    left -= len(menu)
+    question = _question_rows(scene, left)
+    left -= len(question)
+    waiting = _waiting_rows(transcript, min(WAITING_ROWS, left))
+    left -= len(waiting)
+    activity: list[Line] = [(("dim", scene.activity),)] if scene.activity and left > 0 else []
+    left -= len(activity)
+    running = _running_rows(transcript, scene, left)
+    left -= len(running)
+    tail = transcript.tail(scene.columns)
+    tail = tail[-left:] if left > 0 else []
+    left -= len(tail)
+    above = [*tail, *running, *activity, *waiting, *question]
+    if left > 0 and (above or not transcript.ended_blank):
+        above.append(())
+    rows = (*above, *edited, *menu, *status)
+    return Frame(rows, (len(above) + caret[0], caret[1]))
+
+
+def lay_out_editor(
+    editor: EditorView, columns: int, limit: int
+) -> tuple[list[Line], tuple[int, int]]:
+    """Return the rows of the editor that are visible, and the caret in them."""
+    limit_cells = max(4, columns - 1)
+    lead = width(editor.mark)
+    rows: list[list[str]] = [[]]
+    used, caret = lead, (0, lead)
+    for index, character in enumerate(editor.text):
+        if index == editor.caret:
+            caret = len(rows) - 1, used
+        if character == "\n":
+            rows.append([])
+            used = lead
+            continue
+        shown = " " * 4 if character == "\t" else neutralise(character, "approval")
+        size = width(shown)
+        if used + size >= limit_cells and rows[-1]:
+            rows.append([])
+            used = lead
+            if index == editor.caret:
+                caret = len(rows) - 1, used
+        rows[-1].append(shown)
+        used += size
+    if editor.caret >= len(editor.text):
+        caret = len(rows) - 1, used
+    lines: list[Line] = [
+        (("accent bold", editor.mark if number == 0 else " " * lead), ("", "".join(row)))
+        for number, row in enumerate(rows)
+    ]
+    if not editor.text and editor.hint:
+        lines = [(("accent bold", editor.mark), ("dim", editor.hint))]
+    return _scroll(lines, caret, limit)
+
+
+def _scroll(
+    lines: list[Line], caret: tuple[int, int], limit: int
+) -> tuple[list[Line], tuple[int, int]]:
+    """Return at most `limit` rows, with the caret's row among them."""
+    if len(lines) <= limit:
+        return lines, caret
+    first = min(max(0, caret[0] - limit + 1), len(lines) - limit)
+    return lines[first : first + limit], (caret[0] - first, caret[1])
+
+
+def lay_out_menu(menu: Menu | None, limit: int) -> list[Line]:
+    """Return the rows of a menu around the marked one, and how many are hidden."""
+    if menu is None or limit <= 0 or not menu.items:
+        return []
+    marked = menu.marked or 0
+    visible = limit if len(menu.items) <= limit else max(1, limit - 1)
+    first = min(max(0, marked - visible + 1), len(menu.items) - visible)
+    first = max(0, first)
+    labels = max(width(item.label) for item in menu.items[first : first + visible])
+    lines: list[Line] = []
+    for index, item in enumerate(menu.items[first : first + visible], first):
+        chosen = index == menu.marked
+        style = "selected" if chosen else "dim" if item.disabled else ""
+        pad = " " * (min(labels, 40) - width(item.label) + 2) if item.remark else ""
+        remark = neutralise(item.remark).replace("\n", " ")
+        lines.append(
+            (
+                (style, "▸ " if chosen else "  "),
+                ("bold accent" if menu.active else "dim", item.key),
+                (style, neutralise(item.label).replace("\n", " ")),
+                ("dim", f"{pad}{remark}"),
+            )
+        )
+    if visible < len(menu.items) and limit > 1:
+        lines.append((("dim", f"  … {count(len(menu.items), 'entry', 'entries')}"),))
+    return lines
+
+
+def _question_rows(scene: Scene, limit: int) -> list[Line]:
+    """Return the question: its choices come first if there is not room for all of it."""
+    choices = lay_out_menu(scene.choices, limit) if scene.choices else []
+    heading = list(scene.heading)
+    room = max(0, limit - len(choices))
+    if len(heading) > room:
+        heading = heading[:room]
+    return [*heading, *choices]
+
+
+def _status_rows(scene: Scene, limit: int) -> list[Line]:
+    if limit <= 1 or (limit <= 4 and (scene.menu or scene.choices)):
+        return []
+    if scene.remark:
+        return [(("warning", neutralise(scene.remark)),)]
+    return [fit_status(scene.status, scene.columns - 1)] if scene.status else []
+
+
+def fit_status(line: Line, limit: int) -> Line:
+    """Return as many of the facts, separated by middle dots, as fit."""
+    text = plain(line)
+    while width(text) > limit and " · " in text:
+        text = text.rpartition(" · ")[0]
+    return clip((("dim", text),), limit)
+
+
+def _waiting_rows(transcript: Transcript, limit: int) -> list[Line]:
+    waiting = list(transcript.waiting.values())
+    if not waiting or limit <= 0:
+        return []
+    shown = waiting if len(waiting) <= limit else waiting[: limit - 1]
+    lines: list[Line] = []
+    for prompt in shown:
+        mark = "→ steers: " if prompt.steering else "⋯ queued: "
+        text = " ".join(neutralise(prompt.text).split())
+        lines.append((("accent", mark), ("dim", text)))
+    if len(shown) < len(waiting):
+        lines.append((("dim", f"  … {count(len(waiting) - len(shown), 'more')} (/queue)"),))
+    return lines
+
+
+def _running_rows(transcript: Transcript, scene: Scene, limit: int) -> list[Line]:
+    """Return the running calls, each with the end of its output, and the running agents."""
+    if limit <= 0:
+        return []
+    lines: list[Line] = []
+    if transcript.reasoning:
+        last = transcript.reasoning.strip().rsplit("\n", 1)[-1]
+        room = max(4, scene.columns - 4)
+        lines.append((("dim italic", "∴ " + last[-room:]),))
+    for agent_id, agent in transcript.agents.items():
+        activity = transcript.agent_activity.get(agent_id, agent.description)
+        lines.append((("accent", "◆ "), ("", neutralise(agent.name)), ("dim", f" {activity}")))
+    for call in transcript.calls.values():
+        began = transcript.call_started.get(call.key, scene.now)
+        seconds = scene.now - began
+        took = f" · {describe_seconds(seconds)}" if seconds >= 1 else ""
+        name, _, rest = neutralise(call.title).partition(" ")
+        lines.append((("accent", "○ "), ("bold", name), ("", f" {rest}"), ("dim", took)))
+        if call.state == "running" and call.name != "task":
+            output = neutralise(call.output or call.detail).rstrip("\n")
+            tail = output.split("\n")[-TOOL_TAIL:] if output else []
+            lines.extend((("dim", f"  │ {row}"),) for row in tail)
+    return lines[-limit:]

@@ -1,0 +1,219 @@
+"""Keys of the inline interface in a real terminal: editing, steering, stopping, leaving."""
+
+import asyncio
+import os
+import signal
+import termios
+from typing import Any
+
+import pytest
+
+from clikit import Cli, bash, serving
+from tuikit import conversing, open_terminal
+
+
+def prompts(server: Any) -> list[str]:
+    """What people were sent to the model as having said, in order."""
+    said = server.requests[-1].json["messages"]
+    texts = [message["content"] for message in said if message["role"] == "user"]
+    return [text.partition("</current_datetime>\n\n")[2] or text for text in texts]
+
+
+async def test_several_lines_are_one_prompt(cli: Cli) -> None:
+    async with serving([{"text": "Read."}]) as server, conversing(cli.use(server)) as terminal:
+        await terminal.ready()
+        terminal.type("one\x1b\rtwo\nthree\x1b[13;2ufour\\\rfive")
+        await terminal.sees("five")
+        terminal.type("\r")
+        await terminal.shows(r"Read\.")
+    assert prompts(server) == ["one\ntwo\nthree\nfour\nfive"]
+
+
+async def test_enter_steers_control_q_queues_and_up_takes_back(cli: Cli) -> None:
+    script = [{"tools": [bash("sleep 2")]}, {"text": "Steered."}, {"text": "Queued."}]
+    async with (
+        serving(script) as server,
+        conversing(cli.use(server), "-i", "go", "--allow-all") as terminal,
+    ):
+        await terminal.sees("○ bash sleep 2")
+        terminal.type("to be queued\x11")
+        await terminal.sees("queued: to be queued")
+        terminal.type("taken back\x11")
+        await terminal.sees("queued: taken back")
+        terminal.type("\x1b[A")
+        await terminal.sees("› taken back")
+        await terminal.hides("queued: taken back")
+        terminal.type("\x15to steer\r")
+        await terminal.sees("steers: to steer")
+        await terminal.shows(r"Steered\.")
+        await terminal.shows(r"Queued\.")
+    assert prompts(server) == ["go", "to steer", "to be queued"]
+
+
+async def test_escape_stops_the_turn_and_control_c_twice_leaves(cli: Cli) -> None:
+    async with (
+        serving([{"tools": [bash("sleep 60")]}, {"text": "On."}]) as server,
+        open_terminal(cli.use(server), "-i", "go", "--allow-all") as terminal,
+    ):
+        await terminal.sees("○ bash sleep 60")
+        terminal.type("a draft")
+        await terminal.sees("› a draft")
+        terminal.type("\x1b")
+        await terminal.shows("Stopped by the user")
+        await terminal.hides("Working")
+        await terminal.sees("› a draft")
+        terminal.type("\x03")
+        await terminal.sees("draft is in the history")
+        terminal.type("\x03")
+        await terminal.sees("again to leave")
+        terminal.type("\x1b[A")
+        await terminal.sees("› a draft")
+        terminal.type("\x03")
+        await terminal.hides("› a draft")
+        terminal.type("\x03")
+        await terminal.sees("again to leave")
+        terminal.type("\x03")
+        assert await terminal.ends() == 0
+
+
+async def test_a_large_paste_is_folded_and_sent_in_full(cli: Cli) -> None:
+    pasted = "\n".join(f"row {number} of the paste" for number in range(300))
+    async with serving([{"text": "Read."}]) as server, conversing(cli.use(server)) as terminal:
+        await terminal.ready()
+        terminal.type("look: ")
+        await terminal.send(f"\x1b[200~{pasted}\x1b[201~")
+        await terminal.sees(r"\[paste 1: 300 lines\]")
+        terminal.type("\x7f")
+        await terminal.hides(r"\[paste")
+        await terminal.send(f"\x1b[200~{pasted}\x1b[201~")
+        await terminal.sees(r"\[paste 1: 300 lines\]|\[paste 2: 300 lines\]")
+        terminal.type("\r")
+        await terminal.shows(r"Read\.")
+    assert prompts(server) == [f"look: {pasted}"]
+
+
+async def test_commands_and_files_are_completed(cli: Cli) -> None:
+    (cli.cwd / "src").mkdir()
+    (cli.cwd / "src" / "parser.py").write_text("x = 1\n")
+    async with serving([{"text": "Seen."}]) as server, conversing(cli.use(server)) as terminal:
+        await terminal.ready()
+        terminal.type("/usa")
+        await terminal.sees("▸ /usage")
+        terminal.type("\r")
+        await terminal.sees("› /usage")
+        terminal.type("\r")
+        await terminal.shows("No model calls yet")
+        terminal.type("explain @pars")
+        await terminal.sees("▸ src/parser.py")
+        terminal.type("\t")
+        await terminal.sees("› explain @src/parser.py")
+        terminal.type("\r")
+        await terminal.shows(r"Seen\.")
+        terminal.type("/modle\r")
+        await terminal.shows(r"did you mean /mode or /model\?|did you mean /model or /mode\?")
+        terminal.type("\x15")
+        await terminal.ready()
+    assert "src/parser.py" in str(server.requests[-1].json["messages"])
+    assert server.usage.requests == 1
+
+
+async def test_earlier_prompts_of_all_sessions_are_recalled_and_searched(cli: Cli) -> None:
+    async with serving([{"text": "A."}, {"text": "B."}]) as server:
+        async with conversing(cli.use(server)) as terminal:
+            await terminal.ready()
+            terminal.type("explain the parser\r")
+            await terminal.shows(r"A\.")
+        async with conversing(cli.use(server)) as terminal:
+            await terminal.ready()
+            terminal.type("ex\x1b[A")
+            await terminal.sees("› explain the parser")
+            terminal.type("\x15")
+            await terminal.ready()
+            terminal.type("\x12")
+            await terminal.sees("Prompts of all sessions")
+            terminal.type("pars")
+            await terminal.sees("▸ explain the parser")
+            terminal.type("\r")
+            await terminal.sees("› explain the parser")
+            terminal.type("\x15")
+            await terminal.ready()
+
+
+async def test_unknown_sequences_and_broken_bytes_type_nothing(cli: Cli) -> None:
+    async with serving([]) as server, conversing(cli.use(server)) as terminal:
+        await terminal.ready()
+        os.write(terminal.master, b"ab\x1b[99;5~\x1b]11;rgb:0/0/0\x07\xff\xfe\x1b[?62;4ccd")
+        await terminal.sees("› ab.*cd")
+        assert "99" not in terminal.visible
+        assert "rgb" not in terminal.visible
+        terminal.type("\x15")
+        await terminal.ready()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_a_signal_leaves_the_terminal_as_it_was(cli: Cli, number: signal.Signals) -> None:
+    async with (
+        serving([{"tools": [bash("sleep 60")]}]) as server,
+        open_terminal(cli.use(server), "-i", "go", "--allow-all") as terminal,
+    ):
+        before = termios.tcgetattr(terminal.master)
+        await terminal.sees("○ bash sleep 60")
+        assert not termios.tcgetattr(terminal.master)[3] & termios.ECHO
+        terminal.process.send_signal(number)
+        assert await terminal.ends() == 128 + number
+        after = termios.tcgetattr(terminal.master)
+        assert after[3] & termios.ECHO
+        assert after[3] & termios.ICANON
+        assert after[0] & termios.ICRNL
+        assert before[6] == after[6]
+        assert "\x1b[?2004l" in terminal.bytes.decode()
+
+
+async def test_what_is_typed_during_start_up_is_kept(cli: Cli) -> None:
+    async with (
+        serving([{"text": "Heard."}]) as server,
+        conversing(cli.use(server)) as terminal,
+    ):
+        terminal.type("early words")
+        await terminal.sees("› early words")
+        terminal.type("\r")
+        await terminal.shows(r"Heard\.")
+    assert prompts(server) == ["early words"]
+
+
+async def test_a_terminal_that_takes_nothing_does_not_hold_the_agent_up(cli: Cli) -> None:
+    long = "\n".join(f"line {number} {'x' * 60}" for number in range(2000))
+    async with (
+        serving(
+            [{"text": long, "chunk": 400}, {"tools": [bash("touch made")]}, {"text": "End."}]
+        ) as server,
+        conversing(cli.use(server), "--allow-all") as terminal,
+    ):
+        await terminal.ready()
+        terminal.stop_reading()
+        terminal.type("write\r")
+        terminal.type("then make it\r")
+        for _ in range(600):
+            if (cli.cwd / "made").exists():
+                break
+            await asyncio.sleep(0.05)
+        assert (cli.cwd / "made").exists()
+        terminal.go_on_reading()
+        await terminal.shows(r"End\.")
+        await terminal.ready()
+    for number in range(2000):
+        assert terminal.text.count(f"line {number} x") == 1
+
+
+async def test_a_narrow_window_shows_the_whole_conversation(cli: Cli) -> None:
+    script = [{"tools": [bash("touch made")]}, {"text": "Made " + "it " * 40 + "well."}]
+    async with (
+        serving(script) as server,
+        conversing(cli.use(server), "-i", "make it", size=(40, 12)) as terminal,
+    ):
+        await terminal.sees(r"Run this command\?")
+        await terminal.may_answer()
+        terminal.type("1")
+        await terminal.shows(r"well\.")
+        await terminal.sees("Ask anything")
+    assert terminal.text.count("it it it") > 2
