@@ -139,6 +139,8 @@ class GitHub(ModelServer):
         elif route == ("GET", "/models"):
             listed = {"object": "list", "data": self.models}
             await exchange.answer(200, msgspec.json.encode(listed))
+        elif route == ("GET", "/copilot_internal/content_exclusion"):
+            await exchange.answer(200, b"[]")
         elif route == ("POST", "/models/session"):
             await exchange.answer(404, b"{}")
         elif request.method == "POST" and request.path in (

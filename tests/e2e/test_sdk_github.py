@@ -5,12 +5,21 @@ from typing import Any
 
 import httpx
 import pytest
-from copilot import CopilotRequestHandler
+from copilot import (
+    CopilotRequestHandler,
+    ModelCapabilitiesOverride,
+    ModelSupportsOverride,
+)
 from copilot.copilot_request_handler import CopilotWebSocketHandler
 from copilot.session import PermissionHandler
 
 from githubkit import DEFAULT, TOKEN, GitHub, github, model
-from sdkkit import LIMIT, Heard, Sdk
+from sdkkit import LIMIT, Heard, Sdk, make_tool, use
+
+DOT = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
+    "gg=="
+)
 
 
 async def ask(session: Any, prompt: str = "hi") -> str:
@@ -143,3 +152,71 @@ async def test_model_calls_go_over_a_web_socket_where_the_model_offers_it(
         assert "stream" not in message
     else:
         assert handler.seen == ["http GET /models", "http POST /responses"]
+
+
+async def test_arguments_that_a_hook_changed_are_shown_as_the_call_was_made(sdk: Sdk) -> None:
+    async def change(_: Any, __: Any) -> dict[str, Any]:
+        return {"modifiedArgs": {"key": "changed"}, "suppressOutput": True}
+
+    async with (
+        github(sdk, [use("mine", key="original"), {"text": "ok"}]) as server,
+        sdk.client() as client,
+    ):
+        session = await client.create_session(
+            on_permission_request=PermissionHandler.approve_all,
+            tools=[make_tool("mine", lambda key: f"got {key}")],
+            hooks={"on_pre_tool_use": change},
+        )
+        assert await ask(session) == "ok"
+        call, result = server.requests[-1].json["messages"][-2:]
+    assert json.loads(call["tool_calls"][0]["function"]["arguments"]) == {"key": "changed"}
+    assert result["content"] == "got changed"
+
+
+async def test_an_approved_plan_is_told_in_the_form_of_the_reference(sdk: Sdk) -> None:
+    async def approve(_: Any, __: Any) -> dict[str, Any]:
+        return {"approved": True, "selectedAction": "interactive"}
+
+    plan = use("exit_plan_mode", summary="Paint it", actions=["interactive", "exit_only"])
+    async with github(sdk, [plan, {"text": "ok"}]) as server, sdk.client() as client:
+        session = await client.create_session(
+            on_permission_request=PermissionHandler.approve_all, on_exit_plan_mode_request=approve
+        )
+        await session.send_and_wait("plan it", agent_mode="plan", timeout=LIMIT)
+        result = server.requests[-1].json["messages"][-1]
+    assert result["role"] == "tool"
+    assert result["content"].startswith(
+        "Plan approved! Exited plan mode.\n\nYou are now in interactive mode."
+    )
+
+
+async def test_the_limits_of_a_session_are_told_after_the_prompt(sdk: Sdk) -> None:
+    async with github(sdk, [{"text": "ok"}]) as server, sdk.client() as client:
+        server.models.append(model("gpt-4.1"))
+        session = await client.create_session(
+            model="gpt-4.1", session_limits={"max_ai_credits": 30.0}
+        )
+        assert await ask(session) == "ok"
+        prompt, status = server.requests[-1].json["messages"][-2:]
+    assert prompt["content"].endswith("hi")
+    assert status["role"] == "user"
+    assert "<session_limits_status>\nRemaining session limits: 30" in status["content"]
+
+
+async def test_images_are_sent_again_once_the_model_may_see_them(sdk: Sdk) -> None:
+    blind = ModelCapabilitiesOverride(supports=ModelSupportsOverride(vision=False))
+    seeing = ModelCapabilitiesOverride(supports=ModelSupportsOverride(vision=True))
+    async with (
+        github(sdk, {"replies": [], "otherwise": {"text": "ok"}}) as server,
+        sdk.client() as client,
+    ):
+        session = await client.create_session(model_capabilities=blind)
+        blob = {"type": "blob", "data": DOT, "mimeType": "image/png", "displayName": "dot.png"}
+        await session.send_and_wait("look", attachments=[blob], timeout=LIMIT)
+        for capabilities in (seeing, blind):
+            await session.set_model(DEFAULT, model_capabilities=capabilities)
+            await ask(session)
+        shown = ["image_url" in request.body.decode() for request in server.requests]
+        vision = ["copilot-vision-request" in request.headers for request in server.requests]
+    assert shown == [False, True, False]
+    assert vision == shown

@@ -188,8 +188,8 @@ async def test_the_model_is_told_what_is_left(sdk: Sdk) -> None:
     async with talking(sdk, [DONE], model="gpt-4.1", session_limits=limits) as talk:
         await talk.say("hi")
         said = [one["content"] for one in talk.shown() if one["role"] == "user"]
-    assert "Remaining session limits: 30 AI credits." in said[0]
-    assert "Be frugal" in said[0]
+    assert "Remaining session limits: 30 AI credits." in said[1]
+    assert "Be frugal" in said[1]
 
 
 async def test_built_in_agents_can_be_left_out(sdk: Sdk) -> None:

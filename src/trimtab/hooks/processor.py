@@ -10,7 +10,7 @@ import msgspec
 from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.errors import ExitCode, ModelError
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.events.own import PromptWithdrawn
+from trimtab.contracts.events.own import ArgumentsChanged, PromptWithdrawn
 from trimtab.contracts.events.session import SessionInfo, SessionWarning
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.mcp import origin_of
@@ -74,6 +74,8 @@ class Hooks(Processor):
             if isinstance(args, ToolResult):
                 return args
             pending = msgspec.structs.replace(pending, args=args)
+            changed = ArgumentsChanged(tool_call_id=pending.call.id, arguments=modified)
+            run.session.emit(changed)
         if decision in ("allow", "ask"):
             pending = msgspec.structs.replace(pending, hook_verdict=decision)
         add_context(run, output)

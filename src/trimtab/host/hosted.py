@@ -44,7 +44,7 @@ _ANSWERS = frozenset(
     )
 )
 
-UPDATE_DELAY = 0.25
+UPDATE_DELAY = 1.0
 """Seconds during which several events are announced as one update."""
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 

@@ -145,6 +145,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     ),
     "own": (
         "trimtab.model_call",
+        "trimtab.arguments_changed",
         "trimtab.prompt_queued",
         "trimtab.prompt_withdrawn",
         "trimtab.retry_wait",

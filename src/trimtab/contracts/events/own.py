@@ -31,6 +31,13 @@ class ModelCall(EventData, type="trimtab.model_call"):
     estimated_cost_usd: float | None = None
 
 
+class ArgumentsChanged(EventData, type="trimtab.arguments_changed"):
+    """A hook changed the arguments of a tool call: the model is shown the call as it was made."""
+
+    tool_call_id: str
+    arguments: JsonObject
+
+
 class PromptQueued(EventData, type="trimtab.prompt_queued"):
     """A prompt was accepted. It leaves the queue with the `user.message` of the same messageId."""
 

@@ -33,20 +33,14 @@ class Budget(Processor):
         self._ledger = ledger
         self._agent = agent
         self._announced = 0.0
+        self._prompted = False
 
     async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt:
-        """Tell the model before each prompt of a person how much of the budget is left."""
-        if prompt.source == "user" and (left := self._ledger.describe_rest()):
-            run.session.emit(
-                UserMessage(
-                    content="",
-                    transformed_content=REMAINING.format(left=left),
-                    source="budget",
-                )
-            )
+        self._prompted = self._prompted or prompt.source == "user"
         return prompt
 
     async def before_request(self, run: Run) -> Stop | None:
+        self._tell_rest(run)
         self._announce_level(run)
         prompt = estimate_prompt(run)
         price = run.agent.model.price
@@ -55,6 +49,13 @@ class Budget(Processor):
             self._ledger.reserve(self._agent, call)
             return None
         return self._wind_down(run, estimate_call(price, prompt, LAST_REPLY_TOKENS))
+
+    def _tell_rest(self, run: Run) -> None:
+        """Tell the model after each prompt of a person how much of the budget is left."""
+        prompted, self._prompted = self._prompted, False
+        if prompted and (left := self._ledger.describe_rest()):
+            text = REMAINING.format(left=left)
+            run.session.emit(UserMessage(content="", transformed_content=text, source="budget"))
 
     def _wind_down(self, run: Run, last_call: Estimate) -> Stop | None:
         spent = self._ledger.describe()

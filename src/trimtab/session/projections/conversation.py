@@ -45,6 +45,7 @@ class Conversation:
             "session.compaction_complete",
             "session.context_cleared",
             "trimtab.images_removed",
+            "trimtab.arguments_changed",
         )
     )
 
@@ -127,6 +128,8 @@ class Conversation:
                 self._messages = []
             case own.ImagesRemoved():
                 self._remove_images()
+            case own.ArgumentsChanged() as changed:
+                self._change_arguments(changed)
 
     def _add_user(self, message: user.UserMessage) -> None:
         text = (
@@ -195,6 +198,25 @@ class Conversation:
         if self._late:
             self._messages += self._late
             self._late = []
+
+    def _change_arguments(self, changed: own.ArgumentsChanged) -> None:
+        """Show a call as it was made. Calls that are resumed are made anew, with their hooks."""
+        text = msgspec.json.encode(changed.arguments).decode()
+
+        def change(message: Message) -> Message:
+            if not isinstance(message, AssistantMessage):
+                return message
+            calls = tuple(
+                msgspec.structs.replace(call, arguments=text)
+                if call.id == changed.tool_call_id and call.kind == "function"
+                else call
+                for call in message.tool_calls
+            )
+            return msgspec.structs.replace(message, tool_calls=calls)
+
+        if changed.tool_call_id in self._open:
+            # Replaced, not changed: a request that is being written still uses the old list.
+            self._messages = [*self._messages[:-1], change(self._messages[-1])]
 
     def _remove_images(self) -> None:
         self._messages = [

@@ -52,10 +52,12 @@ class ExitPlanMode:
         if not verdict.approved:
             return ToolResult(text=f"The plan was not approved; stay in plan mode.{note}")
         action = verdict.action or plan.recommended
+        if action == "exit_only":
+            return ToolResult(text=f"Plan approved! Exited plan mode.\n\nStop here.{note}")
+        mode = "autopilot" if action.startswith("autopilot") else "interactive"
         return ToolResult(
-            text=f"The plan was approved ({action}). Plan mode is over: carry the plan out.{note}"
-            if action != "exit_only"
-            else f"The plan was approved and plan mode is over. Stop here.{note}"
+            text="Plan approved! Exited plan mode.\n\n"
+            f"You are now in {mode} mode. Carry the plan out now.{note}"
         )
 
 
