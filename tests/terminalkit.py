@@ -83,7 +83,7 @@ async def start(
     process = await asyncio.create_subprocess_exec(
         *(program or (TRIMTAB,)),
         *args,
-        *(("--plain",) if plain and not program else ()),
+        *(("--plain",) if plain else ()),
         cwd=cli.cwd,
         env=cli.env,
         stdin=slave,
