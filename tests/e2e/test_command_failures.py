@@ -338,8 +338,7 @@ async def test_a_failure_in_a_conversation_is_told_and_the_conversation_goes_on(
         for variable in failure.unset:
             del cli.env[variable]
         through = (*failure.wrap, TRIMTAB) if failure.wrap else ()
-        flags = (*failure.args, "--plain") if through else failure.args
-        process, terminal = await start(cli, "-i", "go", *flags, program=through)
+        process, terminal = await start(cli, "-i", "go", *failure.args, program=through)
         async with asyncio.timeout(50):
             if name in AT_THE_START:
                 code = await process.wait()
