@@ -20,7 +20,7 @@ WRONG = [
     ("blame", "PATH is missing; see `trimtab blame --help`."),
     ("mcp add x", "COMMAND|URL is missing; see `trimtab mcp add --help`."),
     ("mcp get --jsn x", "Unknown option --jsn; did you mean --json?"),
-    ("sessions export x --format pdf", "--format cannot be 'pdf'; choose md, html or json."),
+    ("sessions export x --format pdf", "--format cannot be 'pdf'; choose md, html, json or otel."),
     (
         "sessions show x --all --events",
         "--events and --all cannot be used together; leave one out.",
