@@ -238,8 +238,8 @@ PLAN = {"name": "exit_plan_mode", "arguments": {"summary": "1. Look.\n2. Change 
 @pytest.mark.parametrize(
     ("typed", "told", "mode"),
     [
-        ("1", "approved (interactive)", "interactive"),
-        ("2", "approved (autopilot)", "autopilot"),
+        ("1", "You are now in interactive mode", "interactive"),
+        ("2", "You are now in autopilot mode", "autopilot"),
         ("3", "Stop here", "interactive"),
         ("4", "not approved; stay in plan mode", "plan"),
         ("use tabs instead", "The user said: use tabs instead", "plan"),
