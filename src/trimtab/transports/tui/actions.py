@@ -1,4 +1,4 @@
-"""What the keys do: sending, steering, stopping, completing, answering."""
+"""The actions of the keys: sending, steering, stopping, completing, answering."""
 
 import asyncio
 import os

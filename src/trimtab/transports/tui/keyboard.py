@@ -22,7 +22,7 @@ from prompt_toolkit.renderer import Renderer
 from trimtab.transports.tui.keys import KEYS
 
 ESCAPE_SECONDS = 0.025
-"""How long a lone Esc waits for the rest of a sequence. prompt_toolkit's own value is 1.5 s."""
+"""Seconds that a lone Esc waits for the rest of a sequence. prompt_toolkit's own value is 1.5 s."""
 _SEQUENCE = re.compile(
     "\x1b\\[[0-?]*[ -/]*[@-~]|\x1bO[!-~]|\x1b[\\]P^_][^\x07\x1b]*(?:\x07|\x1b\\\\)"
 )

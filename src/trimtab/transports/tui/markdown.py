@@ -96,6 +96,8 @@ class MarkdownStream:
         if self._block is None:
             if self._fence or self._table or width(self._rest) < columns or _is_special(self._rest):
                 return []
+            if not self._rest.strip():
+                return []
             self._block = read_block(self._rest)
             self._row, self._rest = self._block.lead, self._block.body
         end = find_safe_end(self._rest)
@@ -108,8 +110,9 @@ class MarkdownStream:
         if self._block is not None:
             block, row = self._block, self._row
             self._block, self._row = None, ()
-            spans = (*row, *block.inline(line))
-            self._ready.append(lambda columns: block.render(spans, _limit(columns)))
+            spans = strip_end((*row, *block.inline(line)))
+            if spans:  # else all rows of the line were returned before
+                self._ready.append(lambda columns: block.render(spans, _limit(columns)))
         elif self._fence:
             self._end_code_line(line)
         elif (fence := _FENCE.fullmatch(line)) is not None:
@@ -184,7 +187,17 @@ def render_line(line: str, columns: int) -> list[Line]:
     if _RULE.fullmatch(line):
         return [(("dim", "─" * min(_limit(columns), 40)),)]
     block = read_block(line)
-    return block.render((*block.lead, *block.inline(block.body)), _limit(columns))
+    spans = strip_end((*block.lead, *block.inline(block.body)))
+    return block.render(spans, _limit(columns))
+
+
+def strip_end(spans: Line) -> Line:
+    """Return spans without the blanks at their end, which could fill a row of their own."""
+    *before, last = spans or (("", ""),)
+    style, text = last
+    if stripped := text.rstrip():
+        return (*before, (style, stripped))
+    return strip_end(tuple(before)) if before else ()
 
 
 def read_block(line: str) -> Block:

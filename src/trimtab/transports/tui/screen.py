@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 Attributes = list[Any]
-"""What `termios` calls the state of a terminal."""
+"""The state of a terminal, as `termios` represents it."""
 MODES_ON = "\x1b[?2004h\x1b[?1004h"
 """Asks for marks around pasted text, and for reports of the focus."""
 MODES_OFF = "\x1b[?1004l\x1b[?2004l"

@@ -46,7 +46,7 @@ class Folded(tuple[str, str]):
 
 
 class Transcript:
-    """What has been said and done, and what is going on.
+    """The conversation so far, and the work in progress.
 
     `take` returns each finished line once. Everything else is public state for the live rows.
     """
@@ -65,7 +65,7 @@ class Transcript:
         self.context = (0, 0)
         self.compacting = False
         self.folded: list[Folded] = []
-        """What Ctrl-O opens, the newest last."""
+        """The folded texts that Ctrl-O opens, the newest last."""
         self.call_started: dict[str, float] = {}
         self._reasoning_began = ""
         self._ready: list[Render] = []

@@ -33,7 +33,7 @@ def call(name: str, **fields: Any) -> ToolInvocation:
 TITLES = [
     ("bash", {"command": "make test"}, "make test"),
     ("bash", {"command": "cd x\nmake"}, "cd x …"),
-    ("view", {"path": "/work/src/a.py"}, "Read src/a.py"),
+    ("view", {"path": "/project/src/a.py"}, "Read src/a.py"),
     ("edit", {"path": "a.py"}, "Edit a.py"),
     ("create", {"path": "/etc/motd"}, "Create /etc/motd"),
     ("grep", {"pattern": "TODO"}, "Search for TODO"),
@@ -46,7 +46,7 @@ TITLES = [
 def test_a_title_shows_the_command_or_the_file(
     name: str, arguments: dict[str, str], title: str
 ) -> None:
-    assert describe_title(call(name, arguments=arguments), "/work") == title
+    assert describe_title(call(name, arguments=arguments), "/project") == title
 
 
 def test_a_tool_of_a_server_is_of_no_known_kind() -> None:
@@ -56,7 +56,7 @@ def test_a_tool_of_a_server_is_of_no_known_kind() -> None:
 
 def test_locations_are_absolute_and_have_the_first_line() -> None:
     viewed = call("view", arguments={"path": "a.py", "view_range": [7, 9]})
-    assert find_locations(viewed, "/work") == [{"path": "/work/a.py", "line": 7}]
+    assert find_locations(viewed, "/project") == [{"path": "/project/a.py", "line": 7}]
 
 
 def test_two_edits_of_a_file_are_one_diff_from_the_first_text_to_the_last() -> None:

@@ -60,6 +60,7 @@ def render(text: str, columns: int, cuts: list[int]) -> list[str]:
     st.lists(WORDS, max_size=10).map("\n".join), WIDTHS, st.lists(st.integers(0, 2000), max_size=20)
 )
 @example("a " * 200, 20, [7, 30, 31, 32, 90])
+@example("\n" + "a" * 16 + "  \n", 8, [19])
 def test_prose_gives_the_same_rows_however_it_is_cut(
     text: str, columns: int, cuts: list[int]
 ) -> None:
