@@ -46,30 +46,18 @@ class RecordedWorkspace:
     ) -> None:
         if not new:
             stamp = await self._inner.save_buffer(path, stamp)
-        done = self._recorder.begin_write(path, self._reason)
-        try:
+        async with self._recorder.writing(path, reason=self._reason):
             await self._inner.write(path, data, new=new, stamp=stamp)
-        finally:
-            # Also after a cancelled or failed write: whatever happened is recorded.
-            done()
 
     async def remove(self, path: str) -> None:
         await self._inner.save_buffer(path)
-        done = self._recorder.begin_write(path, self._reason)
-        try:
+        async with self._recorder.writing(path, reason=self._reason):
             await self._inner.remove(path)
-        finally:
-            done()
 
     async def move(self, path: str, target: str) -> None:
         await self._inner.save_buffer(path)
-        source_done = self._recorder.begin_write(path, self._reason)
-        target_done = self._recorder.begin_write(target, self._reason)
-        try:
+        async with self._recorder.writing(path, target, reason=self._reason):
             await self._inner.move(path, target)
-        finally:
-            source_done()
-            target_done()
 
 
 class RecordedShells:

@@ -1,9 +1,9 @@
-"""Records scan_interval change to the workspace with its reason, for undo."""
+"""Records every change to the workspace with its reason, for undo."""
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -166,12 +166,24 @@ class Recorder(Processor):
             await self.end(foreign_reason(run, pending))
         return result
 
-    def begin_write(self, path: str, reason: Reason) -> Callable[[], None]:
-        """Prepare for a tool to write a file; return a function to call afterwards."""
-        target = os.path.realpath(path)
-        made = missing_folders(target)
-        before = self.store.keep(target, MAX_WRITTEN)
-        return lambda: self._written(target, before, made, reason)
+    @asynccontextmanager
+    async def writing(self, *paths: str, reason: Reason) -> AsyncIterator[None]:
+        """Record what a tool does to files meanwhile, also if it fails or is cancelled.
+
+        No scan runs at the same time: it could take over a change that another call made to the
+        same file, and report it after the tool's own.
+        """
+        async with self._scan_lock:
+            targets = [os.path.realpath(path) for path in paths]
+            before = [
+                (path, self.store.keep(path, MAX_WRITTEN), missing_folders(path))
+                for path in targets
+            ]
+            try:
+                yield
+            finally:
+                for path, state, made in before:
+                    self._written(path, state, made, reason)
 
     def _written(self, path: str, before: FileState, made: Sequence[str], reason: Reason) -> None:
         known = self._last.get(path)
@@ -183,7 +195,9 @@ class Recorder(Processor):
         changes = [Change.at(folder, ABSENT, self.store.keep(folder)) for folder in made]
         changes.append(Change.at(path, before, after))
         for change in changes:
-            self._note(change.os_path, change.after)
+            self._last[change.os_path] = change.after
+            if self._tracked is not None:
+                self._tracked.note(change.os_path, change.after)
         if changed := [change for change in changes if change.before != change.after]:
             self._emit(changed, reason)
 
@@ -215,7 +229,9 @@ class Recorder(Processor):
         from trimtab.undo.changes import build_event
 
         for change in changes:
-            self._note(change.os_path, change.after)
+            self._last[change.os_path] = change.after
+            if self._tracked is not None and not self._scan_lock.locked():
+                self._tracked.note(change.os_path, change.after)
         self._session.emit(build_event(event, changes, self.store))
         self._recorded = True
 
@@ -232,11 +248,6 @@ class Recorder(Processor):
             with suppress(TrimtabError, OSError):  # a cache, which the next undo regenerates
                 write_index(self._folder, self._store)
         self._store.close()
-
-    def _note(self, path: str, state: FileState) -> None:
-        self._last[path] = state
-        if self._tracked is not None and not self._scan_lock.locked():
-            self._tracked.note(path, state)
 
     async def _scan(self, reason: Reason, *, hold: bool = False) -> None:
         if self._tracked is None:
@@ -256,7 +267,7 @@ class Recorder(Processor):
                 self._report(changes, reason)
 
     def _report(self, changes: Sequence[Change], reason: Reason) -> None:
-        # A tool may have written, and reported, during the scan.
+        # An undo may have restored, and reported, during the scan.
         unreported = [
             change for change in changes if self._last.get(change.os_path) != change.after
         ]
