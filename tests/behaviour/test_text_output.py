@@ -13,7 +13,7 @@ DONE = {"text": "Done."}
         ("deadline", [{"text": "x", "delay": 60}], ["--deadline", "0.5s"], "Stopped at the deadline"),
         ("turns", [{"tools": [bash("true")]}] * 3, ["--max-turns", "1"], "Stopped after 1 turn;"),
         ("tokens", [DONE], ["--max-tokens", "10"], "Stopped at the budget"),
-        ("key", [{"error": {"status": 401}, "repeat": "forever"}], [], "401"),
+        ("key", [{"error": {"status": 401}, "repeat": "forever"}], [], "status 401"),
         ("autopilot", {"replies": [], "otherwise": DONE}, ["--autopilot", "--max-autopilot-continues", "1"], "Autopilot stopped after 1 continuation "),
         ("command", [], ["-p", "/nosuch"], "Unknown command /nosuch"),
     ],
