@@ -428,3 +428,10 @@ def test_a_rule_for_writing_covers_making_copying_and_moving_files(
     policy = msgspec.structs.replace(POLICY, allow=rules("write"))
     assert decide_shell(command, policy).verdict == verdict
     assert decide_shell(command, POLICY).verdict == "ask"
+
+
+def test_reading_stops_after_a_number_of_steps_and_then_nothing_is_certain() -> None:
+    short, long = "; ".join(["echo a"] * 2_000), "; ".join(["echo a"] * 20_000)
+    assert analyse(short, POLICY.cwd).problem is None
+    assert analyse(long, POLICY.cwd).problem == "it takes too long to read"
+    assert decide_shell(f"{long}; rm x", ALL_BUT_RM).verdict != "allow"

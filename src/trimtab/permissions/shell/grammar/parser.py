@@ -11,6 +11,7 @@ from trimtab.permissions.shell.grammar.parts import PartReader
 from trimtab.permissions.shell.grammar.syntax import (
     Body,
     Command,
+    Effort,
     Piece,
     Script,
     Unparsable,
@@ -34,11 +35,11 @@ ENDLESS = "a loop starts processes without waiting for them"
 _groups = count(1)
 
 
-def parse(text: str, *, deadline: float) -> tuple[Script, str | None]:
+def parse(text: str, effort: Effort) -> tuple[Script, str | None]:
     """Return the parts of a script, with a reason if it could not be read whole."""
     script = Script()
     try:
-        Parser(text, script, depth=0, deadline=deadline).read_script()
+        Parser(text, script, depth=0, effort=effort).read_script()
     except Unparsable as problem:
         return script, str(problem)
     except RecursionError:
@@ -158,7 +159,7 @@ class Parser(PartReader):
             joint = "|"
 
     def _read_command(self, joint: str, group: int) -> None:
-        self.tick()
+        self.effort.spend()
         keyword = self._keyword()
         if keyword in _CLOSERS:
             raise Unparsable(f"{keyword!r} is unexpected")

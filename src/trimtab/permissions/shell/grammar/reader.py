@@ -1,11 +1,11 @@
 """Reads the words of a bash script: quotes, escapes and expansions."""
 
 import re
-import time
 from abc import ABC, abstractmethod
 
 from trimtab.permissions.shell.grammar.ansi import decode
 from trimtab.permissions.shell.grammar.syntax import (
+    Effort,
     Piece,
     Redirect,
     Script,
@@ -37,12 +37,12 @@ DEFAULTED = ":-"
 class Reader(ABC):
     """A text and a place in it. What is found goes into `script`, also from nested texts."""
 
-    def __init__(self, text: str, script: Script, *, depth: int, deadline: float) -> None:
+    def __init__(self, text: str, script: Script, *, depth: int, effort: Effort) -> None:
         self.text = text
         self.pos = 0
         self.script = script
         self.depth = depth
-        self.deadline = deadline
+        self.effort = effort
         self.heredocs: list[tuple[Redirect, bool, bool]] = []
         self._prompts = "@P}" in text
         if depth > DEEPEST:
@@ -57,13 +57,9 @@ class Reader(ABC):
     def peek(self, length: int = 1) -> str:
         return self.text[self.pos : self.pos + length]
 
-    def tick(self) -> None:
-        if time.thread_time() > self.deadline:
-            raise Unparsable("it takes too long to read")
-
     def nested(self, text: str) -> "Reader":
         """A reader of the same kind for a text inside this one."""
-        return type(self)(text, self.script, depth=self.depth + 1, deadline=self.deadline)
+        return type(self)(text, self.script, depth=self.depth + 1, effort=self.effort)
 
     @abstractmethod
     def read_substitution(self) -> None:
@@ -75,7 +71,7 @@ class Reader(ABC):
 
     def read_word(self, *, pattern: bool = False) -> Word:
         """The word that starts here; in a `pattern` parentheses and bars belong to the word."""
-        self.tick()
+        self.effort.spend()
         pieces: list[Piece] = []
         opened = 0
         while self.pos < len(self.text):

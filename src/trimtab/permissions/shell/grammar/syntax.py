@@ -11,6 +11,20 @@ class Unparsable(Exception):
     """Raised for a text that cannot be read with certainty; the message says why."""
 
 
+class Effort:
+    """The steps that reading one text may take. It counts steps, not time: a busy machine must
+    not change the verdict."""
+
+    def __init__(self, steps: int) -> None:
+        self._left = steps
+
+    def spend(self) -> None:
+        """Count one step. Raises `Unparsable` when none is left."""
+        self._left -= 1
+        if self._left < 0:
+            raise Unparsable("it takes too long to read")
+
+
 class Piece(msgspec.Struct, frozen=True):
     """A part of a word. `text` is literal text or a variable's name; `splits` means that what it
     expands to may become several words, or none."""

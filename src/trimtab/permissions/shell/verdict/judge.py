@@ -1,7 +1,6 @@
 """Goes through the commands of a script and says of each what it is and what it touches."""
 
 import re
-import time
 from collections.abc import Iterable, Sequence
 
 from trimtab.permissions.shell.grammar.arithmetic import (
@@ -14,9 +13,9 @@ from trimtab.permissions.shell.grammar.parser import parse
 from trimtab.permissions.shell.grammar.parts import DECLARATIONS
 from trimtab.permissions.shell.grammar.syntax import (
     Command,
+    Effort,
     Piece,
     Script,
-    Unparsable,
     Word,
 )
 from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument, Variables
@@ -62,24 +61,24 @@ _BUILTIN_TESTS = frozenset(("test", "[", "[["))
 class Judge:
     """Fills an analysis. Nested scripts (`bash -c`, `eval`) are read by the same judge."""
 
-    def __init__(self, analysis: Analysis, cwd: str, home: str, *, seconds: float) -> None:
+    def __init__(self, analysis: Analysis, cwd: str, home: str, effort: Effort) -> None:
         self.into = analysis
         self.places = Places(cwd, home)
         self._surroundings = {"HOME": home, "PWD": cwd} if home else {"PWD": cwd}
         self._depth = 0
         self._functions: frozenset[str] = frozenset()
-        self._deadline = time.thread_time() + seconds
+        self._effort = effort
 
     def read(self, text: str, *, inherits: bool = False) -> None:
         """Judge every command of a script; one that `inherits` runs in the shell of the last.
 
-        Raises `Unparsable` when the time is over; what was found until then stays.
+        Raises `Unparsable` when the effort is spent; what was found until then stays.
         """
         if self._depth >= DEEPEST:
             self.into.dynamic.append("scripts are nested too deeply")
             return
         self._depth += 1
-        script, problem = parse(text, deadline=self._deadline)
+        script, problem = parse(text, self._effort)
         if problem or script.unclear:
             self.into.problem = self.into.problem or problem or script.unclear[0]
         self._note_urls(find_urls(text))
@@ -161,12 +160,8 @@ class Judge:
             for command in script.commands:
                 self._check_evaluated([a for word in command.words for a in variables.expand(word)])
 
-    def _tick(self) -> None:
-        if time.thread_time() > self._deadline:
-            raise Unparsable("it takes too long to read")
-
     def _judge(self, command: Command, variables: Variables) -> None:
-        self._tick()
+        self._effort.spend()
         arguments = self._expand(command, variables)
         self.places.enter(command)
         for redirect in command.redirects:
@@ -216,7 +211,7 @@ class Judge:
         strict = not first or is_carrier(first[0].text.rpartition("/")[2])
         arguments = list(first)
         for word in words[1:]:
-            self._tick()
+            self._effort.spend()
             arguments += variables.expand(word, strict=strict)
         return arguments
 
@@ -243,7 +238,7 @@ class Judge:
         self, arguments: Sequence[Argument], *, stdin: str | None = None, shadow: bool = False
     ) -> None:
         """Judge one command: a word and its arguments."""
-        self._tick()
+        self._effort.spend()
         first = arguments[0]
         if not first.known or first.many:
             self.into.dynamic.append("the name of a command is not known before it runs")
