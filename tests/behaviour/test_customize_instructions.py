@@ -125,12 +125,14 @@ async def test_child_folders_are_read_from_the_start_when_a_setting_says_so(cli:
     make_repository(cli.cwd)
     write(cli.home / "settings.json", '{"enableChildInstructions": true, // both levels\n}')
     write(cli.cwd / ".gitignore", "generated/\n")
-    for name in ("a", "a/b", "a/b/c", "node_modules", "generated", "vendor/x"):
+    ignored = ("node_modules", "vendor", "dist", "build", ".next", ".nuxt", "out", "coverage")
+    left_out = ("a/b/c", ".git/x", "generated", "vendor/x", *ignored)
+    for name in ("a", "a/b", *left_out):
         write(cli.cwd / name / "AGENTS.md", f"child {name}.\n")
     prompt = await system_prompt(cli)
     assert "child a." in prompt
     assert "child a/b." in prompt
-    for name in ("a/b/c", "node_modules", "generated", "vendor/x"):
+    for name in left_out:
         assert f"child {name}." not in prompt
 
 

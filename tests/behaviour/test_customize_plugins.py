@@ -10,7 +10,9 @@ from customizekit import write
 from gitkit import git
 
 
-def make_plugin(root: Path, manifest: str = "plugin.json", name: str = "tools") -> Path:
+def make_plugin(
+    root: Path, manifest: str = "plugin.json", name: str = "tools", servers: str = ".mcp.json"
+) -> Path:
     about = {"name": name, "version": "1.0", "description": "Things", "skills": ["extra"]}
     write(root / manifest, json.dumps(about))
     write(root / "skills/one/SKILL.md", "---\ndescription: from a plugin\n---\nPlugin body.\n")
@@ -18,7 +20,7 @@ def make_plugin(root: Path, manifest: str = "plugin.json", name: str = "tools") 
     write(root / "commands/go.md", "Go to $1")
     write(root / "agents/helper.md", "---\ndescription: d\ntools: [view]\n---\nHelp out.\n")
     server = {"command": "${CLAUDE_PLUGIN_ROOT}/run", "args": []}
-    write(root / ".mcp.json", json.dumps({"mcpServers": {"served": server}}))
+    write(root / servers, json.dumps({"mcpServers": {"served": server}}))
     hook = {"type": "command", "bash": "echo ran >> hook.txt"}
     write(root / "hooks.json", json.dumps({"version": 1, "hooks": {"preToolUse": [hook]}}))
     return root
@@ -36,7 +38,18 @@ async def kinds(cli: Cli, *args: str) -> dict[tuple[str, str], dict[str, object]
     return {(one["kind"], one["name"]): one for one in shown["customizations"]}
 
 
-@pytest.mark.proves("PLUG-01", "PLUG-02", "PLUG-04", "SKILL-04", "AGENT-03")
+@pytest.mark.proves("PLUG-04")
+@pytest.mark.parametrize("file", [".mcp.json", ".github/mcp.json"])
+async def test_the_servers_of_a_plugin_are_read_from_either_file(
+    cli: Cli, tmp_path: Path, file: str
+) -> None:
+    source = make_plugin(tmp_path / "source", servers=file)
+    await cli.run("plugins", "install", str(source))
+    root = cli.home / "installed-plugins/_direct/tools"
+    assert (await kinds(cli))["mcp-server", "served"]["description"] == f"{root}/run"
+
+
+@pytest.mark.proves("PLUG-01", "PLUG-02", "SKILL-04", "AGENT-03")
 @pytest.mark.parametrize(
     "manifest",
     [

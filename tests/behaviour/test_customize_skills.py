@@ -64,7 +64,7 @@ async def test_an_untrusted_folder_gives_no_skills_commands_or_agents(cli: Cli) 
     assert "worst" in refused.notes
 
 
-@pytest.mark.proves("SKILL-12", "SKILL-08")
+@pytest.mark.proves("SKILL-12")
 async def test_the_model_loads_a_skill_and_its_text_follows_the_result(cli: Cli) -> None:
     text = skill("deploys", "Run make deploy.", allowed_tools="bash, view")
     path = write(cli.home / "skills" / "deploy" / "SKILL.md", text)

@@ -60,7 +60,7 @@ def words(body: Any) -> list[str]:
     return [message.get("content") or "" for message in body["messages"][1:]]
 
 
-@pytest.mark.proves("SUB-09", "SUB-10", "SUB-12", "SUB-14", "SUB-16", "AGENT-09")
+@pytest.mark.proves("SUB-10", "SUB-12", "SUB-14", "SUB-16", "AGENT-09")
 async def test_an_agent_has_its_own_conversation_and_its_last_words_are_the_result(
     cli: Cli,
 ) -> None:

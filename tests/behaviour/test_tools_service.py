@@ -255,7 +255,6 @@ def index(shown: list[str], word: str) -> int:
     return next(number for number, text in enumerate(shown) if word in text)
 
 
-@pytest.mark.proves("AMTOOL-10", "AMTOOL-12")
 async def test_tools_of_an_editor_are_ours_or_the_model_is_told_what_to_do_instead(
     tmp_path: Path,
 ) -> None:

@@ -429,7 +429,6 @@ HOST_EVENTS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.proves("EVT-19")
 async def test_a_host_is_given_every_kind_of_event_it_handles(sdk: Sdk) -> None:
     """Those a run makes come live; those of a log another program wrote come with its history."""
     replies = [{"tools": [{"name": "glob", "arguments": {"pattern": "*"}}]}, TEXT]

@@ -161,7 +161,7 @@ def test_a_broken_file_is_not_changed(tmp_path: Path) -> None:
     assert path.read_text() == "{broken"
 
 
-@pytest.mark.proves("FLAG-01", "FLAG-02", "FLAG-03")
+@pytest.mark.proves("FLAG-01", "FLAG-03")
 def test_flags_follow_their_tier_then_the_file_then_the_environment(tmp_path: Path) -> None:
     home = home_in(tmp_path)
     usual = resolve_flags(home, {})

@@ -165,7 +165,6 @@ async def test_a_conversation_that_stays_too_large_ends_after_two_compactions() 
     assert len(run.session.of("session.compaction_complete")) <= 2  # type: ignore[attr-defined]
 
 
-@pytest.mark.proves("COMP-17")
 @pytest.mark.parametrize("answer", ["", {"error": {"status": 500, "message": "broken"}}])
 async def test_two_useless_summaries_leave_what_matters_and_say_so(answer: Any) -> None:
     run = compacting(

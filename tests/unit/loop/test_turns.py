@@ -7,6 +7,7 @@ import pytest
 
 from loopkit import EchoTool, call, drained, make_run
 from trimtab.contracts.events.session import SessionInfo
+from trimtab.contracts.messages import ToolMessage
 from trimtab.contracts.processor import PendingCall, Processor, Stop
 from trimtab.contracts.run import Run
 from trimtab.contracts.tool import ToolResult
@@ -181,7 +182,7 @@ class Louder(Processor):
         return ToolResult(text=result.text.upper())
 
 
-@pytest.mark.proves("LOOP-15", "LOOP-25")
+@pytest.mark.proves("LOOP-15")
 async def test_processors_see_every_result_and_may_change_it() -> None:
     run = make_run(
         [{"tools": [call(text="a"), call(text="b")]}, {"text": "done"}],
@@ -302,3 +303,24 @@ async def test_everything_a_run_does_comes_out_as_typed_events() -> None:
     session = await drained(run)
     assert all(type(event.data).wire_name == event.type for event in session.events)
     assert session.types()[0] == "user.message"
+
+
+@pytest.mark.proves("LOOP-25")
+@pytest.mark.parametrize(
+    ("kind", "success"),
+    [("success", True), ("failure", False), ("denied", False), ("rejected", False)],
+)
+async def test_a_result_has_a_kind_and_a_text_for_the_model(kind: Any, success: bool) -> None:
+    async def end(args: Any) -> ToolResult:
+        return ToolResult(text=f"It was a {kind}.", kind=kind)
+
+    run = make_run([{"tools": [call(text="a")]}, "done"], "go", tools=[EchoTool(on_run=end)])
+    session = await drained(run)
+    (complete,) = session.of("tool.execution_complete")
+    assert complete.success is success
+    texts = [
+        message.text
+        for message in run.session.conversation.messages
+        if isinstance(message, ToolMessage)
+    ]
+    assert texts == [f"It was a {kind}."]

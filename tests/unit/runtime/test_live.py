@@ -149,7 +149,7 @@ async def test_a_rejection_ends_the_turn_and_its_words_reach_the_model_next_time
         assert "use the staging database" in told[0]
 
 
-@pytest.mark.proves("AMSES-02", "AMSES-05", "AMSES-08")
+@pytest.mark.proves("AMSES-05", "AMSES-08")
 async def test_closing_records_what_was_spent_and_releases_the_session(tmp_path: Path) -> None:
     async with opened(tmp_path, [{"text": "one", "usage": {"input": 10, "output": 2}}]) as (
         live,
