@@ -134,6 +134,18 @@ def test_every_file_in_the_flows_of_the_architecture_page_exists(path: str) -> N
     assert (SOURCE / path).is_file()
 
 
+@pytest.mark.parametrize(
+    "path",
+    re.findall(
+        r"^\| … .+ \| `([\w/.]+)`",
+        (ROOT / "docs/concepts/architecture.md").read_text(),
+        re.MULTILINE,
+    ),
+)
+def test_every_place_to_change_something_exists(path: str) -> None:
+    assert (SOURCE / path).exists()
+
+
 def test_every_package_is_on_the_map() -> None:
     page = (ROOT / "docs/concepts/architecture.md").read_text()
     named = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
