@@ -379,6 +379,10 @@ class RawClient:
         answer = await self.call("session/new", "new", cwd=str(cli.cwd), mcpServers=[])
         return str(answer["result"]["sessionId"])
 
+    def stop_reading(self) -> None:
+        """Close the program's output and leave its input open, as a dying client may."""
+        self.process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
+
     def updates(self, kind: str) -> list[dict[str, Any]]:
         """The updates of a kind, each checked against the schema."""
         found = []

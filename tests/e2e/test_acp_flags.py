@@ -1,7 +1,9 @@
 """Every flag that shapes a session, tried through an editor."""
 
 import json
+import os
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from clikit import Cli, bash, serving
 from gitkit import git
 from mcpkit import PYTHON, SCRIPT
 from trimtab.cli.flags import FLAGS
+from trimtab.workspace.sandbox.detection import try_all
 
 
 def use(name: str, **arguments: Any) -> dict[str, Any]:
@@ -50,6 +53,20 @@ class Tried(msgspec.Struct):
         return (self.cli.cwd / "made").exists()
 
     @property
+    def worktree(self) -> Path:
+        [made] = self.cli.cwd.parent.rglob("made")
+        return made.parent
+
+    @property
+    def inside(self) -> bool:
+        """True if the command ran, in a sandbox or not at all where none works."""
+        return self.made or try_all(os.environ["PATH"]).backend is None
+
+    @property
+    def spent(self) -> bool:
+        return self.stop == "max_tokens" and len(self.server.requests) == 1
+
+    @property
     def statuses(self) -> list[str]:
         return [call["status"] for call in self.link.editor.calls().values()]
 
@@ -63,6 +80,10 @@ class Row(msgspec.Struct, frozen=True):
 
 
 MAKE = [run("touch made"), "done"]
+SPENDING = [
+    {"tools": [bash("true")], "usage": {"input": 100_000, "output": 10}},
+    "never",
+]
 OUTSIDE = [use("view", path="{outside}/note.txt"), "done"]
 SERVERS = json.dumps(
     {"mcpServers": {"small": {"command": PYTHON[0], "args": [*PYTHON[1:], SCRIPT]}}}
@@ -171,6 +192,28 @@ ROWS: dict[str, Row] = {
         ["--log-dir", "{outside}/logs", "--log-level", "info"],
         lambda t: list((t.cli.cwd.parent / "outside" / "logs").glob("*.log")),
     ),
+    "--sandbox": Row(
+        ["--sandbox", "--allow-all-tools"],
+        lambda t: not (t.cli.cwd.parent / "outside" / "escaped").exists() and t.inside,
+        [run("touch {outside}/escaped; touch made"), "done"],
+    ),
+    "--max-budget-usd": Row(["--max-budget-usd", "0.05"], lambda t: t.spent, SPENDING),
+    "--max-ai-credits": Row(["--max-ai-credits", "5"], lambda t: t.spent, SPENDING),
+    "--worktree-changes": Row(
+        ["--worktree", "side", "--worktree-changes", "copy", "--allow-all"],
+        lambda t: "not committed" in str(t.request["messages"][-1]),
+        [run("cat pending.txt"), "done"],
+    ),
+    "--no-auto-commit": Row(
+        ["--worktree", "side", "--no-auto-commit", "--allow-all"],
+        lambda t: "?? made" in git(t.worktree, "status", "--short"),
+        MAKE,
+    ),
+    "--no-ask-user": Row(
+        ["--no-ask-user"],
+        lambda t: not t.made and t.asked == 0 and t.statuses == ["failed"],
+        MAKE,
+    ),
     "--no-sandbox": Row(["--no-sandbox"], lambda t: t.made, MAKE),
     "--experimental": Row(["--experimental"], lambda t: t.stop == "end_turn"),
     "--no-experimental": Row(["--no-experimental"], lambda t: t.stop == "end_turn"),
@@ -178,23 +221,32 @@ ROWS: dict[str, Row] = {
 """A row for each flag; the rows of the two below are shared."""
 SHARED = {"--reasoning-effort": "--effort", "--log-level": "--log-dir"}
 OTHERWISE = {
-    "--sandbox": "needs a sandbox backend; the runtime's own tests have it",
-    "--max-budget-usd": "needs a price table; --max-tokens stops at the same place",
-    "--max-ai-credits": "the same limit as --max-budget-usd in another unit",
-    "--worktree-changes": "read together with --worktree",
-    "--no-auto-commit": "read together with --worktree",
     "--disable-builtin-mcps": "there are no built-in servers to see missing",
-    "--no-ask-user": "the client decides whether questions can be asked",
     "--enable-reasoning-summaries": "accepted without effect",
-    "-C": "the client chooses the folder",
 }
 """Flags of sessions that no row tries, and why."""
 GROUPS = ("model", "mode", "limits", "permission", "customization")
+OTHER_GROUPS = {"--stream", "--no-ask-user", "--worktree", "--worktree-changes", "--no-auto-commit"}
+"""Flags of a session that the help lists with those of prompts and of sessions."""
 
 
 def test_every_flag_of_sessions_is_tried() -> None:
     names = {flag.names[-1] for flag in FLAGS if flag.group in GROUPS and not flag.hidden}
     assert names - ROWS.keys() - SHARED.keys() - OTHERWISE.keys() == set()
+    assert ROWS.keys() >= OTHER_GROUPS
+
+
+@pytest.mark.parametrize("flag", [("-C", "/"), ("--session-idle-timeout", "5"), ("--name", "x")])
+async def test_a_flag_that_an_editor_decides_is_refused(tmp_path: Path, flag: list[str]) -> None:
+    ran = await Cli(tmp_path).run("--acp", *flag)
+    assert ran.code == 2
+    assert "cannot be used together; leave one out." in ran.notes
+
+
+async def test_a_missing_token_variable_is_told_to_editors_too(tmp_path: Path) -> None:
+    ran = await Cli(tmp_path).run("--acp", "--auth-token-env", "NO_SUCH_TOKEN")
+    assert ran.code == 2
+    assert "NO_SUCH_TOKEN, which is not set" in ran.notes
 
 
 def prepare(cli: Cli, folder: Path) -> None:
@@ -214,15 +266,27 @@ def prepare(cli: Cli, folder: Path) -> None:
     cli.env["HIDDEN"] = "s3cr3t-value"
 
 
+def set_price(cli: Cli, base_url: str) -> None:
+    """Have the model cost a dollar for a million tokens of input."""
+    del cli.env["COPILOT_PROVIDER_BASE_URL"], cli.env["COPILOT_MODEL"]
+    registry = {
+        "providers": [{"name": "p", "baseUrl": base_url, "defaultModel": "m"}],
+        "models": [{"id": "m", "provider": "p", "price": {"input": 1.0, "output": 2.0}}],
+        "default": "p/m",
+    }
+    (cli.home / "providers.json").write_text(json.dumps(registry))
+
+
 @pytest.mark.needs("git")
 @pytest.mark.parametrize("name", ROWS)
 async def test_a_flag_works_through_an_editor(tmp_path: Path, name: str) -> None:
     row, cli, outside = ROWS[name], Cli(tmp_path), tmp_path / "outside"
     prepare(cli, outside)
-    if name == "--worktree":
+    if "--worktree" in row.flags:
         git(cli.cwd, "init", "-q")
         git(cli.cwd, "add", "-A")
         git(cli.cwd, "commit", "-q", "-m", "first")
+        (cli.cwd / "pending.txt").write_text("not committed\n")
 
     def fill(value: Any) -> Any:
         return json.loads(json.dumps(value).replace("{outside}", str(outside)))
@@ -231,10 +295,14 @@ async def test_a_flag_works_through_an_editor(tmp_path: Path, name: str) -> None
     if name in ("--allow-all-paths", "--add-dir"):
         # The temp directory is allowed by default, and these tests run in it.
         flags.append("--disallow-temp-dir")
-    async with (
-        serving(fill(row.replies)) as server,
-        connected(cli.use(server), *flags) as link,
-    ):
+    if name == "--sandbox":  # the temp directory is writable, and these tests run in it
+        cli.env["TMPDIR"] = str(tmp_path / "temp")
+        (tmp_path / "temp").mkdir()
+    async with serving(fill(row.replies)) as server, AsyncExitStack() as stack:
+        cli.use(server)
+        if row.replies is SPENDING:
+            set_price(cli, server.base_url)
+        link = await stack.enter_async_context(connected(cli, *flags))
         opened = await link.open()
         try:
             stop = await link.say()

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import acp
 import pytest
 
-from acpkit import connected
+from acpkit import RawClient, connected
 from clikit import Cli, bash, serving
 
 
@@ -336,3 +337,36 @@ async def test_a_killed_client_leaves_a_session_that_loads(cli: Cli) -> None:
             await link.agent.load_session(cwd=str(cli.cwd), session_id=session, mcp_servers=[])
             [call] = link.editor.calls().values()
             assert call["status"] == "failed"
+
+
+async def test_a_client_that_stops_reading_ends_the_process_within_a_second(cli: Cli) -> None:
+    replies = [run("echo shell $$; sleep 60"), "no"]
+    async with serving(replies) as server:
+        cli.use(server)
+        program = await cli.start("--acp", "--allow-all", stdin_fd=asyncio.subprocess.PIPE)
+        client = RawClient(program)
+        await client.call("initialize", protocolVersion=1)
+        session = await client.open(cli)
+        prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}
+        await client.send({"jsonrpc": "2.0", "id": 5, "method": "session/prompt", "params": prompt})
+        while (told := re.search(r"shell (\d+)\\n", str(await client.read()))) is None:
+            pass
+        began = time.monotonic()
+        client.stop_reading()
+        async with asyncio.timeout(10):
+            assert await program.wait() == 0
+        assert time.monotonic() - began < 1.0
+        assert not is_running(int(told[1]))
+        async with connected(cli) as link:
+            await link.agent.load_session(cwd=str(cli.cwd), session_id=session, mcp_servers=[])
+            [call] = link.editor.calls().values()
+            assert call["status"] == "failed"
+
+
+def is_running(pid: int) -> bool:
+    """True if a process exists and is not a zombie."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"

@@ -340,3 +340,11 @@ async def test_a_second_signal_ends_the_program_at_once_and_the_terminal_is_give
     assert code == 143
     assert "Traceback" not in terminal.seen
     assert "Internal error" not in terminal.seen
+
+
+async def test_plain_lines_write_over_nothing(cli: Cli) -> None:
+    script = [{"tools": [bash("echo one")]}, {"text": "Done."}]
+    async with serving(script) as server, talking(cli.use(server), "-i", "go") as terminal:
+        await terminal.shows(r"Done\.\s+> $")
+    assert "\x1b[2K" not in terminal.seen
+    assert "  thinking …" in terminal.seen

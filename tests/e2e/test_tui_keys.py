@@ -233,3 +233,31 @@ async def test_an_idle_conversation_sends_nothing(cli: Cli) -> None:
         sent = len(terminal.bytes)
         await asyncio.sleep(1.5)
         assert len(terminal.bytes) == sent
+
+
+async def test_control_b_sends_the_running_command_to_the_background(cli: Cli) -> None:
+    waiting = "echo began; while [ ! -e go ]; do sleep 0.05; done; echo ended > done"
+    script = [
+        {
+            "tools": [
+                {**bash(waiting), "arguments": {**bash(waiting)["arguments"], "initial_wait": 500}}
+            ]
+        },
+        {"text": "I go on."},
+        {"tools": [{"name": "read_bash", "arguments": {"shellId": "0", "delay": 20}}]},
+        {"text": "It has ended."},
+    ]
+    async with (
+        serving(script) as server,
+        conversing(cli.use(server), "--allow-all", "-i", "begin") as terminal,
+    ):
+        await terminal.sees("│ began")
+        terminal.type("\x02")
+        await terminal.shows(r"I go on\.")
+        told = str(server.requests[1].json["messages"][-1])
+        assert "was sent to the background by the user" in told
+        assert not (cli.cwd / "done").exists()
+        (cli.cwd / "go").touch()
+        terminal.type("is it done?\r")
+        await terminal.shows(r"It has ended\.")
+    assert (cli.cwd / "done").exists()

@@ -1,6 +1,7 @@
 """A conversation in the inline interface: answers, tools, questions, in a real terminal."""
 
 from clikit import Cli, bash, serving
+from gitkit import git
 from tuikit import conversing
 
 ANSWER = """# Title
@@ -106,3 +107,85 @@ async def test_a_long_choice_can_be_read_to_its_end(cli: Cli) -> None:
         await terminal.may_answer()
         terminal.type("2")
         await terminal.shows(r"Thanks\.")
+
+
+async def test_a_link_of_an_answer_is_a_link_of_the_terminal(cli: Cli) -> None:
+    answer = "Read [the guide](https://example.com/guide) or https://example.com/other."
+    async with (
+        serving([{"text": answer, "chunk": 6}]) as server,
+        conversing(cli.use(server), "-i", "where?") as terminal,
+    ):
+        await terminal.shows(r"the guide \(https://example\.com/guide\)")
+        await terminal.shows(r"other\.")
+    sent = terminal.bytes.decode()
+    assert "\x1b]8;;https://example.com/guide\x1b\\" in sent
+    assert "\x1b]8;;https://example.com/other\x1b\\" in sent
+
+
+async def test_a_long_diff_that_was_asked_about_is_not_written_again(cli: Cli) -> None:
+    (cli.cwd / "many.txt").write_text("".join(f"old {number}\n" for number in range(30)))
+    new = "".join(f"new {number}\n" for number in range(30))
+    arguments = {
+        "path": str(cli.cwd / "many.txt"),
+        "old_str": (cli.cwd / "many.txt").read_text(),
+        "new_str": new,
+    }
+    script = [{"tools": [{"name": "edit", "arguments": arguments}]}, {"text": "Changed."}]
+    async with (
+        serving(script) as server,
+        conversing(cli.use(server), "-i", "change it") as terminal,
+    ):
+        await terminal.may_answer()
+        terminal.type("y")
+        await terminal.shows(r"Changed\.")
+        await terminal.shows(r"· \+30 -30")
+    assert (cli.cwd / "many.txt").read_text() == new
+    assert terminal.text.count("new 17") == 1
+
+
+async def test_the_rule_of_a_question_can_be_edited(cli: Cli) -> None:
+    script = [
+        {"tools": [bash("git tag one")]},
+        {"tools": [bash("git branch two")]},
+        {"text": "Both."},
+    ]
+    git(cli.cwd, "init", "-q")
+    git(cli.cwd, "commit", "-q", "--allow-empty", "-m", "first")
+    async with (
+        serving(script) as server,
+        conversing(cli.use(server), "-i", "tag and branch") as terminal,
+    ):
+        await terminal.may_answer()
+        await terminal.sees(r"e +edit the rule")
+        terminal.type("e")
+        await terminal.sees(r"rule: shell\(git tag")
+        terminal.type("\x15shel(git)\r")
+        await terminal.sees("did you mean shell")
+        terminal.type("\x15shell(git:*)\r")
+        await terminal.sees(r"yes, allow shell\(git:\*\) in this session")
+        await terminal.may_answer()
+        terminal.type("2")
+        await terminal.shows(r"Both\.")
+    assert "two" in git(cli.cwd, "branch")
+
+
+async def test_the_history_on_disk_has_no_secrets_and_can_be_searched(cli: Cli) -> None:
+    cli.env["DEPLOY_TOKEN"] = "s3cr3t-value-of-mine"
+    async with (
+        serving(["One.", "Two."]) as server,
+        conversing(cli.use(server)) as terminal,
+    ):
+        await terminal.ready()
+        terminal.type("use s3cr3t-value-of-mine here\r")
+        await terminal.shows(r"One\.")
+        terminal.type("something else\r")
+        await terminal.shows(r"Two\.")
+        terminal.type("/history use\r")
+        await terminal.sees("Prompts of all sessions")
+        terminal.type("\r")
+        await terminal.sees("› use s3cr3t-value-of-mine here")
+        terminal.type("\x15")
+        await terminal.sees("Ask anything")
+    stored = (cli.home / "prompt-history.jsonl").read_text()
+    assert "s3cr3t" not in stored
+    assert "use ****** here" in stored

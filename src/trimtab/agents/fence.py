@@ -1,7 +1,6 @@
 """The fence of a session: detects what this machine can do, and follows the session's policy."""
 
 import os
-import shutil
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -98,6 +97,8 @@ class SessionFence:
 
     def trusts(self, programs: Iterable[str], policy: Policy) -> bool:
         """Return True if PATH finds all these programs outside the workspace."""
+        from shutil import which
+
         from trimtab.workspace.sandbox.fence_policy import is_trusted
 
         path = self._workspace.child_env.get("PATH", os.defpath)
@@ -106,7 +107,7 @@ class SessionFence:
         if not all(map(os.path.isabs, folders)):
             return False
         for name in programs:
-            found = shutil.which(name, path=path)
+            found = which(name, path=path)
             if found is not None and not is_trusted(os.path.dirname(found), roots):
                 return False
         return True

@@ -8,6 +8,7 @@ import msgspec
 from trimtab.cli.event_loop import run_async
 from trimtab.cli.inputs import build_options
 from trimtab.cli.parse import Values
+from trimtab.cli.server_env import build_env
 from trimtab.config.paths import find_home
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.options import Isolation, SessionOptions
@@ -31,8 +32,10 @@ FLAGS_OF_RUNS = (
     "usage_output_file",
     "headless",
     "port",
+    "cwd",
+    "session_idle_timeout",
 )
-"""Flags about one prompt, one session or another protocol."""
+"""Flags about one prompt, one session or another protocol; the client chooses the folder."""
 
 
 def serve_editor(values: Values) -> int:
@@ -41,14 +44,14 @@ def serve_editor(values: Values) -> int:
         if name in values:
             flag = "a prompt" if name == "words" else f"--{name.replace('_', '-')}"
             raise UsageError(f"--acp and {flag} cannot be used together; leave one out.")
-    env = dict(os.environ)
-    if "config_dir" in values:
-        env["COPILOT_HOME"] = os.path.abspath(values["config_dir"])
+    env = build_env(values)
     options = build_session_options(values)
     observer = build_observer(values, env)
 
     async def run() -> int:
-        return await serve_stdio(EditorAgent(env, options, observer))
+        return await serve_stdio(
+            EditorAgent(env, options, observer, may_ask="no_ask_user" not in values)
+        )
 
     return run_async(run())
 

@@ -72,11 +72,15 @@ def build_face(values: Values, answer: Output, notes: Output) -> Face:
     return build_text(values, answer, notes)
 
 
-def build_text(values: Values, answer: Output, notes: Output) -> "TextOutput":
-    """Return the output for people."""
+def build_text(
+    values: Values, answer: Output, notes: Output, *, append_only: bool = False
+) -> "TextOutput":
+    """Return the output for people; if `append_only`, no row is ever written over."""
     from trimtab.transports.headless.text import Style, TextOutput
 
     terminal = os.isatty(2)
     colour = terminal and "no_color" not in values and not os.environ.get("NO_COLOR")
-    style = Style(silent="silent" in values, colour=colour, progress=terminal)
+    style = Style(
+        silent="silent" in values, colour=colour, progress=terminal, append_only=append_only
+    )
     return TextOutput(answer, notes, style)

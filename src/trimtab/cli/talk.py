@@ -26,7 +26,7 @@ async def talk(runtime: Runtime, options: SessionOptions, values: Values, log: L
     answer, notes, keyboard = open_outputs(1, 2, 0)
     # Typed text is shown even if answers and notes are redirected.
     screen = next((output for output in (notes, answer) if os.isatty(output.fd)), keyboard)
-    face = build_text(values, answer, notes)
+    face = build_text(values, answer, notes, append_only=True)
     starts = DelayedStarts(face.on_event)
     dialog = Dialog(face, screen, attach_all(values, options.cwd), run_own_command)
 

@@ -70,6 +70,7 @@ async def _converse(
             env=runtime.env,
             home=runtime.home,
             cwd=options.cwd,
+            mask=runtime.build_masker(options).mask_text,
         ),
         Opening(open_first, open_new, resume, try_model, choose_first=must_choose(runtime, values)),
         read_preferences(

@@ -85,6 +85,8 @@ class CommandState(msgspec.Struct, frozen=True, kw_only=True):
     no_terminal: str = ""
     """The reason why a command runs on pipes although a terminal was requested."""
     awaits: str = ""
+    let_go: bool = False
+    """True if the person sent the command to the background."""
     flooded: bool = False
     lost: int = 0
     left_behind: tuple[str, ...] = ()

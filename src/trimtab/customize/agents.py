@@ -10,7 +10,13 @@ from trimtab.config.jsonc import JsonProblem
 from trimtab.contracts.customization import AgentDefinition, FoundAgents, Problem, Shadowed
 from trimtab.customize.fields import Fields
 from trimtab.customize.folders import AgentFolder
-from trimtab.customize.front_matter import Document, YamlProblem, read_yaml, split_document
+from trimtab.customize.front_matter import (
+    Document,
+    YamlProblem,
+    read_simple,
+    read_yaml,
+    split_document,
+)
 from trimtab.customize.parsing import parse_config
 from trimtab.customize.reading import Listing, file_identity, read_text
 
@@ -136,7 +142,7 @@ def builtin_agents(problems: list[Problem]) -> list[AgentDefinition]:
             continue
         text, _ = read_text(path)
         try:
-            values = read_yaml(text, path)
+            values = read_simple(text) or read_yaml(text, path)
         except YamlProblem as error:
             problems.append(error.problem)
             continue

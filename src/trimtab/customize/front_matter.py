@@ -98,7 +98,8 @@ class YamlProblem(ValueError):
 @lru_cache(1)
 def _line() -> re.Pattern[str]:
     # Plain words only: nothing that YAML could read as anything but this text.
-    return re.compile(r"([A-Za-z][\w-]*): +([A-Za-z/.*][^\n]*?)[ \t]*")
+    words = r'\["[^"\\]*"(?:, "[^"\\]*")*\]'
+    return re.compile(rf"([A-Za-z][\w-]*): +([A-Za-z/.*][^\n]*?|>-|\||{words})[ \t]*")
 
 
 _WORDS: dict[str, bool | None] = {
@@ -109,24 +110,51 @@ _WORDS: dict[str, bool | None] = {
 
 
 def read_simple(head: str) -> dict[str, Any] | None:
-    """Read a head of plain `key: words` lines as YAML does; return None for any other head.
+    """Read plain lines, lists of quoted words and indented texts as YAML does.
 
-    Most heads are so simple, and PyYAML takes 20 ms to import.
+    Returns None for anything else. Most heads are so simple, and PyYAML takes 20 ms to import.
     """
     fields: dict[str, Any] = {}
-    for line in head.split("\n"):
+    lines = head.split("\n")
+    number = 0
+    while number < len(lines):
+        line, number = lines[number], number + 1
         if not line:
             continue
         match = _line().fullmatch(line)
-        if match is None or not line.isprintable():
+        if match is None or not line.isprintable() or match[1] in fields or match[1] in _WORDS:
             return None
         key, value = match[1], match[2]
-        if ": " in value or " #" in value or value[-1] == ":" or key in fields or key in _WORDS:
-            return None
-        if value[0] in "*.":  # an alias, or a number such as .5 or .inf
-            return None
-        fields[key] = _WORDS.get(value, value)
+        if value in (">-", "|"):
+            end = number
+            while end < len(lines) and (not lines[end] or lines[end].startswith("  ")):
+                end += 1
+            block = _join_block(lines[number:end], folded=value == ">-")
+            if block is None or (end == len(lines) and lines[-1]):  # no line feed at the end
+                return None
+            fields[key], number = block, end
+        elif value[0] == "[":
+            fields[key] = msgspec.json.decode(value)
+        elif ": " in value or " #" in value or value[-1] == ":" or value[0] in "*.":
+            return None  # a mapping, a comment, an alias, or a number such as .5 or .inf
+        else:
+            fields[key] = _WORDS.get(value, value)
     return fields
+
+
+def _join_block(lines: list[str], *, folded: bool) -> str | None:
+    """Return the text of lines indented by two spaces; None if YAML has further rules for them."""
+    while lines and not lines[-1]:
+        lines.pop()
+    if not lines or not all(line.isprintable() and line.rstrip() == line for line in lines):
+        return None
+    if not lines[0][2:] or lines[0][2] == " ":
+        return None
+    if not folded:
+        return "".join(f"{line[2:]}\n" for line in lines)
+    if any(not line or line[2] == " " for line in lines):
+        return None
+    return " ".join(line[2:] for line in lines)
 
 
 def read_yaml(

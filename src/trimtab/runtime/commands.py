@@ -25,6 +25,7 @@ from trimtab.runtime.session_views import (
 )
 from trimtab.runtime.undo_text import describe_plan, summarise_plan
 from trimtab.undo.history import UndoRequest
+from trimtab.undo.rewind import list_points
 
 if TYPE_CHECKING:
     from trimtab.contracts.customization import Customization
@@ -296,7 +297,11 @@ def choose_prompts(prompts: "list[PromptQueued]", number: str) -> "list[PromptQu
 
 
 def _first_line(prompt: "PromptQueued") -> str:
-    text = " ".join((prompt.display or prompt.text).split())
+    return _shorten(prompt.display or prompt.text)
+
+
+def _shorten(prompt: str) -> str:
+    text = " ".join(prompt.split())
     return text if len(text) <= _PREVIEW_LENGTH else f"{text[: _PREVIEW_LENGTH - 1]}…"
 
 
@@ -326,6 +331,17 @@ def undo_or_redo(invocation: Invocation, action: str) -> str:
 
 async def show_diff(invocation: Invocation) -> str:
     return describe_diff(invocation.live)
+
+
+async def show_history(invocation: Invocation) -> str:
+    """Return the prompts of this session that contain all words, with their times."""
+    words = invocation.arguments.lower().split()
+    lines = [
+        f"{point.turn:>3}  {point.timestamp[11:16]}  {_shorten(point.text)}"
+        for point in list_points(invocation.live.folder.events)
+        if all(word in point.text.lower() for word in words)
+    ]
+    return "\n".join(lines) or "No prompt contains these words."
 
 
 async def show_skills(invocation: Invocation) -> str:
@@ -398,6 +414,13 @@ COMMANDS = {
             "diff", "", "Show what this session changed in files.", show_diff, while_busy=True
         ),
         SlashCommand("exit", "", "Leave; so does Ctrl-D.", while_busy=True),
+        SlashCommand(
+            "history",
+            "[WORDS]",
+            "Search earlier prompts.",
+            show_history,
+            while_busy=True,
+        ),
         SlashCommand(
             "limits",
             "[tokens N] [usd N] …",

@@ -162,6 +162,10 @@ class LiveSession:
             raise UsageError("The agent is working; abort the run before you compact the history.")
         return await self.controls.agent.parts.compaction.compact(self._run, "manual", instructions)
 
+    def send_to_background(self) -> int:
+        """Let the agent go on beside the commands it waits for; return how many there are."""
+        return len(self.controls.setup.workspace.shells.send_to_background())
+
     @property
     def recorder(self) -> Recorder:
         return self.controls.agent.parts.recorder

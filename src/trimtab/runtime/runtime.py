@@ -23,7 +23,7 @@ from trimtab.contracts.ids import timestamp
 from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.provider import Provider
 from trimtab.contracts.run import Prompt, Run
-from trimtab.contracts.secrets import find_secrets
+from trimtab.contracts.secrets import Masker, find_secrets
 from trimtab.contracts.text import count
 from trimtab.contracts.tool import Assignment, ToolResult
 from trimtab.customize.customizations import Customizations
@@ -87,7 +87,7 @@ class Runtime:
             git={"git_root": checkout.git_root, "branch": checkout.branch},
         )
         session = Session(folder.id, log, Projections())
-        session.mask = self._build_mask(options)
+        session.mask = EventMask(self.build_masker(options))
         if client.on_event:
             session.subscribe(client.on_event)
         if telemetry is not None:
@@ -130,7 +130,7 @@ class Runtime:
         except BaseException:
             log.close()
             raise
-        session.mask = self._build_mask(options)
+        session.mask = EventMask(self.build_masker(options))
         if client.on_event:
             session.subscribe(client.on_event)
         if telemetry is not None:
@@ -209,9 +209,10 @@ class Runtime:
             await resolve_model_families(custom, agent, offline=offline)
         return custom, resolve(options, self.env, custom)
 
-    def _build_mask(self, options: SessionOptions) -> EventMask:
+    def build_masker(self, options: SessionOptions) -> Masker:
+        """Return what masks the secrets of the environment and of the options."""
         keys = find_keys(self.env)
-        return EventMask(find_secrets(self.env, options.secrets, keys, options.secret_values))
+        return find_secrets(self.env, options.secrets, keys, options.secret_values)
 
     async def _choose(self, options: SessionOptions) -> Chosen:
         """Choose the model and its fallbacks; check that the limits can be enforced for each."""

@@ -21,6 +21,10 @@ SILENT = (
     "still processing. Use read_bash to continue waiting, write_bash if you think it needs input, "
     "or stop_bash to stop it."
 )
+LET_GO = (
+    "It is still running: go on with other work. read_bash shows its output and whether it has "
+    "ended, stop_bash stops it."
+)
 CHOICES = (
     "Choose: answer it with write_bash, wait longer with read_bash, or stop it with stop_bash."
 )
@@ -33,7 +37,9 @@ def render(state: CommandState, waited: float, ended: str) -> str:
     if state.exit_code is not None:
         return "\n".join([text, *notes, ended])
     name = f"command with shellId: {state.shell_id}"
-    if state.awaits:
+    if state.let_go:
+        notes.append(f"<{name} was sent to the background by the user. {LET_GO}>")
+    elif state.awaits:
         notes.append(f"<{name} is waiting for {state.awaits}. {CHOICES}>")
     else:
         more = RUNNING if text else SILENT

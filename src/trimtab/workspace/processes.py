@@ -93,6 +93,17 @@ class LocalShells:
     async def stop(self, shell_id: str) -> None:
         await self._drop(self._find(shell_id))
 
+    def send_to_background(self) -> Sequence[ShellInfo]:
+        """Stop waiting for the commands that calls wait for; return them. They go on."""
+        waited = [
+            shell
+            for shell in self._shells.values()
+            if shell.foreground and not shell.finished.is_set()
+        ]
+        for shell in waited:
+            shell.send_to_background()
+        return [shell.info() for shell in waited]
+
     def list(self) -> Sequence[ShellInfo]:
         return [shell.info() for shell in self._shells.values()]
 

@@ -76,6 +76,9 @@ class Shell:
         self.output: Unread = LogFile(saved) if command.detached else Capture(saved)
         self.listener: Callable[[bytes], None] | None = None
         self.foreground = False
+        self.let_go = False
+        """True if the person sent the command to the background."""
+        self._wake = asyncio.Event()
         self._saved = saved
         self._on_end = on_end
         self._open_terminal = open_terminal
@@ -272,22 +275,31 @@ class Shell:
         self._released()
         self.exit_code = code
         self.finished.set()
+        self._wake.set()
         self._on_end(self)
 
     async def wait(self, seconds: float) -> None:
-        """Wait until the command ends, waits for input, or the time is over."""
+        """Wait until the command ends, waits for input, is let go, or the time is over."""
         deadline = time.monotonic() + seconds
         self.awaits = before = ""
-        while not self.finished.is_set() and (left := deadline - time.monotonic()) > 0:
+        self.let_go = False
+        if not self.finished.is_set():
+            self._wake.clear()
+        while not self._wake.is_set() and (left := deadline - time.monotonic()) > 0:
             try:
                 async with asyncio.timeout(min(left, POLL_SECONDS)):
-                    await self.finished.wait()
+                    await self._wake.wait()
             except TimeoutError:
                 now = self._awaited()
                 if now and now == before:
                     self.awaits = now
                     return
                 before = now
+
+    def send_to_background(self) -> None:
+        """End the wait for the command, which goes on."""
+        self.let_go = True
+        self._wake.set()
 
     def _awaited(self) -> str:
         """Return what a command without output waits for, if anything."""
@@ -362,6 +374,7 @@ class Shell:
             terminal=self.terminal,
             no_terminal=self._no_terminal,
             awaits=self.awaits if self.exit_code is None else "",
+            let_go=self.let_go and self.exit_code is None,
             flooded=self.flooded,
             lost=self.output.lost,
             left_behind=self.left_behind,

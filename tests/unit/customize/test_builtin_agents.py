@@ -20,4 +20,5 @@ def test_every_built_in_agent_is_a_file_of_its_own() -> None:
         with open(os.path.join(folder, file), encoding="utf-8") as stream:
             data = yaml.safe_load(stream)
         assert data["name"] == name
+        assert found[name].prompt == data["prompt"].strip()
         assert found[name].description == " ".join(data["description"].split())

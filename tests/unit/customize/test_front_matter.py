@@ -22,6 +22,37 @@ def test_what_is_read_without_the_parser_is_what_the_parser_reads(
         assert simple == yaml.safe_load(head)
 
 
+LINES = st.text(alphabet="ab :#-[]\"'> |\t", max_size=8)
+
+
+@given(st.lists(st.tuples(KEYS, st.sampled_from([">-", "|", ">", "|-", "[]"]), LINES), max_size=3))
+def test_indented_texts_and_lists_are_read_as_the_parser_reads_them(
+    fields: list[tuple[str, str, str]],
+) -> None:
+    head = "".join(f"{key}: {mark}\n  {text}\n\n  b{text}\n" for key, mark, text in fields)
+    for candidate in (head, head.replace("\n\n", "\n"), head.rstrip("\n"), f"{head}z: [{head}]"):
+        simple = read_simple(candidate)
+        if simple:
+            assert simple == yaml.safe_load(candidate)
+
+
+@given(st.lists(LINES, min_size=1, max_size=3))
+def test_lists_of_quoted_words_are_read_as_the_parser_reads_them(words: list[str]) -> None:
+    head = "tools: [" + ", ".join(f'"{word}"' for word in words) + "]"
+    simple = read_simple(head)
+    if simple is not None:
+        assert simple == yaml.safe_load(head)
+
+
+@pytest.mark.parametrize(
+    "head", ["a: >-\n  b\n  c: d\nz: y\n", "a: |\n  b\n\n    c\n", 'a: ["b", "c: d"]']
+)
+def test_common_heads_need_no_parser(head: str) -> None:
+    simple = read_simple(head)
+    assert simple is not None
+    assert simple == yaml.safe_load(head)
+
+
 @pytest.mark.parametrize("word", ["yes", "No", "TRUE", "off", "null", "words and more", "a-b/c.md"])
 def test_common_values_need_no_parser(word: str) -> None:
     assert read_simple(f"key: {word}") == yaml.safe_load(f"key: {word}")

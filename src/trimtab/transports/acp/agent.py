@@ -66,10 +66,13 @@ class EditorAgent:
         env: Mapping[str, str],
         options: SessionOptions,
         observe: Observer | None = None,
+        *,
+        may_ask: bool = True,
     ) -> None:
         self._env = env
         self._options = options
         self._observe = observe
+        self._may_ask = may_ask
         self.ended = asyncio.Event()
         self.connection = Connection(self.answer, self.on_notification, self.ended.set)
         self._capabilities: ClientCapabilities | None = None
@@ -82,7 +85,7 @@ class EditorAgent:
             from trimtab.transports.acp.sessions import EditorSessions
 
             self._sessions = EditorSessions(
-                self.connection, self._env, self._options, self._observe
+                self.connection, self._env, self._options, self._observe, may_ask=self._may_ask
             )
         self._sessions.capabilities = self._capabilities or ClientCapabilities()
         self._sessions.client_name = self._client_name

@@ -155,8 +155,8 @@ class Connection(asyncio.Protocol):
             after = result.after if isinstance(result, Then) else None
             result = result.result if isinstance(result, Then) else result
             self._write(encode({"jsonrpc": "2.0", "id": request_id, "result": result}))
-            if after is not None:
-                after()
+            if after is not None:  # once the answer is written
+                asyncio.get_running_loop().call_soon(after)
         finally:
             self._tasks.pop(request_id, None)
 

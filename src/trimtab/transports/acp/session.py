@@ -63,10 +63,13 @@ class EditorSession:
         connection: Connection,
         capabilities: ClientCapabilities,
         observe: Callable[[Event, bytes], None] | None = None,
+        *,
+        may_ask: bool = True,
     ) -> None:
         self._connection = connection
         self.capabilities = capabilities
         self._observe = observe
+        self._may_ask = may_ask
         self._fold = PartFold()
         self._builder = UpdateBuilder(capabilities, "", self._read_blob)
         self._held: list[JsonObject] | None = []
@@ -93,7 +96,9 @@ class EditorSession:
         return self.live.id
 
     def as_client(self) -> Client:
-        """Return the `Client` that the runtime asks and tells."""
+        """Return the `Client` that the runtime tells, and asks unless `--no-ask-user` is given."""
+        if not self._may_ask:
+            return Client(on_event=self._on_event, attended=True)
         return Client(
             on_event=self._on_event,
             ask=self._ask_permission,
@@ -109,10 +114,9 @@ class EditorSession:
         self._builder.cost = lambda: live.projections.usage.total.cost_usd
         self._desk = PermissionDesk(self._connection, live.id)
         self._title = live.projections.title.text
-        offered = {"exit_plan_mode"}
-        if self.capabilities.forms:
-            offered.add("ask_user")
-        live.controls.set_tools((), offered)
+        if self._may_ask:
+            forms = {"ask_user"} if self.capabilities.forms else set()
+            live.controls.set_tools((), {"exit_plan_mode", *forms})
         self._lend_editor(live)
 
     def _lend_editor(self, live: LiveSession) -> None:

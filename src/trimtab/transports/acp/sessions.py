@@ -78,11 +78,14 @@ class EditorSessions:
         env: Mapping[str, str],
         options: SessionOptions,
         observe: Callable[[Event, bytes], None] | None,
+        *,
+        may_ask: bool,
     ) -> None:
         self._connection = connection
         self._env = env
         self._options = options
         self._observe = observe
+        self._may_ask = may_ask
         self._runtime = Runtime(env=env)
         self._open: dict[str, OpenSession] = {}
         self._survey: asyncio.Task[Sequence[Offer]] | None = None
@@ -155,7 +158,9 @@ class EditorSessions:
             )
 
     def _new_editor(self) -> EditorSession:
-        return EditorSession(self._connection, self.capabilities, self._observe)
+        return EditorSession(
+            self._connection, self.capabilities, self._observe, may_ask=self._may_ask
+        )
 
     def _add(self, editor: EditorSession) -> OpenSession:
         booleans = self.capabilities.boolean_options

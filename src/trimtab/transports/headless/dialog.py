@@ -35,6 +35,7 @@ from trimtab.transports.headless.questions import (
     plan_choices,
 )
 from trimtab.transports.headless.text import TextOutput
+from trimtab.transports.headless.work_lines import WorkLines
 
 MAX_DIGITS = 4
 MIN_FEEDBACK = 3
@@ -85,6 +86,7 @@ class Dialog:
         self._keyboard = Keyboard(0, screen, tidy=face.tidy)
         self._keyboard.on_ahead = self._take_ahead
         face.before_output = self._keyboard.give_way
+        self._work = WorkLines(self._say)
         self._live: LiveSession | None = None
         self._later: deque[str] = deque()
         """Lines typed ahead that the dialog handles itself, and all lines after them."""
@@ -124,7 +126,8 @@ class Dialog:
             self._keyboard.stop()
 
     def on_event(self, event: Event) -> None:
-        """Show a queued prompt when the agent begins to answer it."""
+        """Show a queued prompt when the agent begins to answer it, and work that takes long."""
+        self._work.on_event(event)
         if isinstance(event.data, UserMessage) and event.data.message_id in self._queued:
             self._queued.discard(str(event.data.message_id))
             self._say(f"{PROMPT}{neutralise(event.data.content)}")

@@ -26,11 +26,15 @@ _SHOWN_ARGUMENT = ("command", "path", "pattern", "url", "query", "summary", "she
 
 
 class Style(msgspec.Struct, frozen=True, kw_only=True):
-    """`silent` shows only the answer; `colour` dims everything else; `progress` shows activity."""
+    """`silent` shows only the answer; `colour` dims everything else; `progress` shows activity.
+
+    If `append_only`, no row is written over: activity is a line of its own.
+    """
 
     silent: bool = False
     colour: bool = False
     progress: bool = False
+    append_only: bool = False
 
     def dim(self, text: str) -> str:
         return f"\x1b[2m{text}\x1b[0m" if self.colour else text
@@ -80,7 +84,8 @@ class TextOutput:
             case ToolExecutionStart(tool_call_id=call) as start:
                 self._calls[call], self._last_call = describe_call(start), call
                 self._note(style.dim(f"● {self._calls[call]}"))
-                self.show_progress("working")
+                if not style.append_only:
+                    self.show_progress("working")
             case ToolExecutionComplete() as complete:
                 self._show_failure(complete)
             case AssistantTurnRetry(reason=reason):
@@ -134,7 +139,12 @@ class TextOutput:
         """Show the agent's activity until something else is written."""
         if activity and self._style.progress and not self._style.silent:
             self._clear_progress()
-            self._notes.write(self._style.dim(f"  {activity} …").encode())
+            shown = self._style.dim(f"  {activity} …")
+            if self._style.append_only:
+                self._end_line()
+                self._notes.write(f"{shown}\n".encode())
+                return
+            self._notes.write(shown.encode())
             self._progress = activity
 
     def _say(self, text: str) -> None:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trimtab.contracts.errors import TrimtabError
+from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.run import Prompt
+from trimtab.contracts.text import count
 from trimtab.host.parts import ToolInvocation
 from trimtab.transports.tui import local_commands, other_programs
 from trimtab.transports.tui.keys import KEYS
@@ -72,9 +73,26 @@ class Actions:
     def _begin_words(self) -> None:
         """Clear the editor for the words of an answer; the draft comes back afterwards."""
         tui = self._tui
-        if tui.asking.typing_words and tui.editor.text:
+        if not tui.asking.typing_words:
+            return
+        choice = tui.asking.words_for
+        rule = choice.rule if choice is not None else ""
+        if tui.editor.text:
             self._saved_draft = tui.editor.text
-            tui.editor.set("")
+        if tui.editor.text or rule:
+            tui.editor.set(rule)
+
+    def _send_words(self, words: str) -> None:
+        tui = self._tui
+        if not words:
+            return
+        try:
+            tui.asking.send_words(words)
+        except UsageError as error:
+            tui.say_briefly(error.message)
+            return
+        tui.editor.clear()
+        self._end_words()
 
     def _end_words(self) -> None:
         tui = self._tui
@@ -88,10 +106,7 @@ class Actions:
         if tui.panel is not None:
             tui.panel.choose()
         elif tui.asking.typing_words:
-            if words := tui.editor.expanded.strip():
-                tui.editor.clear()
-                tui.asking.send_words(words)
-                self._end_words()
+            self._send_words(tui.editor.expanded.strip())
         elif not tui.editor.text and tui.asking.is_ready(time.monotonic()):
             tui.asking.confirm()
             self._begin_words()
@@ -223,6 +238,15 @@ class Actions:
     def insert_newline(self) -> None:
         if self._tui.panel is None:
             self._tui.editor.buffer.insert_text("\n")
+
+    def send_to_background(self) -> None:
+        """Send the running command to the background; if none runs, move the caret left."""
+        live = self._tui.live
+        sent = live.send_to_background() if live is not None else 0
+        if sent:
+            self._tui.say_briefly(f"{count(sent, 'command')} sent to the background.")
+        else:
+            self._tui.editor.buffer.cursor_left()
 
     def cycle_mode(self) -> None:
         """Switch to the next mode."""

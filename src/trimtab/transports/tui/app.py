@@ -85,6 +85,8 @@ class Terminal(msgspec.Struct, frozen=True, kw_only=True):
     env: Mapping[str, str]
     home: Home
     cwd: str
+    mask: Callable[[str], str]
+    """Hides the secrets in a text."""
 
 
 class Tui:
@@ -111,7 +113,7 @@ class Tui:
         self.painter = Painter(preferences.theme)
         self.transcript = Transcript()
         self.history = History(
-            os.path.join(terminal.home.state, "prompt-history.jsonl"), terminal.cwd
+            os.path.join(terminal.home.state, "prompt-history.jsonl"), terminal.cwd, terminal.mask
         )
         self.files = FileIndex(terminal.cwd)
         self.editor = Editor(self.history, self._on_edit)
@@ -457,6 +459,7 @@ class Tui:
             self.transcript.blank()
             self.transcript.add_lines([(("warning bold", waiting.asked.title),)])
             self.transcript.add_lines([*waiting.asked.body, *labels])
+            self.transcript.note_diff(waiting.asked.diff)
 
     @staticmethod
     def _list_choices(asked: Asked) -> list[Line]:
@@ -491,7 +494,8 @@ class Tui:
         if self.panel is not None:
             return EditorView(self.panel.query, len(self.panel.query), "find: ", "")
         if self.asking.typing_words:
-            mark, hint = "your words: ", ""
+            choice = self.asking.words_for
+            mark, hint = "rule: " if choice and choice.rule else "your words: ", ""
         elif self.editor.text.startswith("!"):
             mark = "! "
         if self.live is None:

@@ -12,6 +12,7 @@ from trimtab.transports.tui.questions import (
     Choice,
     describe_answer,
     describe_position,
+    edit_rules,
 )
 from trimtab.transports.tui.view import Menu, MenuItem
 
@@ -125,8 +126,15 @@ class Asking:
         self._deliver(self._line[0].asked.on_escape, None, "")
 
     def send_words(self, text: str) -> None:
-        """Answer with the person's words."""
+        """Answer with the person's words, or have the question offer the rule they wrote.
+
+        Raises `UsageError` for a rule that cannot be read.
+        """
         asked = self._line[0].asked
+        if self.words_for is not None and self.words_for.rule:
+            self._line[0].asked = edit_rules(asked, text)
+            self._reset()
+            return
         self._deliver(asked.with_words(self.words_for, text), self.words_for, text)
 
     def _choose(self, choice: Choice) -> None:

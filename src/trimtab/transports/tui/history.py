@@ -3,6 +3,7 @@
 import fcntl
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
@@ -24,11 +25,15 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class History:
-    """Reads the file when first asked; a damaged line is left out and counted in `damaged`."""
+    """Reads the file when first asked; a damaged line is left out and counted in `damaged`.
 
-    def __init__(self, path: str, cwd: str) -> None:
+    The file gets prompts as `mask` returns them, without secrets; this run recalls them whole.
+    """
+
+    def __init__(self, path: str, cwd: str, mask: Callable[[str], str]) -> None:
         self._path = path
         self._cwd = cwd
+        self._mask = mask
         self._entries: list[Entry] | None = None
         self.damaged = 0
         self.problem = ""
@@ -54,7 +59,8 @@ class History:
             return
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
-            os.write(fd, msgspec.json.encode(entry) + b"\n")
+            stored = msgspec.structs.replace(entry, text=self._mask(text))
+            os.write(fd, msgspec.json.encode(stored) + b"\n")
         except OSError as error:
             self.problem = f"The history of prompts cannot be written: {error.strerror}."
         finally:

@@ -35,6 +35,12 @@ KEYS: dict[str, tuple[Key, ...]] = {
             help="Begin a new line.",
         ),
         Key(
+            shown="Ctrl-B",
+            names=(("c-b",),),
+            action="send_to_background",
+            help="Send the running command to the background: the agent goes on beside it.",
+        ),
+        Key(
             shown="Shift-Tab",
             names=(("s-tab",),),
             action="cycle_mode",
@@ -140,7 +146,7 @@ ANSWER_KEYS = (
     ("3", "Yes, and allow that rule always in this place."),
     ("4 or n, Esc", "No."),
     ("5", "No, and say why: the words go to the model."),
-    ("e", "Open the plan that is asked about in your editor."),
+    ("e", "Edit the rule that 2 and 3 would allow, or the plan that is asked about."),
     ("Up, Down, Enter", "Mark a choice and take it; nothing is marked at first."),
 )
 """The keys of permission questions; `questions` gives other questions the same ones."""

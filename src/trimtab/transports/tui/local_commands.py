@@ -112,6 +112,14 @@ async def rewind(tui: "Tui", _: str) -> None:
     tui.actions.rewind()
 
 
+async def history(tui: "Tui", arguments: str) -> None:
+    """Search the prompts of all sessions."""
+    from trimtab.transports.tui.panels import search_panel
+
+    tui.panel = search_panel(tui)
+    tui.panel.type(arguments)
+
+
 async def resume(tui: "Tui", arguments: str) -> None:
     """Continue the session with an id or name, or choose one."""
     if arguments:
@@ -219,6 +227,7 @@ LOCAL: dict[str, LocalCommand] = {
     "copy": copy,
     "diff": diff,
     "exit": leave,
+    "history": history,
     "model": model,
     "queue": queue,
     "resume": resume,

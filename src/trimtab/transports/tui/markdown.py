@@ -5,7 +5,7 @@ when it is complete; only a table waits for its end.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 from markdown_it import MarkdownIt
@@ -13,6 +13,7 @@ from markdown_it.token import Token
 
 from trimtab.transports.tui.cells import Line, Span, line_width, plain, width, wrap
 from trimtab.transports.tui.highlight import Highlighter
+from trimtab.transports.tui.theme import LINK
 
 INDENT = "  "
 HELD_BACK = 600
@@ -25,7 +26,9 @@ _RULE = re.compile(r"\s{0,3}([-*_])(?:\s*\1){2,}\s*")
 _TABLE = re.compile(r"\s*\|.*")
 _DELIMITERS = re.compile(r"\s*\|?[\s:|-]+\|?\s*")
 _INLINE = MarkdownIt("commonmark", {"html": False}).enable("strikethrough")
-_OPENS = {"strong_open": "bold", "em_open": "italic", "s_open": "strike", "link_open": "link"}
+_ADDRESS = re.compile(r"https?://[^\s<>\"'`()\[\]]*[^\s<>\"'`()\[\].,;:!?*_~]")
+_LINKABLE = re.compile(r"(?:https?://|mailto:)[!-~]{1,2000}")
+_OPENS = {"strong_open": "bold", "em_open": "italic", "s_open": "strike"}
 _CLOSES = {"strong_close", "em_close", "s_close", "link_close"}
 
 
@@ -216,7 +219,7 @@ def read_block(line: str) -> Block:
 def render_inline(text: str) -> Line:
     """Return a text with the styles of its inline markup."""
     if not re.search(r"[`*_~\[<&\\!]", text):
-        return (("", text),)
+        return tuple(_link_addresses("", text))
     body = text.strip()
     before, after = text[: text.index(body)], text[text.index(body) + len(body) :]
     tokens = _INLINE.parseInline(body)[0].children or []
@@ -224,16 +227,37 @@ def render_inline(text: str) -> Line:
     styles: list[str] = []
     target = ""
     for token in tokens:
-        if token.type in _OPENS:
+        if token.type == "link_open":
+            target = str(token.attrGet("href") or "")
+            styles.append(style_link(target))
+        elif token.type in _OPENS:
             styles.append(_OPENS[token.type])
-            target = str(token.attrGet("href") or target)
         elif token.type in _CLOSES and styles:
             styles.pop()
             if token.type == "link_close" and target and target not in plain(spans):
                 spans.append(("dim", f" ({target})"))
+        elif token.type == "text" and not any(style.startswith("link") for style in styles):
+            spans += _link_addresses(" ".join(styles), token.content)
         else:
             spans.append(_content(token, styles))
     return (*spans, ("", after)) if after else tuple(spans)
+
+
+def style_link(address: str) -> str:
+    """Return the style of a link. The terminal is given the addresses of pages and of mail only."""
+    return f"link {LINK}{address}" if _LINKABLE.fullmatch(address) else "link"
+
+
+def _link_addresses(style: str, text: str) -> Iterator[Span]:
+    """Yield a text with the addresses in it as links, which stay whole when rows break."""
+    end = 0
+    for match in _ADDRESS.finditer(text):
+        if match.start() > end:
+            yield style, text[end : match.start()]
+        yield f"{style} {style_link(match[0])}".strip(), match[0]
+        end = match.end()
+    if end < len(text) or not text:
+        yield style, text[end:]
 
 
 def _content(token: Token, styles: Iterable[str]) -> Span:

@@ -107,6 +107,7 @@ def search_panel(tui: "Tui") -> Panel:
         return [
             Row(MenuItem(" ".join(entry.text.split())[:300], _short(entry.cwd)), entry.text)
             for entry in entries
+            if not entry.text.startswith("/history")
         ]
 
     def choose(text: str) -> None:

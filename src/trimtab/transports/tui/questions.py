@@ -1,14 +1,18 @@
 """Questions to the person: their text, their choices with fixed keys, and the answers."""
 
+import re
 from typing import Any
 
 import msgspec
 
+from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import TrustQuestion
 from trimtab.contracts.text import count, neutralise
 from trimtab.host.parts import Question
+from trimtab.permissions.approvals import describe_cover
+from trimtab.permissions.rules import parse_rules
 from trimtab.transports.tui.cells import Line
 from trimtab.transports.tui.diff import render_diff
 from trimtab.transports.tui.transcript import new_stream
@@ -27,6 +31,8 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     words: bool = False
     edits: bool = False
     """True if it opens the plan in the person's editor; the question stays."""
+    rule: str = ""
+    """The rule to edit, for a choice that does that; the question stays."""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +47,10 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """True if the answer is a text and there is nothing to choose from."""
     agent: str = ""
     kind: str = ""
+    diff: str = ""
+    """The diff in its body."""
+    part: Question | None = None
+    """The question of the session behind it."""
 
     def find(self, key: str) -> Choice | None:
         """Return the choice that a key chooses."""
@@ -61,7 +71,24 @@ def build_question(part: Question, columns: int, agent: str = "") -> Asked:
     """Return what to show for a question of the session."""
     build = {"permission": _permission, "input": _input, "plan": _plan}.get(part.kind, _other)
     return msgspec.structs.replace(
-        build(part, columns), agent=agent, id=part.request_id, kind=part.kind
+        build(part, columns), agent=agent, id=part.request_id, kind=part.kind, part=part
+    )
+
+
+def edit_rules(asked: Asked, text: str) -> Asked:
+    """Return a question that offers other rules for commands. Raises `UsageError`."""
+    rules = parse_rules(re.findall(r"[^,()]+\([^()]*\)|[^,\s][^,]*", text), "session")
+    names = [rule.argument for rule in rules if rule.kind == "shell" and rule.argument]
+    if asked.part is None or not rules or len(names) < len(rules):
+        raise UsageError("Only rules for commands can be written here, such as shell(git:*).")
+    request = asked.part.request | {
+        "suggestedRules": [str(rule) for rule in rules],
+        "suggestedRulesCover": describe_cover(rules),
+    }
+    approval = {"kind": "commands", "commandIdentifiers": names}
+    part = msgspec.structs.replace(asked.part, request=request)
+    return msgspec.structs.replace(
+        _permission(part, 0, approval), agent=asked.agent, id=asked.id, kind=asked.kind, part=part
     )
 
 
@@ -87,7 +114,7 @@ def build_trust(question: TrustQuestion) -> Asked:
     )
 
 
-def _permission(part: Question, _: int) -> Asked:
+def _permission(part: Question, _: int, approval: JsonObject | None = None) -> Asked:
     request = part.request
     title, body = describe_access(request)
     if reason := request.get("reason"):
@@ -103,20 +130,29 @@ def _permission(part: Question, _: int) -> Asked:
             Choice(
                 label=f"yes, allow {named} in this session",
                 keys=("2",),
-                value=Answer(kind="approve-for-session"),
+                value=Answer(kind="approve-for-session", approval=approval),
             )
         )
         choices.append(
             Choice(
                 label=f"yes, allow {named} always in this place",
                 keys=("3",),
-                value=Answer(kind="approve-for-location"),
+                value=Answer(kind="approve-for-location", approval=approval),
             )
         )
+        if request.get("kind") == "shell":
+            choices.append(Choice(label="edit the rule", keys=("e",), words=True, rule=named))
     reject = Answer(kind="reject")
     choices.append(Choice(label="no", keys=("4", "n"), value=reject))
     choices.append(Choice(label="no, and say why", keys=("5",), words=True))
-    return Asked(id="", title=title, body=tuple(body), choices=tuple(choices), on_escape=reject)
+    return Asked(
+        id="",
+        title=title,
+        body=tuple(body),
+        choices=tuple(choices),
+        on_escape=reject,
+        diff=str(request.get("diff") or ""),
+    )
 
 
 def describe_access(request: JsonObject) -> tuple[str, list[Line]]:

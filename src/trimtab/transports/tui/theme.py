@@ -8,6 +8,9 @@ from trimtab.transports.tui.cells import Span
 
 Theme = Mapping[str, str]
 
+LINK = "link="
+"""Begins a style that is the address of a link, without spaces and control characters."""
+
 DARK: dict[str, str] = {
     "bold": "1",
     "dim": "2",
@@ -67,5 +70,8 @@ def encode(line: Iterable[Span], theme: Theme) -> str:
 
 
 def _encode_run(style: str, text: str, theme: Theme) -> str:
-    codes = ";".join(filter(None, (theme.get(name, "") for name in style.split())))
-    return f"\x1b[{codes}m{text}\x1b[0m" if codes and text else text
+    names = style.split()
+    codes = ";".join(filter(None, (theme.get(name, "") for name in names)))
+    shown = f"\x1b[{codes}m{text}\x1b[0m" if codes and text else text
+    address = next((name[len(LINK) :] for name in names if name.startswith(LINK)), "")
+    return f"\x1b]8;;{address}\x1b\\{shown}\x1b]8;;\x1b\\" if address and text else shown

@@ -74,6 +74,7 @@ class Transcript:
         self._stream_key = ""
         self._ended_streams: set[str] = set()
         self._last_blank = True
+        self._written_diffs: set[str] = set()
 
     def apply(self, part: Part, now: float = 0.0) -> None:
         """Take a part; `now` is the time it arrived, for elapsed times."""
@@ -242,7 +243,9 @@ class Transcript:
         head = describe_call(part, diff)
         self._fold(neutralise(part.title), diff or part.output or part.error)
         self._ready.append(lambda columns: wrap(head, columns - 1, "  "))
-        if diff:
+        if diff and find_hunks(diff) in self._written_diffs:
+            self._written_diffs.discard(find_hunks(diff))
+        elif diff:
             lines = render_diff(diff, DIFF_LINES)
             self._ready.append(lambda _: lines)
         elif part.state != "completed" or part.exit_code:
@@ -257,6 +260,11 @@ class Transcript:
                     for line in wrap((("dim", f"  │ {row}"),), columns - 1, "  │ ", "dim")
                 ]
             )
+
+    def note_diff(self, diff: str) -> None:
+        """Note that a question has written a diff; its call does not write it again."""
+        if hunks := find_hunks(diff):
+            self._written_diffs.add(hunks)
 
     def _settle(self) -> None:
         """Write what was counted together, and end a message that something else follows."""
@@ -367,6 +375,11 @@ _CASES: dict[type[Part], Callable[[Transcript, Any], None]] = {
     ContextUsage: Transcript._state,
     Title: Transcript._state,
 }
+
+
+def find_hunks(diff: str) -> str:
+    """Return a diff without its head; empty if it has no hunks."""
+    return diff[max(diff.find("@@ "), 0) :].rstrip("\n") if "@@ " in diff else ""
 
 
 def describe_call(part: ToolInvocation, diff: str) -> Line:

@@ -25,3 +25,21 @@ def test_a_headless_start_loads_nothing_of_the_editor_transport() -> None:
 @pytest.mark.parametrize("module", ["trimtab.runtime.runtime", "acp", "pydantic", "yaml"])
 def test_the_answer_to_initialize_needs_no_runtime(module: str) -> None:
     assert module not in loaded_by("trimtab.cli.editor")
+
+
+@pytest.mark.parametrize("module", ["yaml", "shutil", "trimtab.runtime.commands", "difflib"])
+def test_the_answer_to_a_new_session_does_not_wait_for_modules_it_does_not_need(
+    module: str,
+) -> None:
+    assert module not in loaded_by("trimtab.transports.acp.sessions")
+
+
+def test_the_built_in_agents_are_read_without_the_yaml_parser() -> None:
+    code = "import trimtab.customize.agents as a\nassert len(a.find_agents([]).agents) > 4"
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", f"{code}\nimport sys\nassert 'yaml' not in sys.modules"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -2,6 +2,7 @@
 
 import string
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from trimtab.transports.tui.cells import clip, line_width, plain, wrap
 from trimtab.transports.tui.highlight import Highlighter
 from trimtab.transports.tui.markdown import MarkdownStream
 from trimtab.transports.tui.painter import Frame, Painter
-from trimtab.transports.tui.theme import DARK
+from trimtab.transports.tui.theme import DARK, NONE, encode
 from trimtab.transports.tui.transcript import Transcript
 from trimtab.transports.tui.view import EditorView, Menu, MenuItem, Scene, lay_out
 from tuikit import Emulator
@@ -205,3 +206,29 @@ def test_escape_sequences_of_a_model_are_not_sent_to_the_terminal() -> None:
         character for character in text if ord(character) < 32 or 127 <= ord(character) < 160
     ]
     assert neutralise(hostile) in text
+
+
+def show(text: str, columns: int = 60) -> str:
+    """A message as it is sent to a terminal."""
+    stream = MarkdownStream()
+    stream.feed(text)
+    stream.end()
+    return "\n".join(encode(line, NONE) for line in stream.take(columns))
+
+
+def test_links_are_links_of_the_terminal_and_show_where_they_lead() -> None:
+    sent = show("See [the guide](https://example.com/a?b=1) now.")
+    assert "\x1b]8;;https://example.com/a?b=1\x1b\\the guide\x1b]8;;\x1b\\" in sent
+    assert "(https://example.com/a?b=1)" in sent
+
+
+def test_an_address_in_prose_stays_one_link_when_it_wraps() -> None:
+    address = "https://example.com/" + "x" * 50
+    sent = show(f"It is at {address}.", 30)
+    assert sent.count(f"\x1b]8;;{address}\x1b\\") == 3
+    assert f"\x1b]8;;{address}.\x1b" not in sent
+
+
+@pytest.mark.parametrize("target", ["javascript:alert(1)", "file:///etc/passwd", "x\x1b]0;y"])
+def test_only_pages_and_mail_are_links_of_the_terminal(target: str) -> None:
+    assert "\x1b]8;;" not in show(neutralise(f"[here]({target})"))
