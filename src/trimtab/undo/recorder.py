@@ -174,16 +174,19 @@ class Recorder(Processor):
         same file, and report it after the tool's own.
         """
         async with self._scan_lock:
-            targets = [os.path.realpath(path) for path in paths]
-            before = [
-                (path, self.store.keep(path, MAX_WRITTEN), missing_folders(path))
-                for path in targets
-            ]
+            records = [self._begin_write(path, reason) for path in paths]
             try:
                 yield
             finally:
-                for path, state, made in before:
-                    self._written(path, state, made, reason)
+                for record in records:
+                    record()
+
+    def _begin_write(self, path: str, reason: Reason) -> Callable[[], None]:
+        """Keep what a file holds; return a function that records what became of it."""
+        target = os.path.realpath(path)
+        made = missing_folders(target)
+        before = self.store.keep(target, MAX_WRITTEN)
+        return lambda: self._written(target, before, made, reason)
 
     def _written(self, path: str, before: FileState, made: Sequence[str], reason: Reason) -> None:
         known = self._last.get(path)
