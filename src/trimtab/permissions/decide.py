@@ -16,7 +16,7 @@ from trimtab.permissions.rules import matches_address, matches_path, matches_too
 
 
 def decide(access: Access, policy: Policy) -> Decision:
-    """Return True if one access may happen. Pure but for resolving links of the paths it judges."""
+    """Decide about one access. Pure but for resolving links of the paths it judges."""
     decision = _decide(access, policy)
     if decision.verdict == "allow" and policy.always_ask and _is_open(access, decision, policy):
         return Decision(verdict="ask", reason="The client decides what no rule decides.")

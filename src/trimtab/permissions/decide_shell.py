@@ -37,7 +37,7 @@ _TTY = ("/dev/tty", "/dev/null", "/dev/stdout", "/dev/stderr")
 
 
 def decide_shell(text: str, policy: Policy, shell: str = "bash") -> Decision:
-    """Return True if a command may run."""
+    """Decide about a shell command."""
     return judge_analysis(read_script(text, policy, shell), policy, text)
 
 

@@ -55,7 +55,7 @@ class FolderTrust(msgspec.Struct, frozen=True, kw_only=True):
     async def admit(
         self, session: SessionPort, kind: str, entries: Sequence[tuple[Loadable, str]]
     ) -> list[bool]:
-        """Return True for each entry (with its digest) that may load.
+        """Return for each entry (with its digest) whether it may load.
 
         Entries that changed since they were trusted need an answer; if nobody can be asked, they
         are left out, with an event.
