@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from copilot.client import RuntimeConnection
 from copilot.generated import rpc
 
+from clikit import TRIMTAB, Cli, bash
 from customizekit import write
 from sdkkit import Sdk, talking, use
 
@@ -144,3 +146,25 @@ async def test_a_server_that_cannot_be_started_is_listed_as_such(sdk: Sdk) -> No
             rpc.MCPIsServerRunningRequest(server_name="db")
         )
         assert not running.running
+
+
+async def test_the_flags_of_the_server_hold_for_every_session(sdk: Sdk) -> None:
+    """A rule that a person gave the server must not be lost because a client opens the session."""
+    flags = ["--deny-tool", "shell(touch)", "--excluded-tools", "glob", "--max-turns", "2"]
+    connection = RuntimeConnection.for_stdio(path=TRIMTAB, args=flags)
+    calls = [{"tools": [bash(f"touch {name}")]} for name in ("one", "two", "three")]
+    async with talking(sdk, [*calls, "done"], connection=connection) as talk:
+        await talk.session.send("go")
+        await talk.heard.until("session.idle")
+        kinds = [data.result.kind for data in talk.heard.of("permission.completed")]
+        assert "glob" not in talk.tool_names(0)
+        assert len(talk.server.requests) == 2
+    assert kinds == ["denied-by-rules"] * 2
+    assert list(sdk.cwd.iterdir()) == []
+
+
+async def test_flags_about_one_session_are_refused_for_a_server(cli: Cli) -> None:
+    for flags in (["--name", "x"], ["--session-id", "x"], ["--attachment", "x"], ["--resume"]):
+        ran = await cli.run("--headless", "--stdio", *flags)
+        assert ran.code == 2
+        assert "cannot be used together" in ran.notes

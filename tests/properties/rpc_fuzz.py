@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from trimtab.contracts.options import SessionOptions
 from trimtab.transports.rpc.dispatch import NAMESPACES
 from trimtab.transports.rpc.framing import FrameParser, frame
 from trimtab.transports.rpc.server import Server
@@ -167,7 +168,7 @@ async def fuzz(count: int, seed: int) -> dict[str, Any]:
             "COPILOT_MODEL": "none",
             "TRIMTAB_RETRY_DELAY_SECONDS": "0",
         }
-        server = Server(env, cwd=home)
+        server = Server(env, defaults=SessionOptions(cwd=home))
         sink, work = Sink(), Fuzz(seed)
         peer = server.new_peer()
         peer.use(sink, strict=False)

@@ -1,17 +1,13 @@
 """`--acp`: serves editors by the Agent Client Protocol."""
 
-import os
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from trimtab.cli.event_loop import run_async
-from trimtab.cli.inputs import build_options
+from trimtab.cli.inputs import build_session_options
 from trimtab.cli.parse import Values
 from trimtab.cli.server_env import build_env
 from trimtab.config.paths import find_home
 from trimtab.contracts.errors import UsageError
-from trimtab.contracts.options import Isolation, SessionOptions
 from trimtab.transports.acp.agent import EditorAgent
 from trimtab.transports.acp.serve import serve_stdio
 
@@ -54,20 +50,6 @@ def serve_editor(values: Values) -> int:
         )
 
     return run_async(run())
-
-
-def build_session_options(values: Values) -> SessionOptions:
-    """Return the options of every session; the client chooses its folder."""
-    configs = values.get("additional_mcp_config", [])
-    absolute = [f"@{os.path.abspath(text[1:])}" if text[:1] == "@" else text for text in configs]
-    if absolute:
-        values = {**values, "additional_mcp_config": absolute}
-    options = build_options(values)
-    if "worktree" not in values:
-        return options
-    name = None if values["worktree"] is True else values["worktree"]
-    isolation = Isolation(name=name, changes=values.get("worktree_changes", "leave"))
-    return msgspec.structs.replace(options, isolation=isolation)
 
 
 def build_observer(values: Values, env: dict[str, str]) -> "Observer | None":

@@ -5,11 +5,14 @@ import os
 import sys
 from collections.abc import Callable
 
+import msgspec
+
 from trimtab.cli.parse import Values
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.ids import is_uuid
 from trimtab.contracts.options import (
     CustomizationOptions,
+    Isolation,
     LimitOptions,
     PermissionOptions,
     SessionOptions,
@@ -64,6 +67,20 @@ def build_options(values: Values) -> SessionOptions:
         secrets=split(values.get("secret_env_vars", [])),
         limits=find_limits(values),
     )
+
+
+def build_session_options(values: Values) -> SessionOptions:
+    """Return the options of every session of a server; a client may choose another folder."""
+    configs = values.get("additional_mcp_config", [])
+    absolute = [f"@{os.path.abspath(text[1:])}" if text[:1] == "@" else text for text in configs]
+    if absolute:
+        values = {**values, "additional_mcp_config": absolute}
+    options = build_options(values)
+    if "worktree" not in values:
+        return options
+    name = None if values["worktree"] is True else values["worktree"]
+    isolation = Isolation(name=name, changes=values.get("worktree_changes", "leave"))
+    return msgspec.structs.replace(options, isolation=isolation)
 
 
 def find_customizations(values: Values, cwd: str) -> CustomizationOptions:

@@ -1,15 +1,26 @@
 """`--headless`: serves the protocol of the Copilot SDKs."""
 
-import os
-
 from trimtab.cli.event_loop import run_async
+from trimtab.cli.inputs import build_session_options
 from trimtab.cli.parse import Values
 from trimtab.cli.server_env import build_env
 from trimtab.contracts.errors import UsageError
 from trimtab.transports.rpc.listen import serve_port, serve_stdio
 from trimtab.transports.rpc.server import Server, find_token
 
-_FLAGS_OF_RUNS = ("prompt", "interactive", "resume", "continue", "output_format")
+_FLAGS_OF_RUNS = (
+    "prompt",
+    "interactive",
+    "resume",
+    "continue",
+    "session_id",
+    "name",
+    "output_format",
+    "attachment",
+    "share",
+    "usage_output_file",
+)
+"""Flags about one prompt or one session; the clients choose those."""
 
 
 def serve(values: Values) -> int:
@@ -22,12 +33,12 @@ def serve(values: Values) -> int:
     if "stdio" in values and "port" in values:
         raise UsageError("--stdio and --port cannot be used together; leave one out.")
     env = build_env(values)
-    cwd = os.path.abspath(values.get("cwd", os.curdir))
+    defaults = build_session_options(values)
 
     async def run() -> int:
         server = Server(
             env,
-            cwd=cwd,
+            defaults=defaults,
             token=None if "stdio" in values else find_token(env),
             idle_timeout=values.get("session_idle_timeout") or None,
         )

@@ -47,7 +47,7 @@ MANAGED = SessionManagedSettingsResolved(
 
 async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
     """Create a session; its first events follow the reply."""
-    options = build_options(settings, server.cwd)
+    options = build_options(settings, server.defaults, server.cwd)
     async with server.opening:
         session_id = options.session_id or ""
         if session_id in server.sessions or server.runtime.store.exists(session_id):
@@ -99,7 +99,7 @@ async def _reopen(
     if not server.runtime.store.exists(session_id) and not await fetch(server, peer, session_id):
         raise RpcError(FAILED, f"Session not found: {session_id}")
     stored = _stored_folder(server, session_id)
-    options = build_options(settings, stored or server.cwd)
+    options = build_options(settings, server.defaults, stored or server.cwd)
     hosted = HostedSession(session_id, server.tell_updated)
     participant = hosted.join(peer, settings.capabilities())
     participant.hold()

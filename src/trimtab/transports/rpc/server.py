@@ -14,6 +14,7 @@ import msgspec
 from trimtab.contracts.errors import ModelError, TrimtabError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.ids import timestamp
+from trimtab.contracts.options import SessionOptions
 from trimtab.transports.rpc.dispatch import answer
 from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.protocol import AUTHENTICATION_FAILED, FAILED, RpcError
@@ -42,12 +43,14 @@ class Server:
         self,
         env: Mapping[str, str],
         *,
-        cwd: str,
+        defaults: SessionOptions,
         token: str | None = None,
         idle_timeout: float | None = None,
     ) -> None:
         self.env = env
-        self.cwd = cwd
+        self.defaults = defaults
+        """The options that the flags of the server give its sessions."""
+        self.cwd = defaults.cwd
         self.peers: set[Peer] = set()
         self.sessions: dict[str, HostedSession] = {}
         self.opening = asyncio.Lock()

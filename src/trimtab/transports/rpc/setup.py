@@ -12,7 +12,6 @@ from trimtab.contracts.options import (
     CustomizationOptions,
     LargeOutput,
     LimitOptions,
-    PermissionOptions,
     SectionChange,
     SessionOptions,
     SystemMessageOptions,
@@ -126,8 +125,11 @@ KEPT = (
 )
 
 
-def build_options(settings: SessionSettings, cwd: str) -> SessionOptions:
-    """Return the options of the session. Raises `ConfigurationError` for invalid settings."""
+def build_options(settings: SessionSettings, defaults: SessionOptions, cwd: str) -> SessionOptions:
+    """Return the options of the session: the client's, else those of the server's flags.
+
+    Raises `ConfigurationError` for invalid settings.
+    """
     if settings.cloud is not None:
         raise ConfigurationError(
             "Cloud sessions need GitHub's service; create a local session (leave `cloud` out)."
@@ -137,40 +139,57 @@ def build_options(settings: SessionSettings, cwd: str) -> SessionOptions:
         raise ConfigurationError(
             f"no such directory: {folder}; set workingDirectory to an existing one."
         )
-    return SessionOptions(
+    tools = settings.available_tools
+    return msgspec.structs.replace(
+        defaults,
         cwd=folder,
-        model=settings.model,
+        model=settings.model or defaults.model,
         needs_model=False,
-        effort=settings.reasoning_effort,
+        effort=settings.reasoning_effort or defaults.effort,
         stream=settings.streaming,
         name=settings.name,
         session_id=settings.session_id,
         client_name=settings.client_name,
-        available_tools=settings.available_tools,
-        excluded_tools=settings.excluded_tools,
+        available_tools=defaults.available_tools if tools is None else tools,
+        excluded_tools=(*defaults.excluded_tools, *settings.excluded_tools),
         main_excluded=read_excluded_tools(settings.default_agent),
         vision=read_vision(settings.model_capabilities),
         system_message=read_system_message(settings.system_message),
-        instructions="skip" if settings.skip_custom_instructions else "load",
-        customize=CustomizationOptions(
-            discover=settings.enable_config_discovery,
-            agent=settings.agent,
-            agents=read_agents(settings.custom_agents),
-            excluded_agents=settings.excluded_builtin_agents,
-            skill_directories=settings.skill_directories or (),
-            disabled_skills=settings.disabled_skills or (),
-            instruction_directories=settings.instruction_directories or (),
-            organization_instructions=settings.organization_custom_instructions or "",
-            servers=settings.mcp_servers or {},
+        instructions="skip" if settings.skip_custom_instructions else defaults.instructions,
+        customize=read_customizations(settings, defaults.customize),
+        permissions=msgspec.structs.replace(
+            defaults.permissions,
+            add_dirs=(*defaults.permissions.add_dirs, *settings.additional_directories),
         ),
-        permissions=PermissionOptions(add_dirs=settings.additional_directories),
         large_output=read_large_output(settings.large_output),
         compaction=read_thresholds(settings.infinite_sessions),
-        limits=LimitOptions(
-            max_usd=read_budget(settings.session_limits),
-            in_credits=settings.session_limits is not None,
-        ),
+        limits=read_limits(settings, defaults.limits),
     )
+
+
+def read_customizations(
+    settings: SessionSettings, defaults: CustomizationOptions
+) -> CustomizationOptions:
+    return msgspec.structs.replace(
+        defaults,
+        discover=settings.enable_config_discovery,
+        agent=settings.agent or defaults.agent,
+        agents=read_agents(settings.custom_agents),
+        excluded_agents=settings.excluded_builtin_agents,
+        skill_directories=settings.skill_directories or (),
+        disabled_skills=settings.disabled_skills or (),
+        instruction_directories=settings.instruction_directories or (),
+        organization_instructions=settings.organization_custom_instructions or "",
+        servers=settings.mcp_servers or {},
+    )
+
+
+def read_limits(settings: SessionSettings, defaults: LimitOptions) -> LimitOptions:
+    """Return the server's limits with the client's budget, if that is the smaller one."""
+    budget = read_budget(settings.session_limits)
+    if budget is None or (defaults.max_usd is not None and defaults.max_usd <= budget):
+        return defaults
+    return msgspec.structs.replace(defaults, max_usd=budget, in_credits=True)
 
 
 def read_excluded_tools(default_agent: JsonObject | None) -> tuple[str, ...]:
