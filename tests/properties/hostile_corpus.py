@@ -23,14 +23,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from copilot.client import RuntimeConnection
+from copilot.generated.rpc import PermissionDecisionUserNotAvailable
 
-from clikit import bash
+from acpkit import connected
+from clikit import TRIMTAB, Cli, bash, serving
 from gitkit import git, make_repository
 from permissionkit import rules
 from properties.shell_fuzz import STUBS, Generator
+from sdkkit import Sdk, talking
 from trimtab.contracts.options import PermissionOptions, SandboxSettings
 from trimtab.contracts.permission import Policy
 from trimtab.permissions.decide_shell import decide_shell
+from trimtab.testing import ModelServer
 from trimtab.testing.playing import ALLOW_ALL, Played, play
 
 DATA = Path(__file__).with_name("hostile.toml")
@@ -45,6 +50,8 @@ EFFECTS = {
     "%C%": "bash -c 'exec 3<>/dev/tcp/127.0.0.1/%PORT%'",
     "%S%": "kill -9 %PID%",
 }
+FLAGS = ("--disallow-temp-dir", "--allow-destructive")
+"""What the options of the other surfaces say, for the program."""
 ALONE = "HOSTILE_CORPUS_NAMESPACE"
 Fence = Literal["auto", "landlock", "bubblewrap", "none"]
 
@@ -207,39 +214,106 @@ class World:
         shutil.rmtree(self.base, ignore_errors=True)
 
 
-Surface = Callable[[World, list[Any], dict[str, Any]], Awaitable[Played]]
+Surface = Callable[[World, list[Any], dict[str, Any]], Awaitable[list[str]]]
+"""Runs a script in a world; returns what the model was shown of each call."""
 
 
-async def main_agent(world: World, script: list[Any], options: dict[str, Any]) -> Played:
-    return await play(script, "go", cwd=str(world.work), home=str(world.home), **options)
+async def main_agent(world: World, script: list[Any], options: dict[str, Any]) -> list[str]:
+    return show(await play(script, "go", cwd=str(world.work), home=str(world.home), **options))
 
 
-async def resumed(world: World, script: list[Any], options: dict[str, Any]) -> Played:
+async def resumed(world: World, script: list[Any], options: dict[str, Any]) -> list[str]:
     """Continues a session in which everything was allowed."""
     places: dict[str, Any] = {"cwd": str(world.work), "home": str(world.home)}
     first = await play(["hello"], "hello", **places)
-    return await play(script, "go", resume=first.session_id, **places, **options)
+    return show(await play(script, "go", resume=first.session_id, **places, **options))
 
 
-async def subagent(world: World, script: list[Any], options: dict[str, Any]) -> Played:
+async def subagent(world: World, script: list[Any], options: dict[str, Any]) -> list[str]:
     task = {"prompt": "x", "description": "x", "name": "x", "agent_type": "general-purpose"}
     first = {"tools": [{"name": "task", "arguments": task}]}
     return await main_agent(world, [first, *script, "done"], options)
 
 
-async def autopilot(world: World, script: list[Any], options: dict[str, Any]) -> Played:
+async def autopilot(world: World, script: list[Any], options: dict[str, Any]) -> list[str]:
     return await main_agent(world, script, {**options, "mode": "autopilot"})
 
 
-async def plan(world: World, script: list[Any], options: dict[str, Any]) -> Played:
+async def plan(world: World, script: list[Any], options: dict[str, Any]) -> list[str]:
     """Plans with every tool allowed."""
     given = msgspec.structs.replace(options["permissions"], allow_all_tools=True)
     return await main_agent(world, script, {**options, "mode": "plan", "permissions": given})
 
 
-async def unguarded(world: World, script: list[Any], options: dict[str, Any]) -> Played:
+async def command(world: World, script: list[Any], options: dict[str, Any]) -> list[str]:
+    """The installed program."""
+    cli = prepare(world, options)
+    async with serving(script) as server:
+        await cli.use(server).run("-p", "go", *FLAGS)
+        return shown_by(server)
+
+
+async def sdk(world: World, script: list[Any], options: dict[str, Any]) -> list[str]:
+    """The official SDK client, which allows nothing."""
+    (world.base / "sdk").mkdir()
+    kit = Sdk(world.base / "sdk")
+    kit.home, kit.cwd = world.home, world.work
+    prepare(world, options)
+    connection = RuntimeConnection.for_stdio(path=TRIMTAB, args=FLAGS)
+    async with talking(
+        kit, script, connection=connection, on_permission_request=allow_nothing
+    ) as talk:
+        await talk.session.send("go")
+        await talk.heard.until("session.idle")
+        return shown_by(talk.server)
+
+
+async def editor(world: World, script: list[Any], options: dict[str, Any]) -> list[str]:
+    """An editor that speaks ACP, and cannot answer questions."""
+    cli = prepare(world, options)
+    async with serving(script) as server:
+        async with connected(cli.use(server), *FLAGS) as link:
+            link.editor.permission = "error"
+            await link.open()
+            await link.say("go")
+        return shown_by(server)
+
+
+async def unguarded(world: World, script: list[Any], options: dict[str, Any]) -> list[str]:
     """Runs everything: shows that the canaries notice."""
     return await main_agent(world, script, {**options, "permissions": ALLOW_ALL})
+
+
+def prepare(world: World, options: dict[str, Any]) -> Cli:
+    """Return the program at work in a world, with the rules of a case in its settings."""
+    given: PermissionOptions = options["permissions"]
+    settings = {
+        "permissions": {"allow": given.allow, "deny": given.deny},
+        "sandbox": {"fence": options["sandbox_settings"].fence},
+    }
+    (world.home / "settings.json").write_bytes(msgspec.json.encode(settings))
+    cli = Cli(world.base / "cli")
+    cli.cwd, cli.home = world.work, world.home
+    cli.env["COPILOT_HOME"] = str(world.home)
+    return cli
+
+
+def allow_nothing(*_: Any) -> PermissionDecisionUserNotAvailable:
+    return PermissionDecisionUserNotAvailable()
+
+
+def shown_by(server: ModelServer) -> list[str]:
+    """Return the results of all calls, as the last request to the model holds them."""
+    messages = server.requests[-1].json["messages"]
+    return [str(message["content"]) for message in messages if message["role"] == "tool"]
+
+
+def show(played: Played) -> list[str]:
+    """Return what the model was shown of each call, without the commands themselves."""
+    return [
+        f"{end.result or end.error}{end.model_text or ''}"
+        for end in played.of("tool.execution_complete")
+    ]
 
 
 SURFACES: dict[str, Surface] = {
@@ -248,15 +322,10 @@ SURFACES: dict[str, Surface] = {
     "resumed": resumed,
     "autopilot": autopilot,
     "plan": plan,
+    "command": command,
+    "sdk": sdk,
+    "acp": editor,
 }
-
-
-def show(played: Played) -> str:
-    """Everything that the model was shown, without the commands themselves."""
-    ends: list[Any] = played.of("tool.execution_complete")
-    results = [str(end.result or end.error) for end in ends]
-    asked = "".join(text for end in ends if (text := end.model_text or ""))
-    return "\n".join(results) + asked
 
 
 async def attempt(
@@ -270,11 +339,10 @@ async def attempt(
             "permissions": given.permissions,
             "sandbox_settings": SandboxSettings(fence=fence),
         }
-        played = await surface(world, [*script, "done"], options)
-        ends = played.of("tool.execution_complete")
-        if len(ends) < len(cases):
-            return [Effect("unfinished", f"{len(ends)} of {len(cases)} commands ended")]
-        return list(world.find_effects(show(played)))
+        shown = await surface(world, [*script, "done"], options)
+        if len(shown) < len(cases):
+            return [Effect("unfinished", f"{len(shown)} of {len(cases)} commands ended")]
+        return list(world.find_effects("\n".join(shown)))
     finally:
         world.close()
 
