@@ -298,11 +298,9 @@ class PartFold:
         answered = self._answer(data.request_id, outcome)
         if not answered or not outcome.startswith("approved"):
             return answered
-        call_id = answered[0].call_id
-        return (
-            *answered,
-            *self._change_call(event, call_id, lambda _: {"state": "running", "delta": ""}),
-        )
+        # The time a person takes to answer is not the call's.
+        running = {"state": "running", "started": event.timestamp, "delta": ""}
+        return (*answered, *self._change_call(event, answered[0].call_id, lambda _: running))
 
     def input_requested(self, event: Event, data: UserInputRequested) -> Sequence[Part]:
         request = {

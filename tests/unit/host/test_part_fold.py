@@ -1,6 +1,7 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from livekit import opened
@@ -64,6 +65,16 @@ def test_a_tool_call_waits_while_its_own_permission_is_asked() -> None:
         "c1": "pending",
         "c2": "running",
     }
+
+
+def test_the_time_a_person_takes_to_answer_is_not_the_call_s() -> None:
+    folding = PartFold()
+    done = PermissionCompleted(request_id="r1", result={"kind": "approved"}, tool_call_id="c1")
+    times = ("2026-01-01T00:00:00.000Z", "2026-01-01T00:00:01.000Z", "2026-01-01T00:01:00.000Z")
+    for item, time in zip((start("c1"), ASKED, done), times, strict=True):
+        parts = folding.apply(msgspec.structs.replace(event(item), timestamp=time))
+    assert isinstance(parts[-1], ToolInvocation)
+    assert parts[-1].started == times[-1]
 
 
 @pytest.mark.parametrize(

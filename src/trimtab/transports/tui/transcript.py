@@ -225,7 +225,9 @@ class Transcript:
 
     def _call(self, part: ToolInvocation, now: float) -> None:
         if not part.ended:
-            self.call_started.setdefault(part.key, now)
+            before = self.calls.get(part.key)
+            if before is None or before.state != part.state:
+                self.call_started[part.key] = now
             self.calls[part.key] = part
             return
         self.calls.pop(part.key, None)

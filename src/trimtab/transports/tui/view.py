@@ -221,7 +221,8 @@ def _running_rows(transcript: Transcript, scene: Scene, limit: int) -> list[Line
     for call in transcript.calls.values():
         began = transcript.call_started.get(call.key, scene.now)
         seconds = scene.now - began
-        took = f" · {describe_seconds(seconds)}" if seconds >= 1 else ""
+        timed = call.state == "running" and seconds >= 1
+        took = f" · {describe_seconds(seconds)}" if timed else ""
         name, _, rest = neutralise(call.title).partition(" ")
         lines.append((("accent", "○ "), ("bold", name), ("", f" {rest}"), ("dim", took)))
         if call.state == "running" and call.name != "task":
