@@ -132,6 +132,8 @@ class PartFold:
         return msgspec.structs.replace(waiting, state="sent", done=True), prompt
 
     def prompt_queued(self, event: Event, data: PromptQueued) -> Sequence[Part]:
+        if event.agent_id or data.notification:
+            return ()
         waiting = QueuedPrompt(
             key=f"queue {data.message_id}",
             timestamp=event.timestamp,

@@ -336,8 +336,27 @@ async def show_servers(invocation: Invocation) -> str:
     return describe_servers(invocation.live)
 
 
-async def show_tasks(invocation: Invocation) -> str:
-    return describe_tasks(invocation.live)
+async def change_tasks(invocation: Invocation) -> str:
+    """List the agents and commands, or stop, write to or move one to the background."""
+    tasks = invocation.live.tasks
+    action, _, rest = invocation.arguments.partition(" ")
+    task_id, _, text = rest.strip().partition(" ")
+    if action in ("", "list"):
+        return describe_tasks(invocation.live)
+    if action not in ("stop", "send", "background") or not task_id:
+        raise UsageError(f"Unknown arguments {invocation.arguments!r}; write /tasks {TASKS}.")
+    if action == "stop":
+        if not tasks.stop(task_id):
+            raise UsageError(f"{task_id} does not run; list the tasks with /tasks.")
+        return f"{task_id} is being stopped."
+    if action == "background":
+        if not tasks.promote(task_id):
+            raise UsageError(f"Nobody waits for {task_id}; list the tasks with /tasks.")
+        return f"{task_id} goes on in the background."
+    if not text.strip():
+        raise UsageError("There is no message; write /tasks send ID TEXT.")
+    tasks.send(task_id, text.strip())
+    return f"Sent to {task_id}."
 
 
 async def show_permissions(invocation: Invocation) -> str:
@@ -367,6 +386,7 @@ LIMIT_FIELDS = {
     "continues": "max_continues",
 }
 
+TASKS = "[list | stop ID | send ID TEXT | background ID]"
 QUEUE = "[list | send [N] | drop [N]]"
 SHELL = ("!COMMAND", "Run a command yourself; the model does not see it.")
 ALIASES = {
@@ -430,7 +450,14 @@ COMMANDS = {
         SlashCommand("resume", "[ID]", "Continue an earlier session."),
         SlashCommand("rewind", "", "Return to before an earlier prompt."),
         SlashCommand("skills", "", "Show the skills in use.", show_skills, while_busy=True),
-        SlashCommand("tasks", "", "Show the running sub-agents.", show_tasks, while_busy=True),
+        SlashCommand(
+            "tasks",
+            TASKS,
+            "Show, stop, write to or move agents and commands to the background.",
+            change_tasks,
+            while_busy=True,
+            values=("list", "stop", "send", "background"),
+        ),
         SlashCommand("theme", "[NAME]", "Choose the colours.", while_busy=True),
         SlashCommand(
             "undo",

@@ -23,6 +23,7 @@ from trimtab.contracts.messages import INTERRUPTED, AssistantMessage
 from trimtab.contracts.processor import Stop
 from trimtab.contracts.run import Measured, Mode, Prompt, Run
 from trimtab.contracts.tool import ToolResult
+from trimtab.contracts.workspace import ShellInfo
 from trimtab.loop.drain import drain
 from trimtab.loop.execute import record
 from trimtab.providers.windows import DEFAULT
@@ -35,6 +36,7 @@ from trimtab.undo.recorder import Recorder
 
 if TYPE_CHECKING:
     from trimtab.loop.compact import Outcome
+    from trimtab.runtime.tasks import SessionTasks
     from trimtab.undo.history import FileHistory
     from trimtab.undo.rewind import Mode as RewindMode
     from trimtab.undo.rewind import Point, Rewound
@@ -67,6 +69,9 @@ class LiveSession:
         self._timer: asyncio.TimerHandle | None = None
         self._started = time.time()
         self._closed = False
+        self._expired: Stop | None = None
+        self._tasks: SessionTasks | None = None
+        controls.send = self.send
         self.client_commands: Callable[[], Collection[str]] = tuple
         """Returns the names of the slash commands that clients handle."""
 
@@ -110,6 +115,39 @@ class LiveSession:
     def busy(self) -> bool:
         return self._task is not None and not self._task.done()
 
+    @property
+    def tasks(self) -> "SessionTasks":
+        """The sub-agents and background commands of the session."""
+        if self._tasks is None:
+            from trimtab.runtime.tasks import SessionTasks
+
+            self._tasks = SessionTasks(self, self._run)
+        return self._tasks
+
+    @property
+    def has_background_work(self) -> bool:
+        """True if a sub-agent or an attached command works in the background."""
+        if self.controls.has_agents and not self.controls.pool.is_quiet:
+            return True
+        return bool(self.background_commands)
+
+    @property
+    def background_commands(self) -> list[ShellInfo]:
+        """The commands that run in the background and end with the session."""
+        return [
+            shell
+            for shell in self.controls.setup.workspace.shells.list()
+            if shell.exit_code is None and not shell.foreground and shell.mode != "detached"
+        ]
+
+    def _require_quiet(self) -> None:
+        """Raise `UsageError` while sub-agents work; forget what they knew of the log."""
+        if not self.controls.has_agents:
+            return
+        if not self.controls.pool.is_quiet:
+            raise UsageError("Agents work in the background; stop them first (see /tasks).")
+        self.controls.pool.forget()
+
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call `subscriber` with every event from now on; return an unsubscribe function."""
         return self._session.subscribe(subscriber)
@@ -152,6 +190,7 @@ class LiveSession:
 
     def truncate(self, event_id: str) -> int:
         """Remove an event and all later ones; return how many. Only while nothing runs."""
+        self._require_quiet()
         removed = self._session.truncate(event_id)
         self.controls.refresh()
         return removed
@@ -177,6 +216,7 @@ class LiveSession:
         """Return to the state before a turn. Only while nothing runs."""
         from trimtab.undo.rewind import rewind
 
+        self._require_quiet()
         rewound = rewind(self._session, self.history, self.recorder.record, (point, mode))
         self.controls.refresh()
         return rewound
@@ -187,6 +227,7 @@ class LiveSession:
             raise UsageError(
                 "The agent is working; abort the run before you change the working directory."
             )
+        self._require_quiet()
         await self.controls.set_folder(cwd)
 
     async def run_command(self, text: str) -> str | None:
@@ -235,6 +276,24 @@ class LiveSession:
                 self._task = None
         return self._last_stop
 
+    async def settled(self, seconds: float) -> Stop:
+        """Wait until nothing works any more, in the background either; return why it ended.
+
+        Work in the background is waited for at most so long in total. Sub-agents that still work
+        then are stopped, and the run counts as incomplete.
+        """
+        stop = await self.finished()
+        while not stop.exit_code and self.has_background_work and self._expired is None:
+            started = time.monotonic()
+            try:
+                async with asyncio.timeout(max(0.0, seconds)):
+                    await self.tasks.wait_change()
+            except TimeoutError:
+                return await self.tasks.give_up(stop)
+            seconds -= time.monotonic() - started
+            stop = await self.finished()
+        return stop if stop.exit_code or self._expired is None else self._expired
+
     async def ask(self, prompt: Prompt | str) -> Stop:
         """Send a prompt and wait until it is answered."""
         self.send(prompt)
@@ -259,7 +318,13 @@ class LiveSession:
             exit_code=ExitCode.LIMIT,
             message=f"Stopped at the deadline of {seconds:g} s; raise --deadline to go on.",
         )
-        self._timer = asyncio.get_running_loop().call_later(seconds, self.stop, stop)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._expire, stop)
+
+    def _expire(self, stop: Stop) -> None:
+        self._expired = stop
+        self.stop(stop)
+        if self.controls.has_agents:
+            self.controls.pool.wake_waiters()
 
     async def close(self, error: str | None = None) -> None:
         """Cancel the run, record the shutdown, release the folder. Safe to call twice."""

@@ -12,6 +12,7 @@ from trimtab.agents.setup import SessionSetup
 from trimtab.checkout.checkout import Checkout
 from trimtab.config.paths import Home, find_home
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.own import AgentChanged
 from trimtab.contracts.events.session import (
     LOG_VERSION,
     SessionInfo,
@@ -25,7 +26,7 @@ from trimtab.contracts.provider import Provider
 from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.secrets import find_secrets
 from trimtab.contracts.text import count
-from trimtab.contracts.tool import Assignment, ToolResult
+from trimtab.contracts.tool import AgentsPort
 from trimtab.customize.customizations import Customizations
 from trimtab.hooks.setup import set_up_hooks
 from trimtab.models.choose import (
@@ -153,13 +154,15 @@ class Runtime:
         for note in log.notes:
             if note.is_reported:
                 session.emit(SessionWarning(warning_type="log_incomplete", message=note.sentence))
-        if unsent := len(session.projections.queue.prompts):
+        queued = session.projections.queue.prompts
+        if unsent := sum(prompt.notification is None for prompt in queued):
             prompts = count(unsent, "prompt")
             message = (
                 f"{prompts} of this session never sent: list them with the command /queue, send "
                 "them with /queue send, or drop them with /queue drop."
             )
             session.emit(SessionWarning(warning_type="prompts_held", message=message))
+        mark_interrupted(session)
         setup = SessionSetup(
             session=session,
             folder=folder,
@@ -263,8 +266,8 @@ class Runtime:
         async def answer_command(text: str) -> str | None:
             return await live.run_command(text)
 
-        async def delegate(run: Run, call_id: str, task: Assignment) -> ToolResult:
-            return await controls.delegate(run, call_id, task)
+        def reach_agents(run: Run, call_id: str) -> AgentsPort:
+            return controls.reach_agents(run, call_id)
 
         async def release() -> None:
             await controls.aclose()
@@ -275,13 +278,14 @@ class Runtime:
         ports = AgentPorts(
             client=client,
             answer_command=answer_command,
-            delegate=delegate,
+            agents=reach_agents,
             model_switch=lambda: controls,
         )
         agent = build_agent(setup, chosen, options, ports)
         run = Run(session=setup.session, inbox=Inbox(setup.session), agent=agent)
         announce(setup, chosen, run)
         controls = Controls(setup, run, owner, client, self.models, self.folders)
+        setup.workspace.shells.on_change = controls.announce_tasks
         live = LiveSession(setup.folder, setup.session, run, controls, release)
         if options.limits.deadline is not None:
             live.stop_after(options.limits.deadline)
@@ -300,6 +304,16 @@ class Runtime:
             files=folder.files,
             env=self.env,
             secrets=options.secrets,
+        )
+
+
+def mark_interrupted(session: Session) -> None:
+    """Record which sub-agents were at work when the process that ran the session ended."""
+    records = session.projections.agents.records.values()
+    for record in [record for record in records if record.state == "running"]:
+        session.emit(
+            AgentChanged(change="interrupted", reason="The process that ran it ended."),
+            agent_id=record.id,
         )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from trimtab.contracts.events.envelope import EventData
 from trimtab.contracts.events.own import PromptQueued, PromptWithdrawn
 from trimtab.contracts.events.user import PendingMessagesModified
 from trimtab.contracts.ids import new_id
@@ -18,15 +19,17 @@ class Inbox:
     A prompt is in the log before it is acknowledged, and leaves the queue only with its
     `user.message` or the event of its withdrawal, so neither an abort nor a crash loses typed
     text. A held prompt waits until somebody releases it; prompts found in the log of an earlier
-    process begin as held.
+    process begin as held, except notifications. `agent_id` names the sub-agent whose queue it is,
+    None the main agent.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, agent_id: str | None = None) -> None:
         self._session = session
+        self._agent_id = agent_id
         self._taken: set[str] = set()
         self._headers: dict[str, dict[str, str]] = {}
         """Headers may contain secrets, so they are kept in memory and never in the log."""
-        self._held = {prompt.message_id for prompt in session.projections.queue.prompts}
+        self._held = {prompt.message_id for prompt in self._queued if prompt.notification is None}
 
     @property
     def pending(self) -> list[PromptQueued]:
@@ -39,16 +42,22 @@ class Inbox:
         return [prompt for prompt in self._waiting if prompt.message_id in self._held]
 
     @property
+    def _queued(self) -> list[PromptQueued]:
+        return self._session.projections.queue.prompts_of(self._agent_id)
+
+    @property
     def _waiting(self) -> list[PromptQueued]:
-        queued = self._session.projections.queue.prompts
-        return [prompt for prompt in queued if prompt.message_id not in self._taken]
+        return [prompt for prompt in self._queued if prompt.message_id not in self._taken]
+
+    def _emit(self, data: EventData) -> None:
+        self._session.emit(data, agent_id=self._agent_id)
 
     def put(self, prompt: Prompt, *, front: bool = False) -> str:
         """Accept a prompt and return its id."""
         message_id = prompt.id or new_id()
         if prompt.headers:
             self._headers[message_id] = prompt.headers
-        self._session.emit(
+        self._emit(
             PromptQueued(
                 message_id=message_id,
                 text=prompt.text,
@@ -59,9 +68,10 @@ class Inbox:
                 display=prompt.display,
                 attachments=list(prompt.attachments) or None,
                 answer_schema=msgspec.to_builtins(prompt.answer_schema),
+                notification=prompt.notification,
             )
         )
-        self._session.emit(PendingMessagesModified())
+        self._emit(PendingMessagesModified())
         return message_id
 
     def take(self) -> Prompt | None:
@@ -76,8 +86,7 @@ class Inbox:
 
     def consume(self, prompt: Prompt) -> None:
         """Remove a taken prompt that needs no answer from the model, such as a slash command."""
-        queued = self._session.projections.queue.prompts
-        if any(waiting.message_id == prompt.id for waiting in queued):
+        if any(waiting.message_id == prompt.id for waiting in self._queued):
             self._withdraw(prompt.id, "consumed")
 
     def hold(self) -> int:
@@ -97,8 +106,8 @@ class Inbox:
         return True
 
     def _withdraw(self, message_id: str, reason: str | None) -> None:
-        self._session.emit(PromptWithdrawn(message_id=message_id, reason=reason))
-        self._session.emit(PendingMessagesModified())
+        self._emit(PromptWithdrawn(message_id=message_id, reason=reason))
+        self._emit(PendingMessagesModified())
 
     def _take(self, waiting: list[PromptQueued]) -> Prompt | None:
         if not waiting:
@@ -115,4 +124,27 @@ class Inbox:
             id=first.message_id,
             headers=self._headers.get(first.message_id, {}),
             answer_schema=msgspec.convert(first.answer_schema, AnswerSchema | None),
+            notification=first.notification,
         )
+
+
+class TaskInbox(Inbox):
+    """The queue of a sub-agent. Its task comes first; the call that gave it is in the log."""
+
+    def __init__(self, session: Session, agent_id: str, task: Prompt | None = None) -> None:
+        super().__init__(session, agent_id)
+        self._held.clear()  # whoever goes on with an agent wants it to read its messages
+        self._task = task
+
+    @property
+    def is_empty(self) -> bool:
+        return self._task is None and not self.pending
+
+    def take(self) -> Prompt | None:
+        task, self._task = self._task, None
+        return task or super().take()
+
+    def give_back(self, prompt: Prompt) -> None:
+        super().give_back(prompt)
+        if prompt.source == "agent" and all(p.message_id != prompt.id for p in self._queued):
+            self._task = prompt

@@ -153,6 +153,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "trimtab.left_out",
         "trimtab.connection_refused",
         "trimtab.suspended",
+        "trimtab.agent_changed",
         "trimtab.events_dropped",
     ),
     "changes": (

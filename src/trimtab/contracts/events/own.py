@@ -50,6 +50,8 @@ class PromptQueued(EventData, type="trimtab.prompt_queued"):
     display: str | None = None
     attachments: list[JsonObject] | None = None
     answer_schema: JsonObject | None = None
+    notification: JsonObject | None = None
+    """The kind of the `system.notification` that the prompt becomes, if it is one."""
 
 
 class PromptWithdrawn(EventData, type="trimtab.prompt_withdrawn"):
@@ -98,6 +100,17 @@ class Suspended(EventData, type="trimtab.suspended"):
     """The session was suspended while these tool calls waited for a client; they may be resumed."""
 
     tool_call_ids: list[str]
+
+
+class AgentChanged(EventData, type="trimtab.agent_changed"):
+    """A sub-agent changed otherwise than by working.
+
+    `change` is promoted (its caller no longer waits for it), interrupted (the process that ran it
+    ended) or removed (it is no longer listed).
+    """
+
+    change: str
+    reason: str | None = None
 
 
 class EventsDropped(EventData, type="trimtab.events_dropped", ephemeral=True):
