@@ -8,6 +8,7 @@ import msgspec
 from trimtab.cli.event_loop import run_async
 from trimtab.cli.inputs import build_options
 from trimtab.cli.parse import Values
+from trimtab.cli.session_socket import open_socket
 from trimtab.config.paths import find_home
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.options import Isolation, SessionOptions
@@ -48,7 +49,7 @@ def serve_editor(values: Values) -> int:
     observer = build_observer(values, env)
 
     async def run() -> int:
-        return await serve_stdio(EditorAgent(env, options, observer))
+        return await serve_stdio(EditorAgent(env, options, observer, open_socket))
 
     return run_async(run())
 

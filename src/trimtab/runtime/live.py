@@ -67,11 +67,14 @@ class LiveSession:
         self._requested_stop: Stop | None = None
         self._last_stop = Stop(reason="end_turn")
         self._timer: asyncio.TimerHandle | None = None
-        self._started = time.time()
+        self.started = time.time()
         self._closed = False
         self._expired: Stop | None = None
         self._tasks: SessionTasks | None = None
         controls.send = self.send
+        self._on_close: list[Callable[[], None]] = []
+        self.host: object | None = None
+        """Shares the session between clients, if its transport has them share it."""
         self.client_commands: Callable[[], Collection[str]] = tuple
         """Returns the names of the slash commands that clients handle."""
 
@@ -258,6 +261,14 @@ class LiveSession:
             for model, usage in self.projections.usage.models.items()
         }
 
+    def on_close(self, call: Callable[[], None]) -> None:
+        """Call a function when the session is closed, after its last event."""
+        self._on_close.append(call)
+
+    def warn(self, warning_type: str, message: str) -> None:
+        """Emit a `session.warning` event."""
+        self._session.emit(SessionWarning(warning_type=warning_type, message=message))
+
     def hide(self, values: Sequence[str]) -> None:
         """Mask these values in all events from now on."""
         if self._session.mask is not None:
@@ -343,6 +354,8 @@ class LiveSession:
             self._session.emit(self._shutdown(error))
             self.recorder.close()
         finally:
+            for call in self._on_close:
+                call()
             self._session.close()
 
     async def suspend(self, waiting: Sequence[str]) -> None:
@@ -437,7 +450,7 @@ class LiveSession:
             error_reason=error,
             total_premium_requests=0,
             total_api_duration_ms=usage.api_duration_ms,
-            session_start_time=int(self._started * 1000),
+            session_start_time=int(self.started * 1000),
             code_changes={
                 "linesAdded": changes.lines_added,
                 "linesRemoved": changes.lines_removed,

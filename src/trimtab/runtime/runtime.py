@@ -1,7 +1,7 @@
 """Opens sessions: builds every part of a new or resumed session and connects them."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -60,17 +60,22 @@ class Runtime:
     """Opens sessions. A runtime serves many sessions and keeps no state about them.
 
     `provider` is used instead of the service chosen by the environment: embedding programs supply
-    their own model with it, and tests a scripted one.
+    their own model with it, and tests a scripted one. `on_open` is called with each open session.
     """
 
     def __init__(
-        self, *, env: Mapping[str, str] | None = None, provider: Provider | None = None
+        self,
+        *,
+        env: Mapping[str, str] | None = None,
+        provider: Provider | None = None,
+        on_open: Callable[[LiveSession], None] | None = None,
     ) -> None:
         self.env: Mapping[str, str] = os.environ if env is None else env
         self.home: Home = find_home(self.env)
         self.store = SessionStore(self.home)
         self.folders = FolderSetup(self.home, self.env, self.store)
         self._provider = provider
+        self._on_open = on_open
         self.models = ModelChooser(self.env, self.home, provider)
 
     async def create(self, options: SessionOptions, client: Client = NO_CLIENT) -> LiveSession:
@@ -289,6 +294,8 @@ class Runtime:
         live = LiveSession(setup.folder, setup.session, run, controls, release)
         if options.limits.deadline is not None:
             live.stop_after(options.limits.deadline)
+        if self._on_open is not None:
+            self._on_open(live)
         return live
 
     async def list_models(self) -> Sequence[JsonObject]:

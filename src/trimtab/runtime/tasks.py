@@ -43,6 +43,25 @@ class SessionTasks:
         ]
         return [*agents, *(describe_shell(shell) for shell in self._shells.list())]
 
+    def describe_main(self) -> JsonObject:
+        """Return the main agent as the protocol describes tasks; its id is the session's."""
+        live = self._live
+        return {
+            "type": "agent",
+            "id": live.id,
+            "toolCallId": "",
+            "agentType": "main",
+            "description": live.projections.title.text,
+            "prompt": self._main.origin.display or self._main.origin.text,
+            "model": live.model,
+            "resolvedModel": live.model,
+            "executionMode": "sync",
+            "status": "running" if live.busy else "idle",
+            "startedAt": timestamp(live.started),
+            "latestResponse": live.answer,
+            "cwd": live.controls.options.cwd,
+        }
+
     def find(self, task_id: str) -> JsonObject | None:
         return next((task for task in self.describe() if task["id"] == task_id), None)
 

@@ -38,6 +38,7 @@ from trimtab.transports.acp.schema import (
 from trimtab.version import __version__
 
 if TYPE_CHECKING:
+    from trimtab.runtime.live import LiveSession
     from trimtab.transports.acp.sessions import EditorSessions
 
 CAPABILITIES: JsonObject = {
@@ -66,10 +67,12 @@ class EditorAgent:
         env: Mapping[str, str],
         options: SessionOptions,
         observe: Observer | None = None,
+        on_open: "Callable[[LiveSession], None] | None" = None,
     ) -> None:
         self._env = env
         self._options = options
         self._observe = observe
+        self._on_open = on_open
         self.ended = asyncio.Event()
         self.connection = Connection(self.answer, self.on_notification, self.ended.set)
         self._capabilities: ClientCapabilities | None = None
@@ -82,7 +85,7 @@ class EditorAgent:
             from trimtab.transports.acp.sessions import EditorSessions
 
             self._sessions = EditorSessions(
-                self.connection, self._env, self._options, self._observe
+                self.connection, self._env, self._options, self._observe, self._on_open
             )
         self._sessions.capabilities = self._capabilities or ClientCapabilities()
         self._sessions.client_name = self._client_name

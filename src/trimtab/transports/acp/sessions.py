@@ -14,6 +14,7 @@ from trimtab.contracts.errors import (
 )
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.options import Isolation, SessionOptions
+from trimtab.runtime.live import LiveSession
 from trimtab.runtime.runtime import Runtime
 from trimtab.transports.acp.connection import Connection
 from trimtab.transports.acp.protocol import INVALID_PARAMS, NOT_FOUND, AcpError, Then
@@ -78,12 +79,13 @@ class EditorSessions:
         env: Mapping[str, str],
         options: SessionOptions,
         observe: Callable[[Event, bytes], None] | None,
+        on_open: Callable[[LiveSession], None] | None = None,
     ) -> None:
         self._connection = connection
         self._env = env
         self._options = options
         self._observe = observe
-        self._runtime = Runtime(env=env)
+        self._runtime = Runtime(env=env, on_open=on_open)
         self._open: dict[str, OpenSession] = {}
         self._survey: asyncio.Task[Sequence[Offer]] | None = None
         self._tasks: set[asyncio.Task[None]] = set()

@@ -44,6 +44,14 @@ async def list_tasks(call: Call, params: Nothing) -> JsonObject:
     return {"tasks": call.session.live.tasks.describe()}
 
 
+@methods.on("trimtab.tasks.list")
+async def list_all_tasks(call: Call, params: Nothing) -> JsonObject:
+    """Return the main agent, whose id is the session's, and all tasks of the session."""
+    tasks = call.session.live.tasks
+    every = [tasks.describe_main(), *tasks.describe()]
+    return {"tasks": [{"sessionId": call.session.id, **task} for task in every]}
+
+
 @methods.on("session.tasks.refresh")
 async def refresh(call: Call, params: Nothing) -> JsonObject:
     """Do nothing: the list is always current."""
