@@ -162,8 +162,13 @@ class LiveSession:
         if prompt.mode == "immediate" and not self.busy:
             prompt = msgspec.structs.replace(prompt, mode="enqueue")  # there is nothing to steer
         message_id = self.inbox.put(prompt)
-        self._wake()
+        self.wake()
         return message_id
+
+    def wake(self) -> None:
+        """Start a run if prompts can be answered and none is active."""
+        if self.inbox.ready:
+            self._wake()
 
     def _wake(self) -> None:
         if not self.busy:
@@ -387,7 +392,7 @@ class LiveSession:
     async def _drain(self) -> Stop:
         """Answer the queued prompts, and those that arrive while the end is being recorded."""
         stop = await self._drain_once()
-        while not stop.exit_code and self.inbox.pending:
+        while not stop.exit_code and self.inbox.ready:
             stop = await self._drain_once()
         return stop
 

@@ -5,7 +5,12 @@ from collections.abc import Iterable
 import msgspec
 
 from trimtab.contracts.events.envelope import EventData
-from trimtab.contracts.events.own import PromptQueued, PromptWithdrawn
+from trimtab.contracts.events.own import (
+    PromptChanged,
+    PromptQueued,
+    PromptWithdrawn,
+    QueuePaused,
+)
 from trimtab.contracts.events.user import PendingMessagesModified
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.provider import AnswerSchema
@@ -27,6 +32,7 @@ class Inbox:
         self._session = session
         self._agent_id = agent_id
         self._taken: set[str] = set()
+        self.paused = False
         self._headers: dict[str, dict[str, str]] = {}
         """Headers may contain secrets, so they are kept in memory and never in the log."""
         self._held = {prompt.message_id for prompt in self._queued if prompt.notification is None}
@@ -35,6 +41,11 @@ class Inbox:
     def pending(self) -> list[PromptQueued]:
         """The prompts that will be answered, in order."""
         return [prompt for prompt in self._waiting if prompt.message_id not in self._held]
+
+    @property
+    def ready(self) -> list[PromptQueued]:
+        """The prompts that can be taken now: while the queue is paused, only steering ones."""
+        return [prompt for prompt in self.pending if not self.paused or prompt.mode == "immediate"]
 
     @property
     def held(self) -> list[PromptQueued]:
@@ -75,7 +86,7 @@ class Inbox:
         return message_id
 
     def take(self) -> Prompt | None:
-        return self._take(self.pending)
+        return self._take(self.ready)
 
     def take_immediate(self) -> Prompt | None:
         return self._take([prompt for prompt in self.pending if prompt.mode == "immediate"])
@@ -90,13 +101,50 @@ class Inbox:
             self._withdraw(prompt.id, "consumed")
 
     def hold(self) -> int:
-        """Hold every waiting prompt until somebody releases it; return how many are held."""
-        self._held.update(prompt.message_id for prompt in self.pending)
+        """Hold every waiting prompt until somebody releases it; return how many are held.
+
+        Notifications are delivered with the next prompt.
+        """
+        self._held.update(
+            prompt.message_id for prompt in self.pending if prompt.notification is None
+        )
         return len(self.held)
 
     def release(self, message_ids: Iterable[str]) -> None:
         """Release held prompts."""
         self._held.difference_update(message_ids)
+
+    def edit(self, message_id: str, text: str, display: str | None = None) -> bool:
+        """Replace the text of a waiting prompt; return False if it no longer waits."""
+        return self._change(PromptChanged(message_id=message_id, text=text, display=display))
+
+    def move(self, message_id: str, position: int) -> bool:
+        """Move a waiting prompt to a place among those that wait, from 0; False if it cannot.
+
+        A place beyond the end means the end.
+        """
+        others = [prompt for prompt in self._waiting if prompt.message_id != message_id]
+        place = max(0, position)
+        before = others[place].message_id if place < len(others) else ""
+        return self._change(PromptChanged(message_id=message_id, before=before))
+
+    def steer(self, message_id: str) -> bool:
+        """Make a waiting prompt a steering one; return False if it no longer waits."""
+        self.release((message_id,))
+        return self._change(PromptChanged(message_id=message_id, mode="immediate"))
+
+    def pause(self, *, paused: bool) -> None:
+        """Let no more prompts be taken except steering ones, or let the queue go on."""
+        if paused != self.paused:
+            self.paused = paused
+            self._emit(QueuePaused(paused=paused))
+
+    def _change(self, change: PromptChanged) -> bool:
+        if all(prompt.message_id != change.message_id for prompt in self._waiting):
+            return False
+        self._emit(change)
+        self._emit(PendingMessagesModified())
+        return True
 
     def withdraw(self, message_id: str, reason: str | None = None) -> bool:
         """Withdraw a waiting prompt; return False if it no longer waits."""

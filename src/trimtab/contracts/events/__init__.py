@@ -148,6 +148,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "trimtab.arguments_changed",
         "trimtab.prompt_queued",
         "trimtab.prompt_withdrawn",
+        "trimtab.prompt_changed",
+        "trimtab.queue_paused",
         "trimtab.retry_wait",
         "trimtab.images_removed",
         "trimtab.left_out",

@@ -64,6 +64,25 @@ class PromptWithdrawn(EventData, type="trimtab.prompt_withdrawn"):
     reason: str | None = None
 
 
+class PromptChanged(EventData, type="trimtab.prompt_changed"):
+    """A queued prompt was edited, moved or sent to the running turn. Absent fields stay.
+
+    `before` is the prompt it now stands in front of; an empty text means the end of the queue.
+    """
+
+    message_id: str
+    text: str | None = None
+    display: str | None = None
+    before: str | None = None
+    mode: str | None = None
+
+
+class QueuePaused(EventData, type="trimtab.queue_paused"):
+    """Somebody paused the queue, or let it go on; steering prompts are not held up."""
+
+    paused: bool
+
+
 class RetryWait(EventData, type="trimtab.retry_wait", ephemeral=True):
     """The countdown of a wait that `assistant.turn_retry` announced, every few seconds."""
 
