@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,25 @@ from trimtab.contracts.tool import Access, Assignment, Tool, ToolResult
 from trimtab.tools.arguments import read_arguments
 from trimtab.tools.catalog import builtin_tools
 from trimtab.workspace.local import LocalWorkspace
+
+
+class BenchAgents:
+    """Agents that say what they were asked."""
+
+    async def delegate(self, assignment: Assignment) -> ToolResult:
+        return ToolResult(text=f"{assignment.agent_type} did: {assignment.prompt}")
+
+    async def read(self, agent_id: str, *, wait: float, since_turn: int) -> ToolResult:
+        return ToolResult(text=f"read {agent_id} {wait} {since_turn}")
+
+    def list(self, scope: str, *, include_completed: bool) -> ToolResult:
+        return ToolResult(text=f"list {scope} {include_completed}")
+
+    def write(self, agent_ids: Sequence[str], scope: str | None, text: str) -> ToolResult:
+        return ToolResult(text=f"write {list(agent_ids)} {scope} {text}")
+
+    async def stop(self, agent_id: str) -> ToolResult:
+        return ToolResult(text=f"stop {agent_id}")
 
 
 class Bench:
@@ -38,8 +57,9 @@ class Bench:
     def progress(self, text: str) -> None:
         self.shown.append(text)
 
-    async def delegate(self, assignment: Assignment) -> ToolResult:
-        return ToolResult(text=f"{assignment.agent_type} did: {assignment.prompt}")
+    @property
+    def agents(self) -> "BenchAgents":
+        return BenchAgents()
 
     async def call(self, name: str, **args: Any) -> ToolResult:
         """Read the arguments of a call, ask for its access and run it, as the loop does."""

@@ -301,6 +301,7 @@ async def test_changes_while_a_command_runs_in_the_background_are_left_unless_na
     background = bash("sleep 0.2; echo late > late.txt; echo ready; sleep 60")
     background["arguments"] |= {"mode": "async", "shellId": "bg"}
     wait = {"name": "read_bash", "arguments": {"shellId": "bg", "delay": 1}}
+    cli.env["COPILOT_TASK_WAIT_TIMEOUT_SECONDS"] = "0"
     await work(cli, [create("b.txt", "b\n"), background, wait, bash("touch x.txt")])
     undone = await cli.run("undo")
     assert undone.code == 0, undone.notes

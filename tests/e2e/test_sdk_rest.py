@@ -31,8 +31,8 @@ async def test_what_is_not_there_is_empty_and_not_an_error(sdk: Sdk) -> None:
         await about.lsp.initialize(rpc.LspInitializeRequest(working_directory=str(sdk.cwd)))
 
 
-async def test_no_agent_is_in_the_background(sdk: Sdk) -> None:
-    async with talking(sdk, [DONE]) as talk:
+async def test_a_session_without_agents_has_no_tasks(sdk: Sdk) -> None:
+    async with talking(sdk, [DONE, DONE]) as talk:
         tasks = talk.session.rpc.tasks
         assert (await tasks.list()).tasks == []
         missing = "missing"
@@ -49,8 +49,11 @@ async def test_no_agent_is_in_the_background(sdk: Sdk) -> None:
         sent = await tasks.send_message(rpc.TasksSendMessageRequest(id=missing, message="hi"))
         assert (sent.sent, bool(sent.error)) == (False, True)
         agent = rpc.TasksStartAgentRequest(agent_type="explore", prompt="hi", name="x")
-        with pytest.raises(Exception, match="in the background"):
-            await tasks.start_agent(agent)
+        started = await tasks.start_agent(agent)
+        await tasks.wait_for_pending()
+        (task,) = (await tasks.list()).tasks
+        assert (task.id, task.status) == (started.agent_id, rpc.TaskStatus.IDLE)
+        assert task.result == "Done."
 
 
 async def test_an_agent_at_work_is_listed_and_can_be_ended(sdk: Sdk) -> None:

@@ -21,6 +21,7 @@ async def test_the_default_tools_come_in_the_order_of_the_wire(sdk: Sdk) -> None
         assert talk.tool_names() == [
             *("bash", "read_bash", "write_bash", "stop_bash", "list_bash"),
             *("view", "create", "edit", "web_fetch", "skill", "sql", "grep", "glob", "task"),
+            *("read_agent", "write_agent", "list_agents", "stop_agent"),
         ]
 
 

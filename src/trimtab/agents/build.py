@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from trimtab.checkout.worktree_commits import WorktreeCommits
-    from trimtab.contracts.tool import Assignment, ToolResult
+    from trimtab.contracts.tool import AgentsPort
     from trimtab.loop.compact import Carryover
     from trimtab.loop.processors.title import Titles
     from trimtab.loop.processors.turn_limit import TurnLimit
@@ -87,7 +87,7 @@ def build_agent(
         parser=CALL_PARSER,
         tool_context=ContextFactory(setup, options.large_output),
         mode=options.mode,
-        delegate=ports.delegate,
+        agents=ports.agents,
         before_idle=build_before_idle(setup, parts),
     )
     return agent.with_budget(build_ledger(setup.session, options.limits))
@@ -98,7 +98,7 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
 
     client: Client
     answer_command: "Callable[[str], Awaitable[str | None]]"
-    delegate: "Callable[[Run, str, Assignment], Awaitable[ToolResult]]"
+    agents: "Callable[[Run, str], AgentsPort]"
     model_switch: "Callable[[], ModelSwitch]"
 
 

@@ -10,7 +10,7 @@ from trimtab.agents.setup import SessionSetup
 from trimtab.contracts.events.tool import ToolExecutionPartialResult
 from trimtab.contracts.options import LargeOutput
 from trimtab.contracts.run import Run, SessionPort
-from trimtab.contracts.tool import Assignment, ToolResult
+from trimtab.contracts.tool import AgentsPort
 from trimtab.permissions.processor import Permissions
 from trimtab.policy.git_programs import safe_git_variables
 from trimtab.providers.windows import DEFAULT
@@ -41,10 +41,10 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
             ToolExecutionPartialResult(tool_call_id=self.call_id, partial_output=text)
         )
 
-    async def delegate(self, assignment: Assignment) -> ToolResult:
-        if self.run.agent.delegate is None:
-            return ToolResult(text="No other agents are available here.", kind="failure")
-        return await self.run.agent.delegate(self.run, self.call_id, assignment)
+    @property
+    def agents(self) -> AgentsPort:
+        assert self.run.agent.agents is not None
+        return self.run.agent.agents(self.run, self.call_id)
 
 
 class ContextFactory:

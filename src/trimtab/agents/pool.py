@@ -1,6 +1,7 @@
-"""The sub-agents of a session: which agents may be started, how many at once, on which model."""
+"""The sub-agents of a session: which may start, how many at once, and what is sent to them."""
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 import msgspec
@@ -9,36 +10,74 @@ from trimtab.agents.agent import agent_of
 from trimtab.agents.limits import check_limits
 from trimtab.agents.setup import SessionSetup
 from trimtab.contracts.customization import AgentDefinition
-from trimtab.contracts.errors import UsageError
+from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.own import AgentChanged
+from trimtab.contracts.events.session import SessionError
+from trimtab.contracts.events.setup import SessionBackgroundTasksChanged
+from trimtab.contracts.events.subagent import SubagentFailed
 from trimtab.contracts.options import Client, SessionOptions
-from trimtab.contracts.run import Mode, Run
+from trimtab.contracts.run import Mode, Prompt, Run
 from trimtab.contracts.text import count
-from trimtab.contracts.tool import Assignment, Tool
+from trimtab.contracts.tool import Assignment, Tool, ToolResult
 from trimtab.customize.model_families import resolve_model_families
 from trimtab.customize.subagent_settings import PoolSettings, read_settings
 from trimtab.loop.ledger import Ledger
 from trimtab.models.choose import Chosen, ModelChooser, RoleModels
+from trimtab.session.inbox import Inbox, TaskInbox
+from trimtab.session.projections.agents import AgentRecord
+
+MAX_IDLE = 32
+"""The number of idle agents whose conversations stay in memory; others are read from the log."""
+MAX_QUOTED = 2000
+"""The number of characters of an answer that a notification quotes."""
 
 
-class RunningSubagent(Protocol):
-    """A sub-agent of the pool."""
+USER = "user"
+"""Stands for a person or a program in place of the id of an agent."""
 
-    description: JsonObject
-    """The task as the protocol describes it."""
-    run: Run | None
+
+class PooledAgent(Protocol):
+    """A sub-agent in memory: at work, or idle."""
+
+    id: str
+    run: Run
     caller: Run
+    inbox: TaskInbox
+    background: bool
+    busy: bool
+    result: ToolResult | None
+    """The result of its last turn; None while it works."""
+    stopped_by: str | None
+    """Set when it was stopped: the id of the agent that did it ("" for the main agent) or USER."""
 
-    def cancel(self) -> bool:
-        """Cancel the sub-agent; return False if it is not running."""
+    def begin(self) -> None:
+        """Start a turn: answer all prompts that wait."""
+        ...
+
+    def cancel(self, stopped_by: str) -> bool:
+        """Cancel the turn; return False if it does not work."""
+        ...
+
+    def promote(self) -> bool:
+        """Let the caller go on without the answer; return False if it does not wait."""
+        ...
+
+    async def ended(self) -> None:
+        """Wait until it does not work."""
+        ...
+
+    def leave(self) -> None:
+        """Drop the conversation from memory."""
         ...
 
 
 class SubagentPool:
-    """The running sub-agents of a session, and what they share with it.
+    """The sub-agents of a session, and what they share with it.
 
-    Options are read anew for each sub-agent, since they may change. `find_tools` returns the tools
-    that sub-agents can have in a run, whatever the main agent's own tools are.
+    `records` has all of them, folded from the log; `agents` those in memory. Options are read anew
+    for each sub-agent, since they may change. `find_tools` returns the tools that sub-agents can
+    have in a run, whatever the main agent's own tools are.
     """
 
     def __init__(
@@ -47,20 +86,33 @@ class SubagentPool:
         client: Client,
         models: ModelChooser,
         options: Callable[[], SessionOptions],
-        find_tools: Callable[[Run], Mapping[str, Tool]],
+        main: Run,
     ) -> None:
         self.setup = setup
         self.client = client
-        self.find_tools = find_tools
+        self.main = main
         self._models = models
         self._options = options
+        self.find_tools: Callable[[Run], Mapping[str, Tool]] = lambda _: {}
+        self.send_to_main: Callable[[Prompt], object] = lambda _: None
+        """Sends the main agent a prompt, which wakes it if it is idle."""
+        self.restore: Callable[[AgentRecord], Awaitable[PooledAgent]]
+        """Builds an agent that worked before, with the conversation it had."""
         self.overrides: JsonObject = {}
         """A client's `model` and `effortLevel` for agents, by name; they override settings."""
-        self.agents: dict[str, RunningSubagent] = {}
-        """The running sub-agents of any depth, by id; callers come before those they called."""
+        self.agents: dict[str, PooledAgent] = {}
+        """The sub-agents in memory, by id; callers come before those they called."""
+        self.starting = 0
+        """The number of agents that are being built."""
+        self._waiting: list[str] = []
+        """Idle agents with messages, which begin to work when fewer agents do."""
+        self._waking: dict[str, asyncio.Task[None]] = {}
+        self._changed = asyncio.Event()
+        self._closing = False
         self._opened: list[Chosen] = []
-        self._interaction = ""
+        self._origin = ""
         self._started = 0
+        self._messages = 0
         self._roles: RoleModels | None = None
 
     @property
@@ -71,32 +123,251 @@ class SubagentPool:
     def settings(self) -> PoolSettings:
         return read_settings(self.setup.customizations)
 
-    def find(self, name: str, main: Run) -> AgentDefinition:
-        """Return an agent by name. Raises `UsageError` if it is unknown or too many were started.
+    @property
+    def records(self) -> Mapping[str, AgentRecord]:
+        return self.setup.session.projections.agents.records
 
-        Agents are counted over the work on one prompt of the main agent, whatever their depth.
+    @property
+    def working(self) -> list[PooledAgent]:
+        """The agents that work now."""
+        return [agent for agent in self.agents.values() if agent.busy]
+
+    @property
+    def is_quiet(self) -> bool:
+        """True if no agent works or is about to."""
+        return not (self.starting or self._waking or self._waiting or self.working)
+
+    def admit(self) -> None:
+        """Count the start of an agent. Raises `UsageError` if too many were started or work.
+
+        Agents are counted over the work on one prompt of a person, whatever their depth.
         """
         settings = self.settings
-        if main.interaction_id != self._interaction:
-            self._interaction, self._started = main.interaction_id, 0
+        self._count_anew()
         self._started += 1
         if self._started > settings.max_agents:
             raise UsageError(
                 f"{count(settings.max_agents, 'agent')} were started for this prompt, which is the "
                 "limit; do the rest yourself."
             )
-        if len(self.agents) > settings.max_concurrency:
+        if not self._has_room(settings):
             raise UsageError(
                 f"No more than {count(settings.max_concurrency, 'agent')} may run at once; wait "
                 "for a result, or do this part yourself."
             )
+
+    def _has_room(self, settings: PoolSettings) -> bool:
+        at_work = self.starting + len(self._waking) + len(self.working)
+        return at_work < settings.max_concurrency
+
+    def _count_anew(self) -> None:
+        if self.main.origin.id != self._origin:
+            self._origin, self._started, self._messages = self.main.origin.id, 0, 0
+
+    def find(self, name: str) -> AgentDefinition:
+        """Return an agent by name. Raises `UsageError` if it is unknown."""
+        disabled = self.settings.disabled_subagents
         custom = self.setup.customizations
         agents = custom.callable_agents if custom else {}
-        if name in agents and name not in settings.disabled_subagents:
+        if name in agents and name not in disabled:
             return agents[name]
-        names = [known for known in agents if known not in settings.disabled_subagents]
+        names = [known for known in agents if known not in disabled]
         advice = f"use one of {', '.join(names)}" if names else "none is available; do it yourself"
         raise UsageError(f"Unknown agent {name!r}; {advice}.")
+
+    def find_record(self, name: str) -> AgentRecord:
+        """Return the agent with an id, or with a name that no other has. Raises `UsageError`."""
+        record = self.records.get(name)
+        if record is not None:
+            return record
+        found = [record for record in self.records.values() if name and record.name == name]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UsageError(f"Several agents are named {name!r}; use an agent_id instead.")
+        raise UsageError(f"No agent has the id {name!r}; see list_agents for those there are.")
+
+    def run_of(self, agent_id: str) -> Run:
+        """Return the run of an agent, or of the main agent if it is not in memory."""
+        agent = self.agents.get(agent_id)
+        return self.main if agent is None else agent.run
+
+    def send(self, record: AgentRecord, prompt: Prompt) -> None:
+        """Send an agent a message: read before its next model call, or in another turn."""
+        agent = self.agents.get(record.id)
+        inbox = agent.inbox if agent else Inbox(self.setup.session, record.id)
+        inbox.put(prompt)
+        self._wake(record.id)
+
+    def count_message(self) -> None:
+        """Count a message from an agent to another. Raises `UsageError` if there are too many."""
+        limit = self.settings.max_messages
+        self._count_anew()
+        self._messages += 1
+        if self._messages > limit:
+            raise UsageError(
+                f"{count(limit, 'message')} were sent between agents for this prompt, which is "
+                "the limit; go on without another one."
+            )
+
+    def _wake(self, agent_id: str) -> None:
+        agent = self.agents.get(agent_id)
+        if self._closing or (agent and agent.busy) or agent_id in self._waking:
+            return
+        if not self._has_room(self.settings):
+            if agent_id not in self._waiting:
+                self._waiting.append(agent_id)
+            return
+        task = asyncio.get_running_loop().create_task(self._resume(agent_id))
+        self._waking[agent_id] = task
+        task.add_done_callback(lambda _: self._waking.pop(agent_id))
+
+    async def _resume(self, agent_id: str) -> None:
+        record = self.records[agent_id]
+        try:
+            agent = self.agents.get(agent_id) or await self.restore(record)
+            agent.background = True
+            agent.begin()
+            self.changed()
+        except TrimtabError as error:
+            failed = SubagentFailed(
+                tool_call_id=record.call_id,
+                agent_name=record.type,
+                agent_display_name=record.display_name,
+                error=error.message,
+            )
+            self.setup.session.emit(failed, agent_id=agent_id)
+            self._tell_caller(record, None)
+            self.changed()
+
+    def on_turn_ended(self, agent: PooledAgent) -> None:
+        """Tell the caller of an agent that worked in the background; begin turns that wait."""
+        record = self.records.get(agent.id)
+        if not agent.background:
+            self._drop(agent)
+        elif record is not None and not self._closing:
+            if agent.stopped_by != record.caller_id:
+                self._tell_caller(record, agent.stopped_by)
+            self._drop_idle()
+        if agent.background:
+            self.changed()
+        self._changed.set()
+        if agent.id in self.agents and not agent.inbox.is_empty and agent.stopped_by is None:
+            self._wake(agent.id)
+        waiting, self._waiting = self._waiting, []
+        for agent_id in waiting:
+            self._wake(agent_id)
+
+    def record_bug(self, error: BaseException) -> None:
+        """Record an exception of an agent for whom nobody waits."""
+        import traceback
+
+        stack = "".join(traceback.format_exception(error))
+        message = f"Internal error of an agent ({type(error).__name__}: {error}); please report it."
+        self.setup.session.emit(SessionError(error_type="internal", message=message, stack=stack))
+
+    def _tell_caller(self, record: AgentRecord, stopped_by: str | None) -> None:
+        """Notify the caller, or the nearest agent above it that still takes messages."""
+        prompt = describe_end(record, stopped_by)
+        caller = self.records.get(record.caller_id)
+        while caller is not None and not (caller.id in self.agents or caller.state == "idle"):
+            caller = self.records.get(caller.caller_id)
+        if caller is None:
+            self.send_to_main(prompt)
+        else:
+            self.send(caller, prompt)
+
+    def _drop(self, agent: PooledAgent) -> None:
+        if self.agents.pop(agent.id, None) is not None:
+            agent.leave()
+
+    def _drop_idle(self) -> None:
+        idle = [agent for agent in self.agents.values() if not agent.busy]
+        for agent in idle[:-MAX_IDLE]:
+            self._drop(agent)
+
+    def forget(self) -> None:
+        """Drop all idle agents from memory: the log they were folded from has changed."""
+        for agent in tuple(self.agents.values()):
+            self._drop(agent)
+
+    def changed(self) -> None:
+        """Announce that the tasks in the background changed, and wake those who wait for that."""
+        self._changed.set()
+        self.setup.session.emit(SessionBackgroundTasksChanged())
+
+    def wake_waiters(self) -> None:
+        """Let those who wait for a change look again."""
+        self._changed.set()
+
+    async def wait_change(self) -> None:
+        """Wait until any agent begins or ends to work, or a command in the background does."""
+        self._changed.clear()
+        await self._changed.wait()
+
+    def descendants(self, agent_id: str) -> list[str]:
+        """Return the ids of an agent and of all agents below it."""
+        found = [agent_id]
+        for record in self.records.values():
+            if record.caller_id in found:
+                found.append(record.id)
+        return found
+
+    def stop(self, agent_id: str, stopped_by: str = USER) -> "asyncio.Task[None] | None":
+        """Begin to end an agent, those below it, and their commands; None if nothing of it works.
+
+        Returns the task that waits for their end.
+        """
+        ids = self.descendants(agent_id)
+        self._waiting = [waiting for waiting in self._waiting if waiting not in ids]
+        waking = [task for waked, task in self._waking.items() if waked in ids]
+        agents = [agent for agent in self.working if agent.id in ids]
+        shells = [
+            shell.shell_id
+            for shell in self.setup.workspace.shells.list()
+            if shell.agent_id in ids and shell.exit_code is None
+        ]
+        if not (waking or agents or shells):
+            return None
+        for task in waking:
+            task.cancel()
+        for agent in reversed(agents):
+            agent.cancel(stopped_by)
+
+        async def finish() -> None:
+            await asyncio.gather(*(agent.ended() for agent in agents))
+            stops = (self.setup.workspace.shells.stop(shell) for shell in shells)
+            await asyncio.gather(*stops, return_exceptions=True)
+
+        task = asyncio.get_running_loop().create_task(finish())
+        self.main.tasks.add(task)
+        task.add_done_callback(self.main.tasks.discard)
+        return task
+
+    def promote(self, agent_id: str) -> bool:
+        """Let the caller of an agent go on without its answer; False if it does not wait."""
+        agent = self.agents.get(agent_id)
+        if agent is None or not agent.promote():
+            return False
+        self.setup.session.emit(AgentChanged(change="promoted"), agent_id=agent_id)
+        self.changed()
+        return True
+
+    def remove(self, agent_id: str) -> bool:
+        """Take an agent that does not work off the list; False if it works or is unknown."""
+        record, agent = self.records.get(agent_id), self.agents.get(agent_id)
+        if (
+            record is None
+            or record.removed
+            or record.state == "running"
+            or agent_id in self._waking
+        ):
+            return False
+        if agent is not None:
+            self._drop(agent)
+        self.setup.session.emit(AgentChanged(change="removed"), agent_id=agent_id)
+        self.changed()
+        return True
 
     def setting(self, agent: AgentDefinition, name: str) -> str | None:
         """Return a setting of an agent: the client's value, else the one in the settings."""
@@ -145,22 +416,34 @@ class SubagentPool:
         return await self._roles.get("subagent")
 
     def set_mode(self, mode: Mode) -> None:
-        """Switch the running sub-agents to plan mode, or out of it."""
+        """Switch the sub-agents in memory to plan mode, or out of it."""
+        inner: Mode = "plan" if mode == "plan" else "interactive"
         for subagent in self.agents.values():
-            if subagent.run is not None:
-                inner: Mode = "plan" if mode == "plan" else "interactive"
-                subagent.run.agent = msgspec.structs.replace(subagent.run.agent, mode=inner)
+            subagent.run.agent = msgspec.structs.replace(subagent.run.agent, mode=inner)
 
     def share_budget(self) -> None:
-        """Limit every running sub-agent to a share of its caller's current budget."""
+        """Limit every sub-agent in memory to a share of its caller's current budget."""
         for agent_id, subagent in self.agents.items():
             budget = subagent.caller.agent.budget
-            if subagent.run is not None and isinstance(budget, Ledger):
+            if isinstance(budget, Ledger):
                 agent = agent_of(subagent.run)
                 subagent.run.agent = agent.with_budget(budget.slice(agent_id))
 
+    async def stop_all(self) -> int:
+        """End all agents for good and wait for that; return how many worked."""
+        self._closing = True
+        agents = self.working
+        self._waiting.clear()
+        for task in self._waking.values():
+            task.cancel()
+        for agent in reversed(agents):
+            agent.cancel(USER)
+        await asyncio.gather(*(agent.ended() for agent in agents))
+        return len(agents)
+
     async def aclose(self) -> None:
-        """Close the model services opened for sub-agents."""
+        """End all agents, and close the model services opened for them."""
+        await self.stop_all()
         for chosen in self._opened:
             await chosen.aclose()
         if self._roles is not None:
@@ -175,4 +458,36 @@ def own_model(caller: Run) -> Chosen:
         model=model.name,
         price=model.price,
         prompt_limit=model.prompt_limit,
+    )
+
+
+def describe_end(record: AgentRecord, stopped_by: str | None) -> Prompt:
+    """Return the notification that an agent has ended its turn, and what it answered."""
+    label = f"{record.name} ({record.type})" if record.name else record.type
+    if stopped_by is not None:
+        outcome = f"was stopped by {'the user' if stopped_by == USER else 'another agent'}"
+    elif record.state == "failed":
+        outcome = f"did not finish: {record.error}"
+    else:
+        outcome = "has completed its work"
+    lines = [f"The agent {label} with the agent_id {record.id} {outcome}."]
+    if answer := record.answers[-1] if record.answers else "":
+        lines.append(f"Its last message was:\n{answer[:MAX_QUOTED]}")
+        if len(answer) > MAX_QUOTED:
+            lines.append("The rest of the message can be read with read_agent.")
+    text = "\n".join(lines)
+    kind: JsonObject = {
+        "type": "agent_completed",
+        "agentId": record.id,
+        "agentType": record.type,
+        "status": "completed" if stopped_by is None and record.state != "failed" else "failed",
+        "description": record.description,
+        "prompt": record.prompt,
+    }
+    return Prompt(
+        text=f"<system_notification>\n{text}\n</system_notification>",
+        mode="immediate",
+        source="notification",
+        billable=False,
+        notification=kind,
     )

@@ -23,6 +23,8 @@ GROUPS = (
         "Sessions",
         (
             ("sessions", "list, show, verify, repair, export, fork, delete or restore sessions"),
+            ("tasks", "list, follow, write to or stop agents and commands of live sessions"),
+            ("attach", "follow, prompt, answer and stop a session that another process runs"),
             ("worktrees", "list or remove the git worktrees made for sessions"),
         ),
     ),

@@ -6,6 +6,7 @@ from trimtab.cli.event_loop import run_async
 from trimtab.cli.inputs import build_session_options
 from trimtab.cli.parse import Values
 from trimtab.cli.server_env import build_env
+from trimtab.cli.session_socket import open_socket
 from trimtab.config.paths import find_home
 from trimtab.contracts.errors import UsageError
 from trimtab.transports.acp.agent import EditorAgent
@@ -45,9 +46,8 @@ def serve_editor(values: Values) -> int:
     observer = build_observer(values, env)
 
     async def run() -> int:
-        return await serve_stdio(
-            EditorAgent(env, options, observer, may_ask="no_ask_user" not in values)
-        )
+        may_ask = "no_ask_user" not in values
+        return await serve_stdio(EditorAgent(env, options, observer, open_socket, may_ask=may_ask))
 
     return run_async(run())
 

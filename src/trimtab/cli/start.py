@@ -11,6 +11,7 @@ from trimtab.cli.event_loop import run_async
 from trimtab.cli.inputs import attach_all, build_options, read_prompt
 from trimtab.cli.opening import build_face, open_session
 from trimtab.cli.parse import Values, parse
+from trimtab.cli.session_socket import open_socket
 from trimtab.config.settings import Settings
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import Event, JsonObject
@@ -40,7 +41,7 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
     if "config_dir" in values:
         env["COPILOT_HOME"] = os.path.abspath(values["config_dir"])
     options = build_options(values)
-    runtime = Runtime(env=env, provider=provider)
+    runtime = Runtime(env=env, provider=provider, on_open=open_socket)
     log = LogFile(values.get("log_dir") or runtime.home.logs, values.get("log_level", "default"))
     if wants_dialog(values):
         if suits_tui(values, runtime):

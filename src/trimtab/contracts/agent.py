@@ -8,7 +8,7 @@ import msgspec
 from trimtab.contracts.messages import ToolCall
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.provider import Price, Provider, ToolSpec
-from trimtab.contracts.tool import Assignment, Tool, ToolContext, ToolResult
+from trimtab.contracts.tool import AgentsPort, Tool, ToolContext, ToolResult
 
 if TYPE_CHECKING:
     from trimtab.contracts.run import Run
@@ -71,8 +71,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     """Makes the context in which a tool runs, for a call id."""
     mode: Mode = "interactive"
     budget: CallBudget | None = None
-    delegate: "Callable[[Run, str, Assignment], Awaitable[ToolResult]] | None" = None
-    """Starts a sub-agent on behalf of a tool call."""
+    agents: "Callable[[Run, str], AgentsPort] | None" = None
+    """Makes the port by which a tool call reaches the sub-agents of the session."""
     before_idle: "Callable[[Run, Stop], Awaitable[None]] | None" = None
     """Called when the inbox is empty, before the session is reported as idle."""
     id: str = ""

@@ -51,6 +51,8 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     answer_schema: AnswerSchema | None = None
     """The schema of the answer, if it must be JSON."""
+    notification: dict[str, Any] | None = None
+    """The kind of the `system.notification` it becomes, if it is not a message of somebody."""
 
 
 class Conversation(Protocol):

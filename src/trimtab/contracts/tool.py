@@ -72,8 +72,43 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     agent_type: str
     prompt: str
     description: str = ""
+    name: str = ""
+    """A short name by which other agents and people refer to the sub-agent."""
+    background: bool = False
+    """True if the caller does not wait for the answer."""
     model: str | None = None
     effort: str | None = None
+
+
+AgentScope = Literal["children", "siblings", "all"]
+"""The agents that an agent started, those with the same caller, or all of the session."""
+
+
+class AgentsPort(Protocol):
+    """The sub-agents of a session, as the agent that makes a tool call reaches them.
+
+    An agent is named by its id, or by its name if only one agent has it.
+    """
+
+    async def delegate(self, assignment: Assignment) -> ToolResult:
+        """Give work to a sub-agent; return its answer, or its id if it works in the background."""
+        ...
+
+    async def read(self, agent_id: str, *, wait: float, since_turn: int) -> ToolResult:
+        """Return an agent's state and its answers after a turn; wait so long if it works."""
+        ...
+
+    def list(self, scope: AgentScope, *, include_completed: bool) -> ToolResult:
+        """Return the agents of a scope: those at work or idle, or also those that ended."""
+        ...
+
+    def write(self, agent_ids: Sequence[str], scope: AgentScope | None, text: str) -> ToolResult:
+        """Send a message to agents: those named, and the working and idle ones of a scope."""
+        ...
+
+    async def stop(self, agent_id: str) -> ToolResult:
+        """End an agent, the agents it started, and their commands."""
+        ...
 
 
 class ToolContext(Protocol):
@@ -117,9 +152,8 @@ class ToolContext(Protocol):
         """Show output while the call runs."""
         ...
 
-    async def delegate(self, assignment: Assignment) -> "ToolResult":
-        """Run a sub-agent on an assignment and return its answer."""
-        ...
+    @property
+    def agents(self) -> AgentsPort: ...
 
 
 class Tool(Protocol):

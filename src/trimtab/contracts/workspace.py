@@ -66,6 +66,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     confined: bool = True
     fenced: bool = False
     call_id: str = ""
+    agent_id: str = ""
+    """The sub-agent whose call it is; empty for the main agent."""
 
 
 class CommandState(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +105,9 @@ class ShellInfo(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None
     elapsed: float
     unread: bool
+    agent_id: str = ""
+    foreground: bool = False
+    """True while a tool call waits for it."""
 
 
 class ShellError(Exception):

@@ -108,6 +108,7 @@ class HostedSession:
     def attach(self, live: LiveSession) -> None:
         """Set the session that the clients share, and give it their tools."""
         self._live = live
+        live.host = self
         live.client_commands = lambda: [str(command.get("name")) for command in self.commands]
         self._title = live.projections.title.text
         self.refresh()

@@ -24,7 +24,7 @@ from trimtab.contracts.events.context import (
     SessionUsageInfo,
 )
 from trimtab.contracts.events.envelope import Event, EventData, JsonObject
-from trimtab.contracts.events.own import LeftOut, PromptQueued, PromptWithdrawn
+from trimtab.contracts.events.own import LeftOut, PromptChanged, PromptQueued, PromptWithdrawn
 from trimtab.contracts.events.permission import PermissionCompleted, PermissionRequested
 from trimtab.contracts.events.question import (
     ElicitationCompleted,
@@ -132,6 +132,8 @@ class PartFold:
         return msgspec.structs.replace(waiting, state="sent", done=True), prompt
 
     def prompt_queued(self, event: Event, data: PromptQueued) -> Sequence[Part]:
+        if event.agent_id or data.notification:
+            return ()
         waiting = QueuedPrompt(
             key=f"queue {data.message_id}",
             timestamp=event.timestamp,
@@ -141,6 +143,16 @@ class PartFold:
         )
         self._queue[data.message_id] = waiting
         return (waiting,)
+
+    def prompt_changed(self, event: Event, data: PromptChanged) -> Sequence[Part]:
+        waiting = None if event.agent_id else self._queue.get(data.message_id)
+        if waiting is None:
+            return ()
+        changes: JsonObject = {"steering": waiting.steering or data.mode == "immediate"}
+        if data.text is not None:
+            changes["text"] = data.display or data.text
+        self._queue[data.message_id] = msgspec.structs.replace(waiting, **changes)
+        return (self._queue[data.message_id],)
 
     def prompt_withdrawn(self, _event: Event, data: PromptWithdrawn) -> Sequence[Part]:
         waiting = self._queue.pop(data.message_id, None)
@@ -454,6 +466,7 @@ class PartFold:
 CASES: dict[type[EventData], Case] = {
     UserMessage: PartFold.user_message,
     PromptQueued: PartFold.prompt_queued,
+    PromptChanged: PartFold.prompt_changed,
     PromptWithdrawn: PartFold.prompt_withdrawn,
     AssistantMessageDelta: PartFold.message_delta,
     AssistantMessage: PartFold.message,

@@ -1,5 +1,6 @@
 """Takes the next prompt, and records it as a message to the model."""
 
+from trimtab.contracts.events.system import SystemNotification
 from trimtab.contracts.events.user import PendingMessagesModified, UserMessage
 from trimtab.contracts.run import Prompt, Run
 
@@ -12,7 +13,12 @@ def next_prompt(run: Run) -> Prompt | None:
 
 
 def record_prompt(run: Run, prompt: Prompt, *, delivery: str) -> None:
-    """Emit the `user.message` of a prompt. Its text never changes afterwards."""
+    """Emit the `user.message` or notification of a prompt. Its text never changes afterwards."""
+    if prompt.notification is not None:
+        run.session.emit(SystemNotification(content=prompt.text, kind=prompt.notification))
+        run.inbox.consume(prompt)
+        run.prompt = prompt
+        return
     automatic = prompt.source == "autopilot"
     if prompt.mode == "immediate":  # it arrived when the run was about to stop
         delivery = "steering"

@@ -264,25 +264,62 @@ async def change_mode(invocation: Invocation) -> str:
 
 
 async def change_queue(invocation: Invocation) -> str:
-    """List the waiting prompts, send those left from an earlier run, or drop some."""
-    inbox = invocation.live.inbox
-    action, _, which = invocation.arguments.partition(" ")
-    if action not in ("", "list", "send", "drop"):
-        raise UsageError(f"Unknown argument {action!r}; write /queue {QUEUE}.")
+    """List the waiting prompts; edit, move, send or drop one; pause the queue or let it go on."""
+    live, inbox = invocation.live, invocation.live.inbox
+    action, _, rest = invocation.arguments.partition(" ")
     waiting = [*inbox.held, *inbox.pending]
+    if action in ("pause", "resume"):
+        inbox.pause(paused=action == "pause")
+        live.wake()
+        return "The queue is paused." if inbox.paused else "The queue goes on."
+    if action in ("edit", "move"):
+        return edit_queue(live, action, waiting, rest.strip())
     if action == "send":
-        chosen = choose_prompts(inbox.held, which.strip())
+        held = inbox.held
+        chosen = choose_prompts(waiting if rest.strip() else held, rest.strip())
+        for prompt in chosen:
+            if live.busy and prompt not in held:
+                inbox.steer(prompt.message_id)
         inbox.release(prompt.message_id for prompt in chosen)
+        live.wake()
         return f"{count(len(chosen), 'prompt')} sent."
-    if action == "drop":
-        chosen = choose_prompts(waiting, which.strip())
+    if action in ("drop", "remove"):
+        chosen = choose_prompts(waiting, rest.strip())
         for prompt in chosen:
             inbox.withdraw(prompt.message_id, "dropped")
         return f"{count(len(chosen), 'prompt')} dropped."
+    if action not in ("", "list"):
+        raise UsageError(f"Unknown argument {action!r}; write /queue {QUEUE}.")
+    return list_queue(waiting, paused=inbox.paused)
+
+
+def list_queue(waiting: "list[PromptQueued]", *, paused: bool) -> str:
     if not waiting:
-        return "No prompts are waiting."
+        return (
+            "No prompts are waiting; the queue is paused." if paused else "No prompts are waiting."
+        )
     lines = [f"{number:>3}  {_first_line(prompt)}" for number, prompt in enumerate(waiting, 1)]
+    if paused:
+        lines.append("The queue is paused; let it go on with /queue resume.")
     return "\n".join((*lines, "Send them with /queue send [N], drop them with /queue drop [N]."))
+
+
+def edit_queue(
+    live: "LiveSession", action: str, waiting: "list[PromptQueued]", arguments: str
+) -> str:
+    """Change the text of a waiting prompt, or its place."""
+    number, _, value = arguments.partition(" ")
+    value = value.strip()
+    if not number or not value:
+        raise UsageError(f"Something is missing; write /queue {QUEUE}.")
+    (prompt,) = choose_prompts(waiting, number)
+    if action == "edit":
+        live.inbox.edit(prompt.message_id, value)
+        return f"Prompt {number} was changed."
+    if not value.isdecimal() or not 1 <= int(value) <= len(waiting):
+        raise UsageError(f"There is no place {value} in the queue; list it with /queue.")
+    live.inbox.move(prompt.message_id, int(value) - 1)
+    return f"Prompt {number} is now number {value}."
 
 
 def choose_prompts(prompts: "list[PromptQueued]", number: str) -> "list[PromptQueued]":
@@ -352,8 +389,27 @@ async def show_servers(invocation: Invocation) -> str:
     return describe_servers(invocation.live)
 
 
-async def show_tasks(invocation: Invocation) -> str:
-    return describe_tasks(invocation.live)
+async def change_tasks(invocation: Invocation) -> str:
+    """List the agents and commands, or stop, write to or move one to the background."""
+    tasks = invocation.live.tasks
+    action, _, rest = invocation.arguments.partition(" ")
+    task_id, _, text = rest.strip().partition(" ")
+    if action in ("", "list"):
+        return describe_tasks(invocation.live)
+    if action not in ("stop", "send", "background") or not task_id:
+        raise UsageError(f"Unknown arguments {invocation.arguments!r}; write /tasks {TASKS}.")
+    if action == "stop":
+        if not tasks.stop(task_id):
+            raise UsageError(f"{task_id} does not run; list the tasks with /tasks.")
+        return f"{task_id} is being stopped."
+    if action == "background":
+        if not tasks.promote(task_id):
+            raise UsageError(f"Nobody waits for {task_id}; list the tasks with /tasks.")
+        return f"{task_id} goes on in the background."
+    if not text.strip():
+        raise UsageError("There is no message; write /tasks send ID TEXT.")
+    tasks.send(task_id, text.strip())
+    return f"Sent to {task_id}."
 
 
 async def show_permissions(invocation: Invocation) -> str:
@@ -383,7 +439,8 @@ LIMIT_FIELDS = {
     "continues": "max_continues",
 }
 
-QUEUE = "[list | send [N] | drop [N]]"
+TASKS = "[list | stop ID | send ID TEXT | background ID]"
+QUEUE = "[list | edit N TEXT | move N TO | send [N] | drop [N] | pause | resume]"
 SHELL = ("!COMMAND", "Run a command yourself; the model does not see it.")
 ALIASES = {
     "quit": "exit",
@@ -444,16 +501,23 @@ COMMANDS = {
         SlashCommand(
             "queue",
             QUEUE,
-            "Show, send or drop waiting prompts.",
+            "Show, edit, move, send or drop waiting prompts; pause the queue.",
             change_queue,
             while_busy=True,
-            values=("list", "send", "drop"),
+            values=("list", "edit", "move", "send", "drop", "pause", "resume"),
         ),
         SlashCommand("redo", "[preview]", "Reverse the last undo.", redo, values=("preview",)),
         SlashCommand("resume", "[ID]", "Continue an earlier session."),
         SlashCommand("rewind", "", "Return to before an earlier prompt."),
         SlashCommand("skills", "", "Show the skills in use.", show_skills, while_busy=True),
-        SlashCommand("tasks", "", "Show the running sub-agents.", show_tasks, while_busy=True),
+        SlashCommand(
+            "tasks",
+            TASKS,
+            "Show, stop, write to or move agents and commands to the background.",
+            change_tasks,
+            while_busy=True,
+            values=("list", "stop", "send", "background"),
+        ),
         SlashCommand("theme", "[NAME]", "Choose the colours.", while_busy=True),
         SlashCommand(
             "undo",

@@ -1,6 +1,6 @@
 """Changes a live session: its mode, model, tools, limits, permissions and customizations."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,6 +22,7 @@ from trimtab.contracts.events.session import (
     SessionWarning,
 )
 from trimtab.contracts.events.setup import (
+    SessionBackgroundTasksChanged,
     SessionMcpServersLoaded,
     SessionSkillsLoaded,
     SessionToolsUpdated,
@@ -35,8 +36,8 @@ from trimtab.contracts.options import (
     SessionOptions,
 )
 from trimtab.contracts.provider import ListsModels, Price, Provider
-from trimtab.contracts.run import Mode, Run
-from trimtab.contracts.tool import Assignment, Tool, ToolResult
+from trimtab.contracts.run import Mode, Prompt, Run
+from trimtab.contracts.tool import AgentsPort, Tool
 from trimtab.customize.describe import describe_loaded
 from trimtab.customize.python_tools import PythonTools
 from trimtab.customize.watcher import CustomizationWatcher
@@ -89,7 +90,8 @@ class Controls:
             setup, setup.hooks, self._on_servers_changed, lambda: self.options
         )
         self._pool: SubagentPool | None = None
-        self.subagents: JsonObject = {}
+        self.send: Callable[[Prompt], object] = lambda _: None
+        """Sends the main agent a prompt; set by the live session."""
 
     @property
     def options(self) -> SessionOptions:
@@ -213,12 +215,12 @@ class Controls:
         return listed is not None
 
     async def aclose(self) -> None:
-        """Stop the MCP servers and sub-agents, and close the services that were switched to."""
+        """Stop the sub-agents and MCP servers, and close the services that were switched to."""
+        if self._pool is not None:
+            await self._pool.aclose()
         await self.servers.aclose()
         for chosen in self._opened:
             await chosen.aclose()
-        if self._pool is not None:
-            await self._pool.aclose()
 
     def set_limits(self, limits: LimitOptions) -> None:
         """Replace the limits; tokens and money spent before count towards the new ones."""
@@ -371,31 +373,43 @@ class Controls:
         """Announce everything again before the next prompt."""
         self._stale = True
 
-    def describe_agents(self) -> list[JsonObject]:
-        """Return the running sub-agents as the protocol describes tasks."""
-        agents = self._pool.agents.values() if self._pool else ()
-        return [agent.description for agent in agents]
-
-    def cancel_agent(self, agent_id: str) -> bool:
-        """Cancel a sub-agent; its caller receives a result that says so."""
-        agent = self._pool.agents.get(agent_id) if self._pool else None
-        return agent is not None and agent.cancel()
-
     def set_subagents(self, settings: JsonObject | None) -> None:
         """Set the models and efforts of sub-agents by name; they override the settings."""
-        self.subagents = settings or {}
+        self.pool.overrides = settings or {}
 
-    async def delegate(self, caller: Run, call_id: str, task: Assignment) -> ToolResult:
-        """Run a sub-agent on a task for a tool call, and return its result."""
-        from trimtab.agents.pool import SubagentPool
-        from trimtab.agents.subagent import Subagent
+    @property
+    def has_agents(self) -> bool:
+        """True if a sub-agent was started in this process."""
+        return self._pool is not None
 
+    def announce_tasks(self) -> None:
+        """Announce that a command began or ended to run in the background."""
+        if self._pool is not None:
+            self._pool.changed()
+        else:
+            self.setup.session.emit(SessionBackgroundTasksChanged())
+
+    @property
+    def pool(self) -> "SubagentPool":
+        """The sub-agents of the session."""
         if self._pool is None:
-            self._pool = SubagentPool(
-                self.setup, self._client, self._models, lambda: self.options, self._subagent_tools
+            from trimtab.agents.pool import SubagentPool
+            from trimtab.agents.subagent import Subagent
+
+            pool = SubagentPool(
+                self.setup, self._client, self._models, lambda: self.options, self._run
             )
-        self._pool.overrides = self.subagents
-        return await Subagent(self._pool, self._run, caller, call_id).perform(task)
+            pool.find_tools = self._subagent_tools
+            pool.send_to_main = self.send
+            pool.restore = lambda record: Subagent.restore(pool, record)
+            self._pool = pool
+        return self._pool
+
+    def reach_agents(self, caller: Run, call_id: str) -> AgentsPort:
+        """Return the port by which a tool call of an agent reaches the sub-agents."""
+        from trimtab.agents.agent_calls import AgentCalls
+
+        return AgentCalls(self.pool, caller, call_id)
 
     def _tool_conditions(self, run: Run) -> ToolConditions:
         return msgspec.structs.replace(

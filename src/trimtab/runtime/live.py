@@ -23,6 +23,7 @@ from trimtab.contracts.messages import INTERRUPTED, AssistantMessage
 from trimtab.contracts.processor import Stop
 from trimtab.contracts.run import Measured, Mode, Prompt, Run
 from trimtab.contracts.tool import ToolResult
+from trimtab.contracts.workspace import ShellInfo
 from trimtab.loop.drain import drain
 from trimtab.loop.execute import record
 from trimtab.providers.windows import DEFAULT
@@ -35,6 +36,7 @@ from trimtab.undo.recorder import Recorder
 
 if TYPE_CHECKING:
     from trimtab.loop.compact import Outcome
+    from trimtab.runtime.tasks import SessionTasks
     from trimtab.undo.history import FileHistory
     from trimtab.undo.rewind import Mode as RewindMode
     from trimtab.undo.rewind import Point, Rewound
@@ -65,8 +67,14 @@ class LiveSession:
         self._requested_stop: Stop | None = None
         self._last_stop = Stop(reason="end_turn")
         self._timer: asyncio.TimerHandle | None = None
-        self._started = time.time()
+        self.started = time.time()
         self._closed = False
+        self._expired: Stop | None = None
+        self._tasks: SessionTasks | None = None
+        controls.send = self.send
+        self._on_close: list[Callable[[], None]] = []
+        self.host: object | None = None
+        """Shares the session between clients, if its transport has them share it."""
         self.client_commands: Callable[[], Collection[str]] = tuple
         """Returns the names of the slash commands that clients handle."""
 
@@ -110,6 +118,39 @@ class LiveSession:
     def busy(self) -> bool:
         return self._task is not None and not self._task.done()
 
+    @property
+    def tasks(self) -> "SessionTasks":
+        """The sub-agents and background commands of the session."""
+        if self._tasks is None:
+            from trimtab.runtime.tasks import SessionTasks
+
+            self._tasks = SessionTasks(self, self._run)
+        return self._tasks
+
+    @property
+    def has_background_work(self) -> bool:
+        """True if a sub-agent or an attached command works in the background."""
+        if self.controls.has_agents and not self.controls.pool.is_quiet:
+            return True
+        return bool(self.background_commands)
+
+    @property
+    def background_commands(self) -> list[ShellInfo]:
+        """The commands that run in the background and end with the session."""
+        return [
+            shell
+            for shell in self.controls.setup.workspace.shells.list()
+            if shell.exit_code is None and not shell.foreground and shell.mode != "detached"
+        ]
+
+    def _require_quiet(self) -> None:
+        """Raise `UsageError` while sub-agents work; forget what they knew of the log."""
+        if not self.controls.has_agents:
+            return
+        if not self.controls.pool.is_quiet:
+            raise UsageError("Agents work in the background; stop them first (see /tasks).")
+        self.controls.pool.forget()
+
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call `subscriber` with every event from now on; return an unsubscribe function."""
         return self._session.subscribe(subscriber)
@@ -121,8 +162,13 @@ class LiveSession:
         if prompt.mode == "immediate" and not self.busy:
             prompt = msgspec.structs.replace(prompt, mode="enqueue")  # there is nothing to steer
         message_id = self.inbox.put(prompt)
-        self._wake()
+        self.wake()
         return message_id
+
+    def wake(self) -> None:
+        """Start a run if prompts can be answered and none is active."""
+        if self.inbox.ready:
+            self._wake()
 
     def _wake(self) -> None:
         if not self.busy:
@@ -152,6 +198,7 @@ class LiveSession:
 
     def truncate(self, event_id: str) -> int:
         """Remove an event and all later ones; return how many. Only while nothing runs."""
+        self._require_quiet()
         removed = self._session.truncate(event_id)
         self.controls.refresh()
         return removed
@@ -181,6 +228,7 @@ class LiveSession:
         """Return to the state before a turn. Only while nothing runs."""
         from trimtab.undo.rewind import rewind
 
+        self._require_quiet()
         rewound = rewind(self._session, self.history, self.recorder.record, (point, mode))
         self.controls.refresh()
         return rewound
@@ -191,6 +239,7 @@ class LiveSession:
             raise UsageError(
                 "The agent is working; abort the run before you change the working directory."
             )
+        self._require_quiet()
         await self.controls.set_folder(cwd)
 
     async def run_command(self, text: str) -> str | None:
@@ -221,6 +270,14 @@ class LiveSession:
             for model, usage in self.projections.usage.models.items()
         }
 
+    def on_close(self, call: Callable[[], None]) -> None:
+        """Call a function when the session is closed, after its last event."""
+        self._on_close.append(call)
+
+    def warn(self, warning_type: str, message: str) -> None:
+        """Emit a `session.warning` event."""
+        self._session.emit(SessionWarning(warning_type=warning_type, message=message))
+
     def hide(self, values: Sequence[str]) -> None:
         """Mask these values in all events from now on."""
         if self._session.mask is not None:
@@ -238,6 +295,24 @@ class LiveSession:
             if task is self._task:
                 self._task = None
         return self._last_stop
+
+    async def settled(self, seconds: float) -> Stop:
+        """Wait until nothing works any more, in the background either; return why it ended.
+
+        Work in the background is waited for at most so long in total. Sub-agents that still work
+        then are stopped, and the run counts as incomplete.
+        """
+        stop = await self.finished()
+        while not stop.exit_code and self.has_background_work and self._expired is None:
+            started = time.monotonic()
+            try:
+                async with asyncio.timeout(max(0.0, seconds)):
+                    await self.tasks.wait_change()
+            except TimeoutError:
+                return await self.tasks.give_up(stop)
+            seconds -= time.monotonic() - started
+            stop = await self.finished()
+        return stop if stop.exit_code or self._expired is None else self._expired
 
     async def ask(self, prompt: Prompt | str) -> Stop:
         """Send a prompt and wait until it is answered."""
@@ -263,7 +338,13 @@ class LiveSession:
             exit_code=ExitCode.LIMIT,
             message=f"Stopped at the deadline of {seconds:g} s; raise --deadline to go on.",
         )
-        self._timer = asyncio.get_running_loop().call_later(seconds, self.stop, stop)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._expire, stop)
+
+    def _expire(self, stop: Stop) -> None:
+        self._expired = stop
+        self.stop(stop)
+        if self.controls.has_agents:
+            self.controls.pool.wake_waiters()
 
     async def close(self, error: str | None = None) -> None:
         """Cancel the run, record the shutdown, release the folder. Safe to call twice."""
@@ -282,6 +363,8 @@ class LiveSession:
             self._session.emit(self._shutdown(error))
             self.recorder.close()
         finally:
+            for call in self._on_close:
+                call()
             self._session.close()
 
     async def suspend(self, waiting: Sequence[str]) -> None:
@@ -313,7 +396,7 @@ class LiveSession:
     async def _drain(self) -> Stop:
         """Answer the queued prompts, and those that arrive while the end is being recorded."""
         stop = await self._drain_once()
-        while not stop.exit_code and self.inbox.pending:
+        while not stop.exit_code and self.inbox.ready:
             stop = await self._drain_once()
         return stop
 
@@ -376,7 +459,7 @@ class LiveSession:
             error_reason=error,
             total_premium_requests=0,
             total_api_duration_ms=usage.api_duration_ms,
-            session_start_time=int(self._started * 1000),
+            session_start_time=int(self.started * 1000),
             code_changes={
                 "linesAdded": changes.lines_added,
                 "linesRemoved": changes.lines_removed,

@@ -1,7 +1,7 @@
 """Opens sessions: builds every part of a new or resumed session and connects them."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,6 +12,7 @@ from trimtab.agents.setup import SessionSetup
 from trimtab.checkout.checkout import Checkout
 from trimtab.config.paths import Home, find_home
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.own import AgentChanged
 from trimtab.contracts.events.session import (
     LOG_VERSION,
     SessionInfo,
@@ -25,7 +26,7 @@ from trimtab.contracts.provider import Provider
 from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.secrets import Masker, find_secrets
 from trimtab.contracts.text import count
-from trimtab.contracts.tool import Assignment, ToolResult
+from trimtab.contracts.tool import AgentsPort
 from trimtab.customize.customizations import Customizations
 from trimtab.hooks.setup import set_up_hooks
 from trimtab.models.choose import (
@@ -59,17 +60,22 @@ class Runtime:
     """Opens sessions. A runtime serves many sessions and keeps no state about them.
 
     `provider` is used instead of the service chosen by the environment: embedding programs supply
-    their own model with it, and tests a scripted one.
+    their own model with it, and tests a scripted one. `on_open` is called with each open session.
     """
 
     def __init__(
-        self, *, env: Mapping[str, str] | None = None, provider: Provider | None = None
+        self,
+        *,
+        env: Mapping[str, str] | None = None,
+        provider: Provider | None = None,
+        on_open: Callable[[LiveSession], None] | None = None,
     ) -> None:
         self.env: Mapping[str, str] = os.environ if env is None else env
         self.home: Home = find_home(self.env)
         self.store = SessionStore(self.home)
         self.folders = FolderSetup(self.home, self.env, self.store)
         self._provider = provider
+        self._on_open = on_open
         self.models = ModelChooser(self.env, self.home, provider)
 
     async def create(self, options: SessionOptions, client: Client = NO_CLIENT) -> LiveSession:
@@ -153,13 +159,15 @@ class Runtime:
         for note in log.notes:
             if note.is_reported:
                 session.emit(SessionWarning(warning_type="log_incomplete", message=note.sentence))
-        if unsent := len(session.projections.queue.prompts):
+        queued = session.projections.queue.prompts
+        if unsent := sum(prompt.notification is None for prompt in queued):
             prompts = count(unsent, "prompt")
             message = (
                 f"{prompts} of this session never sent: list them with the command /queue, send "
                 "them with /queue send, or drop them with /queue drop."
             )
             session.emit(SessionWarning(warning_type="prompts_held", message=message))
+        mark_interrupted(session)
         setup = SessionSetup(
             session=session,
             folder=folder,
@@ -264,8 +272,8 @@ class Runtime:
         async def answer_command(text: str) -> str | None:
             return await live.run_command(text)
 
-        async def delegate(run: Run, call_id: str, task: Assignment) -> ToolResult:
-            return await controls.delegate(run, call_id, task)
+        def reach_agents(run: Run, call_id: str) -> AgentsPort:
+            return controls.reach_agents(run, call_id)
 
         async def release() -> None:
             await controls.aclose()
@@ -276,16 +284,19 @@ class Runtime:
         ports = AgentPorts(
             client=client,
             answer_command=answer_command,
-            delegate=delegate,
+            agents=reach_agents,
             model_switch=lambda: controls,
         )
         agent = build_agent(setup, chosen, options, ports)
         run = Run(session=setup.session, inbox=Inbox(setup.session), agent=agent)
         announce(setup, chosen, run)
         controls = Controls(setup, run, owner, client, self.models, self.folders)
+        setup.workspace.shells.on_change = controls.announce_tasks
         live = LiveSession(setup.folder, setup.session, run, controls, release)
         if options.limits.deadline is not None:
             live.stop_after(options.limits.deadline)
+        if self._on_open is not None:
+            self._on_open(live)
         return live
 
     async def list_models(self) -> Sequence[JsonObject]:
@@ -301,6 +312,16 @@ class Runtime:
             files=folder.files,
             env=self.env,
             secrets=options.secrets,
+        )
+
+
+def mark_interrupted(session: Session) -> None:
+    """Record which sub-agents were at work when the process that ran the session ended."""
+    records = session.projections.agents.records.values()
+    for record in [record for record in records if record.state == "running"]:
+        session.emit(
+            AgentChanged(change="interrupted", reason="The process that ran it ended."),
+            agent_id=record.id,
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from trimtab.contracts.changes import Change, FileState
+from trimtab.contracts.events.envelope import JsonObject
 from trimtab.undo.file_index import changes_by_turn
 
 if TYPE_CHECKING:
@@ -78,12 +79,17 @@ def describe_servers(live: "LiveSession") -> str:
 
 
 def describe_tasks(live: "LiveSession") -> str:
-    """Return the running sub-agents."""
-    lines = [
-        f"{task.get('id', '')}  {task.get('status', '')}  {task.get('description', '')}"
-        for task in live.controls.describe_agents()
-    ]
-    return "\n".join(lines) or "No sub-agents are running."
+    """Return the sub-agents and commands of the session."""
+    lines = [describe_task(task) for task in live.tasks.describe()]
+    return "\n".join(lines) or "No agents or commands are running."
+
+
+def describe_task(task: JsonObject) -> str:
+    """Return a task as one line."""
+    about = task.get("description") or task.get("command") or task.get("prompt") or ""
+    status = "interrupted" if task.get("interrupted") else task.get("status", "")
+    kind = task.get("agentType") or task.get("type", "")
+    return f"{task.get('id', '')}  {status}  {kind}  {' '.join(str(about).split())}"
 
 
 def describe_permissions(live: "LiveSession") -> str:

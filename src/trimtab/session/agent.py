@@ -7,10 +7,14 @@ from trimtab.contracts.events.own import ModelCall
 from trimtab.contracts.events.tool import ToolExecutionStart
 from trimtab.session.projections.conversation import Conversation
 from trimtab.session.session import Session
+from trimtab.session.unmasked import read_events
 
 
 class AgentSession:
-    """Records a sub-agent's events under its id and the tool call that started it."""
+    """Records a sub-agent's events under its id and the tool call that started it.
+
+    The conversation of an agent that worked before is folded from the log.
+    """
 
     def __init__(self, session: Session, agent_id: str, call_id: str) -> None:
         self.id = session.id
@@ -20,6 +24,9 @@ class AgentSession:
         self.tool_calls = 0
         self._session = session
         self._call_id = call_id
+        if agent_id in session.projections.agents.records:
+            for event in read_events(session.log.path, self.conversation.reads):
+                self.conversation.apply(event)
         session.projections.add(self.conversation)
 
     def emit(

@@ -11,6 +11,7 @@ from trimtab.contracts.ids import is_uuid, new_id, timestamp
 from trimtab.session.log import EventLog
 from trimtab.session.masking import EventMask
 from trimtab.session.projections import Projection
+from trimtab.session.projections.agents import Agents
 from trimtab.session.projections.approvals import Approvals
 from trimtab.session.projections.changes import CodeChanges
 from trimtab.session.projections.conversation import Conversation
@@ -44,6 +45,7 @@ class Projections:
         self.title = Title()
         self.queue = Queue()
         self.approvals = Approvals()
+        self.agents = Agents()
         self._readers: dict[str, list[Projection]] = {}
         for projection in self.all():
             for wire_name in projection.reads:
@@ -57,6 +59,7 @@ class Projections:
             self.title,
             self.queue,
             self.approvals,
+            self.agents,
         )
 
     def add(self, projection: Projection) -> None:

@@ -87,7 +87,11 @@ class RecordedShells:
         listener: Callable[[bytes], None] | None = None,
     ) -> CommandState:
         command = msgspec.structs.replace(
-            command, confined=self.confined, fenced=self.fenced, call_id=self._call_id
+            command,
+            confined=self.confined,
+            fenced=self.fenced,
+            call_id=self._call_id,
+            agent_id=self._agent or "",
         )
         if not self._recorder.may_change(Access(kind="shell", target=command.text)):
             return await self._inner.execute(command, wait=wait, limit=limit, listener=listener)

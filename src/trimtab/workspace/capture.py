@@ -36,6 +36,10 @@ class Unread(Protocol):
         """Return unread output: its beginning, its size, and the file if there is more of it."""
         ...
 
+    def piece(self, start: int, size: int) -> bytes:
+        """Return a part of the output, read or not, without counting it as read."""
+        ...
+
     def has_unread(self) -> bool: ...
 
     def last_line(self) -> bytes:
@@ -80,9 +84,9 @@ class Capture:
         start, size = self._read, self.kept - self._read
         self._read = self.kept
         if size <= limit:
-            return self._piece(start, size), size, None
+            return self.piece(start, size), size, None
         saved = self._spilled or self._spill()
-        return self._piece(start, limit), size, self.path if saved else None
+        return self.piece(start, limit), size, self.path if saved else None
 
     def last_line(self) -> bytes:
         return (self._tail or bytes(self._memory[-TAIL:])).rsplit(b"\n", 1)[-1]
@@ -92,7 +96,7 @@ class Capture:
             os.close(self._file)
             self._file = None
 
-    def _piece(self, start: int, size: int) -> bytes:
+    def piece(self, start: int, size: int) -> bytes:
         if not self._spilled:
             return bytes(self._memory[start : start + size])
         if self._file is not None:
@@ -147,6 +151,9 @@ class LogFile:
         self._read = start + size
         piece = read_piece(self.path, start, min(size, limit)) if size else b""
         return piece, size, self.path if size > limit else None
+
+    def piece(self, start: int, size: int) -> bytes:
+        return read_piece(self.path, start, size)
 
     def last_line(self) -> bytes:
         return b""

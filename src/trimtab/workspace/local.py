@@ -13,7 +13,6 @@ from trimtab.contracts.workspace import (
     Lines,
     Listing,
     PathInfo,
-    ShellInfo,
     Stamp,
 )
 from trimtab.workspace import files
@@ -44,12 +43,11 @@ class LocalWorkspace:
         session_id: str = "",
         env: Mapping[str, str] | None = None,
         secrets: Collection[str] = (),
-        on_exit: Callable[[ShellInfo], None] | None = None,
     ) -> None:
         given = os.environ if env is None else env
         self.root = os.path.abspath(root)
         self.child_env = child_environment(given, session_id, secrets)
-        self.shells = LocalShells(self.root, files, self.child_env, on_exit)
+        self.shells = LocalShells(self.root, files, self.child_env)
         self._home = given.get("HOME", "")
         self._env = {"PATH": given.get("PATH", os.defpath), "HOME": self._home, "LC_ALL": "C.UTF-8"}
         self._ripgrep = find_ripgrep(given)

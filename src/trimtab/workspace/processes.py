@@ -28,19 +28,19 @@ FINISHED = 32
 
 
 class LocalShells:
-    """Commands on this machine. `on_exit` is called when a background command ends."""
+    """Commands on this machine."""
 
     def __init__(
         self,
         root: str,
         files: str,
         env: Mapping[str, str],
-        on_exit: Callable[[ShellInfo], None] | None = None,
     ) -> None:
         self._root = root
         self._files = files
         self._env = env
-        self._on_exit = on_exit
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when a command begins or ends to run in the background."""
         self._shells: dict[str, Shell] = {}
         self._guarded = False
         self.confinement: Confinement | None = None
@@ -63,6 +63,7 @@ class LocalShells:
     ) -> CommandState:
         shell = self._start(command)
         if command.background:
+            self.on_change()
             return shell.state(None)  # no output is shown now, so none may count as read
         shell.listener, shell.foreground = listener, True
         try:
@@ -74,6 +75,8 @@ class LocalShells:
             shell.listener, shell.foreground = None, False
         if shell.finished.is_set():
             self._shells.pop(shell.id, None)
+        else:
+            self.on_change()
         return shell.state(limit)
 
     async def read(self, shell_id: str, *, wait: float, limit: int) -> CommandState:
@@ -91,7 +94,21 @@ class LocalShells:
             raise ShellError(f"<command with id: {shell_id} got no input: {error}>") from None
 
     async def stop(self, shell_id: str) -> None:
-        await self._drop(self._find(shell_id))
+        shell = self._find(shell_id)
+        running = not shell.finished.is_set()
+        await self._drop(shell)
+        if running:
+            self.on_change()
+
+    def peek(self, shell_id: str, start: int, size: int) -> tuple[bytes, int]:
+        """Return a part of a command's output and the size of all of it.
+
+        A negative `start` counts from the end. What is returned still counts as unread.
+        """
+        output = self._find(shell_id).output
+        kept = output.kept
+        start = max(0, kept + start) if start < 0 else start
+        return output.piece(start, min(size, max(0, kept - start))), kept
 
     def send_to_background(self) -> Sequence[ShellInfo]:
         """Stop waiting for the commands that calls wait for; return them. They go on."""
@@ -195,5 +212,5 @@ class LocalShells:
             del self._shells[shell_id]
 
     def _ended(self, shell: "Shell") -> None:
-        if self._on_exit is not None and not shell.foreground and shell.id in self._shells:
-            self._on_exit(shell.info())
+        if not shell.foreground and shell.id in self._shells:
+            self.on_change()

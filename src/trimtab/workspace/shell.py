@@ -393,6 +393,8 @@ class Shell:
             exit_code=self.exit_code,
             elapsed=time.monotonic() - self._started,
             unread=self.output.has_unread(),
+            agent_id=self.command.agent_id,
+            foreground=self.foreground,
         )
 
     def _close_output(self) -> None:

@@ -50,6 +50,8 @@ class PromptQueued(EventData, type="trimtab.prompt_queued"):
     display: str | None = None
     attachments: list[JsonObject] | None = None
     answer_schema: JsonObject | None = None
+    notification: JsonObject | None = None
+    """The kind of the `system.notification` that the prompt becomes, if it is one."""
 
 
 class PromptWithdrawn(EventData, type="trimtab.prompt_withdrawn"):
@@ -60,6 +62,25 @@ class PromptWithdrawn(EventData, type="trimtab.prompt_withdrawn"):
 
     message_id: str
     reason: str | None = None
+
+
+class PromptChanged(EventData, type="trimtab.prompt_changed"):
+    """A queued prompt was edited, moved or sent to the running turn. Absent fields stay.
+
+    `before` is the prompt it now stands in front of; an empty text means the end of the queue.
+    """
+
+    message_id: str
+    text: str | None = None
+    display: str | None = None
+    before: str | None = None
+    mode: str | None = None
+
+
+class QueuePaused(EventData, type="trimtab.queue_paused"):
+    """Somebody paused the queue, or let it go on; steering prompts are not held up."""
+
+    paused: bool
 
 
 class RetryWait(EventData, type="trimtab.retry_wait", ephemeral=True):
@@ -98,6 +119,17 @@ class Suspended(EventData, type="trimtab.suspended"):
     """The session was suspended while these tool calls waited for a client; they may be resumed."""
 
     tool_call_ids: list[str]
+
+
+class AgentChanged(EventData, type="trimtab.agent_changed"):
+    """A sub-agent changed otherwise than by working.
+
+    `change` is promoted (its caller no longer waits for it), interrupted (the process that ran it
+    ended) or removed (it is no longer listed).
+    """
+
+    change: str
+    reason: str | None = None
 
 
 class EventsDropped(EventData, type="trimtab.events_dropped", ephemeral=True):

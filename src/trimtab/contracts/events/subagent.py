@@ -13,6 +13,8 @@ class SubagentStarted(EventData, type="subagent.started"):
     resumable: bool | None = None
     agent_type: str | None = None
     execution_mode: str | None = None
+    task_name: str | None = None
+    task_description: str | None = None
 
 
 class SubagentConfigured(EventData, type="subagent.configured"):

@@ -1,1 +1,1 @@
-"""The `skill` tool."""
+"""The `task` tool."""

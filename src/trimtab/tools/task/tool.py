@@ -1,4 +1,4 @@
-"""The `task` tool: gives work to another agent and returns its answer."""
+"""The `task` tool: gives work to another agent, and returns its answer or its id."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,16 +15,12 @@ SPEC = ToolSpec(
     parameters={
         "type": "object",
         "properties": {
-            "description": {
-                "type": "string",
-                "description": "What the agent is for, in 3 to 5 words",
-            },
+            "description": {"type": "string", "description": "3 to 5 words"},
             "prompt": {"type": "string", "description": "The whole task"},
             "agent_type": {"type": "string", "enum": list(BUILTIN)},
-            "model": {
-                "type": "string",
-                "description": "Another model than the agent's own; only if the user asked for it",
-            },
+            "name": {"type": "string"},
+            "mode": {"type": "string", "enum": ["sync", "background"]},
+            "model": {"type": "string", "description": "Only if the user asked for another"},
             "reasoning_effort": {"type": "string", "enum": ["low", "medium", "high"]},
         },
         "required": ["description", "prompt", "agent_type"],
@@ -45,11 +41,13 @@ class TaskTool:
         return [Access(kind="none", mutates=False)]
 
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
-        return await ctx.delegate(
+        return await ctx.agents.delegate(
             Assignment(
                 agent_type=args["agent_type"],
                 prompt=args["prompt"],
                 description=args["description"],
+                name=args.get("name", ""),
+                background=args.get("mode") == "background",
                 model=args.get("model"),
                 effort=args.get("reasoning_effort"),
             )

@@ -38,6 +38,7 @@ from trimtab.transports.acp.schema import (
 from trimtab.version import __version__
 
 if TYPE_CHECKING:
+    from trimtab.runtime.live import LiveSession
     from trimtab.transports.acp.sessions import EditorSessions
 
 CAPABILITIES: JsonObject = {
@@ -66,6 +67,7 @@ class EditorAgent:
         env: Mapping[str, str],
         options: SessionOptions,
         observe: Observer | None = None,
+        on_open: "Callable[[LiveSession], None] | None" = None,
         *,
         may_ask: bool = True,
     ) -> None:
@@ -73,6 +75,7 @@ class EditorAgent:
         self._options = options
         self._observe = observe
         self._may_ask = may_ask
+        self._on_open = on_open
         self.ended = asyncio.Event()
         self.connection = Connection(self.answer, self.on_notification, self.ended.set)
         self._capabilities: ClientCapabilities | None = None
@@ -82,10 +85,16 @@ class EditorAgent:
     @property
     def sessions(self) -> "EditorSessions":
         if self._sessions is None:
+            from trimtab.runtime.runtime import Runtime
             from trimtab.transports.acp.sessions import EditorSessions
 
             self._sessions = EditorSessions(
-                self.connection, self._env, self._options, self._observe, may_ask=self._may_ask
+                self.connection,
+                self._env,
+                self._options,
+                self._observe,
+                Runtime(env=self._env, on_open=self._on_open),
+                may_ask=self._may_ask,
             )
         self._sessions.capabilities = self._capabilities or ClientCapabilities()
         self._sessions.client_name = self._client_name

@@ -78,6 +78,7 @@ class EditorSessions:
         env: Mapping[str, str],
         options: SessionOptions,
         observe: Callable[[Event, bytes], None] | None,
+        runtime: Runtime,
         *,
         may_ask: bool,
     ) -> None:
@@ -86,7 +87,7 @@ class EditorSessions:
         self._options = options
         self._observe = observe
         self._may_ask = may_ask
-        self._runtime = Runtime(env=env)
+        self._runtime = runtime
         self._open: dict[str, OpenSession] = {}
         self._survey: asyncio.Task[Sequence[Offer]] | None = None
         self._tasks: set[asyncio.Task[None]] = set()

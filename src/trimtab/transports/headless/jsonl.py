@@ -21,6 +21,8 @@ HIDDEN = frozenset(
         "session.compaction_start",
         "session.compaction_complete",
         "trimtab.prompt_queued",
+        "trimtab.prompt_changed",
+        "trimtab.queue_paused",
         "trimtab.prompt_withdrawn",
         "trimtab.model_call",
     )

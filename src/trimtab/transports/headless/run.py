@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from trimtab.contracts.errors import ExitCode, TrimtabError
+from trimtab.contracts.errors import ExitCode, TrimtabError, UsageError
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.processor import Stop
 from trimtab.contracts.run import Prompt
@@ -21,6 +21,8 @@ DENIED = (
     "--allow-all-tools, and resume the session."
 )
 BY_HOOK = "Denied by preToolUse hook: "
+WAIT_VARIABLE = "COPILOT_TASK_WAIT_TIMEOUT_SECONDS"
+WAIT_SECONDS = 600
 STALL_TIMEOUT = 60.0
 """Seconds for which a reader may take nothing, as a person in a pager does."""
 CLOSED = Stop(
@@ -79,7 +81,8 @@ class Headless(msgspec.Struct, kw_only=True):
         self.live = await self.open_session()
         for info_type, message in self.notices:
             self.live.inform(info_type, message)
-        return apply_denials(self.live, await self.live.ask(prompt))
+        self.live.send(prompt)
+        return apply_denials(self.live, await self.live.settled(find_wait(self.live)))
 
     async def _close(self, stop: Stop) -> Stop:
         if self.live is None:
@@ -139,6 +142,18 @@ class Headless(msgspec.Struct, kw_only=True):
         if self.signalled is None and self.live is not None:
             self.signalled = CLOSED
             self.live.stop(CLOSED)
+
+
+def find_wait(live: LiveSession) -> float:
+    """Return how many seconds to wait for work in the background. Raises `UsageError`."""
+    text = live.controls.setup.env.get(WAIT_VARIABLE) or str(WAIT_SECONDS)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise UsageError(f"{WAIT_VARIABLE} is {text!r}; set it to a number of seconds.")
+    return seconds
 
 
 def apply_denials(live: LiveSession, stop: Stop) -> Stop:

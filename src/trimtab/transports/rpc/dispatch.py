@@ -81,6 +81,7 @@ NAMESPACES = {
     "skills.config": "skills",
     "status": "connection",
     "tools": "tools",
+    "trimtab.tasks": "tasks",
     "user.settings": "settings",
 }
 """Namespace → module in `methods`, imported when a method of it is called."""

@@ -20,8 +20,11 @@ from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.protocol import AUTHENTICATION_FAILED, FAILED, RpcError
 
 if TYPE_CHECKING:
+    import socket
+
     from trimtab.host.hosted import HostedSession
     from trimtab.providers.auth import Key
+    from trimtab.runtime.live import LiveSession
     from trimtab.runtime.runtime import Runtime
     from trimtab.session.archive import Archive
     from trimtab.transports.rpc.inference import Exchange
@@ -73,7 +76,7 @@ class Server:
         if self._runtime is None:
             from trimtab.runtime.runtime import Runtime
 
-            self._runtime = Runtime(env=self.env)
+            self._runtime = Runtime(env=self.env, on_open=self._listen)
         return self._runtime
 
     def hide(self, values: Sequence[str]) -> None:
@@ -130,7 +133,28 @@ class Server:
             return self.runtime
         from trimtab.runtime.runtime import Runtime
 
-        return Runtime(env={**self.env, "COPILOT_GITHUB_TOKEN": token})
+        env = {**self.env, "COPILOT_GITHUB_TOKEN": token}
+        return Runtime(env=env, on_open=self._listen)
+
+    def _listen(self, live: "LiveSession") -> None:
+        """Serve the clients of a session's socket like all others."""
+        from trimtab.host.session_socket import listen
+
+        listen(live, lambda _, connection: self.serve_socket(connection))
+
+    def serve_socket(self, connection: "socket.socket") -> None:
+        """Serve a client of a session's socket, whose user was checked."""
+        peer = self.new_peer()
+        peer.authenticated = True
+
+        async def connect() -> None:
+            try:
+                loop = asyncio.get_running_loop()
+                await loop.connect_accepted_socket(lambda: peer, connection)
+            except OSError:  # the client is gone already
+                connection.close()
+
+        self.background(connect())
 
     async def fetch_user(self, key: "Key") -> JsonObject:
         """Return the account of a GitHub token as GitHub describes it. Raises `ModelError`."""

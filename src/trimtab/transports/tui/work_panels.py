@@ -82,7 +82,7 @@ def tasks_panel(tui: "Tui") -> Panel | None:
 
     def stop(agent_id: str) -> None:
         tui.panel = None
-        stopped = live.controls.cancel_agent(agent_id)
+        stopped = live.tasks.stop(agent_id)
         tui.say_briefly("It is being stopped." if stopped else "It has ended already.")
 
     return Panel("Stop which sub-agent?", find_in(rows), stop)

@@ -1,77 +1,145 @@
-"""Sub-agents as tasks. None runs in the background."""
+"""The tasks of a session: its sub-agents and its commands."""
+
+import asyncio
 
 import msgspec
 
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.tool import Assignment
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
+
+MAX_WAIT = 30.0
+"""The longest time in seconds that a read of output waits."""
+MAX_OUTPUT = 64 * 1024
 
 
 class TaskId(msgspec.Struct):
     id: str
 
 
+class Message(msgspec.Struct):
+    id: str
+    message: str
+
+
 class StartAgent(msgspec.Struct, rename="camel"):
     agent_type: str
+    prompt: str
+    name: str = ""
+    description: str = ""
+    model: str | None = None
+
+
+class ReadOutput(msgspec.Struct, rename="camel"):
+    id: str
+    cursor: str | None = None
+    wait_ms: float = 0
 
 
 @methods.on("session.tasks.list")
 async def list_tasks(call: Call, params: Nothing) -> JsonObject:
-    return {"tasks": call.session.live.controls.describe_agents()}
+    return {"tasks": call.session.live.tasks.describe()}
+
+
+@methods.on("trimtab.tasks.list")
+async def list_all_tasks(call: Call, params: Nothing) -> JsonObject:
+    """Return the main agent, whose id is the session's, and all tasks of the session."""
+    tasks = call.session.live.tasks
+    every = [tasks.describe_main(), *tasks.describe()]
+    return {"tasks": [{"sessionId": call.session.id, **task} for task in every]}
 
 
 @methods.on("session.tasks.refresh")
 async def refresh(call: Call, params: Nothing) -> JsonObject:
+    """Do nothing: the list is always current."""
     return {}
 
 
 @methods.on("session.tasks.waitForPending")
 async def wait_for_pending(call: Call, params: Nothing) -> JsonObject:
-    """Do nothing: no sub-agent works while the main agent is idle."""
+    """Wait until neither the main agent nor anything in the background works."""
+    await call.session.live.tasks.wait_quiet()
     return {}
 
 
 @methods.on("session.tasks.getCurrentPromotable")
 async def get_promotable(call: Call, params: Nothing) -> JsonObject:
-    return {}
+    task = call.session.live.tasks.find_promotable()
+    return {} if task is None else {"task": task}
 
 
 @methods.on("session.tasks.promoteCurrentToBackground")
 async def promote_current(call: Call, params: Nothing) -> JsonObject:
-    return {}
+    tasks = call.session.live.tasks
+    task = tasks.find_promotable()
+    if task is None or not tasks.promote(task["id"]):
+        return {}
+    return {"task": tasks.find(task["id"])}
 
 
 @methods.on("session.tasks.promoteToBackground", TaskId)
 async def promote(call: Call, params: TaskId) -> JsonObject:
-    return {"promoted": False}
+    return {"promoted": call.session.live.tasks.promote(params.id)}
 
 
 @methods.on("session.tasks.cancel", TaskId)
 async def cancel(call: Call, params: TaskId) -> JsonObject:
-    return {"cancelled": call.session.live.controls.cancel_agent(params.id)}
+    """Begin to end a task; its end follows as events."""
+    return {"cancelled": call.session.live.tasks.stop(params.id)}
 
 
 @methods.on("session.tasks.remove", TaskId)
 async def remove(call: Call, params: TaskId) -> JsonObject:
-    """Return False: tasks leave the list when they end."""
-    return {"removed": False}
+    return {"removed": call.session.live.tasks.remove(params.id)}
 
 
 @methods.on("session.tasks.getProgress", TaskId)
 async def get_progress(call: Call, params: TaskId) -> JsonObject:
-    return {"progress": None}
+    return {"progress": call.session.live.tasks.progress(params.id)}
 
 
-@methods.on("session.tasks.sendMessage", TaskId)
-async def send_message(call: Call, params: TaskId) -> JsonObject:
-    return {"sent": False, "error": f"No agent with the id {params.id!r} accepts messages."}
+@methods.on("session.tasks.readOutput", ReadOutput)
+async def read_output(call: Call, params: ReadOutput) -> JsonObject:
+    """Return the output of a command after a cursor; wait for some if there is none yet."""
+    tasks = call.session.live.tasks
+    cursor = params.cursor or "0"
+    if not cursor.isdecimal():
+        raise UsageError(f"Unknown cursor {cursor!r}; read again without a cursor.")
+    left = min(max(0.0, params.wait_ms / 1000), MAX_WAIT)
+    while True:
+        text, end, exit_code = tasks.read_output(params.id, int(cursor), MAX_OUTPUT)
+        if text or exit_code is not None or left <= 0:
+            break
+        pause = min(left, 0.1)
+        left -= pause
+        await asyncio.sleep(pause)
+    reply: JsonObject = {"text": text, "cursor": str(end)}
+    if exit_code is not None and not text:
+        reply["exit"] = {"exitCode": exit_code}
+    return reply
+
+
+@methods.on("session.tasks.sendMessage", Message)
+async def send_message(call: Call, params: Message) -> JsonObject:
+    try:
+        call.session.live.tasks.send(params.id, params.message)
+    except UsageError as error:
+        return {"sent": False, "error": error.message}
+    return {"sent": True}
 
 
 @methods.on("session.tasks.startAgent", StartAgent)
 async def start_agent(call: Call, params: StartAgent) -> JsonObject:
-    raise UsageError(
-        f"The agent {params.agent_type!r} cannot be started in the background in this version; "
-        "have the model start it with the task tool, or select it for the session."
+    """Start an agent in the background."""
+    assignment = Assignment(
+        agent_type=params.agent_type,
+        prompt=params.prompt,
+        description=params.description or params.name,
+        name=params.name,
+        background=True,
+        model=params.model,
     )
+    return {"agentId": await call.session.live.tasks.start_agent(assignment)}

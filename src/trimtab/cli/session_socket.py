@@ -1,0 +1,17 @@
+"""Makes the sessions of this process reachable for others."""
+
+import socket
+
+from trimtab.host.session_socket import listen
+from trimtab.runtime.live import LiveSession
+
+
+def open_socket(live: LiveSession) -> None:
+    """Listen on the socket of a session; what serves its clients is imported with the first."""
+
+    def serve(live: LiveSession, connection: socket.socket) -> None:
+        from trimtab.transports.rpc.visits import serve
+
+        serve(live, connection)
+
+    listen(live, serve)

@@ -1,0 +1,1 @@
+"""The `list_agents` tool."""

@@ -1,0 +1,1 @@
+"""The `read_agent` tool."""

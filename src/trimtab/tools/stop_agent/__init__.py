@@ -1,0 +1,1 @@
+"""The `stop_agent` tool."""

@@ -1,0 +1,1 @@
+"""The `write_agent` tool."""
