@@ -48,7 +48,8 @@ async def work_side_by_side(cli: Cli, second: dict[str, Any]) -> None:
     first = {**SLOW, "id": "first"}
     other = {**second, "id": "second"}
     if other["name"] == "edit":  # and a third that ends the first when the edit is made
-        gate = 'until [ "$(cat a.txt)" = "by the SECOND" ]; do sleep 0.02; done; touch done.txt'
+        edited = '"by the SEC""OND"'  # in two pieces, so that the hook lets it begin at once
+        gate = f'until [ "$(cat a.txt)" = {edited} ]; do sleep 0.02; done; touch done.txt'
         calls = [first, other, {**bash(gate), "id": "third"}]
     else:
         calls = [first, other]
