@@ -7,12 +7,14 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.question import (
     AutoModeSwitchCompleted,
     AutoModeSwitchRequested,
+    ElicitationCompleted,
+    ElicitationRequested,
     UserInputCompleted,
     UserInputRequested,
 )
 from trimtab.contracts.events.session import SessionError
 from trimtab.contracts.ids import new_id
-from trimtab.contracts.questions import PlanReady, PlanVerdict, Question, Response
+from trimtab.contracts.questions import Form, PlanReady, PlanVerdict, Question, Response
 from trimtab.host.ports import ClientError
 from trimtab.runtime.plan_approval import present_plan
 
@@ -51,6 +53,38 @@ async def ask_person(hosted: "HostedSession", question: Question) -> Response | 
             UserInputCompleted(request_id=request_id, answer=answer, was_freeform=freeform)
         )
     return Response(text=answer, freeform=freeform) if isinstance(answer, str) else None
+
+
+async def ask_form(hosted: "HostedSession", form: Form) -> JsonObject | None:
+    """Return the answer of the first client that shows a form; None if none shows forms.
+
+    Without a client that a person can answer through, a form is declined.
+    """
+    if not hosted.supports("request_elicitation"):
+        return None if hosted.supports("request_user_input") else {"action": "decline"}
+    request_id = new_id()
+    waiting = hosted.questions.open(request_id)
+    hosted.live.emit(
+        ElicitationRequested(
+            request_id=request_id,
+            message=form.message,
+            elicitation_source=form.source,
+            mode=form.mode,
+            requested_schema=form.schema or None,
+            url=form.url or None,
+        )
+    )
+    fields: JsonObject = {"action": "cancel"}
+    try:
+        answer = await waiting
+        fields = answer if isinstance(answer, dict) else fields
+    finally:
+        hosted.live.emit(
+            ElicitationCompleted(
+                request_id=request_id, action=fields.get("action"), content=fields.get("content")
+            )
+        )
+    return fields
 
 
 async def ask_approval(hosted: "HostedSession", plan: PlanReady) -> PlanVerdict:

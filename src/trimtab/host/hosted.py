@@ -21,7 +21,14 @@ from trimtab.contracts.hooks import HookFailed
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.options import Client
 from trimtab.contracts.permission import Answer
-from trimtab.contracts.questions import AskTrust, PlanReady, PlanVerdict, Question, Response
+from trimtab.contracts.questions import (
+    AskTrust,
+    Form,
+    PlanReady,
+    PlanVerdict,
+    Question,
+    Response,
+)
 from trimtab.contracts.tool import Tool
 from trimtab.hooks.answers import combine
 from trimtab.host import client_questions
@@ -134,6 +141,7 @@ class HostedSession:
             transform=self._transform,
             ask_person=self._ask_person,
             ask_approval=self._ask_approval,
+            ask_form=self._ask_form,
             ask_mode_switch=self._ask_mode_switch,
             offer_command=self._offer_command,
         )
@@ -371,6 +379,9 @@ class HostedSession:
 
     async def _ask_person(self, question: Question) -> Response | None:
         return await client_questions.ask_person(self, question)
+
+    async def _ask_form(self, form: Form) -> JsonObject | None:
+        return await client_questions.ask_form(self, form)
 
     async def _ask_approval(self, plan: PlanReady) -> PlanVerdict:
         return await client_questions.ask_approval(self, plan)

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Iterator
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import Launch, Origin, ServerAccess
-from trimtab.contracts.options import SessionOptions
+from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.secrets import SHORTEST, looks_secret
 from trimtab.customize.context import SessionContext
 from trimtab.hooks.caller import HookCaller
+from trimtab.mcp.elicitation import Elicitation
 from trimtab.mcp.host import McpHost
 from trimtab.mcp.messages import MAX_MESSAGE_BYTES
 from trimtab.mcp.tool import Prepare, ToolSupport
@@ -29,9 +30,14 @@ class SessionConnections:
     """The HTTP connections and processes that the servers of a session share."""
 
     def __init__(
-        self, context: SessionContext, hooks: HookCaller | None, options: SessionOptions
+        self,
+        context: SessionContext,
+        hooks: HookCaller | None,
+        options: SessionOptions,
+        client: Client,
     ) -> None:
         self._context = context
+        self._client = client
         self._hooks = hooks
         self._offline = is_offline(options, context.env)
         self._http: HttpClient | None = None
@@ -44,6 +50,7 @@ class SessionConnections:
             start=self._start,
             http=self._connect,
             read_events=lambda: SseParser(MAX_MESSAGE_BYTES),
+            answers={"elicitation/create": Elicitation(self._client, context.session.emit).answer},
         )
         prepare = None if self._hooks is None else ask_hooks(self._hooks)
         support = ToolSupport(limit=limit_output, prepare=prepare)

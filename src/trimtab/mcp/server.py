@@ -13,7 +13,9 @@ from trimtab.contracts.text import neutralise
 from trimtab.mcp.client import McpClient, Progress
 from trimtab.mcp.http import HttpChannel, SseChannel
 from trimtab.mcp.listing import Listing, fetch_tools
-from trimtab.mcp.messages import RemoteError, ServerProblem
+from trimtab.mcp.messages import VERSIONS, RemoteError, ServerProblem
+from trimtab.mcp.parameter_headers import build_headers
+from trimtab.mcp.server_requests import ServerRequests
 from trimtab.mcp.stdio import StdioChannel
 from trimtab.mcp.transport import Channel
 
@@ -89,12 +91,17 @@ class ServerConnection:
     async def call(self, params: JsonObject, progress: Progress) -> JsonObject:
         """Call a tool. Raises `ServerProblem`, `RemoteError` or `TimeoutError`."""
         client = await self._connected()
+        headers = self._parameter_headers(params) if client.is_stateless else {}
         try:
-            return await client.request("tools/call", params, self._seconds, progress)
+            return await client.request("tools/call", params, self._seconds, progress, headers)
         except ServerProblem as problem:
             if problem.gone and self._client is client:
                 self._lose(str(problem))
             raise ServerProblem(self._sanitize(str(problem)), gone=problem.gone) from None
+
+    def _parameter_headers(self, params: JsonObject) -> dict[str, str]:
+        tool = next((tool for tool in self.listing.tools if tool.name == params["name"]), None)
+        return {} if tool is None else build_headers(tool.headers, params["arguments"])
 
     async def aclose(self, status: Status = "stopped") -> None:
         """Close the connection and cancel all tasks of it."""
@@ -125,10 +132,18 @@ class ServerConnection:
         return self._client
 
     async def _connect(self) -> None:
-        client = McpClient(self._build_channel(), self._access.cwd, self._on_tools_changed)
+        client = self._build_client()
         try:
             async with asyncio.timeout(self._seconds):
-                info = await client.start(self._seconds)
+                try:
+                    info = await client.start(self._seconds)
+                except ServerProblem as problem:
+                    # Some programs exit if the first message is not the older greeting.
+                    if not problem.gone or self.config.type != "local":
+                        raise
+                    await client.aclose()
+                    client = self._build_client()
+                    info = await client.start(self._seconds, VERSIONS[0])
                 listing = Listing()
                 if info.has_tools:
                     listing = await fetch_tools(client, self.config, self._seconds)
@@ -147,6 +162,15 @@ class ServerConnection:
         self._set("connected")
         self._use(listing)
         if self._stale:
+            self._on_tools_changed()
+
+    def _build_client(self) -> McpClient:
+        access, name = self._access, self.config.name
+        requests = ServerRequests(name, access.cwd, access.answers)
+        return McpClient(self._build_channel(), requests, self._on_notice)
+
+    def _on_notice(self, method: str, params: JsonObject) -> None:
+        if method == "notifications/tools/list_changed":
             self._on_tools_changed()
 
     def _build_channel(self) -> Channel:

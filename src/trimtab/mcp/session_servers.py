@@ -17,7 +17,7 @@ from trimtab.customize.folders import server_paths
 
 if TYPE_CHECKING:
     from trimtab.contracts.customization import McpServer
-    from trimtab.contracts.options import SessionOptions
+    from trimtab.contracts.options import Client, SessionOptions
     from trimtab.customize.context import SessionContext
     from trimtab.customize.customizations import Customizations
     from trimtab.hooks.caller import HookCaller
@@ -41,11 +41,13 @@ class SessionServers:
         hooks: "HookCaller | None",
         on_tools: Callable[[], None],
         options: "Callable[[], SessionOptions]",
+        client: "Client",
     ) -> None:
         self._context = context
         self._hooks = hooks
         self._on_tools = on_tools
         self._options = options
+        self._client = client
         self._host: McpHost | None = None
         self._connections: SessionConnections | None = None
         self._used: Mapping[str, McpServer] = {}
@@ -101,7 +103,9 @@ class SessionServers:
         if self._host is None or self._connections is None:
             from trimtab.mcp.connections import SessionConnections
 
-            self._connections = SessionConnections(self._context, self._hooks, self._options())
+            self._connections = SessionConnections(
+                self._context, self._hooks, self._options(), self._client
+            )
             self._host = self._connections.build_host(self._on_tools)
         self._connections.hide_keys(configured.values())
         admitted = await self._admit(configured)

@@ -86,7 +86,7 @@ class Controls:
         self._watcher = CustomizationWatcher(setup.session, setup.customizations)
         self._python_tools = PythonTools(setup)
         self.servers = SessionServers(
-            setup, setup.hooks, self._on_servers_changed, lambda: self.options
+            setup, setup.hooks, self._on_servers_changed, lambda: self.options, client
         )
         self._pool: SubagentPool | None = None
         self.subagents: JsonObject = {}
