@@ -3,5 +3,6 @@
 import sys
 import urllib.request
 
-with urllib.request.urlopen(sys.argv[1], timeout=20) as answer:
-    answer.read()
+if __name__ == "__main__":
+    with urllib.request.urlopen(sys.argv[1], timeout=20) as answer:
+        answer.read()

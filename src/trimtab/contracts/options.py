@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trimtab.contracts.assessment import Assess
     from trimtab.contracts.hooks import HookPort
     from trimtab.contracts.provider import Provider
-    from trimtab.contracts.questions import AskApproval, AskForm, AskPerson, AskTrust
+    from trimtab.contracts.questions import AskApproval, AskForm, AskPerson, AskToken, AskTrust
 
 Transform = Callable[[Mapping[str, str]], Awaitable[Mapping[str, str]]]
 """Takes sections of the system message by name and returns their new texts."""
@@ -189,6 +189,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     ask_person: "AskPerson | None" = None
     ask_approval: "AskApproval | None" = None
     ask_form: "AskForm | None" = None
+    ask_token: "AskToken | None" = None
     offer_command: Callable[[str], Awaitable[bool]] | None = None
     """Called with a queued slash command; True if the client has run it."""
     ask_mode_switch: Callable[[ModelError], Awaitable[bool]] | None = None

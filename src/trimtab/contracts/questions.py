@@ -47,6 +47,25 @@ AskForm = Callable[[Form], Awaitable[JsonObject | None]]
 Returns None if no client shows forms, but a person can be asked one question after another."""
 
 
+class TokenRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A token that an MCP server wants, and its challenge.
+
+    The reason is `initial`, `refresh`, `reauth` or `upscope`.
+    """
+
+    server: str
+    url: str
+    reason: str
+    scope: str = ""
+    resource_metadata: str = ""
+    error: str = ""
+    client_id: str = ""
+
+
+AskToken = Callable[[TokenRequest], Awaitable[JsonObject | None]]
+"""Asks a client for a token: `accessToken` and perhaps `expiresIn`; None if it has none."""
+
+
 class PlanReady(msgspec.Struct, frozen=True, kw_only=True):
     """A plan that waits for approval."""
 

@@ -28,6 +28,7 @@ from trimtab.contracts.questions import (
     PlanVerdict,
     Question,
     Response,
+    TokenRequest,
 )
 from trimtab.contracts.tool import Tool
 from trimtab.hooks.answers import combine
@@ -40,7 +41,13 @@ from trimtab.runtime.live import LiveSession
 from trimtab.tools.catalog import NAMES
 
 _REQUESTS = frozenset(
-    ("permission.requested", "external_tool.requested", "elicitation.requested", "command.execute")
+    (
+        "permission.requested",
+        "external_tool.requested",
+        "elicitation.requested",
+        "command.execute",
+        "mcp.oauth_required",
+    )
 )
 _ANSWERS = frozenset(
     (
@@ -48,6 +55,7 @@ _ANSWERS = frozenset(
         "external_tool.completed",
         "elicitation.completed",
         "command.completed",
+        "mcp.oauth_completed",
     )
 )
 
@@ -142,6 +150,7 @@ class HostedSession:
             ask_person=self._ask_person,
             ask_approval=self._ask_approval,
             ask_form=self._ask_form,
+            ask_token=self._ask_token,
             ask_mode_switch=self._ask_mode_switch,
             offer_command=self._offer_command,
         )
@@ -382,6 +391,9 @@ class HostedSession:
 
     async def _ask_form(self, form: Form) -> JsonObject | None:
         return await client_questions.ask_form(self, form)
+
+    async def _ask_token(self, request: TokenRequest) -> JsonObject | None:
+        return await client_questions.ask_token(self, request)
 
     async def _ask_approval(self, plan: PlanReady) -> PlanVerdict:
         return await client_questions.ask_approval(self, plan)

@@ -6,7 +6,7 @@ from urllib.parse import urljoin, urlsplit
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.mcp import EventReader, HttpAnswer, ServerAccess
+from trimtab.contracts.mcp import EventReader, HttpAnswer, ServerAccess, SignIn
 from trimtab.mcp.messages import (
     MAX_MESSAGE_BYTES,
     RemoteError,
@@ -32,8 +32,11 @@ class HttpRequests:
         self._configured = dict(server.headers)
         self._access = access
         self._http = access.http()
-        own_token = any(name.lower() == "authorization" for name in self._configured)
-        self._sign_in = None if own_token or access.sign_in is None else access.sign_in(server)
+        self._name = server.name
+        self._has_token = any(name.lower() == "authorization" for name in self._configured)
+        self._sign_in: SignIn | None = None
+        if access.sign_in is not None and not self._has_token:
+            self._sign_in = access.sign_in(server)
 
     async def request(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
@@ -42,7 +45,7 @@ class HttpRequests:
 
         Raises `ServerProblem`, or `RemoteError` if the answer is an error of the protocol.
         """
-        for _ in range(MAX_SIGN_INS):
+        for attempt in range(MAX_SIGN_INS + 1):
             token = "" if self._sign_in is None else await self._sign_in.token()
             given = {**headers, **({"Authorization": f"Bearer {token}"} if token else {})}
             answer = await self._send(method, url, {**given, **self._configured}, body)
@@ -52,7 +55,7 @@ class HttpRequests:
             wanted = answer.status == 401 or (
                 answer.status == 403 and "insufficient_scope" in challenge
             )
-            if self._sign_in is None or not wanted:
+            if self._sign_in is None or not wanted or attempt == MAX_SIGN_INS:
                 break
             answer.close()
             await self._sign_in.renew(answer.status, challenge, token)
@@ -118,7 +121,10 @@ class HttpRequests:
         status = answer.status
         if status == 401:
             return ServerProblem(
-                "it requires authentication (401); put a token into its headers",
+                f"it refused the token (401); correct it in the headers of {self._name}, or remove "
+                f"it and run `trimtab mcp login {self._name}`"
+                if self._has_token
+                else f"it wants you to sign in (401); run `trimtab mcp login {self._name}`",
                 needs_auth=True,
                 status=status,
             )

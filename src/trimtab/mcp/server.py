@@ -132,9 +132,10 @@ class ServerConnection:
         return self._client
 
     async def _connect(self) -> None:
-        client = self._build_client()
+        client: McpClient | None = None
         try:
             async with asyncio.timeout(self._seconds):
+                client = self._build_client()
                 try:
                     info = await client.start(self._seconds)
                 except ServerProblem as problem:
@@ -150,10 +151,12 @@ class ServerConnection:
             if client.lost is not None:
                 raise ServerProblem(client.lost)
         except asyncio.CancelledError:
-            await client.aclose()
+            if client is not None:
+                await client.aclose()
             raise
         except Exception as error:  # whatever a server provokes is its failure, not ours
-            await client.aclose()
+            if client is not None:
+                await client.aclose()
             self._fail(error)
             return
         client.on_lost = self._lose

@@ -131,6 +131,24 @@ class SessionServers:
         assert self._host is not None
         await self._host.switch(name, enabled=enabled)
 
+    async def log_in(self, name: str, *, anew: bool) -> str:
+        """Begin to sign in to a server; return the address to open, or an empty text.
+
+        Raises `UsageError`.
+        """
+        from trimtab.mcp.messages import ServerProblem
+
+        server = self.find(name)
+        assert self._host is not None
+        assert self._connections is not None
+        if server.config.type == "local":
+            raise UsageError(f"{name} is a program on this machine; nobody signs in to it.")
+        await server.settled(None)
+        try:
+            return await self._connections.log_in(server.config, self._host, anew=anew)
+        except ServerProblem as problem:
+            raise UsageError(f"Signing in to {name} failed: {problem}.") from None
+
     async def restart(self, name: str) -> None:
         self.find(name)
         assert self._host is not None

@@ -78,7 +78,7 @@ async def test_a_server_that_forgot_the_session_is_greeted_again(tmp_path: Path)
 @pytest.mark.parametrize(
     ("status", "state", "reason"),
     [
-        (401, "needs-auth", "it requires authentication (401); put a token into its headers"),
+        (401, "needs-auth", "it wants you to sign in (401); run `trimtab mcp login small`"),
         (403, "failed", "it answered POST with 403 (no entry); check its address and headers"),
         (500, "failed", "it answered POST with 500 (no entry); check its address and headers"),
         (404, "failed", "it answered POST with 404 (no entry); check its address and headers"),
