@@ -233,9 +233,17 @@ def misbehave(mode: str) -> None:
         )
 
 
+def wait_for_gate(mode: str, file: str) -> None:
+    while mode == "gated" and not os.path.exists(file):
+        time.sleep(0.02)
+
+
 def main(mode: str, log: str) -> None:
     misbehave(mode)
-    server = Server(mode, log, lambda message: write(json.dumps(message)))
+    wait_for_gate(mode, log)
+    server = Server(
+        mode, "" if mode == "gated" else log, lambda message: write(json.dumps(message))
+    )
     for line in sys.stdin:
         message = json.loads(line)
         if mode == "wrong-ids":

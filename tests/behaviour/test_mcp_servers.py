@@ -623,3 +623,45 @@ async def test_with_the_sandbox_it_is_said_that_servers_are_outside(small: Cli) 
     outcome, _ = await run(small, flags=("--allow-all", "--sandbox"))
     kinds = [one["warningType"] for one in outcome.of("session.warning")]
     assert "mcp_servers_unconfined" in kinds
+
+
+async def test_the_next_session_has_the_tools_at_once_and_only_a_call_waits(
+    cli: Cli, tmp_path: Path
+) -> None:
+    """The second time the server needs long to start, and the first request has its tools."""
+    gate = tmp_path / "gate"
+    configure(cli.home / "mcp-config.json", small=entry("gated", gate))
+    gate.touch()
+    await run(cli)
+    gate.unlink()
+    async with serving([use("small-echo", text="late"), DONE]) as model:
+        process = await cli.use(model).start("-p", "go", "--output-format", "json", "--allow-all")
+        async with asyncio.timeout(30):
+            assert process.stdout is not None
+            lines = []
+            while b"tool.execution_start" not in (line := await process.stdout.readline()):
+                lines.append(line)
+            assert "small-echo" in offered(model.requests[0].json)
+            gate.touch()
+            rest, _ = await process.communicate()
+    (end,) = Outcome(process.returncode or 0, b"".join((*lines, rest)), b"").of(
+        "tool.execution_complete"
+    )
+    assert end["result"]["content"] == "late"
+
+
+async def test_a_list_that_is_not_to_be_kept_is_read_anew(cli: Cli) -> None:
+    configure(cli.home / "mcp-config.json", small=entry(disableToolCache=True, **SLOW))
+    await run(cli)
+    assert not list(cli.home.glob("mcp-tool-cache/*"))
+    configure(cli.home / "mcp-config.json", small=entry(**SLOW))
+    await run(cli)
+    assert len(list(cli.home.glob("mcp-tool-cache/*"))) == 1
+
+
+async def test_a_damaged_cache_is_as_good_as_none(small: Cli) -> None:
+    await run(small)
+    (file,) = small.home.glob("mcp-tool-cache/*")
+    file.write_text("{")
+    _, (first, *_) = await run(small)
+    assert served(first)

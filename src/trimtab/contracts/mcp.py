@@ -50,6 +50,11 @@ def origin_of(tool: Tool) -> Origin | None:
     return getattr(tool, "origin", None)
 
 
+def is_deferred(tool: Tool) -> bool:
+    """Return True for a tool that can be called and is not shown to the model yet."""
+    return getattr(tool, "deferred", False)
+
+
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """A long-running program to start. `on_output` is called with its output as it arrives.
 

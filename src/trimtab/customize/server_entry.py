@@ -30,8 +30,6 @@ EXTRA = ("slowConnectionThresholdMs", "deferTools", "disableToolCache", *SIGN_IN
 NO_EFFECT = {
     **dict.fromkeys(OTHER_SIGN_IN, "sign in with `trimtab mcp login`, or put a token into headers"),
     "oauth_resource": "the server's metadata names the resource",
-    "deferTools": "all tools are offered from the start",
-    "disableToolCache": "tools are listed anew by every session",
     "trust": "whether a call is asked about is the person's choice, not the file's",
     "autoApprove": "whether a call is asked about is the person's choice, not the file's",
     "alwaysAllow": "whether a call is asked about is the person's choice, not the file's",

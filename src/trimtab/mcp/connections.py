@@ -23,6 +23,7 @@ from trimtab.mcp.oauth.login import Login
 from trimtab.mcp.oauth.session_sign_in import SessionSignIn
 from trimtab.mcp.oauth.store import GrantStore
 from trimtab.mcp.tool import Prepare, ToolSupport
+from trimtab.mcp.tool_cache import ToolCache
 from trimtab.models.choose import is_offline
 from trimtab.providers.connection import Timeouts
 from trimtab.providers.http import HttpClient
@@ -53,12 +54,14 @@ class SessionConnections:
         self._http: HttpClient | None = None
         home = context.home or find_home(context.env)
         self._store = GrantStore(home, context.env)
+        self._cache = ToolCache(home, self._store.identify)
         self._logins: set[asyncio.Future[None]] = set()
 
     def build_host(self, on_tools: Callable[[], None]) -> McpHost:
         prepare = None if self._hooks is None else ask_hooks(self._hooks)
         support = ToolSupport(limit=limit_output, prepare=prepare)
-        return McpHost(self.access, support, self._context.session.emit, on_tools)
+        cache = None if self._context.env.get("COPILOT_MCP_TOOL_CACHE") == "false" else self._cache
+        return McpHost(self.access, support, self._context.session.emit, on_tools, cache)
 
     @cached_property
     def access(self) -> ServerAccess:

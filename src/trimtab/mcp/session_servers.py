@@ -53,11 +53,20 @@ class SessionServers:
         self._used: Mapping[str, McpServer] = {}
         self._accepted: set[str] | None = None
         self._slow: set[str] = set()
+        self._found: set[str] = set()
         self._starting = asyncio.Lock()
 
     @property
     def tools(self) -> Sequence[Tool]:
         return self._host.tools if self._host is not None else ()
+
+    def choose_tools(self, window: int | None) -> Sequence[Tool]:
+        """Return the tools for a model with a window; many large ones are hidden by a search."""
+        if self._host is None:
+            return ()
+        from trimtab.mcp.deferral import choose_shown
+
+        return choose_shown(self._host.tools, window, self._found, self._on_tools)
 
     def describe(self) -> list[dict[str, object]]:
         """Return every server with its status, as events and the SDK describe them."""

@@ -401,7 +401,7 @@ class Controls:
         return msgspec.structs.replace(
             self.setup.tool_conditions(run.agent.mode, run.agent.model.name),
             external=(*self._python_tools.tools, *self._client_tools),
-            served=self.servers.tools,
+            served=self.servers.choose_tools(run.agent.model.prompt_limit),
             offered=self._offered,
         )
 
@@ -427,7 +427,7 @@ class Controls:
 
     def _announce_tool_changes(self) -> None:
         """Tell the model which tools were removed, and which ones MCP servers added."""
-        before, now = self._announced_tools, set(self._run.agent.tools)
+        before, now = self._announced_tools, {spec.name for spec in self._run.agent.specs}
         self._announced_tools = now
         removed = before - now
         served = {tool.spec.name for tool in self.servers.tools}

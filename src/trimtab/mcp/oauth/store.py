@@ -29,6 +29,8 @@ LOCK_INTERVAL = 0.01
 class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A sign-in: the client that was used, and its tokens, for one issuer and one resource."""
 
+    id: str = ""
+    """Different for each sign-in, so that what one account saw is not shown to another."""
     issuer: str = ""
     resource: str = ""
     token_endpoint: str = ""
@@ -95,6 +97,14 @@ class GrantStore:
             with suppress(FileNotFoundError):
                 os.unlink(path)
         return found
+
+    def identify(self, server: McpServer) -> str:
+        """Return which sign-in to a server is in use; empty if none."""
+        try:
+            grant = self.read(server)
+        except ConfigurationError:
+            return ""
+        return "" if grant is None else grant.id
 
     def changed(self, server: McpServer) -> int:
         """Return a number that changes with each write; 0 if there is no sign-in."""

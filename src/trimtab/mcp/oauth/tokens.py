@@ -9,6 +9,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.ids import new_id
 from trimtab.contracts.mcp import Http
 from trimtab.mcp.http_requests import read_body
 from trimtab.mcp.messages import ServerProblem
@@ -55,6 +56,7 @@ class TokenClient:
         """
         settings, server = self._settings, found.server
         base = Grant(
+            id=new_id(),
             issuer=server.issuer,
             resource=found.resource,
             token_endpoint=server.token_endpoint,
