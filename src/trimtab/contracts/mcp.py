@@ -37,7 +37,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-_SOURCES = {"repository": "workspace", "plugin": "plugin"}
+_SOURCES = {"repository": "workspace", "plugin": "plugin", "builtin": "builtin"}
 
 
 def config_source(server: McpServer) -> str:

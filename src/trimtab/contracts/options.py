@@ -146,6 +146,15 @@ class Isolation(msgspec.Struct, frozen=True, kw_only=True):
     """The person's uncommitted changes stay behind, or are copied into the worktree."""
 
 
+class GitHubServerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Which tools of GitHub's own MCP server to use, besides those that only read."""
+
+    enabled: bool = True
+    tools: tuple[str, ...] = ()
+    toolsets: tuple[str, ...] = ()
+    all_tools: bool = False
+
+
 class CustomizationOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Customizations to load besides those found on disk, which `discover` turns off."""
 
@@ -162,6 +171,8 @@ class CustomizationOptions(msgspec.Struct, frozen=True, kw_only=True):
     organization_instructions: str = ""
     mcp_config: tuple[str, ...] = ()
     """Each is JSON, or `@` and the path of a file."""
+    github: GitHubServerOptions = GitHubServerOptions()
+    disabled_servers: tuple[str, ...] = ()
     servers: Mapping[str, Any] = {}
     """MCP servers of the client, by name; variables in them are not expanded."""
     plugin_dirs: tuple[str, ...] = ()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SERVER_FILES = ("mcp.json", "mcp-config.json")
 """The names of files that contain servers and nothing else."""
 MAX_SETTINGS_BYTES = 16 * 1024 * 1024
-TRUSTED_SOURCES = ("user", "flag", "sdk", "plugin")
+TRUSTED_SOURCES = ("user", "flag", "sdk", "plugin", "builtin")
 """Sources that a person or their program chose; a folder cannot supply them."""
 
 
