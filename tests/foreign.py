@@ -19,7 +19,11 @@ PACKAGES = {
     "acp-sdk": ("@agentclientprotocol/sdk",),
     "acpx": ("acpx",),
     "codex": ("@openai/codex",),
+    "node": ("node@22",),  # what the suites of MCP need; Debian's may be older
+    "mcp-conformance": ("@modelcontextprotocol/conformance@0.1.16",),
+    "mcp-conformance-next": ("@modelcontextprotocol/conformance@0.2.0-alpha.12",),
 }
+"""Folder → package, with a version where the tests depend on it, and flags of npm."""
 QUIET = ("--no-audit", "--no-fund", "--silent")
 
 
@@ -31,7 +35,7 @@ def fetch_packages() -> bool:
     complete = True
     for name, (package, *flags) in PACKAGES.items():
         folder = FOREIGN / name
-        if (folder / "node_modules" / package).is_dir():
+        if (folder / "node_modules" / name_of(package)).is_dir():
             continue
         folder.mkdir(parents=True, exist_ok=True)
         print(f"fetching {package}", flush=True)
@@ -41,6 +45,11 @@ def fetch_packages() -> bool:
             print(f"npm could not install {package}: check the network, then make foreign")
             complete = False
     return complete
+
+
+def name_of(package: str) -> str:
+    """Return a package's name without its version."""
+    return package[0] + package[1:].partition("@")[0]
 
 
 def fetch_model() -> bool:

@@ -60,7 +60,7 @@ def methods(log: Path) -> list[str]:
 class Hosted:
     """A host of servers without a session, and what it told."""
 
-    def __init__(self, folder: Path, *, offline: bool) -> None:
+    def __init__(self, folder: Path, *, offline: bool, **fields: Any) -> None:
         env = {"PATH": os.environ["PATH"], "COPILOT_AGENT_SESSION_ID": "s"}
         self.http = HttpClient(env, offline=offline)
         reach = ServerAccess(
@@ -69,6 +69,7 @@ class Hosted:
             start=PipedProgram,
             http=lambda: self.http,
             read_events=lambda: SseParser(MAX_MESSAGE_BYTES),
+            **fields,
         )
         self.told: list[Any] = []
         self.said: list[str] = []
@@ -128,10 +129,10 @@ async def keep(text: str, ctx: Any) -> str:
 
 @asynccontextmanager
 async def hosting(
-    folder: Path, *servers: McpServer, offline: bool = False
+    folder: Path, *servers: McpServer, offline: bool = False, **fields: Any
 ) -> AsyncIterator[Hosted]:
-    """Servers that were given the time to connect, or to fail."""
-    hosted = Hosted(folder, offline=offline)
+    """Servers that were given the time to connect, or to fail; `fields` of their access."""
+    hosted = Hosted(folder, offline=offline, **fields)
     try:
         await hosted.host.use({server.name: server for server in servers})
         await hosted.host.settled()

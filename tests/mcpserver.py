@@ -39,6 +39,22 @@ RUN: dict[str, Any] = {
     "inputSchema": {"type": "object", "properties": {"command": {"type": "string"}}},
     "annotations": {"readOnlyHint": True},
 }
+ASK: dict[str, Any] = {
+    "name": "ask",
+    "description": "Asks the person for a colour.",
+    "inputSchema": {"type": "object"},
+}
+FORM = {
+    "message": "Which colour?",
+    "requestedSchema": {
+        "type": "object",
+        "properties": {
+            "colour": {"type": "string", "enum": ["red", "blue"], "default": "red"},
+            "count": {"type": "integer"},
+        },
+        "required": ["count"],
+    },
+}
 HELLO = {
     "capabilities": {"tools": {"listChanged": True}},
     "serverInfo": {"name": "small", "version": "1"},
@@ -64,6 +80,9 @@ class Server:
         if method is None and number in self.asked:
             call, answer = self.asked.pop(number), message.get("result", message.get("error"))
             self.say(call, {"content": [{"type": "text", "text": json.dumps(answer)}]})
+        elif method == "server/discover" and self.mode in ("strict", "deaf"):
+            if self.mode == "strict":
+                sys.exit("the first message must be initialize")
         elif number is not None:
             self.answer(number, str(method), message.get("params", {}))
 
@@ -71,7 +90,9 @@ class Server:
         self.send({"jsonrpc": "2.0", "id": number, "result": result})
 
     def answer(self, number: Any, method: str, params: dict[str, Any]) -> None:
-        if method == "initialize":
+        if method == "server/discover" and self.mode == "stateless":
+            self.say(number, {"supportedVersions": ["2026-07-28"], **HELLO})
+        elif method == "initialize" and self.mode != "stateless":
             version = self.version or params["protocolVersion"]
             self.say(number, {"protocolVersion": version, **HELLO})
         elif method == "tools/list":
@@ -90,18 +111,21 @@ class Server:
             return {"tools": [*STRANGE, TOOLS[0]]}
         if self.mode == "growing" and os.path.exists(self.log + ".grown"):
             return {"tools": [{"name": "grown", "inputSchema": {"type": "object"}}]}
-        if self.mode == "hands":
-            return {"tools": [*TOOLS, RUN]}
+        more = {"asks": [ASK], "stateless": [ASK], "hands": [RUN]}.get(self.mode)
+        if more is not None:
+            return {"tools": [*TOOLS, *more]}
         if self.mode != "pages":
             return {"tools": TOOLS}
         first = int(cursor or 0)
-        more = {"nextCursor": str(first + 4)} if first + 4 < len(TOOLS) else {}
-        return {"tools": TOOLS[first : first + 4], **more}
+        rest = {"nextCursor": str(first + 4)} if first + 4 < len(TOOLS) else {}
+        return {"tools": TOOLS[first : first + 4], **rest}
 
     def call(self, number: Any, params: dict[str, Any]) -> None:
         do = {"refuse": self.refuse, "steps": self.steps, "roots": self.roots}.get(params["name"])
         if do is not None:
             do(number, params)
+        elif params["name"] == "ask":
+            self.ask(number, params)
         elif params["name"] == "die":
             os._exit(3)
         elif params["name"] != "hang":
@@ -133,6 +157,19 @@ class Server:
             notice = {"progress": step, "message": f"step {step}", **params["_meta"]}
             self.send({"jsonrpc": "2.0", "method": "notifications/progress", "params": notice})
         self.say(number, {"content": [{"type": "text", "text": "all steps"}]})
+
+    def ask(self, number: Any, params: dict[str, Any]) -> None:
+        if self.mode == "asks":
+            self.asked["e"] = number
+            message = {"id": "e", "method": "elicitation/create", "params": FORM}
+            self.send({"jsonrpc": "2.0", **message})
+        elif "inputResponses" not in params:
+            wanted = {"form": {"method": "elicitation/create", "params": FORM}}
+            more = {"resultType": "input_required", "inputRequests": wanted, "requestState": "s-1"}
+            self.say(number, more)
+        else:
+            given = {name: params[name] for name in ("inputResponses", "requestState")}
+            self.say(number, {"content": [{"type": "text", "text": json.dumps(given)}]})
 
     def roots(self, number: Any, params: dict[str, Any]) -> None:
         self.asked["r"] = number
@@ -196,13 +233,23 @@ def misbehave(mode: str) -> None:
         )
 
 
+def wait_for_gate(mode: str, file: str) -> None:
+    while mode == "gated" and not os.path.exists(file):
+        time.sleep(0.02)
+
+
 def main(mode: str, log: str) -> None:
     misbehave(mode)
-    server = Server(mode, log, lambda message: write(json.dumps(message)))
+    wait_for_gate(mode, log)
+    server = Server(
+        mode, "" if mode == "gated" else log, lambda message: write(json.dumps(message))
+    )
     for line in sys.stdin:
         message = json.loads(line)
         if mode == "wrong-ids":
             message["id"] = -1
+        if mode == "text-ids" and "id" in message:
+            message["id"] = str(message["id"])
         server.take(message)
         if mode == "storm" and message.get("method") == "notifications/initialized":
             for _ in range(5000):

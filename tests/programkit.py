@@ -88,6 +88,15 @@ def find_lack_of_acpx() -> str:
     return find_lack_of_package("acpx", "acpx")
 
 
+def find_lack_of_conformance() -> str:
+    package = "@modelcontextprotocol/conformance"
+    return (
+        find_lack_of_package("node", "node")
+        or find_lack_of_package("mcp-conformance", package)
+        or find_lack_of_package("mcp-conformance-next", package)
+    )
+
+
 def find_lack_of_model() -> str:
     usable = is_usable(os.environ)
     return "" if usable else "the embedded model has not been fetched: make foreign"
@@ -98,6 +107,7 @@ CHECKS = {
     "acpx": find_lack_of_acpx,
     "bubblewrap": find_lack_of_bubblewrap,
     "landlock": find_lack_of_landlock,
+    "mcp-conformance": find_lack_of_conformance,
     "network namespaces": find_lack_of_namespaces,
     "copilot-sdk": find_lack_of_sdk,
     "embedded model": find_lack_of_model,

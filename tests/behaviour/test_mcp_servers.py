@@ -17,7 +17,7 @@ from clikit import Cli, Outcome, serving
 from customizekit import write
 from hookkit import keeping, kept, saying, tool_errors, write_hooks
 from livekit import opened
-from mcpkit import FOREIGN, configure, entry, heard, methods
+from mcpkit import FOREIGN, configure, entry, heard, methods, serving_http
 from trimtab.contracts.options import PermissionOptions
 from trimtab.testing.playing import play, texts
 
@@ -623,3 +623,92 @@ async def test_with_the_sandbox_it_is_said_that_servers_are_outside(small: Cli) 
     outcome, _ = await run(small, flags=("--allow-all", "--sandbox"))
     kinds = [one["warningType"] for one in outcome.of("session.warning")]
     assert "mcp_servers_unconfined" in kinds
+
+
+async def test_the_next_session_has_the_tools_at_once_and_only_a_call_waits(
+    cli: Cli, tmp_path: Path
+) -> None:
+    """The second time the server needs long to start, and the first request has its tools."""
+    gate = tmp_path / "gate"
+    configure(cli.home / "mcp-config.json", small=entry("gated", gate))
+    gate.touch()
+    await run(cli)
+    gate.unlink()
+    async with serving([use("small-echo", text="late"), DONE]) as model:
+        process = await cli.use(model).start("-p", "go", "--output-format", "json", "--allow-all")
+        async with asyncio.timeout(30):
+            assert process.stdout is not None
+            lines = []
+            while b"tool.execution_start" not in (line := await process.stdout.readline()):
+                lines.append(line)
+            assert "small-echo" in offered(model.requests[0].json)
+            gate.touch()
+            rest, _ = await process.communicate()
+    (end,) = Outcome(process.returncode or 0, b"".join((*lines, rest)), b"").of(
+        "tool.execution_complete"
+    )
+    assert end["result"]["content"] == "late"
+
+
+async def test_a_list_that_is_not_to_be_kept_is_read_anew(cli: Cli) -> None:
+    configure(cli.home / "mcp-config.json", small=entry(disableToolCache=True, **SLOW))
+    await run(cli)
+    assert not list(cli.home.glob("mcp-tool-cache/*"))
+    configure(cli.home / "mcp-config.json", small=entry(**SLOW))
+    await run(cli)
+    assert len(list(cli.home.glob("mcp-tool-cache/*"))) == 1
+
+
+async def test_a_damaged_cache_is_as_good_as_none(small: Cli) -> None:
+    await run(small)
+    (file,) = small.home.glob("mcp-tool-cache/*")
+    file.write_text("{")
+    _, (first, *_) = await run(small)
+    assert served(first)
+
+
+GITHUB = "github-mcp-server"
+CLASSIC = {"COPILOT_GITHUB_TOKEN": "ghp_0123456789abcdef0123"}
+
+
+@pytest.mark.proves("MCP-07", "MCP-08")
+@pytest.mark.parametrize(
+    ("flags", "headers"),
+    [
+        ([], {"x-mcp-readonly": "true"}),
+        (["--add-github-mcp-tool", "create_issue"], {"x-mcp-tools": "create_issue"}),
+        (["--add-github-mcp-toolset", "gists"], {"x-mcp-toolsets": "default,gists"}),
+        (["--enable-all-github-mcp-tools"], {"x-mcp-toolsets": "all"}),
+    ],
+)
+async def test_the_server_of_github_is_used_when_there_is_a_token(
+    cli: Cli, flags: list[str], headers: dict[str, str]
+) -> None:
+    async with serving_http() as peer:
+        cli.env |= CLASSIC | {"COPILOT_API_URL": peer.url.removesuffix("/mcp")}
+        outcome, _ = await run(cli, flags=("--allow-all", *flags))
+    (listed,) = outcome.of("session.mcp_servers_loaded")[-1]["servers"]
+    assert (listed["name"], listed["source"]) == (GITHUB, "builtin")
+    sent = peer.requests[0][1]
+    assert sent["authorization"] == f"Bearer {CLASSIC['COPILOT_GITHUB_TOKEN']}"
+    assert {name: value for name, value in sent.items() if name.startswith("x-mcp-")} == headers
+    assert CLASSIC["COPILOT_GITHUB_TOKEN"] not in outcome.text
+
+
+@pytest.mark.proves("MCP-07")
+@pytest.mark.parametrize("flags", [["--disable-builtin-mcps"], ["--disable-mcp-server", GITHUB]])
+async def test_a_built_in_server_that_is_switched_off_is_listed_and_not_contacted(
+    cli: Cli, flags: list[str]
+) -> None:
+    async with serving_http() as peer:
+        cli.env |= CLASSIC | {"COPILOT_API_URL": peer.url.removesuffix("/mcp")}
+        outcome, (first, *_) = await run(cli, flags=("--allow-all", *flags))
+    (listed,) = outcome.of("session.mcp_servers_loaded")[-1]["servers"]
+    assert (listed["name"], listed["status"]) == (GITHUB, "disabled")
+    assert not peer.requests
+    assert not [name for name in offered(first) if name.startswith("github")]
+
+
+async def test_without_a_token_there_is_no_built_in_server(cli: Cli) -> None:
+    outcome, _ = await run(cli)
+    assert outcome.of("session.mcp_servers_loaded")[-1]["servers"] == []

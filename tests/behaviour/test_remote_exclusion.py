@@ -55,7 +55,7 @@ async def run(cli: Cli, listener: Listener, replies: list[Any], *flags: str) -> 
             "COPILOT_API_URL": server.url,
             "COPILOT_DEBUG_GITHUB_API_URL": listener.url,
         }
-        return await cli.ask("go", "--model", "scripted", *flags)
+        return await cli.ask("go", "--model", "scripted", "--disable-builtin-mcps", *flags)
 
 
 @pytest.mark.proves("PERM-10")

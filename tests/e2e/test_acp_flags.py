@@ -221,7 +221,11 @@ ROWS: dict[str, Row] = {
 """A row for each flag; the rows of the two below are shared."""
 SHARED = {"--reasoning-effort": "--effort", "--log-level": "--log-dir"}
 OTHERWISE = {
-    "--disable-builtin-mcps": "there are no built-in servers to see missing",
+    "--disable-builtin-mcps": "GitHub's server needs a token; runs of the program have it",
+    "--add-github-mcp-tool": "GitHub's server needs a token; runs of the program have it",
+    "--add-github-mcp-toolset": "GitHub's server needs a token; runs of the program have it",
+    "--enable-all-github-mcp-tools": "GitHub's server needs a token; runs of the program have it",
+    "--disable-mcp-server": "the same switch as the setting disabledMcpServers",
     "--enable-reasoning-summaries": "accepted without effect",
 }
 """Flags of sessions that no row tries, and why."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from trimtab.contracts.agent import Agent
+from trimtab.contracts.mcp import is_deferred
 from trimtab.contracts.processor import Processor
 from trimtab.contracts.run import Run
 from trimtab.contracts.tool import Tool
@@ -100,7 +101,7 @@ class SessionAgent(Agent, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, model=msgspec.structs.replace(self.model, **changes))
 
     def with_tools(self, tools: Mapping[str, Tool]) -> "SessionAgent":
-        specs = tuple(tool.spec for tool in tools.values())
+        specs = tuple(tool.spec for tool in tools.values() if not is_deferred(tool))
         return msgspec.structs.replace(self, tools=tools, specs=specs)
 
     def with_budget(self, ledger: "Ledger | None") -> "SessionAgent":

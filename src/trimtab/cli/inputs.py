@@ -12,6 +12,7 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.ids import is_uuid
 from trimtab.contracts.options import (
     CustomizationOptions,
+    GitHubServerOptions,
     Isolation,
     LimitOptions,
     PermissionOptions,
@@ -102,6 +103,13 @@ def find_customizations(values: Values, cwd: str) -> CustomizationOptions:
         agent=values.get("agent"),
         mcp_config=texts,
         plugin_dirs=plugins,
+        github=GitHubServerOptions(
+            enabled="disable_builtin_mcps" not in values,
+            tools=split(values.get("add_github_mcp_tool", [])),
+            toolsets=split(values.get("add_github_mcp_toolset", [])),
+            all_tools="enable_all_github_mcp_tools" in values,
+        ),
+        disabled_servers=split(values.get("disable_mcp_server", [])),
         experimental=given == ["experimental"] if given else None,
     )
 

@@ -1,11 +1,12 @@
 """MCP servers: the origin of their tools, and the ports through which they are reached."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal, Protocol
 
 import msgspec
 
 from trimtab.contracts.customization import McpServer
+from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.tool import Tool
 
 Transport = Literal["stdio", "http", "sse"]
@@ -36,7 +37,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-_SOURCES = {"repository": "workspace", "plugin": "plugin"}
+_SOURCES = {"repository": "workspace", "plugin": "plugin", "builtin": "builtin"}
 
 
 def config_source(server: McpServer) -> str:
@@ -47,6 +48,11 @@ def config_source(server: McpServer) -> str:
 def origin_of(tool: Tool) -> Origin | None:
     """Return the origin of an MCP server's tool, or None for other tools."""
     return getattr(tool, "origin", None)
+
+
+def is_deferred(tool: Tool) -> bool:
+    """Return True for a tool that can be called and is not shown to the model yet."""
+    return getattr(tool, "deferred", False)
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,13 +124,44 @@ class Http(Protocol):
 class EventReader(Protocol):
     """Reads server-sent events: bytes in, the data of each event out. Raises `ValueError`."""
 
+    @property
+    def last_id(self) -> str:
+        """The last id that the stream gave; empty if none."""
+        ...
+
+    @property
+    def retry(self) -> float | None:
+        """The seconds to wait before the stream is taken up again, if it says so."""
+        ...
+
     def feed(self, chunk: bytes) -> list[bytes]: ...
+
+
+class SignIn(Protocol):
+    """The sign-in to one server."""
+
+    async def token(self) -> str:
+        """Return the token to send, renewed if it is about to expire; empty if there is none."""
+        ...
+
+    async def renew(self, status: int, challenge: str, token: str) -> None:
+        """Obtain another token after the server refused one, or the lack of one.
+
+        `challenge` is the server's `WWW-Authenticate`. Raises `ServerProblem` if a person must
+        sign in first.
+        """
+        ...
+
+
+AnswerServer = Callable[[str, JsonObject], Awaitable[JsonObject]]
+"""Answers a request of a server: takes its name and the parameters, returns the result."""
 
 
 class ServerAccess(msgspec.Struct, frozen=True, kw_only=True):
     """A session's means to reach servers. `env` are variables their programs get besides their own.
 
-    `cwd` is the session's working directory, which servers may ask for.
+    `cwd` is the session's working directory, which servers may ask for. `answers` are the methods
+    that servers may call, besides those that need nobody.
     """
 
     cwd: str
@@ -132,3 +169,5 @@ class ServerAccess(msgspec.Struct, frozen=True, kw_only=True):
     start: StartProgram
     http: Callable[[], Http]
     read_events: Callable[[], EventReader]
+    sign_in: Callable[[McpServer], SignIn] | None = None
+    answers: Mapping[str, AnswerServer] = {}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from trimtab.contracts.assessment import Assess
     from trimtab.contracts.hooks import HookPort
     from trimtab.contracts.provider import Provider
-    from trimtab.contracts.questions import AskApproval, AskPerson, AskTrust
+    from trimtab.contracts.questions import AskApproval, AskForm, AskPerson, AskToken, AskTrust
 
 Transform = Callable[[Mapping[str, str]], Awaitable[Mapping[str, str]]]
 """Takes sections of the system message by name and returns their new texts."""
@@ -146,6 +146,15 @@ class Isolation(msgspec.Struct, frozen=True, kw_only=True):
     """The person's uncommitted changes stay behind, or are copied into the worktree."""
 
 
+class GitHubServerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Which tools of GitHub's own MCP server to use, besides those that only read."""
+
+    enabled: bool = True
+    tools: tuple[str, ...] = ()
+    toolsets: tuple[str, ...] = ()
+    all_tools: bool = False
+
+
 class CustomizationOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Customizations to load besides those found on disk, which `discover` turns off."""
 
@@ -162,6 +171,8 @@ class CustomizationOptions(msgspec.Struct, frozen=True, kw_only=True):
     organization_instructions: str = ""
     mcp_config: tuple[str, ...] = ()
     """Each is JSON, or `@` and the path of a file."""
+    github: GitHubServerOptions = GitHubServerOptions()
+    disabled_servers: tuple[str, ...] = ()
     servers: Mapping[str, Any] = {}
     """MCP servers of the client, by name; variables in them are not expanded."""
     plugin_dirs: tuple[str, ...] = ()
@@ -188,6 +199,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     transform: Transform | None = None
     ask_person: "AskPerson | None" = None
     ask_approval: "AskApproval | None" = None
+    ask_form: "AskForm | None" = None
+    ask_token: "AskToken | None" = None
     offer_command: Callable[[str], Awaitable[bool]] | None = None
     """Called with a queued slash command; True if the client has run it."""
     ask_mode_switch: Callable[[ModelError], Awaitable[bool]] | None = None

@@ -22,6 +22,8 @@ class Rule(msgspec.Struct, frozen=True):
     argument: str | None = None
     source: str = "flag"
     root: str = ""
+    digest: str = ""
+    """The description of an MCP tool that was approved; another one is asked about again."""
 
     def __str__(self) -> str:
         return self.kind if self.argument is None else f"{self.kind}({self.argument})"

@@ -5,6 +5,8 @@ from typing import Literal
 
 import msgspec
 
+from trimtab.contracts.events.envelope import JsonObject
+
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """A question of the model."""
@@ -24,6 +26,44 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
 
 AskPerson = Callable[[Question], Awaitable[Response | None]]
 """Asks a person; returns None if nobody can be asked."""
+
+
+class Form(msgspec.Struct, frozen=True, kw_only=True):
+    """A form that an MCP server wants filled in, or an address that it wants visited."""
+
+    source: str
+    message: str
+    schema: JsonObject = {}
+    url: str = ""
+
+    @property
+    def mode(self) -> str:
+        return "url" if self.url else "form"
+
+
+AskForm = Callable[[Form], Awaitable[JsonObject | None]]
+"""Shows a form and returns the answer: its `action` (accept, decline, cancel) and its `content`.
+
+Returns None if no client shows forms, but a person can be asked one question after another."""
+
+
+class TokenRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A token that an MCP server wants, and its challenge.
+
+    The reason is `initial`, `refresh`, `reauth` or `upscope`.
+    """
+
+    server: str
+    url: str
+    reason: str
+    scope: str = ""
+    resource_metadata: str = ""
+    error: str = ""
+    client_id: str = ""
+
+
+AskToken = Callable[[TokenRequest], Awaitable[JsonObject | None]]
+"""Asks a client for a token: `accessToken` and perhaps `expiresIn`; None if it has none."""
 
 
 class PlanReady(msgspec.Struct, frozen=True, kw_only=True):

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from trimtab.customize.instructions import TouchedInstructions
     from trimtab.customize.mcp_servers import FoundServers
     from trimtab.customize.plugins import Plugin
+    from trimtab.customize.server_entry import ServerFile
 
 SETTINGS_FILES = ("settings.json", "settings.local.json")
 READ = ("settings", "all_plugins", "instructions", "skills", "agents", "servers", "_touched")
@@ -177,13 +178,25 @@ class Customizations:
 
         wanted = self.given.customize
         disabled = self.settings.get("disabledMcpServers", list[str], [])
-        files = found.server_files(self.server_places) if wanted.discover else []
+        disabled += wanted.disabled_servers
+        files = self._builtin_servers()
+        files += found.server_files(self.server_places) if wanted.discover else []
         files += [file for plugin in self.plugins for file in plugin.servers]
         if self.agent is not None and self.agent.mcp_servers:
             files.append(found.agent_servers(self.agent))
         if wanted.servers:
             files.append(found.given_servers(wanted.servers))
         return found.find_servers(files, self.places, wanted.mcp_config, disabled)
+
+    def _builtin_servers(self) -> "list[ServerFile]":
+        if not self.given.customize.discover:
+            return []
+        from trimtab.customize.github_server import github_server
+
+        tools = self.settings.get("githubMcpTools", list[str], [])
+        toolsets = self.settings.get("githubMcpToolsets", list[str], [])
+        server = github_server(self.given.customize.github, tools, toolsets, self.env)
+        return [] if server is None else [server]
 
     @property
     def server_places(self) -> Places:
@@ -384,7 +397,13 @@ class Customizations:
         """True if a flag, a client, a plugin or the main agent may configure MCP servers."""
         given = self.given.customize
         named = given.mcp_config or given.servers or (self.agent and self.agent.mcp_servers)
-        return bool(named or self.plugins)
+        if named or self.plugins:
+            return True
+        if not given.discover:
+            return False
+        from trimtab.customize.github_server import find_github_token
+
+        return bool(find_github_token(self.env))
 
     def has_agent_files(self) -> bool:
         if any(plugin.agents for plugin in self.plugins):

@@ -21,16 +21,15 @@ TYPES: Mapping[str, Literal["local", "http", "sse"]] = {
 PLUGIN_VARIABLES = ("PLUGIN_ROOT", "COPILOT_PLUGIN_ROOT", "CLAUDE_PLUGIN_ROOT")
 FILTERS = ("hidden_characters", "markdown", "none")
 SIGN_IN = (
-    *("oauthClientId", "oauthPublicClient", "oauthScopes", "oauthGrantType", "oidc", "auth"),
-    *("oauth", "oauth_resource", "scopes", "authProviderType", "targetAudience"),
-    "targetServiceAccount",
+    *("oauthClientId", "oauthPublicClient", "oauthScopes", "oauthGrantType", "auth", "oauth"),
+    "scopes",
 )
+OTHER_SIGN_IN = ("oidc", "authProviderType", "targetAudience", "targetServiceAccount")
 EXTRA = ("slowConnectionThresholdMs", "deferTools", "disableToolCache", *SIGN_IN)
 """Fields that are passed on unchanged."""
 NO_EFFECT = {
-    **dict.fromkeys(SIGN_IN, "nobody can sign in to servers here; put a token into headers"),
-    "deferTools": "all tools are offered from the start",
-    "disableToolCache": "tools are listed anew by every session",
+    **dict.fromkeys(OTHER_SIGN_IN, "sign in with `trimtab mcp login`, or put a token into headers"),
+    "oauth_resource": "the server's metadata names the resource",
     "trust": "whether a call is asked about is the person's choice, not the file's",
     "autoApprove": "whether a call is asked about is the person's choice, not the file's",
     "alwaysAllow": "whether a call is asked about is the person's choice, not the file's",

@@ -1,5 +1,6 @@
 """Questions that a session asks one client: free text, approval of a plan, a switch of model."""
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from trimtab.contracts.errors import ModelError
@@ -7,17 +8,32 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.question import (
     AutoModeSwitchCompleted,
     AutoModeSwitchRequested,
+    ElicitationCompleted,
+    ElicitationRequested,
+    McpOauthCompleted,
+    McpOauthRequired,
     UserInputCompleted,
     UserInputRequested,
 )
 from trimtab.contracts.events.session import SessionError
 from trimtab.contracts.ids import new_id
-from trimtab.contracts.questions import PlanReady, PlanVerdict, Question, Response
+from trimtab.contracts.questions import (
+    Form,
+    PlanReady,
+    PlanVerdict,
+    Question,
+    Response,
+    TokenRequest,
+)
 from trimtab.host.ports import ClientError
 from trimtab.runtime.plan_approval import present_plan
 
 if TYPE_CHECKING:
     from trimtab.host.hosted import HostedSession
+
+
+TOKEN_SECONDS = 600.0
+"""The time that a client has to obtain a token."""
 
 
 async def ask_person(hosted: "HostedSession", question: Question) -> Response | None:
@@ -51,6 +67,74 @@ async def ask_person(hosted: "HostedSession", question: Question) -> Response | 
             UserInputCompleted(request_id=request_id, answer=answer, was_freeform=freeform)
         )
     return Response(text=answer, freeform=freeform) if isinstance(answer, str) else None
+
+
+async def ask_form(hosted: "HostedSession", form: Form) -> JsonObject | None:
+    """Return the answer of the first client that shows a form; None if none shows forms.
+
+    Without a client that a person can answer through, a form is declined.
+    """
+    if not hosted.supports("request_elicitation"):
+        return None if hosted.supports("request_user_input") else {"action": "decline"}
+    request_id = new_id()
+    waiting = hosted.questions.open(request_id)
+    hosted.live.emit(
+        ElicitationRequested(
+            request_id=request_id,
+            message=form.message,
+            elicitation_source=form.source,
+            mode=form.mode,
+            requested_schema=form.schema or None,
+            url=form.url or None,
+        )
+    )
+    fields: JsonObject = {"action": "cancel"}
+    try:
+        answer = await waiting
+        fields = answer if isinstance(answer, dict) else fields
+    finally:
+        hosted.live.emit(
+            ElicitationCompleted(
+                request_id=request_id, action=fields.get("action"), content=fields.get("content")
+            )
+        )
+    return fields
+
+
+async def ask_token(hosted: "HostedSession", request: TokenRequest) -> JsonObject | None:
+    """Return the token that a client obtained; None if no client supplies tokens or it has none."""
+    if McpOauthRequired.wire_name not in hosted.interests.values():
+        return None
+    request_id = new_id()
+    waiting = hosted.questions.open(request_id)
+    challenge = {
+        "resourceMetadataUrl": request.resource_metadata,
+        "scope": request.scope,
+        "error": request.error,
+    }
+    hosted.live.emit(
+        McpOauthRequired(
+            request_id=request_id,
+            server_name=request.server,
+            server_url=request.url,
+            reason=request.reason,
+            static_client_config={"clientId": request.client_id} if request.client_id else None,
+            www_authenticate_params={name: text for name, text in challenge.items() if text}
+            or None,
+        )
+    )
+    fields: JsonObject = {}
+    try:
+        async with asyncio.timeout(TOKEN_SECONDS):
+            answer = await waiting
+        fields = answer if isinstance(answer, dict) else {}
+    except TimeoutError:
+        return None
+    finally:
+        has_token = fields.get("kind") == "token"
+        outcome = "token" if has_token else "cancelled"
+        hosted.live.emit(McpOauthCompleted(request_id=request_id, outcome=outcome))
+    return fields if has_token else None
 
 
 async def ask_approval(hosted: "HostedSession", plan: PlanReady) -> PlanVerdict:

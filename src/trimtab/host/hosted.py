@@ -21,7 +21,15 @@ from trimtab.contracts.hooks import HookFailed
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.options import Client
 from trimtab.contracts.permission import Answer
-from trimtab.contracts.questions import AskTrust, PlanReady, PlanVerdict, Question, Response
+from trimtab.contracts.questions import (
+    AskTrust,
+    Form,
+    PlanReady,
+    PlanVerdict,
+    Question,
+    Response,
+    TokenRequest,
+)
 from trimtab.contracts.tool import Tool
 from trimtab.hooks.answers import combine
 from trimtab.host import client_questions
@@ -33,7 +41,13 @@ from trimtab.runtime.live import LiveSession
 from trimtab.tools.catalog import NAMES
 
 _REQUESTS = frozenset(
-    ("permission.requested", "external_tool.requested", "elicitation.requested", "command.execute")
+    (
+        "permission.requested",
+        "external_tool.requested",
+        "elicitation.requested",
+        "command.execute",
+        "mcp.oauth_required",
+    )
 )
 _ANSWERS = frozenset(
     (
@@ -41,6 +55,7 @@ _ANSWERS = frozenset(
         "external_tool.completed",
         "elicitation.completed",
         "command.completed",
+        "mcp.oauth_completed",
     )
 )
 
@@ -135,6 +150,8 @@ class HostedSession:
             transform=self._transform,
             ask_person=self._ask_person,
             ask_approval=self._ask_approval,
+            ask_form=self._ask_form,
+            ask_token=self._ask_token,
             ask_mode_switch=self._ask_mode_switch,
             offer_command=self._offer_command,
         )
@@ -372,6 +389,12 @@ class HostedSession:
 
     async def _ask_person(self, question: Question) -> Response | None:
         return await client_questions.ask_person(self, question)
+
+    async def _ask_form(self, form: Form) -> JsonObject | None:
+        return await client_questions.ask_form(self, form)
+
+    async def _ask_token(self, request: TokenRequest) -> JsonObject | None:
+        return await client_questions.ask_token(self, request)
 
     async def _ask_approval(self, plan: PlanReady) -> PlanVerdict:
         return await client_questions.ask_approval(self, plan)

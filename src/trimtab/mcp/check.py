@@ -2,63 +2,61 @@
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-import msgspec
-
+from trimtab.config.paths import find_home
 from trimtab.contracts.customization import McpServer
-from trimtab.contracts.mcp import Launch, ServerAccess
-from trimtab.mcp.host import McpHost
+from trimtab.contracts.mcp import Launch, ServerAccess, SignIn
+from trimtab.mcp.brief_connection import CheckResult, connect_briefly
+from trimtab.mcp.connections import TIMEOUTS
 from trimtab.mcp.messages import MAX_MESSAGE_BYTES
-from trimtab.mcp.tool import ToolSupport
+from trimtab.mcp.oauth.session_sign_in import SessionSignIn
+from trimtab.mcp.oauth.store import GrantStore
 from trimtab.providers.http import HttpClient
 from trimtab.providers.sse import SseParser
-from trimtab.tools.output import limit_output
 from trimtab.workspace.local import LocalWorkspace
 from trimtab.workspace.piped_program import PipedProgram
 
 
-class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a check: the server's status, and its tools by their names for a model."""
+class ServerReach:
+    """The means to reach servers outside a session; close it when done."""
 
-    status: str
-    error: str = ""
-    instructions: str = ""
-    tools: dict[str, str] = {}
-    warnings: tuple[str, ...] = ()
+    def __init__(self, env: Mapping[str, str], *, offline: bool) -> None:
+        self.http = HttpClient(env, offline=offline, timeouts=TIMEOUTS)
+        self._files = tempfile.TemporaryDirectory(prefix="trimtab-mcp-")
+        self._workspace = LocalWorkspace(root=os.getcwd(), files=self._files.name, env=env)
+
+    def build_access(self, sign_in: Callable[[McpServer], SignIn] | None) -> ServerAccess:
+        return ServerAccess(
+            cwd=self._workspace.root,
+            env=self._workspace.child_env,
+            start=self._start,
+            http=lambda: self.http,
+            read_events=lambda: SseParser(MAX_MESSAGE_BYTES),
+            sign_in=sign_in,
+        )
+
+    def _start(self, launch: Launch) -> PipedProgram:
+        self._workspace.shells.guard()
+        return PipedProgram(launch)
+
+    async def aclose(self) -> None:
+        await self.http.aclose()
+        await self._workspace.aclose()
+        self._files.cleanup()
 
 
 async def check_server(server: McpServer, env: Mapping[str, str], *, offline: bool) -> CheckResult:
     """Connect, list the tools, and stop the server again. No tool is called."""
-    http = HttpClient(env, offline=offline)
-    with tempfile.TemporaryDirectory(prefix="trimtab-mcp-") as files:
-        workspace = LocalWorkspace(root=os.getcwd(), files=files, env=env)
-
-        def start(launch: Launch) -> PipedProgram:
-            workspace.shells.guard()
-            return PipedProgram(launch)
-
-        access = ServerAccess(
-            cwd=workspace.root,
-            env=workspace.child_env,
-            start=start,
-            http=lambda: http,
-            read_events=lambda: SseParser(MAX_MESSAGE_BYTES),
+    reach = ServerReach(env, offline=offline)
+    store = GrantStore(find_home(env), env)
+    try:
+        return await connect_briefly(
+            server, reach.build_access(lambda one: SessionSignIn(one, reach.http, store, _hide))
         )
-        host = McpHost(access, ToolSupport(limit=limit_output), lambda _: None, lambda: None)
-        try:
-            enabled = msgspec.structs.replace(server, enabled=True)
-            await host.use({server.name: enabled})
-            connection = host.servers[server.name]
-            await connection.settled(None)
-            return CheckResult(
-                status=connection.status,
-                error=connection.error,
-                instructions=connection.instructions,
-                tools={tool.spec.name: tool.spec.description for tool in host.tools},
-                warnings=connection.listing.problems,
-            )
-        finally:
-            await host.aclose()
-            await http.aclose()
-            await workspace.aclose()
+    finally:
+        await reach.aclose()
+
+
+def _hide(tokens: tuple[str, ...]) -> None:
+    """Do nothing: tokens are masked in the events of sessions, and there is no session."""

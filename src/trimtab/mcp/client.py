@@ -1,28 +1,50 @@
 """The client side of the protocol: sends requests, matches answers, replies to the server."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.mcp.messages import METHOD_NOT_FOUND, VERSIONS, RemoteError, ServerProblem
-from trimtab.mcp.transport import Channel
+from trimtab.mcp.messages import (
+    CAPABILITIES_KEY,
+    CLIENT_KEY,
+    METHOD_NOT_FOUND,
+    STATELESS,
+    UNSUPPORTED_VERSION,
+    VERSION_KEY,
+    VERSIONS,
+    RemoteError,
+    ServerProblem,
+    read_error,
+)
+from trimtab.mcp.server_requests import ServerRequests
+from trimtab.mcp.transport import NO_HEADERS, Channel
 from trimtab.version import __version__
 
 MAX_REQUEST_SECONDS = 3600.0
 """The time after which a request is cancelled, whatever progress it reports."""
 MAX_PENDING_MESSAGES = 100
+PROBE_SECONDS = 3.0
+"""The time that a server has to say which version it speaks before it is greeted the older way."""
+MAX_ROUNDS = 10
+"""The number of times that a server may ask for more before it answers one request."""
+STATE_DELAYS = (0.05, 0.1, 0.25)
+"""The seconds before a request is repeated that asks for nothing but to be repeated."""
+UNCANCELLED = ("initialize", "server/discover", "subscriptions/listen")
 Progress = Callable[[str], None]
+Notice = Callable[[str, JsonObject], None]
+"""Called with the method and the parameters of a notification."""
+CLIENT_INFO = {"name": "trimtab", "version": __version__}
 
 
 class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A server's answer to `initialize`."""
+    """A server's description of itself."""
 
     version: str
     instructions: str = ""
+    capabilities: Mapping[str, Any] = {}
     has_tools: bool = True
 
 
@@ -39,40 +61,105 @@ class _PendingRequest(msgspec.Struct, kw_only=True):
 class McpClient:
     """A connection to one server. If the connection fails, all open requests fail."""
 
-    def __init__(self, channel: Channel, cwd: str, on_tools_changed: Callable[[], None]) -> None:
+    def __init__(self, channel: Channel, requests: ServerRequests, on_notice: Notice) -> None:
         self._channel = channel
-        self._cwd = cwd
-        self._on_tools_changed = on_tools_changed
+        self._requests = requests
+        self._on_notice = on_notice
         self._count = 0
         self._open: dict[int, _PendingRequest] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._version = ""
         self.lost: str | None = None
         """The reason why the connection ended; None while it lasts."""
         self.on_lost: Callable[[str], None] = lambda _: None
 
-    async def start(self, seconds: float) -> ServerInfo:
-        """Connect and negotiate the version. Raises `ServerProblem` or `TimeoutError`."""
+    @property
+    def is_stateless(self) -> bool:
+        return self._version == STATELESS
+
+    async def start(self, seconds: float, version: str = "") -> ServerInfo:
+        """Connect and agree on a version. Raises `ServerProblem`, `RemoteError`, `TimeoutError`.
+
+        `version` is the one that the server spoke before, if that is known. A server that does not
+        say in time which versions it speaks is greeted the older way as well: the first answer
+        counts.
+        """
         self._channel.open(self._receive, self._end)
+        if version in VERSIONS:
+            return await self._initialize(seconds)
+        probe = asyncio.ensure_future(self._discover(seconds))
+        greeting: asyncio.Future[ServerInfo] | None = None
+        try:
+            await asyncio.wait((probe,), timeout=PROBE_SECONDS)
+            if probe.done():
+                return probe.result() or await self._initialize(seconds)
+            greeting = asyncio.ensure_future(self._initialize(seconds))
+            await asyncio.wait((probe, greeting), return_when=asyncio.FIRST_COMPLETED)
+            if probe.done() and (info := probe.result()) is not None:
+                return info
+            return await greeting
+        finally:
+            for task in (probe, greeting):
+                if task is not None and not task.done():
+                    task.cancel()
+                    await asyncio.wait((task,))
+
+    async def _discover(self, seconds: float) -> ServerInfo | None:
+        """Ask which versions the server speaks; None if it does not speak the stateless one."""
+        params = {"_meta": self._stateless_meta()}
+        for attempt in range(2):
+            try:
+                answer = await self.request("server/discover", params, seconds)
+            except RemoteError as error:
+                supported = error.data.get("supported") if isinstance(error.data, dict) else None
+                named = isinstance(supported, list) and STATELESS in supported
+                if error.code == UNSUPPORTED_VERSION and named and attempt == 0:
+                    continue
+                return None
+            except ServerProblem as problem:
+                if problem.status and not problem.needs_auth:
+                    return None
+                raise
+            break
+        versions = answer.get("supportedVersions")
+        if not isinstance(versions, list) or STATELESS not in versions:
+            return None
+        return self._agree(STATELESS, answer)
+
+    async def _initialize(self, seconds: float) -> ServerInfo:
         params = {
             "protocolVersion": VERSIONS[0],
-            "capabilities": {"roots": {"listChanged": False}},
-            "clientInfo": {"name": "trimtab", "version": __version__},
+            "capabilities": self._requests.capabilities,
+            "clientInfo": CLIENT_INFO,
         }
         answer = await self.request("initialize", params, seconds)
         version = answer.get("protocolVersion")
         if version not in VERSIONS:
-            known = f"{VERSIONS[-1]} to {VERSIONS[0]}"
+            known = f"{VERSIONS[-1]} to {STATELESS}"
             raise ServerProblem(
                 f"it uses version {version!r:.40} of the protocol; {known} are supported"
             )
-        self._channel.ready(version)
+        info = self._agree(version, answer)
         await self._channel.send({"method": "notifications/initialized"})
+        return info
+
+    def _agree(self, version: str, answer: JsonObject) -> ServerInfo:
+        self._version = version
+        self._channel.ready(version)
         instructions, capabilities = answer.get("instructions"), answer.get("capabilities")
         return ServerInfo(
             version=version,
             instructions=instructions if isinstance(instructions, str) else "",
+            capabilities=_as_object(capabilities),
             has_tools=not isinstance(capabilities, dict) or "tools" in capabilities,
         )
+
+    def _stateless_meta(self) -> JsonObject:
+        return {
+            VERSION_KEY: STATELESS,
+            CLIENT_KEY: CLIENT_INFO,
+            CAPABILITIES_KEY: self._requests.capabilities,
+        }
 
     async def request(
         self,
@@ -80,21 +167,53 @@ class McpClient:
         params: JsonObject,
         seconds: float,
         on_progress: Progress | None = None,
+        headers: Mapping[str, str] = NO_HEADERS,
     ) -> JsonObject:
         """Send a request and wait for its answer; each report of progress extends the time.
 
-        Raises `ServerProblem`, `RemoteError`, or `TimeoutError`. If the request times out or is
-        cancelled, the server is notified.
+        If the server asks for something first, that is answered. Raises `ServerProblem`,
+        `RemoteError`, or `TimeoutError`. If the request times out or is cancelled, the server is
+        notified.
         """
+        given = params
+        for round_number in range(MAX_ROUNDS + 1):
+            answer = await self._request_once(method, given, seconds, on_progress, headers)
+            if not self.is_stateless or answer.get("resultType") != "input_required":
+                return answer
+            given = {**params, **await self._gather_input(answer, round_number)}
+        raise ServerProblem(f"it asked for input more than {MAX_ROUNDS} times in one call")
+
+    async def _gather_input(self, answer: JsonObject, round_number: int) -> JsonObject:
+        """Return what a server asked for, and the state it wants back with it."""
+        asked = answer.get("inputRequests")
+        given: JsonObject = {}
+        if isinstance(asked, dict) and asked:
+            given["inputResponses"] = {
+                str(name): await self._requests.answer(
+                    str(wanted.get("method")), _as_object(wanted.get("params"))
+                )
+                for name, wanted in asked.items()
+                if isinstance(wanted, dict)
+            }
+        else:
+            await asyncio.sleep(STATE_DELAYS[min(round_number, len(STATE_DELAYS) - 1)])
+        if "requestState" in answer:
+            given["requestState"] = answer["requestState"]
+        return given
+
+    async def _request_once(
+        self,
+        method: str,
+        params: JsonObject,
+        seconds: float,
+        on_progress: Progress | None,
+        headers: Mapping[str, str],
+    ) -> JsonObject:
         if self.lost is not None:
             raise ServerProblem(self.lost, gone=True)
         self._count += 1
         number, loop = self._count, asyncio.get_running_loop()
-        meta = params.get("_meta", {})
-        if meta is None:  # a hook has removed all metadata, so there is no progress token either
-            params = {name: value for name, value in params.items() if name != "_meta"}
-        elif on_progress is not None:
-            params = {**params, "_meta": {**meta, "progressToken": number}}
+        params = self._with_meta(params, number if on_progress is not None else None)
         message = {"id": number, "method": method, "params": params}
         try:
             async with asyncio.timeout(seconds) as clock:
@@ -105,17 +224,33 @@ class McpClient:
                     deadline=loop.time() + MAX_REQUEST_SECONDS,
                     on_progress=on_progress,
                 )
-                return await self._exchange(message, pending)
+                return await self._exchange(message, headers, pending)
         except (TimeoutError, asyncio.CancelledError):
-            if method != "initialize":
+            if method not in UNCANCELLED and not self._channel.cancels_by_closing:
                 cancelled = {"requestId": number, "reason": "It timed out or was cancelled."}
                 self._notify({"method": "notifications/cancelled", "params": cancelled})
             raise
         finally:
             del self._open[number]
 
-    async def _exchange(self, message: JsonObject, pending: _PendingRequest) -> JsonObject:
-        sending = asyncio.ensure_future(self._channel.send(message))
+    def _with_meta(self, params: JsonObject, token: int | None) -> JsonObject:
+        """Return parameters with the metadata that the version and a report of progress need.
+
+        A hook that removes all metadata (None) removes the progress token as well.
+        """
+        meta = params.get("_meta", {})
+        own = self._stateless_meta() if self.is_stateless else {}
+        if meta is None:
+            params = {name: value for name, value in params.items() if name != "_meta"}
+            return {**params, "_meta": own} if own else params
+        if token is not None:
+            own["progressToken"] = token
+        return {**params, "_meta": {**meta, **own}} if own else params
+
+    async def _exchange(
+        self, message: JsonObject, headers: Mapping[str, str], pending: _PendingRequest
+    ) -> JsonObject:
+        sending = asyncio.ensure_future(self._channel.send(message, headers))
         try:
             await asyncio.wait((sending, pending.answer), return_when=asyncio.FIRST_COMPLETED)
             if not pending.answer.done() and not sending.result():
@@ -128,6 +263,10 @@ class McpClient:
             elif not sending.cancelled():
                 sending.exception()
         return answer if isinstance(answer, dict) else {}
+
+    async def notify(self, method: str, params: JsonObject) -> None:
+        """Send a notification. Raises `ServerProblem`."""
+        await self._channel.send({"method": method, "params": params})
 
     async def aclose(self) -> None:
         """Close the connection and fail its open requests."""
@@ -148,37 +287,54 @@ class McpClient:
         if not isinstance(method, str):
             self._answer(number, message)
         elif isinstance(number, str | int):
-            self._reply(number, method)
+            self._run(self._reply(number, method, _as_object(message.get("params"))))
         elif method == "notifications/progress":
             self._progress(message.get("params"))
-        elif method == "notifications/tools/list_changed":
-            self._on_tools_changed()
+        else:
+            self._on_notice(method, _as_object(message.get("params")))
 
     def _answer(self, number: Any, message: JsonObject) -> None:
-        pending = self._open.get(number) if isinstance(number, int) else None
+        pending = self._find_pending(number)
         if pending is None or pending.answer.done():
             return
         error = message.get("error")
         if error is None:
             pending.answer.set_result(message.get("result"))
-            return
-        text = error.get("message") if isinstance(error, dict) else error
-        pending.answer.set_exception(RemoteError(str(text)[:4000]))
-
-    def _reply(self, number: str | int, method: str) -> None:
-        if method == "ping":
-            answer: JsonObject = {"result": {}}
-        elif method == "roots/list":
-            root = {"uri": f"file://{quote(self._cwd)}", "name": self._cwd.rpartition("/")[2]}
-            answer = {"result": {"roots": [root]}}
         else:
-            problem = {"code": METHOD_NOT_FOUND, "message": f"Method not found: {method[:100]}"}
-            answer = {"error": problem}
-        self._notify({"id": number, **answer})
+            pending.answer.set_exception(read_error(error))
+
+    def _find_pending(self, number: Any) -> _PendingRequest | None:
+        """Return the request with an id; some servers return the number as text."""
+        if isinstance(number, str) and number.isascii() and number.isdigit():
+            number = int(number[:20])
+        return self._open.get(number) if isinstance(number, int) else None
+
+    async def _reply(self, number: str | int, method: str, params: JsonObject) -> None:
+        """Answer a request of the server; the time of calls stands still while somebody decides."""
+        try:
+            if self.is_stateless:
+                raise RemoteError(f"Method not found: {method[:100]}", METHOD_NOT_FOUND)
+            if self._requests.asks(method):
+                self._pause()
+            answer: JsonObject = {"result": await self._requests.answer(method, params)}
+        except RemoteError as error:
+            answer = {"error": {"code": error.code or METHOD_NOT_FOUND, "message": str(error)}}
+        finally:
+            if self._requests.asks(method):
+                self._pause(ended=True)
+        await self._send({"id": number, **answer})
+
+    def _pause(self, *, ended: bool = False) -> None:
+        """Give open requests all the time there is, or, once `ended`, their usual time again."""
+        now = asyncio.get_running_loop().time()
+        for pending in self._open.values():
+            if not pending.answer.done() and not pending.clock.expired():
+                usual = min(now + pending.seconds, pending.deadline)
+                pending.clock.reschedule(usual if ended else pending.deadline)
 
     def _progress(self, params: Any) -> None:
         token = params.get("progressToken") if isinstance(params, dict) else None
-        pending = self._open.get(token) if isinstance(token, int) else None
+        pending = self._find_pending(token)
         if pending is None or pending.answer.done() or pending.clock.expired():
             return
         now = asyncio.get_running_loop().time()
@@ -188,10 +344,15 @@ class McpClient:
 
     def _notify(self, message: JsonObject) -> None:
         """Send a message without an answer, in the background."""
+        self._run(self._send(message))
+
+    def _run(self, work: Any) -> None:
+        """Do something in the background, unless far too much waits there already."""
         # A server that asks faster than it reads would otherwise fill the memory.
         if self.lost is not None or len(self._tasks) > MAX_PENDING_MESSAGES:
+            work.close()
             return
-        task = asyncio.get_running_loop().create_task(self._send(message))
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -199,7 +360,7 @@ class McpClient:
         try:
             async with asyncio.timeout(10):
                 await self._channel.send(message)
-        except (ServerProblem, TimeoutError):
+        except (ServerProblem, RemoteError, TimeoutError):
             return
 
     def _end(self, reason: str) -> None:
@@ -210,6 +371,10 @@ class McpClient:
             if not pending.answer.done():
                 pending.answer.set_exception(ServerProblem(reason, gone=True))
         self.on_lost(reason)
+
+
+def _as_object(value: Any) -> JsonObject:
+    return value if isinstance(value, dict) else {}
 
 
 def _future(loop: asyncio.AbstractEventLoop) -> asyncio.Future[Any]:

@@ -1,17 +1,29 @@
 """Connects a session's MCP servers to its workspace, its HTTP client and its hooks."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 
+import msgspec
+
+from trimtab.config.paths import find_home
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.mcp import Launch, Origin, ServerAccess
-from trimtab.contracts.options import SessionOptions
+from trimtab.contracts.events.session import SessionWarning
+from trimtab.contracts.mcp import Launch, Origin, ServerAccess, SignIn
+from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.secrets import SHORTEST, looks_secret
 from trimtab.customize.context import SessionContext
 from trimtab.hooks.caller import HookCaller
+from trimtab.mcp.brief_connection import connect_briefly
+from trimtab.mcp.elicitation import Elicitation
 from trimtab.mcp.host import McpHost
 from trimtab.mcp.messages import MAX_MESSAGE_BYTES
+from trimtab.mcp.oauth.login import Login
+from trimtab.mcp.oauth.session_sign_in import SessionSignIn
+from trimtab.mcp.oauth.store import GrantStore
 from trimtab.mcp.tool import Prepare, ToolSupport
+from trimtab.mcp.tool_cache import ToolCache
 from trimtab.models.choose import is_offline
 from trimtab.providers.connection import Timeouts
 from trimtab.providers.http import HttpClient
@@ -29,25 +41,41 @@ class SessionConnections:
     """The HTTP connections and processes that the servers of a session share."""
 
     def __init__(
-        self, context: SessionContext, hooks: HookCaller | None, options: SessionOptions
+        self,
+        context: SessionContext,
+        hooks: HookCaller | None,
+        options: SessionOptions,
+        client: Client,
     ) -> None:
         self._context = context
+        self._client = client
         self._hooks = hooks
         self._offline = is_offline(options, context.env)
         self._http: HttpClient | None = None
+        home = context.home or find_home(context.env)
+        self._store = GrantStore(home, context.env)
+        self._cache = ToolCache(home, self._store.identify)
+        self._logins: set[asyncio.Future[None]] = set()
 
     def build_host(self, on_tools: Callable[[], None]) -> McpHost:
+        prepare = None if self._hooks is None else ask_hooks(self._hooks)
+        support = ToolSupport(limit=limit_output, prepare=prepare)
+        cache = None if self._context.env.get("COPILOT_MCP_TOOL_CACHE") == "false" else self._cache
+        return McpHost(self.access, support, self._context.session.emit, on_tools, cache)
+
+    @cached_property
+    def access(self) -> ServerAccess:
+        """The means of the session to reach servers."""
         context = self._context
-        access = ServerAccess(
+        return ServerAccess(
             cwd=context.workspace.root,
             env=context.workspace.child_env,
             start=self._start,
             http=self._connect,
             read_events=lambda: SseParser(MAX_MESSAGE_BYTES),
+            sign_in=self._sign_in,
+            answers={"elicitation/create": Elicitation(self._client, context.session.emit).answer},
         )
-        prepare = None if self._hooks is None else ask_hooks(self._hooks)
-        support = ToolSupport(limit=limit_output, prepare=prepare)
-        return McpHost(access, support, context.session.emit, on_tools)
 
     def hide_keys(self, servers: Iterable[McpServer]) -> None:
         """Mask the keys in the configuration of servers in all events."""
@@ -55,8 +83,55 @@ class SessionConnections:
             self._context.session.mask.add(key for server in servers for key in find_keys(server))
 
     async def aclose(self) -> None:
+        for login in (logins := set(self._logins)):
+            login.cancel()
+        if logins:
+            await asyncio.wait(logins)
         if self._http is not None:
             await self._http.aclose()
+
+    def _sign_in(self, server: McpServer) -> SignIn:
+        return SessionSignIn(
+            server, self._connect(), self._store, self._hide_tokens, self._client.ask_token
+        )
+
+    async def log_in(self, server: McpServer, host: McpHost, *, anew: bool) -> str:
+        """Begin to sign in to a server; return the address that a person must open.
+
+        Returns an empty text if the server needs no sign-in, or the one of before is good. Once
+        the person has signed in, the server is connected again. Raises `ServerProblem`.
+        """
+        if not anew and host.servers[server.name].status == "connected":
+            return ""
+        shown: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        login = Login(server, self._connect(), shown.set_result, self._store.read(server))
+        work = asyncio.ensure_future(self._finish_login(server, host, login))
+        self._logins.add(work)
+        work.add_done_callback(self._logins.discard)
+        await asyncio.wait((shown, work), return_when=asyncio.FIRST_COMPLETED)
+        if shown.done():
+            return shown.result()
+        shown.cancel()
+        work.result()
+        return ""
+
+    async def _finish_login(self, server: McpServer, host: McpHost, login: Login) -> None:
+        access = msgspec.structs.replace(self.access, sign_in=lambda _: login)
+        result = await connect_briefly(server, access)
+        if result.status != "connected":
+            warning = f"Signing in to the MCP server {server.name} failed: {result.error}."
+            self._context.session.emit(
+                SessionWarning(warning_type="mcp_sign_in_failed", message=warning)
+            )
+            return
+        if login.grant is not None:
+            self._hide_tokens((login.grant.access_token, login.grant.refresh_token))
+            self._store.write(server, login.grant)
+        await host.restart(server.name)
+
+    def _hide_tokens(self, tokens: tuple[str, ...]) -> None:
+        if self._context.session.mask is not None:
+            self._context.session.mask.add(tokens)
 
     def _start(self, launch: Launch) -> PipedProgram:
         self._context.workspace.shells.guard()

@@ -19,6 +19,7 @@ from trimtab.contracts.text import count
 from trimtab.mcp.listing import ListedTool
 from trimtab.mcp.server import CONNECT_WAIT, Change, ServerConnection
 from trimtab.mcp.tool import McpTool, ToolSupport
+from trimtab.mcp.tool_cache import ToolCache
 
 MANY_TOOLS = 100
 """More tools, together with the built-in ones, exceed the limit of some model services."""
@@ -62,12 +63,14 @@ class McpHost:
         support: ToolSupport,
         emit: Callable[[EventData], object],
         on_tools: Callable[[], None],
+        cache: ToolCache | None = None,
     ) -> None:
         self.servers: dict[str, ServerConnection] = {}
         self._access = access
         self._support = support
         self._emit = emit
         self._on_tools = on_tools
+        self._cache = cache
         self._names = ToolNames()
         self._listed: set[str] = set()
         self._warnings: set[str] = set()
@@ -96,7 +99,9 @@ class McpHost:
                 self._emit(SessionMcpServerRemoved(server_name=server.config.name))
         before, self.servers = self.servers, {}
         for name, config in configured.items():
-            server = before.get(name) or ServerConnection(config, self._access, self._on_change)
+            server = before.get(name) or ServerConnection(
+                config, self._access, self._on_change, self._cache
+            )
             self.servers[name] = server
             if name not in before:
                 await self.switch(name, enabled=config.enabled)
@@ -128,7 +133,11 @@ class McpHost:
 
     async def settled(self) -> list[str]:
         """Wait for connecting servers, each for its own time; return the names of slow ones."""
-        names = [name for name, server in self.servers.items() if server.status == "pending"]
+        names = [
+            name
+            for name, server in self.servers.items()
+            if server.status == "pending" and not server.is_cached
+        ]
         pending = [self.servers[name] for name in names]
         settled = await asyncio.gather(*(server.settled(server.wait_left) for server in pending))
         return [name for name, is_settled in zip(names, settled, strict=True) if not is_settled]

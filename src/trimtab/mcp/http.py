@@ -1,77 +1,133 @@
 """HTTP transports of MCP: streamable HTTP, and the older HTTP with server-sent events."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from urllib.parse import urljoin, urlsplit
+from typing import Any
+from urllib.parse import urljoin
 
 from trimtab.contracts.customization import McpServer
-from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.mcp import HttpAnswer, ServerAccess
-from trimtab.mcp.messages import MAX_MESSAGE_BYTES, ServerProblem, decode, encode
-from trimtab.mcp.transport import Deliver
+from trimtab.contracts.mcp import EventReader, HttpAnswer, ServerAccess
+from trimtab.mcp.http_requests import EVENT_STREAM, VERSION_HEADER, HttpRequests
+from trimtab.mcp.messages import (
+    STATELESS,
+    VERSION_KEY,
+    RemoteError,
+    ServerProblem,
+    decode,
+    encode,
+)
+from trimtab.mcp.parameter_headers import encode_header
+from trimtab.mcp.transport import NO_HEADERS, Deliver
 
-REDIRECTS = (307, 308)
-"""The redirects that repeat the request with the same method."""
-MAX_REDIRECTS = 3
-EVENT_STREAM = "text/event-stream"
 SESSION = "mcp-session-id"
 ACCEPT = {"Accept": f"application/json, {EVENT_STREAM}", "Content-Type": "application/json"}
 DELETE_SECONDS = 2.0
 RECONNECT_DELAYS = (1.0, 2.0, 5.0, 15.0, 60.0)
 """The seconds before each attempt to reopen the server's stream."""
+MAX_RESUMPTIONS = 20
+"""The number of times that the stream of one answer is taken up again."""
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""The methods whose subject is repeated in a header, and the parameter that is their subject."""
 
 
 class HttpChannel:
-    """Streamable HTTP: messages are posted, and an answer is JSON or a stream of events."""
+    """Streamable HTTP: messages are posted, and an answer is JSON or a stream of events.
+
+    A stream that ends before the answer is taken up again where it ended, if the server gave its
+    events ids. Requests of the stateless version have headers of their own and no session.
+    """
 
     def __init__(self, server: McpServer, access: ServerAccess) -> None:
         self._requests = HttpRequests(server, access)
         self._deliver: Deliver = lambda _: None
         self._session_headers: dict[str, str] = {}
+        self._stateless = False
         self._listening: asyncio.Task[None] | None = None
+
+    @property
+    def cancels_by_closing(self) -> bool:
+        return self._stateless
 
     def open(self, deliver: Deliver, lost: Callable[[str], None]) -> None:
         self._deliver = deliver
 
-    async def send(self, message: JsonObject) -> bool:
-        requests, headers = self._requests, ACCEPT | self._session_headers
-        answer = await requests.request("POST", requests.url, headers, encode(message))
-        answered = False
-        try:
-            if message.get("method") == "initialize" and SESSION in answer.headers:
-                self._session_headers["Mcp-Session-Id"] = answer.headers[SESSION]
-            request_id = message.get("id") if "method" in message else None
-            async for received in requests.messages(answer):
-                self._deliver(received)
-                is_answer = "method" not in received and received.get("id") == request_id
-                if request_id is not None and is_answer:
-                    answered = True
-                    break
-        finally:
-            answer.close(expect_end=answered)
+    async def send(self, message: JsonObject, headers: Mapping[str, str] = NO_HEADERS) -> bool:
+        requests, reader = self._requests, self._requests.new_reader()
+        own = describe_stateless(message) or self._session_headers
+        request_id = message.get("id") if "method" in message else None
+        answer = await requests.request(
+            "POST", requests.url, {**ACCEPT, **own, **headers}, encode(message)
+        )
+        if message.get("method") == "initialize" and SESSION in answer.headers:
+            self._session_headers["Mcp-Session-Id"] = answer.headers[SESSION]
+        answered = await self._read(answer, reader, request_id)
+        if not answered and request_id is not None:
+            await self._resume(reader, request_id)
         return False
 
+    async def _read(self, answer: HttpAnswer, reader: EventReader, request_id: Any) -> bool:
+        """Deliver messages until the answer to a request; return False if it did not come."""
+        answered = False
+        try:
+            async for received in self._requests.messages(answer, reader):
+                self._deliver(received)
+                if request_id is not None and _answers(received, request_id):
+                    answered = True
+                    break
+        except ServerProblem:
+            if not reader.last_id:
+                raise
+        finally:
+            answer.close(expect_end=answered)
+        return answered
+
+    async def _resume(self, reader: EventReader, request_id: Any) -> None:
+        """Take the stream of an answer up again, as often as it ends without the answer."""
+        requests = self._requests
+        for _ in range(MAX_RESUMPTIONS):
+            if not reader.last_id:
+                return
+            await asyncio.sleep(RECONNECT_DELAYS[0] if reader.retry is None else reader.retry)
+            resumed = {"Accept": EVENT_STREAM, "Last-Event-ID": reader.last_id}
+            try:
+                answer = await requests.request(
+                    "GET", requests.url, {**resumed, **self._session_headers}
+                )
+            except ServerProblem as problem:
+                if problem.status:
+                    return
+                continue
+            if await self._read(answer, reader, request_id):
+                return
+
     def ready(self, version: str) -> None:
-        self._session_headers["MCP-Protocol-Version"] = version
-        self._listening = asyncio.get_running_loop().create_task(self._listen())
+        self._stateless = version == STATELESS
+        if not self._stateless:
+            self._session_headers[VERSION_HEADER] = version
+            self._listening = asyncio.get_running_loop().create_task(self._listen())
 
     async def _listen(self) -> None:
         """Receive messages that the server initiates, if it offers a stream; most do not."""
+        reader = self._requests.new_reader()
         for delay in RECONNECT_DELAYS:
             try:
-                await self._read_stream()
+                await self._read_stream(reader)
+            except RemoteError:
+                return
             except ServerProblem as problem:
                 if not problem.gone:
                     return
-            await asyncio.sleep(delay)
+            await asyncio.sleep(delay if reader.retry is None else reader.retry)
 
-    async def _read_stream(self) -> None:
+    async def _read_stream(self, reader: EventReader) -> None:
         requests, headers = self._requests, {"Accept": EVENT_STREAM} | self._session_headers
+        if reader.last_id:
+            headers["Last-Event-ID"] = reader.last_id
         answer = await requests.request("GET", requests.url, headers)
         try:
-            async for message in requests.messages(answer):
+            async for message in requests.messages(answer, reader):
                 self._deliver(message)
         finally:
             answer.close()
@@ -85,11 +141,31 @@ class HttpChannel:
                     (await self._requests.request("DELETE", url, headers)).close()
 
 
+def describe_stateless(message: JsonObject) -> dict[str, str]:
+    """Return the headers of a request of the stateless version; {} for other messages."""
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    if not isinstance(params, dict) or not isinstance(meta, dict) or VERSION_KEY not in meta:
+        return {}
+    method = message["method"]
+    headers = {VERSION_HEADER: meta[VERSION_KEY], "Mcp-Method": method}
+    if method in NAMED and isinstance(subject := params.get(NAMED[method]), str):
+        headers["Mcp-Name"] = encode_header(subject)
+    return headers
+
+
+def _answers(message: JsonObject, request_id: Any) -> bool:
+    """Return True for the answer to a request; some servers return its number as text."""
+    return "method" not in message and str(message.get("id")) == str(request_id)
+
+
 class SseChannel:
     """HTTP with server-sent events, used by protocol versions before 2025-03-26.
 
     One stream carries all messages of the server; its first event is the address to post to.
     """
+
+    cancels_by_closing = False
 
     def __init__(self, server: McpServer, access: ServerAccess) -> None:
         self._requests = HttpRequests(server, access)
@@ -104,11 +180,11 @@ class SseChannel:
         self._target = loop.create_future()
         self._stream = loop.create_task(self._read())
 
-    async def send(self, message: JsonObject) -> bool:
+    async def send(self, message: JsonObject, headers: Mapping[str, str] = NO_HEADERS) -> bool:
         assert self._target is not None
         url = await asyncio.shield(self._target)
-        headers = {"Content-Type": "application/json"}
-        (await self._requests.request("POST", url, headers, encode(message))).close()
+        given = {"Content-Type": "application/json"}
+        (await self._requests.request("POST", url, given, encode(message))).close()
         return True
 
     def ready(self, version: str) -> None:
@@ -136,7 +212,7 @@ class SseChannel:
         requests = self._requests
         answer = await requests.request("GET", requests.url, {"Accept": EVENT_STREAM})
         try:
-            async for event in requests.events(answer):
+            async for event in requests.events(answer, requests.new_reader()):
                 if not self._target.done():
                     target = urljoin(requests.url, event.decode("utf-8", "replace").strip())
                     self._target.set_result(requests.same_origin(target))
@@ -151,117 +227,3 @@ async def _cancel(task: asyncio.Task[None] | None) -> None:
     if task is not None:
         task.cancel()
         await asyncio.wait((task,))
-
-
-class HttpRequests:
-    """Sends requests to a server's origin only, with the headers of its configuration."""
-
-    def __init__(self, server: McpServer, access: ServerAccess) -> None:
-        self.url = server.url
-        self._configured = dict(server.headers)
-        self._access = access
-        self._http = access.http()
-
-    async def request(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
-    ) -> HttpAnswer:
-        """Send a request and return a successful answer. Raises `ServerProblem`."""
-        headers = {**headers, **self._configured}
-        for _ in range(MAX_REDIRECTS + 1):
-            try:
-                answer = await self._http.request(method, url, headers, [body] if body else [])
-            except ModelError as error:
-                raise _unreachable(url, error) from None
-            if answer.status not in REDIRECTS:
-                break
-            answer.close()
-            url = self.same_origin(urljoin(url, answer.headers.get("location", "")))
-        if 200 <= answer.status < 300:
-            return answer
-        try:
-            raise await self._read_error(method, answer)
-        finally:
-            answer.close()
-
-    def same_origin(self, url: str) -> str:
-        """Return an address if it has the configured origin, since the headers may be secret.
-
-        Raises `ServerProblem`.
-        """
-        if urlsplit(url)[:2] != urlsplit(self.url)[:2]:
-            raise ServerProblem(
-                f"it redirects to another origin, {'://'.join(urlsplit(url)[:2])}; configure that "
-                "address if you trust it"
-            )
-        return url
-
-    async def messages(self, answer: HttpAnswer) -> AsyncIterator[JsonObject]:
-        """Yield the messages of an answer as they arrive. Raises `ServerProblem`."""
-        content_type = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if content_type == EVENT_STREAM:
-            async for event in self.events(answer):
-                for message in decode(event):
-                    yield message
-            return
-        for message in decode(await _read(answer, MAX_MESSAGE_BYTES)):
-            yield message
-
-    async def events(self, answer: HttpAnswer) -> AsyncIterator[bytes]:
-        """Yield the data of an answer's events as they arrive. Raises `ServerProblem`."""
-        reader = self._access.read_events()
-        while chunk := await _receive(answer):
-            try:
-                found = reader.feed(chunk)
-            except ValueError:
-                problem = f"it sent an event of more than {MAX_MESSAGE_BYTES >> 20} MB"
-                raise ServerProblem(problem, gone=True) from None
-            for event in found:
-                yield event
-
-    async def _read_error(self, method: str, answer: HttpAnswer) -> ServerProblem:
-        status = answer.status
-        if status == 401:
-            return ServerProblem(
-                "it requires authentication (401); put a token into its headers", needs_auth=True
-            )
-        reason = _read_reason(await _read(answer, 64 * 1024))
-        return ServerProblem(
-            f"it answered {method} with {status}{reason}; check its address and headers",
-            gone=status == 404,
-        )
-
-
-def _read_reason(body: bytes) -> str:
-    """Return the error message in the body of an answer, in parentheses; empty if none."""
-    for message in decode(body):
-        error = message.get("error")
-        text = error.get("message") if isinstance(error, dict) else error
-        if isinstance(text, str):
-            return f" ({text[:200]})"
-    return ""
-
-
-async def _receive(answer: HttpAnswer) -> bytes:
-    try:
-        return await answer.receive()
-    except ModelError as error:
-        raise ServerProblem(f"its answer was cut off ({error.category})", gone=True) from None
-
-
-async def _read(answer: HttpAnswer, limit: int) -> bytes:
-    pieces, size = [], 0
-    while chunk := await _receive(answer):
-        pieces.append(chunk)
-        size += len(chunk)
-        if size > limit:
-            raise ServerProblem(f"it sent an answer of more than {limit >> 10} KB", gone=True)
-    return b"".join(pieces)
-
-
-def _unreachable(url: str, error: ModelError) -> ServerProblem:
-    host = urlsplit(url).hostname or "its host"
-    if error.code == "offline":
-        return ServerProblem(f"{host} may not be contacted offline; run without --offline")
-    if error.category == "invalid" and error.status is None and "URL" in error.message:
-        return ServerProblem("its url is not a valid http or https address; correct it")
-    return ServerProblem(error.message.rstrip("."), gone=error.category == "transport")

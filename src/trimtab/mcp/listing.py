@@ -9,6 +9,7 @@ from trimtab.contracts.customization import McpServer
 from trimtab.contracts.text import count, neutralise
 from trimtab.mcp.client import McpClient
 from trimtab.mcp.messages import ServerProblem
+from trimtab.mcp.parameter_headers import HeaderParameters, find_header_problem, find_headers
 
 MAX_TOOLS = 200
 """The number of tools of one server; services accept no more than a few hundred."""
@@ -31,6 +32,8 @@ class ListedTool(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     title: str = ""
     read_only: bool = False
+    headers: HeaderParameters = ()
+    """The parameters that are repeated in headers of HTTP."""
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -94,6 +97,8 @@ def _read(name: str, entry: dict[str, Any]) -> ListedTool | str:
     if problem := _find_problem(schema):
         return problem
     assert isinstance(schema, dict)
+    if problem := find_header_problem(schema):
+        return problem
     description, annotations = entry.get("description"), entry.get("annotations")
     hints: dict[str, Any] = annotations if isinstance(annotations, dict) else {}
     title = entry.get("title") or hints.get("title")
@@ -103,6 +108,7 @@ def _read(name: str, entry: dict[str, Any]) -> ListedTool | str:
         description=_fit(description) if isinstance(description, str) else "",
         title=_short(title) if isinstance(title, str) else "",
         read_only=hints.get("readOnlyHint") is True,
+        headers=find_headers(schema),
     )
 
 

@@ -23,7 +23,9 @@ def read_result(answer: JsonObject, filters: str) -> ToolResult:
     content = answer.get("content")
     texts: list[str] = []
     images: list[Image] = []
-    for block in content if isinstance(content, list) else ():
+    for block in content if isinstance(content, list) else (content,):
+        if isinstance(block, str):  # not of the protocol, and the meaning is plain
+            texts.append(block)
         if not isinstance(block, dict):
             continue
         if block.get("type") == "image" and len(images) < MAX_IMAGES:
@@ -88,7 +90,9 @@ def _read_text(block: dict[str, Any]) -> str:
 def _read_image(block: dict[str, Any]) -> Image | str:
     """Return an image, or a note in its place: services reject requests with an invalid one."""
     data = block.get("data")
-    if not isinstance(data, str) or len(data) > MAX_IMAGE_BYTES * 4 // 3 + 4:
+    if not isinstance(data, str) or not data:
+        return "[an image without data]"
+    if len(data) > MAX_IMAGE_BYTES * 4 // 3 + 4:
         return f"[an image of more than {MAX_IMAGE_BYTES >> 20} MB, which is not shown]"
     try:
         kind = image_type(a2b_base64(data, strict_mode=True))

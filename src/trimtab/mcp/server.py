@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Literal
 
 from trimtab.contracts.customization import McpServer
@@ -10,17 +11,22 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import ServerAccess, Transport
 from trimtab.contracts.secrets import MASK
 from trimtab.contracts.text import neutralise
-from trimtab.mcp.client import McpClient, Progress
+from trimtab.mcp.client import McpClient, Progress, ServerInfo
 from trimtab.mcp.http import HttpChannel, SseChannel
 from trimtab.mcp.listing import Listing, fetch_tools
-from trimtab.mcp.messages import RemoteError, ServerProblem
+from trimtab.mcp.messages import VERSIONS, RemoteError, ServerProblem
+from trimtab.mcp.parameter_headers import build_headers
+from trimtab.mcp.server_requests import ServerRequests
 from trimtab.mcp.stdio import StdioChannel
+from trimtab.mcp.tool_cache import CachedServer, ToolCache
 from trimtab.mcp.transport import Channel
 
 DEFAULT_TIMEOUT = 60.0
 """The seconds a server may take to connect, and to answer a call without progress."""
 CONNECT_WAIT = 0.5
 """The seconds that a prompt waits for a server, unless the server's entry sets another time."""
+CACHED_DELAY = 1.0
+"""The seconds after which a server whose tools are known is connected without a call."""
 RELIST_INTERVAL = 1.0
 MAX_ERROR_LENGTH = 1000
 MAX_INSTRUCTIONS_LENGTH = 4000
@@ -42,6 +48,7 @@ class ServerConnection:
         config: McpServer,
         access: ServerAccess,
         on_change: Callable[["ServerConnection", Change], None],
+        cache: ToolCache | None = None,
     ) -> None:
         self.config = config
         self.status: Status = "stopped"
@@ -50,8 +57,13 @@ class ServerConnection:
         """The time of the last change of status, in milliseconds since the epoch."""
         self.instructions = ""
         self.listing = Listing()
+        self.is_cached = False
+        """True if its tools are known from an earlier session, so that nobody waits for it."""
         self._access = access
         self._on_change = on_change
+        self._cache = cache
+        self._version = ""
+        self._wanted = asyncio.Event()
         self._client: McpClient | None = None
         self._stale = False
         self._listed = False
@@ -74,11 +86,32 @@ class ServerConnection:
         return max(0.0, self._started + seconds - asyncio.get_running_loop().time())
 
     def start(self) -> None:
-        """Connect in the background."""
-        if self._client is None and (self._connecting is None or self._connecting.done()):
-            self._set("pending")
-            self._started = asyncio.get_running_loop().time()
+        """Connect in the background. Tools that are known from before are there at once."""
+        if self._client is not None or self.is_connecting:
+            return
+        self._set("pending")
+        self._started = asyncio.get_running_loop().time()
+        known = None
+        if self._cache is not None and not self._listed:
+            known = self._cache.read(self.config)
+        if known is None:
             self._connecting = self._run(self._connect())
+            return
+        self._version, self.instructions = known.version, known.instructions
+        self.is_cached = True
+        self._use(known.listing)
+        self._connecting = self._run(self._connect_later())
+
+    @property
+    def is_connecting(self) -> bool:
+        return self._connecting is not None and not self._connecting.done()
+
+    async def _connect_later(self) -> None:
+        """Connect when a call needs it, or soon anyway, to notice a list that has changed."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CACHED_DELAY):
+                await self._wanted.wait()
+        await self._connect()
 
     async def settled(self, seconds: float | None) -> bool:
         """Wait until it is connected or has failed; return False if the time was not enough."""
@@ -89,12 +122,17 @@ class ServerConnection:
     async def call(self, params: JsonObject, progress: Progress) -> JsonObject:
         """Call a tool. Raises `ServerProblem`, `RemoteError` or `TimeoutError`."""
         client = await self._connected()
+        headers = self._parameter_headers(params) if client.is_stateless else {}
         try:
-            return await client.request("tools/call", params, self._seconds, progress)
+            return await client.request("tools/call", params, self._seconds, progress, headers)
         except ServerProblem as problem:
             if problem.gone and self._client is client:
                 self._lose(str(problem))
             raise ServerProblem(self._sanitize(str(problem)), gone=problem.gone) from None
+
+    def _parameter_headers(self, params: JsonObject) -> dict[str, str]:
+        tool = next((tool for tool in self.listing.tools if tool.name == params["name"]), None)
+        return {} if tool is None else build_headers(tool.headers, params["arguments"])
 
     async def aclose(self, status: Status = "stopped") -> None:
         """Close the connection and cancel all tasks of it."""
@@ -118,6 +156,7 @@ class ServerConnection:
         if self.status in ("disabled", "stopped"):
             raise ServerProblem("it is disabled")
         self.start()
+        self._wanted.set()
         if self._client is None and self._connecting is not None:
             await asyncio.wait((self._connecting,))
         if self._client is None:
@@ -125,28 +164,61 @@ class ServerConnection:
         return self._client
 
     async def _connect(self) -> None:
-        client = McpClient(self._build_channel(), self._access.cwd, self._on_tools_changed)
+        client: McpClient | None = None
         try:
             async with asyncio.timeout(self._seconds):
-                info = await client.start(self._seconds)
+                client, info = await self._greet()
                 listing = Listing()
                 if info.has_tools:
                     listing = await fetch_tools(client, self.config, self._seconds)
             if client.lost is not None:
                 raise ServerProblem(client.lost)
         except asyncio.CancelledError:
-            await client.aclose()
+            if client is not None:
+                await client.aclose()
             raise
         except Exception as error:  # whatever a server provokes is its failure, not ours
-            await client.aclose()
+            if client is not None:
+                await client.aclose()
             self._fail(error)
             return
         client.on_lost = self._lose
         self._client = client
         self.instructions = neutralise(info.instructions[:MAX_INSTRUCTIONS_LENGTH]).strip()
+        self._version = info.version
         self._set("connected")
         self._use(listing)
+        self._remember()
         if self._stale:
+            self._on_tools_changed()
+
+    async def _greet(self) -> tuple[McpClient, ServerInfo]:
+        """Connect in the version of before, else in any; programs that exit then, in an older one.
+
+        Some programs exit if the first message is not the older greeting.
+        """
+        for version in dict.fromkeys((self._version, "", VERSIONS[0])):
+            client = self._build_client()
+            try:
+                return client, await client.start(self._seconds, version)
+            except BaseException as error:
+                await client.aclose()
+                older = isinstance(error, ServerProblem) and error.gone
+                if isinstance(error, ServerProblem | RemoteError) and (
+                    version or (older and self.config.type == "local")
+                ):
+                    failure = error
+                    continue
+                raise
+        raise failure
+
+    def _build_client(self) -> McpClient:
+        access, name = self._access, self.config.name
+        requests = ServerRequests(name, access.cwd, access.answers)
+        return McpClient(self._build_channel(), requests, self._on_notice)
+
+    def _on_notice(self, method: str, params: JsonObject) -> None:
+        if method == "notifications/tools/list_changed":
             self._on_tools_changed()
 
     def _build_channel(self) -> Channel:
@@ -190,12 +262,21 @@ class ServerConnection:
             except (ServerProblem, RemoteError, TimeoutError):
                 return
             self._use(listing)
+            self._remember()
             await asyncio.sleep(RELIST_INTERVAL)
 
     def _use(self, listing: Listing) -> None:
         if not self._listed or listing != self.listing:
             self._listed, self.listing = True, listing
             self._on_change(self, "tools")
+
+    def _remember(self) -> None:
+        if self._cache is not None:
+            known = CachedServer(
+                version=self._version, instructions=self.instructions, listing=self.listing
+            )
+            if known != self._cache.read(self.config):
+                self._cache.write(self.config, known)
 
     def _set(self, status: Status, error: str = "") -> None:
         if (status, error) != (self.status, self.error):

@@ -17,7 +17,7 @@ from trimtab.customize.folders import server_paths
 
 if TYPE_CHECKING:
     from trimtab.contracts.customization import McpServer
-    from trimtab.contracts.options import SessionOptions
+    from trimtab.contracts.options import Client, SessionOptions
     from trimtab.customize.context import SessionContext
     from trimtab.customize.customizations import Customizations
     from trimtab.hooks.caller import HookCaller
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SERVER_FILES = ("mcp.json", "mcp-config.json")
 """The names of files that contain servers and nothing else."""
 MAX_SETTINGS_BYTES = 16 * 1024 * 1024
-TRUSTED_SOURCES = ("user", "flag", "sdk", "plugin")
+TRUSTED_SOURCES = ("user", "flag", "sdk", "plugin", "builtin")
 """Sources that a person or their program chose; a folder cannot supply them."""
 
 
@@ -41,21 +41,32 @@ class SessionServers:
         hooks: "HookCaller | None",
         on_tools: Callable[[], None],
         options: "Callable[[], SessionOptions]",
+        client: "Client",
     ) -> None:
         self._context = context
         self._hooks = hooks
         self._on_tools = on_tools
         self._options = options
+        self._client = client
         self._host: McpHost | None = None
         self._connections: SessionConnections | None = None
         self._used: Mapping[str, McpServer] = {}
         self._accepted: set[str] | None = None
         self._slow: set[str] = set()
+        self._found: set[str] = set()
         self._starting = asyncio.Lock()
 
     @property
     def tools(self) -> Sequence[Tool]:
         return self._host.tools if self._host is not None else ()
+
+    def choose_tools(self, window: int | None) -> Sequence[Tool]:
+        """Return the tools for a model with a window; many large ones are hidden by a search."""
+        if self._host is None:
+            return ()
+        from trimtab.mcp.deferral import choose_shown
+
+        return choose_shown(self._host.tools, window, self._found, self._on_tools)
 
     def describe(self) -> list[dict[str, object]]:
         """Return every server with its status, as events and the SDK describe them."""
@@ -101,7 +112,9 @@ class SessionServers:
         if self._host is None or self._connections is None:
             from trimtab.mcp.connections import SessionConnections
 
-            self._connections = SessionConnections(self._context, self._hooks, self._options())
+            self._connections = SessionConnections(
+                self._context, self._hooks, self._options(), self._client
+            )
             self._host = self._connections.build_host(self._on_tools)
         self._connections.hide_keys(configured.values())
         admitted = await self._admit(configured)
@@ -126,6 +139,24 @@ class SessionServers:
         self.find(name)
         assert self._host is not None
         await self._host.switch(name, enabled=enabled)
+
+    async def log_in(self, name: str, *, anew: bool) -> str:
+        """Begin to sign in to a server; return the address to open, or an empty text.
+
+        Raises `UsageError`.
+        """
+        from trimtab.mcp.messages import ServerProblem
+
+        server = self.find(name)
+        assert self._host is not None
+        assert self._connections is not None
+        if server.config.type == "local":
+            raise UsageError(f"{name} is a program on this machine; nobody signs in to it.")
+        await server.settled(None)
+        try:
+            return await self._connections.log_in(server.config, self._host, anew=anew)
+        except ServerProblem as problem:
+            raise UsageError(f"Signing in to {name} failed: {problem}.") from None
 
     async def restart(self, name: str) -> None:
         self.find(name)

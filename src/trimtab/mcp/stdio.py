@@ -1,13 +1,13 @@
 """The stdio transport of MCP: starts a server's program and exchanges lines with it."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import Launch, ServerAccess, ServerProgram
 from trimtab.mcp.messages import MAX_MESSAGE_BYTES, Lines, ServerProblem, decode, encode
-from trimtab.mcp.transport import Deliver
+from trimtab.mcp.transport import NO_HEADERS, Deliver
 
 ERROR_TAIL = 600
 """The number of trailing characters of standard error that a failure reports."""
@@ -43,7 +43,9 @@ class StdioChannel:
         except ValueError as error:
             raise ServerProblem(f"its command cannot be started ({error}); correct it") from None
 
-    async def send(self, message: JsonObject) -> bool:
+    cancels_by_closing = False
+
+    async def send(self, message: JsonObject, headers: Mapping[str, str] = NO_HEADERS) -> bool:
         if self._end_reason or self._program is None:
             raise ServerProblem(self._end_reason or "it was not started", gone=True)
         self._program.write(encode(message) + b"\n")

@@ -1,5 +1,6 @@
 """A tool of an MCP server."""
 
+import hashlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -48,6 +49,16 @@ class McpTool:
         self._server = server
         self._call = call
         self._support = support
+        described = [spec.description, spec.parameters, origin.title, origin.read_only]
+        encoded = msgspec.json.encode(described, order="sorted")
+        self._digest = hashlib.sha256(encoded).hexdigest()[:16]
+        self.deferred = False
+        """True if the model is not shown it until it searches for it."""
+
+    @property
+    def defers(self) -> bool:
+        """True if its server's entry lets it be hidden behind a search."""
+        return self._server.extra.get("deferTools") != "never"
 
     def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
         origin = self.origin
@@ -62,6 +73,7 @@ class McpTool:
                     "toolTitle": origin.title or origin.tool,
                     "args": dict(args),
                     "readOnly": origin.read_only,
+                    "toolDigest": self._digest,
                 },
             )
         ]

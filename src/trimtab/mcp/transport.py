@@ -1,12 +1,13 @@
 """The interface of MCP transports."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from trimtab.contracts.events.envelope import JsonObject
 
 Deliver = Callable[[JsonObject], None]
 """Called with each message of the server."""
+NO_HEADERS: Mapping[str, str] = {}
 
 
 class Channel(Protocol):
@@ -20,12 +21,21 @@ class Channel(Protocol):
         """Prepare to send. Raises `ServerProblem`."""
         ...
 
-    async def send(self, message: JsonObject) -> bool:
-        """Send a message; return True if its answer may still arrive. Raises `ServerProblem`."""
+    async def send(self, message: JsonObject, headers: Mapping[str, str] = NO_HEADERS) -> bool:
+        """Send a message; return True if its answer may still arrive.
+
+        `headers` go with it where the transport has headers. Raises `ServerProblem`, or
+        `RemoteError` if the server answers in the head of its answer.
+        """
+        ...
+
+    @property
+    def cancels_by_closing(self) -> bool:
+        """True if giving up `send` tells the server that nobody waits for the answer."""
         ...
 
     def ready(self, version: str) -> None:
-        """Called once the protocol version is negotiated."""
+        """Called once the protocol version is known."""
         ...
 
     async def aclose(self) -> None: ...

@@ -51,7 +51,9 @@ def to_rules(approval: Any, source: str) -> tuple[Rule, ...]:
         case {"kind": "read", "path": str(path)}:
             rules.append(Rule("read", path, source))
         case {"kind": "mcp", "serverName": str(server), "toolName": (str() | None) as tool}:
-            rules.append(Rule(server, tool, source))
+            digest = approval.get("toolDigest")
+            bound = digest if isinstance(digest, str) else ""
+            rules.append(Rule(server, tool, source, digest=bound))
         case {"kind": "custom-tool", "toolName": str(name)}:
             rules.append(Rule("custom-tool", name, source))
     return tuple(rules)

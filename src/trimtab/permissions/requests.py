@@ -41,9 +41,15 @@ def build_request(access: Access, pending: PendingCall, policy: Policy) -> JsonO
 
 
 def remembered(access: Access, approval: JsonObject | None) -> JsonObject | None:
-    """An approval as it is remembered: one for reading is bound to the path."""
+    """An approval as it is remembered: one for reading is bound to the path.
+
+    One for a tool of an MCP server is bound to the tool's description.
+    """
     if approval is not None and approval.get("kind") == "read":
         return approval | {"path": access.target}
+    digest = access.detail.get("toolDigest")
+    if approval is not None and approval.get("kind") == "mcp" and approval.get("toolName"):
+        return approval | {"toolDigest": digest} if digest else approval
     return approval
 
 

@@ -201,6 +201,8 @@ _OTHER_KINDS = frozenset(("shell", "write", "read", "url", "memory", "custom-too
 def _matches_server(rule: Rule, access: Access, *, denies: bool) -> bool:
     """A server may be called `write`: a rule that lets files be written does not let it do all."""
     server, tool = access.detail.get("serverName", ""), access.detail.get("toolName", "")
+    if rule.digest and rule.digest != access.detail.get("toolDigest"):
+        return False
     whole = access.target, f"mcp__{server}__{tool}", f"mcp__{server}"
     if rule.argument is None and rule.kind in whole:
         return True

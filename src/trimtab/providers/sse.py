@@ -8,11 +8,15 @@ class EventTooLarge(ValueError):
 class SseParser:
     """Takes a stream in arbitrary pieces, and returns the data of each complete event.
 
-    Lines may end in CRLF, LF or CR. Comments and fields other than `data` are ignored: all wires
-    repeat the type of an event inside its data.
+    Lines may end in CRLF, LF or CR. Comments and the field `event` are ignored: all wires repeat
+    the type of an event inside its data. `last_id` and `retry`, in seconds, are what the stream
+    said last about taking it up again.
     """
 
-    __slots__ = ("_data", "_limit", "_partial", "_size", "_skip_newline", "_started")
+    __slots__ = (
+        *("_data", "_limit", "_partial", "_size", "_skip_newline", "_started"),
+        *("last_id", "retry"),
+    )
 
     def __init__(self, limit: int = 64 * 1024 * 1024) -> None:
         self._limit = limit
@@ -21,6 +25,8 @@ class SseParser:
         self._size = 0
         self._started = False
         self._skip_newline = False
+        self.last_id = ""
+        self.retry: float | None = None
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Parse a piece of the stream; return the data of the events it completes."""
@@ -73,4 +79,14 @@ class SseParser:
                 data.append(line[6:] if line.startswith(b"data: ") else line[5:])
             elif line == b"data":
                 data.append(b"")
+            elif line.startswith((b"id:", b"retry:")):
+                self._note(line)
         return events
+
+    def _note(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        text = value.decode("utf-8", "replace").removeprefix(" ")
+        if name == b"id" and text.isprintable():
+            self.last_id = text
+        elif name == b"retry" and text.isascii() and text.isdigit():
+            self.retry = int(text) / 1000

@@ -87,7 +87,7 @@ class Controls:
         self._watcher = CustomizationWatcher(setup.session, setup.customizations)
         self._python_tools = PythonTools(setup)
         self.servers = SessionServers(
-            setup, setup.hooks, self._on_servers_changed, lambda: self.options
+            setup, setup.hooks, self._on_servers_changed, lambda: self.options, client
         )
         self._pool: SubagentPool | None = None
         self.send: Callable[[Prompt], object] = lambda _: None
@@ -415,7 +415,7 @@ class Controls:
         return msgspec.structs.replace(
             self.setup.tool_conditions(run.agent.mode, run.agent.model.name),
             external=(*self._python_tools.tools, *self._client_tools),
-            served=self.servers.tools,
+            served=self.servers.choose_tools(run.agent.model.prompt_limit),
             offered=self._offered,
         )
 
@@ -441,7 +441,7 @@ class Controls:
 
     def _announce_tool_changes(self) -> None:
         """Tell the model which tools were removed, and which ones MCP servers added."""
-        before, now = self._announced_tools, set(self._run.agent.tools)
+        before, now = self._announced_tools, {spec.name for spec in self._run.agent.specs}
         self._announced_tools = now
         removed = before - now
         served = {tool.spec.name for tool in self.servers.tools}

@@ -1,6 +1,7 @@
 """Whatever a server sends, nothing of ours breaks: messages, lists and results of any shape."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -14,7 +15,8 @@ from trimtab.mcp.client import McpClient
 from trimtab.mcp.listing import read_tools
 from trimtab.mcp.messages import RemoteError, ServerProblem, decode
 from trimtab.mcp.result import read_result
-from trimtab.mcp.transport import Deliver
+from trimtab.mcp.server_requests import ServerRequests
+from trimtab.mcp.transport import NO_HEADERS, Deliver
 from trimtab.tools.arguments import read_arguments
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=12)
@@ -79,7 +81,9 @@ class Silent:
     def open(self, deliver: Deliver, lost: Any) -> None:
         self.deliver = deliver
 
-    async def send(self, message: JsonObject) -> bool:
+    cancels_by_closing = False
+
+    async def send(self, message: JsonObject, headers: Mapping[str, str] = NO_HEADERS) -> bool:
         self.sent.append(message)
         return True
 
@@ -93,7 +97,7 @@ class Silent:
 @given(st.lists(OBJECT, max_size=10))
 async def test_any_messages_leave_a_client_that_can_be_used(messages: Any) -> None:
     channel = Silent()
-    client = McpClient(channel, "/somewhere", lambda: None)
+    client = McpClient(channel, ServerRequests("s", "/somewhere", {}), lambda *_: None)
     with pytest.raises((TimeoutError, ServerProblem, RemoteError)):
         await client.start(0.0)
     for message in messages:

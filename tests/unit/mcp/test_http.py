@@ -1,6 +1,7 @@
 """Servers with an address: both kinds of HTTP, and answers nobody wants."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 
 from mcpkit import HttpPeer, hosting, serving_http
 from trimtab.contracts.customization import McpServer
-from trimtab.mcp.messages import VERSIONS
+from trimtab.mcp.messages import STATELESS, VERSIONS
 from trimtab.testing.http_server import Exchange
 
 
@@ -26,7 +27,9 @@ async def test_a_server_answers_in_json_or_in_events(tmp_path: Path, streams: bo
             assert (await hosted.call("small-echo", text="hi")).text == "hi"
             assert hosted.states() == ["pending", "connected"]
     posts = [(headers, body) for method, headers, body in peer.requests if method == "POST"]
-    hello, *others = posts
+    probe, hello, *others = posts
+    assert probe[0]["mcp-protocol-version"] == STATELESS
+    assert probe[0]["mcp-method"] == "server/discover"
     assert "mcp-session-id" not in hello[0]
     for headers, _ in others:
         assert headers["mcp-session-id"] == "s1"
@@ -75,7 +78,7 @@ async def test_a_server_that_forgot_the_session_is_greeted_again(tmp_path: Path)
 @pytest.mark.parametrize(
     ("status", "state", "reason"),
     [
-        (401, "needs-auth", "it requires authentication (401); put a token into its headers"),
+        (401, "needs-auth", "it wants you to sign in (401); run `trimtab mcp login small`"),
         (403, "failed", "it answered POST with 403 (no entry); check its address and headers"),
         (500, "failed", "it answered POST with 500 (no entry); check its address and headers"),
         (404, "failed", "it answered POST with 404 (no entry); check its address and headers"),
@@ -191,3 +194,63 @@ async def test_an_endless_answer_is_cut(tmp_path: Path) -> None:
         peer.refuse = flood
         async with hosting(tmp_path, at(peer)) as hosted:
             assert hosted.error() == "it sent an answer of more than 16384 KB"
+
+
+async def test_a_stream_that_ends_before_the_answer_is_taken_up_again(tmp_path: Path) -> None:
+    waiting: list[Any] = []
+
+    async def end_early(exchange: Exchange) -> bool:
+        request = exchange.request
+        message = json.loads(request.body) if request.body else {}
+        if message.get("method") == "tools/call":
+            waiting.append(message["id"])
+            await exchange.begin(200, [("content-type", "text/event-stream")])
+            await exchange.send([b"id: e-1\nretry: 20\ndata: \n\n"])
+            await exchange.end()
+            return True
+        if request.headers.get("last-event-id") == "e-1":
+            result = {"content": [{"type": "text", "text": "after all"}]}
+            answer = json.dumps({"jsonrpc": "2.0", "id": waiting[0], "result": result})
+            await exchange.begin(200, [("content-type", "text/event-stream")])
+            await exchange.send([f"id: e-2\ndata: {answer}\n\n".encode()])
+            await exchange.end()
+            return True
+        return False
+
+    async with serving_http() as peer:
+        peer.refuse = end_early
+        async with hosting(tmp_path, at(peer)) as hosted:
+            assert (await hosted.call("small-echo", text="x")).text == "after all"
+    resumed = [headers for _, headers, _ in peer.requests if "last-event-id" in headers]
+    assert [headers["mcp-session-id"] for headers in resumed] == ["s1"]
+
+
+async def test_a_stream_without_ids_that_ends_before_the_answer_is_a_failure(
+    tmp_path: Path,
+) -> None:
+    async def end_early(exchange: Exchange) -> bool:
+        request = exchange.request
+        if b"tools/call" not in request.body:
+            return False
+        await exchange.begin(200, [("content-type", "text/event-stream")])
+        await exchange.send([b": nothing\n\n"])
+        await exchange.end()
+        return True
+
+    async with serving_http() as peer:
+        peer.refuse = end_early
+        async with hosting(tmp_path, at(peer)) as hosted:
+            assert "contained no result" in (await hosted.call("small-echo", text="x")).text
+
+
+async def test_a_stateless_server_has_headers_and_no_session(tmp_path: Path) -> None:
+    async with serving_http() as peer:
+        peer.mode = "stateless"
+        async with hosting(tmp_path, at(peer)) as hosted:
+            assert (await hosted.call("small-echo", text="hi")).text == "hi"
+    assert [method for method, _, _ in peer.requests] == ["POST"] * 3
+    for _, headers, body in peer.requests:
+        assert headers["mcp-protocol-version"] == STATELESS
+        assert headers["mcp-method"] == body["method"]
+        assert "mcp-session-id" not in headers
+    assert peer.requests[-1][1]["mcp-name"] == "echo"

@@ -24,7 +24,9 @@ def text(value: str) -> dict[str, Any]:
         ([{"type": "resource_link", "uri": "x:y", "name": "n"}], "x:y n"),
         ([{"type": "audio", "data": "AA"}], "[audio, which is not shown]"),
         ([7, {"type": "new"}, {"type": "text"}], "The tool returned no output."),
-        ("nothing", "The tool returned no output."),
+        ("plain words", "plain words"),
+        (["one", text("two")], "one\ntwo"),
+        (7, "The tool returned no output."),
     ],
 )
 def test_content_becomes_text(content: Any, expected: str) -> None:
@@ -48,11 +50,20 @@ def test_an_image_is_shown_by_what_it_is_not_by_what_it_is_called() -> None:
     assert (shown.mime_type, shown.data) == ("image/png", PNG)
 
 
-@pytest.mark.parametrize("data", ["not base64", "AAAA", "", None, "A" * 8_000_000])
-def test_an_image_no_service_takes_is_told_of_and_not_shown(data: Any) -> None:
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ("not base64", "[an image in a format that cannot be shown]"),
+        ("AAAA", "[an image in a format that cannot be shown]"),
+        ("", "[an image without data]"),
+        (None, "[an image without data]"),
+        ("A" * 8_000_000, "[an image of more than 5 MB, which is not shown]"),
+    ],
+)
+def test_an_image_no_service_takes_is_told_of_and_not_shown(data: Any, told: str) -> None:
     result = read_result({"content": [{"type": "image", "data": data}]}, "none")
     assert result.images == ()
-    assert result.text.startswith("[an image")
+    assert result.text == told
 
 
 def test_filters_are_chosen_for_a_server_or_a_tool() -> None:

@@ -4,12 +4,13 @@ import asyncio
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mcpkit import heard, hosting, methods, server
 from trimtab.contracts.customization import McpServer
-from trimtab.mcp.messages import VERSIONS
+from trimtab.mcp.messages import STATELESS, VERSIONS
 from trimtab.workspace import process_tracking
 
 
@@ -20,11 +21,62 @@ async def test_a_server_is_greeted_listed_and_called(tmp_path: Path) -> None:
         assert (result.text, result.kind) == ("hi", "success")
         assert hosted.states() == ["pending", "connected"]
         assert hosted.host.servers["small"].instructions == "Call echo before anything else."
-    hello = heard(log)[0]["params"]
+    hello = heard(log)[1]["params"]
     assert hello["protocolVersion"] == VERSIONS[0]
     assert hello["capabilities"] == {"roots": {"listChanged": False}}
     order = ["initialize", "notifications/initialized", "tools/list", "tools/call"]
-    assert methods(log) == order
+    assert methods(log) == ["server/discover", *order]
+
+
+async def test_a_server_that_returns_ids_as_text_is_understood(tmp_path: Path) -> None:
+    async with hosting(tmp_path, server(mode="text-ids")) as hosted:
+        assert (await hosted.call("small-echo", text="hi")).text == "hi"
+
+
+async def test_a_stateless_server_is_told_everything_with_each_request(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    async with hosting(tmp_path, server(mode="stateless", log=log)) as hosted:
+        assert (await hosted.call("small-echo", text="hi")).text == "hi"
+        assert hosted.host.servers["small"].instructions == "Call echo before anything else."
+    assert methods(log) == ["server/discover", "tools/list", "tools/call"]
+    for message in heard(log):
+        meta = message["params"]["_meta"]
+        assert meta["io.modelcontextprotocol/protocolVersion"] == STATELESS
+        assert meta["io.modelcontextprotocol/clientInfo"]["name"] == "trimtab"
+        assert "roots" in meta["io.modelcontextprotocol/clientCapabilities"]
+
+
+async def test_a_program_that_only_knows_the_older_greeting_is_started_again(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "log"
+    async with hosting(tmp_path, server(mode="strict", log=log)) as hosted:
+        assert hosted.states() == ["pending", "connected"]
+    assert methods(log)[:2] == ["server/discover", "initialize"]
+
+
+async def test_a_server_that_ignores_unknown_requests_is_greeted_the_older_way(
+    tmp_path: Path,
+) -> None:
+    async with hosting(tmp_path, server(mode="deaf")) as hosted:
+        assert hosted.states() == ["pending", "connected"]
+
+
+@pytest.mark.parametrize("mode", ["asks", "stateless"])
+async def test_a_form_is_answered_in_both_versions(tmp_path: Path, mode: str) -> None:
+    asked: list[Any] = []
+
+    async def answer(name: str, params: Any) -> Any:
+        asked.append((name, params["message"]))
+        return {"action": "accept", "content": {"count": 3}}
+
+    answers = {"elicitation/create": answer}
+    async with hosting(tmp_path, server(mode=mode), answers=answers) as hosted:
+        given = json.loads((await hosted.call("small-ask")).text)
+    assert asked == [("small", "Which colour?")]
+    form = given if mode == "asks" else given["inputResponses"]["form"]
+    assert form == {"action": "accept", "content": {"count": 3}}
+    assert mode == "asks" or given["requestState"] == "s-1"
 
 
 @pytest.mark.parametrize("version", VERSIONS)

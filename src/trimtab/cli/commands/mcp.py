@@ -1,9 +1,10 @@
-"""`trimtab mcp`: list, show, add, remove, enable, disable and test MCP servers."""
+"""`trimtab mcp`: list, show, add, remove, enable, disable and test MCP servers, and sign in."""
 
 import os
 
 from trimtab.cli.command_parser import Arguments, CommandParser, positive
 from trimtab.cli.customizations.files import set_listed
+from trimtab.cli.customizations.server_login import log_in, log_out
 from trimtab.cli.customizations.servers import (
     add_server,
     remove_server,
@@ -24,11 +25,17 @@ def add_arguments(parser: CommandParser) -> None:
     remove = actions.add("remove", "remove a server from your configuration")
     enable = actions.add("enable", "use a server again")
     disable = actions.add("disable", "stop using a server")
-    for part in (get, test, remove, enable, disable):
+    login = actions.add("login", "sign in to a server in a browser")
+    login.add_argument(
+        "--no-browser", action="store_true", help="print the address and open nothing"
+    )
+    login.add_argument("--scopes", metavar="A,B", help="permissions to ask for")
+    logout = actions.add("logout", "forget the sign-in to a server")
+    for part in (get, test, remove, enable, disable, login, logout):
         part.add_argument("name", metavar="NAME")
     for part in (parser, listing, get, test):
         part.add_json()
-    for part in (parser, listing, get, test, enable, disable):
+    for part in (parser, listing, get, test, enable, disable, login, logout):
         part.add_folder()
 
 
@@ -67,6 +74,10 @@ def run(args: Arguments) -> int:
             show_server(args.name, args)
         case "test":
             return test_server(args.name, args)
+        case "login":
+            log_in(args.name, args)
+        case "logout":
+            log_out(args.name, args)
         case "add":
             print(f"Added {args.name} to {add_server(args)}.")
         case "remove":

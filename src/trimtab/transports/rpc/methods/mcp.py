@@ -225,13 +225,20 @@ class HostContext(msgspec.Struct):
     context: JsonObject
 
 
-NO_SIGN_IN = "Signing in to MCP servers is not supported; put a token into the server's headers."
 NO_SAMPLING = "Sampling by MCP servers is not supported; leave it out."
 
 
-@methods.on("session.mcp.oauth.login")
-async def log_in(call: Call, params: Nothing) -> JsonObject:
-    raise UsageError(NO_SIGN_IN)
+class SignInTo(msgspec.Struct, rename="camel"):
+    server_name: str
+    force_reauth: bool = False
+
+
+@methods.on("session.mcp.oauth.login", SignInTo)
+async def log_in(call: Call, params: SignInTo) -> JsonObject:
+    """Begin to sign in; the client opens the address, and the server then connects by itself."""
+    await _servers(call).start()
+    address = await _servers(call).log_in(params.server_name, anew=params.force_reauth)
+    return {"authorizationUrl": address} if address else {}
 
 
 class PendingAnswer(msgspec.Struct, rename="camel"):

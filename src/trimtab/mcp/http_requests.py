@@ -1,0 +1,178 @@
+"""HTTP requests to one MCP server: its origin only, its headers, and its sign-in."""
+
+from collections.abc import AsyncIterator, Mapping
+from urllib.parse import urljoin, urlsplit
+
+from trimtab.contracts.customization import McpServer
+from trimtab.contracts.errors import ModelError
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.mcp import EventReader, HttpAnswer, ServerAccess, SignIn
+from trimtab.mcp.messages import (
+    MAX_MESSAGE_BYTES,
+    RemoteError,
+    ServerProblem,
+    decode,
+    read_error,
+)
+
+REDIRECTS = (307, 308)
+"""The redirects that repeat the request with the same method."""
+MAX_REDIRECTS = 3
+MAX_SIGN_INS = 3
+"""The number of tokens that are tried for one request."""
+EVENT_STREAM = "text/event-stream"
+VERSION_HEADER = "MCP-Protocol-Version"
+
+
+class HttpRequests:
+    """Sends requests to a server's origin only, with the headers of its configuration."""
+
+    def __init__(self, server: McpServer, access: ServerAccess) -> None:
+        self.url = server.url
+        self._configured = dict(server.headers)
+        self._access = access
+        self._http = access.http()
+        self._name = server.name
+        self._has_token = any(name.lower() == "authorization" for name in self._configured)
+        self._sign_in: SignIn | None = None
+        if access.sign_in is not None and not self._has_token:
+            self._sign_in = access.sign_in(server)
+
+    async def request(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
+    ) -> HttpAnswer:
+        """Send a request and return a successful answer.
+
+        Raises `ServerProblem`, or `RemoteError` if the answer is an error of the protocol.
+        """
+        for attempt in range(MAX_SIGN_INS + 1):
+            token = "" if self._sign_in is None else await self._sign_in.token()
+            given = {**headers, **({"Authorization": f"Bearer {token}"} if token else {})}
+            answer = await self._send(method, url, {**given, **self._configured}, body)
+            if 200 <= answer.status < 300:
+                return answer
+            challenge = answer.headers.get("www-authenticate", "")
+            wanted = answer.status == 401 or (
+                answer.status == 403 and "insufficient_scope" in challenge
+            )
+            if self._sign_in is None or not wanted or attempt == MAX_SIGN_INS:
+                break
+            answer.close()
+            await self._sign_in.renew(answer.status, challenge, token)
+        try:
+            raise await self._read_error(method, answer, stateless=VERSION_HEADER in headers)
+        finally:
+            answer.close()
+
+    async def _send(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> HttpAnswer:
+        for _ in range(MAX_REDIRECTS + 1):
+            try:
+                answer = await self._http.request(method, url, headers, [body] if body else [])
+            except ModelError as error:
+                raise explain_unreachable(url, error) from None
+            if answer.status not in REDIRECTS:
+                break
+            answer.close()
+            url = self.same_origin(urljoin(url, answer.headers.get("location", "")))
+        return answer
+
+    def same_origin(self, url: str) -> str:
+        """Return an address if it has the configured origin, since the headers may be secret.
+
+        Raises `ServerProblem`.
+        """
+        if urlsplit(url)[:2] != urlsplit(self.url)[:2]:
+            raise ServerProblem(
+                f"it redirects to another origin, {'://'.join(urlsplit(url)[:2])}; configure that "
+                "address if you trust it"
+            )
+        return url
+
+    def new_reader(self) -> EventReader:
+        return self._access.read_events()
+
+    async def messages(self, answer: HttpAnswer, reader: EventReader) -> AsyncIterator[JsonObject]:
+        """Yield the messages of an answer as they arrive. Raises `ServerProblem`."""
+        content_type = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if content_type == EVENT_STREAM:
+            async for event in self.events(answer, reader):
+                for message in decode(event):
+                    yield message
+            return
+        for message in decode(await read_body(answer, MAX_MESSAGE_BYTES)):
+            yield message
+
+    async def events(self, answer: HttpAnswer, reader: EventReader) -> AsyncIterator[bytes]:
+        """Yield the data of an answer's events as they arrive. Raises `ServerProblem`."""
+        while chunk := await _receive(answer):
+            try:
+                found = reader.feed(chunk)
+            except ValueError:
+                problem = f"it sent an event of more than {MAX_MESSAGE_BYTES >> 20} MB"
+                raise ServerProblem(problem, gone=True) from None
+            for event in found:
+                yield event
+
+    async def _read_error(
+        self, method: str, answer: HttpAnswer, *, stateless: bool
+    ) -> ServerProblem | RemoteError:
+        status = answer.status
+        if status == 401:
+            return ServerProblem(
+                f"it refused the token (401); correct it in the headers of {self._name}, or remove "
+                f"it and run `trimtab mcp login {self._name}`"
+                if self._has_token
+                else f"it wants you to sign in (401); run `trimtab mcp login {self._name}`",
+                needs_auth=True,
+                status=status,
+            )
+        body = await read_body(answer, 64 * 1024)
+        error = find_error(body)
+        if stateless and error is not None and error.code:
+            return error
+        reason = f" ({str(error)[:200]})" if error is not None else ""
+        return ServerProblem(
+            f"it answered {method} with {status}{reason}; check its address and headers",
+            gone=status == 404,
+            status=status,
+        )
+
+
+def find_error(body: bytes) -> RemoteError | None:
+    """Return the error in the body of an answer, or None if there is none with a text."""
+    for message in decode(body):
+        error = message.get("error")
+        text = error.get("message") if isinstance(error, dict) else error
+        if isinstance(text, str):
+            return read_error(error)
+    return None
+
+
+async def _receive(answer: HttpAnswer) -> bytes:
+    try:
+        return await answer.receive()
+    except ModelError as error:
+        raise ServerProblem(f"its answer was cut off ({error.category})", gone=True) from None
+
+
+async def read_body(answer: HttpAnswer, limit: int) -> bytes:
+    """Return the rest of an answer. Raises `ServerProblem` if it is longer than the limit."""
+    pieces, size = [], 0
+    while chunk := await _receive(answer):
+        pieces.append(chunk)
+        size += len(chunk)
+        if size > limit:
+            raise ServerProblem(f"it sent an answer of more than {limit >> 10} KB", gone=True)
+    return b"".join(pieces)
+
+
+def explain_unreachable(url: str, error: ModelError) -> ServerProblem:
+    """Return a problem for an address that could not be reached."""
+    host = urlsplit(url).hostname or "its host"
+    if error.code == "offline":
+        return ServerProblem(f"{host} may not be contacted offline; run without --offline")
+    if error.category == "invalid" and error.status is None and "URL" in error.message:
+        return ServerProblem("its url is not a valid http or https address; correct it")
+    return ServerProblem(error.message.rstrip("."), gone=error.category == "transport")

@@ -1,0 +1,62 @@
+"""The sign-in settings of a server's entry, under our names and under Copilot's."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from trimtab.contracts.customization import McpServer
+from trimtab.mcp.messages import ServerProblem
+
+AUTH_FIELDS = {
+    "redirectPort": "redirectPort",
+    "CLIENT_ID": "clientId",
+    "CLIENT_SECRET": "clientSecret",
+    "scopes": "scopes",
+}
+"""Fields of `auth`, as Copilot and Cursor name them."""
+
+
+class OAuthSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The client that signs in, and what it asks for. Everything may be left out."""
+
+    client_id: str = ""
+    client_secret: str = ""
+    client_metadata_url: str = ""
+    scopes: tuple[str, ...] = ()
+    grant_type: Literal["authorization_code", "client_credentials"] = "authorization_code"
+    redirect_port: int = 0
+    private_key: str = ""
+    """A key in PEM, or the path of a file with one."""
+    signing_algorithm: str = "ES256"
+
+
+def read_settings(server: McpServer) -> OAuthSettings:
+    """Return the settings of an entry. Raises `msgspec.ValidationError`."""
+    extra = server.extra
+    given = extra.get("oauth")
+    fields: dict[str, Any] = dict(given) if isinstance(given, dict) else {}
+    auth = extra.get("auth")
+    for theirs, ours in AUTH_FIELDS.items():
+        if isinstance(auth, dict) and theirs in auth:
+            fields.setdefault(ours, auth[theirs])
+    if "callbackPort" in fields:
+        fields.setdefault("redirectPort", fields["callbackPort"])
+    for theirs, ours in (
+        ("oauthClientId", "clientId"),
+        ("oauthScopes", "scopes"),
+        ("scopes", "scopes"),
+        ("oauthGrantType", "grantType"),
+    ):
+        if theirs in extra:
+            fields.setdefault(ours, extra[theirs])
+    if isinstance(fields.get("scopes"), str):
+        fields["scopes"] = fields["scopes"].split()
+    return msgspec.convert(fields, OAuthSettings)
+
+
+def check_settings(server: McpServer) -> OAuthSettings:
+    """Return the settings of an entry. Raises `ServerProblem`."""
+    try:
+        return read_settings(server)
+    except msgspec.ValidationError as error:
+        raise ServerProblem(f"its oauth settings are wrong ({error}); correct them") from None

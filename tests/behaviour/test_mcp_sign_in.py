@@ -1,0 +1,173 @@
+"""Signing in to MCP servers with the installed program."""
+
+import asyncio
+import json
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mcp_browser
+from clikit import Cli, Outcome, serving
+from mcpkit import PATIENT, configure
+from oauthkit import SignInPeer, serving_sign_in
+
+BROWSER = {"BROWSER": f"{sys.executable} {mcp_browser.__file__} %s"}
+DONE = {"text": "Done."}
+
+
+def use(cli: Cli, peer: SignInPeer, **fields: Any) -> None:
+    configure(
+        cli.home / "mcp-config.json", far={"type": "http", "url": peer.url, **PATIENT, **fields}
+    )
+
+
+def echo(text: str) -> dict[str, Any]:
+    return {"tools": [{"name": "far-echo", "arguments": {"text": text}}]}
+
+
+async def log_in(cli: Cli, *flags: str) -> Outcome:
+    return await cli.run("mcp", "login", "far", *flags, env=BROWSER)
+
+
+async def call(cli: Cli, *replies: Any) -> Outcome:
+    async with serving([*replies, DONE]) as model:
+        return await cli.use(model).ask("go")
+
+
+def ends(outcome: Outcome) -> list[Any]:
+    return outcome.of("tool.execution_complete")
+
+
+async def test_a_run_says_what_to_do_and_after_the_login_the_tools_work(cli: Cli) -> None:
+    async with serving_sign_in() as peer:
+        use(cli, peer)
+        before = await call(cli, DONE)
+        (state,) = before.of("session.mcp_server_status_changed")[-1:]
+        assert state["status"] == "needs-auth"
+        assert any(
+            "run `trimtab mcp login far`" in one["message"] for one in before.of("session.warning")
+        )
+        login = await log_in(cli)
+        assert (login.code, login.text) == (0, "Signed in to far.\n"), login.notes
+        assert f"{peer.origin}/authorize?response_type=code" in login.notes
+        (asked,) = peer.asked
+        assert asked["resource"] == peer.url
+        assert asked["scope"] == "read"
+        outcome = await call(cli, echo("hello"))
+        assert ends(outcome)[0]["result"]["content"] == "hello"
+        (file,) = (cli.home / "mcp-oauth-config").glob("*.json")
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert "access-token" not in outcome.text + "".join(log.read_text() for log in cli.logs())
+        logout = await cli.run("mcp", "logout", "far")
+        assert logout.text == "Signed out of far.\n"
+        assert not list((cli.home / "mcp-oauth-config").iterdir())
+
+
+async def test_a_call_that_needs_more_is_allowed_after_another_login(cli: Cli) -> None:
+    async with serving_sign_in() as peer:
+        peer.write_scope = "write"
+        use(cli, peer)
+        await log_in(cli)
+        (end,) = ends(await call(cli, echo("no")))
+        assert "it wants write" in end["error"]["message"]
+        assert "run `trimtab mcp login far`" in end["error"]["message"]
+        assert (await log_in(cli)).code == 0
+        assert peer.asked[-1]["scope"] == "read write"
+        (end,) = ends(await call(cli, echo("yes")))
+        assert end["result"]["content"] == "yes"
+
+
+async def test_three_sessions_with_short_tokens_share_each_refresh(cli: Cli) -> None:
+    """No second login, no call lost, no refresh token used twice."""
+    async with serving_sign_in(lifetime=1.0) as peer:
+        use(cli, peer)
+        assert (await log_in(cli)).code == 0
+        replies = [echo(str(number)) | {"delay": 0.4} for number in range(6)]
+        outcomes = await asyncio.gather(*(call(cli, *replies) for _ in range(3)))
+        for outcome in outcomes:
+            assert [end["success"] for end in ends(outcome)] == [True] * 6, outcome.text
+        assert peer.logins == 1
+        assert peer.refreshes > 0
+        assert len(peer.used) == len(set(peer.used))
+
+
+@pytest.mark.parametrize(
+    ("metadata", "answer", "reason"),
+    [
+        ({"issuer": "https://elsewhere.example"}, {}, "names another issuer"),
+        ({"code_challenge_methods_supported": ["plain"]}, {}, "does not protect its codes"),
+        ({"authorization_endpoint": "javascript:alert(1)"}, {}, "not a secure address"),
+        ({"token_endpoint": "file:///etc/passwd"}, {}, "not a secure address"),
+        ({}, {"iss": "https://elsewhere.example"}, "the answer came from https://elsewhere"),
+        ({}, {"error": "access_denied", "code": ""}, "refused the sign-in (access_denied)"),
+    ],
+)
+async def test_a_login_that_cannot_be_trusted_ends_with_a_reason(
+    cli: Cli, metadata: Any, answer: Any, reason: str
+) -> None:
+    async with serving_sign_in() as peer:
+        peer.metadata, peer.answer = metadata, answer
+        use(cli, peer)
+        login = await log_in(cli)
+        assert login.code == 7
+        assert reason in login.notes
+        assert not peer.forms
+        assert not list(cli.home.glob("mcp-oauth-config/*.json"))
+
+
+async def test_an_answer_with_another_state_is_not_taken(cli: Cli) -> None:
+    async with serving_sign_in() as peer:
+        use(cli, peer)
+        process = await cli.start("mcp", "login", "far", "--no-browser")
+        assert process.stderr is not None
+        async with asyncio.timeout(30):
+            await process.stderr.readline()
+            address = (await process.stderr.readline()).decode().strip()
+            redirect = address.partition("redirect_uri=")[2].partition("&")[0]
+            port = int(redirect.partition("127.0.0.1%3A")[2].partition("%2F")[0])
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET /callback?code=stolen&state=guessed HTTP/1.1\r\n\r\n")
+            assert b"400" in await reader.readline()
+            writer.close()
+            browser = await asyncio.create_subprocess_exec(
+                sys.executable, mcp_browser.__file__, address
+            )
+            assert await browser.wait() == 0
+            assert await process.wait() == 0
+        assert [form["code"] for form in peer.forms] == ["code-1"]
+
+
+async def test_programs_and_servers_with_a_token_have_no_login(cli: Cli) -> None:
+    configure(
+        cli.home / "mcp-config.json",
+        near={"command": "cat"},
+        far={"url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": "Bearer x"}},
+    )
+    for name, reason in (("near", "is a program on this machine"), ("far", "has a token")):
+        outcome = await cli.run("mcp", "login", name)
+        assert outcome.code == 2
+        assert reason in outcome.notes
+
+
+async def test_settings_of_the_sign_in_that_are_wrong_are_a_reason(cli: Cli) -> None:
+    async with serving_sign_in() as peer:
+        use(cli, peer, oauth={"scopes": 7})
+        outcome = await cli.run("mcp", "test", "far")
+        assert outcome.code == 1
+        assert "its oauth settings are wrong" in outcome.text
+
+
+async def test_a_damaged_store_says_what_to_do(cli: Cli, tmp_path: Path) -> None:
+    async with serving_sign_in() as peer:
+        use(cli, peer)
+        await log_in(cli)
+        (file,) = (cli.home / "mcp-oauth-config").glob("*.json")
+        assert json.loads(file.read_text())["issuer"] == peer.origin
+        file.write_text("{")
+        outcome = await cli.run("mcp", "test", "far")
+        assert outcome.code == 1
+        assert "trimtab mcp logout far" in outcome.text
+        assert (await log_in(cli)).code == 0
