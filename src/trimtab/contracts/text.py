@@ -7,6 +7,12 @@ from typing import Literal
 _MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 _NAMED_CONTROLS = {"\n": "\n", "\t": "\t", "\x7f": "\u2421", "\u2028": "\n", "\u2029": "\n"}
 
+SHOWN_ARGUMENTS = (
+    *("command", "path", "pattern", "url", "query", "skill", "summary", "shellId"),
+    *("description", "prompt", "agent_id", "message"),
+)
+"""Arguments that tell people most about a tool call; the first one given is shown."""
+
 
 def count(number: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun in the right form: `1 file`, `1,200 files`, `0 entries`."""

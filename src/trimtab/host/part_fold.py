@@ -53,6 +53,7 @@ from trimtab.contracts.events.tool import (
     ToolExecutionStart,
 )
 from trimtab.contracts.events.user import UserMessage
+from trimtab.contracts.text import SHOWN_ARGUMENTS
 from trimtab.host.parts import (
     Compaction,
     ContextUsage,
@@ -499,14 +500,12 @@ CASES: dict[type[EventData], Case] = {
 }
 """The method that folds each displayed event type."""
 
-_SHOWN_ARGUMENTS = ("command", "path", "pattern", "url", "query", "skill", "description", "prompt")
-
 
 def describe_call(name: str, arguments: Any) -> str:
     """Return a tool call as one line: its name and its most informative argument."""
     shown = ""
     if isinstance(arguments, dict):
-        values = (arguments.get(key) for key in _SHOWN_ARGUMENTS)
+        values = (arguments.get(key) for key in SHOWN_ARGUMENTS)
         shown = next((str(value) for value in values if value), "")
     first, *more = shown.strip().split("\n", 1)
     return f"{name} {first}{' …' if more else ''}".rstrip()

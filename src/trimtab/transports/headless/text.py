@@ -15,14 +15,13 @@ from trimtab.contracts.events.model import ModelCallStart
 from trimtab.contracts.events.own import LeftOut
 from trimtab.contracts.events.session import SessionError, SessionIdle, SessionInfo, SessionWarning
 from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
-from trimtab.contracts.text import count, neutralise
+from trimtab.contracts.text import SHOWN_ARGUMENTS, count, neutralise
 from trimtab.transports.headless.output import Output
 
 MAX_SENTENCE = 1000
 """Characters of a message. Its end says what to do, so it is rarely cut."""
 LAST_LINES = 5
 """Lines of a failing command's output that are shown."""
-_SHOWN_ARGUMENT = ("command", "path", "pattern", "url", "query", "summary", "shellId")
 
 
 class Style(msgspec.Struct, frozen=True, kw_only=True):
@@ -177,7 +176,7 @@ def describe_call(start: ToolExecutionStart) -> str:
     arguments: Any = start.arguments
     shown = ""
     if isinstance(arguments, dict):
-        shown = next((str(arguments[key]) for key in _SHOWN_ARGUMENT if arguments.get(key)), "")
+        shown = next((str(arguments[key]) for key in SHOWN_ARGUMENTS if arguments.get(key)), "")
     return f"{neutralise(start.tool_name)} {_first_line(shown)}".rstrip()
 
 
