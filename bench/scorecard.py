@@ -166,6 +166,7 @@ async def main() -> int:
         lambda: cases(5, "rpc_fuzz.py", FRAMES, f"{FRAMES:,} frames no client would send"),
         lambda: cases(5, "acp_fuzz.py", LINES, f"{LINES:,} lines no editor would send"),
         lambda: cases(10, "acp_cancels.py", CANCELS, f"{CANCELS} cancels of an editor at random"),
+        lambda: cases(10, "crew_load.py", 50, "50 agents at work, written to and stopped"),
         lambda: cases(5, "rpc_load.py", 200, "200 sessions in one server, 20 tokens/s each"),
         aborts,
         namespace,

@@ -50,6 +50,7 @@ ELSEWHERE = {
 }
 NAMED = (
     "trimtab -p",
+    "trimtab attach",
     "trimtab hooks test",
     "trimtab mcp test",
     "trimtab models probe",
@@ -71,8 +72,12 @@ REFUSED = {
     "trimtab plugins marketplace add owner/marketplace": (2, "owner/marketplace"),
     "trimtab plugins install tools@marketplace": (2, "marketplace"),
     'trimtab -p "explain this error" --attachment clipboard': (2, "clipboard"),
+    "trimtab attach {session}": (2, "No process has the session"),
+    "trimtab tasks tail {session}": (1, "No task of a live session"),
+    "trimtab tasks stop {session}": (1, "No task of a live session"),
+    'trimtab tasks send {session} "Skip the slow tests."': (1, "No task of a live session"),
 }
-"""Commands that cannot succeed without a network or a screen: exit code and a word said."""
+"""Commands that need a network, a screen or a live session: exit code and a word said."""
 
 
 def find_commands(page: Path) -> list[str]:
@@ -158,7 +163,13 @@ async def test_every_command_on_every_page_runs(cli: Cli, command: str) -> None:
     last: dict[str, object] = {"text": "Done."}
     if "--autopilot" in command:
         last = {"tools": [{"name": "task_complete", "arguments": {"summary": "Done."}}]}
-    async with serving([last] * 20) as server:
+    replies = [last] * 20
+    if "--plan --mode autopilot" in command:
+        done: dict[str, object] = {
+            "tools": [{"name": "task_complete", "arguments": {"summary": "Done."}}]
+        }
+        replies = [last, done]
+    async with serving(replies) as server:
         cli.use(server)
         for start, earlier in FIRST.items():
             if command.startswith(start):

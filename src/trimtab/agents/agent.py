@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from trimtab.loop.processors.budget import Budget
     from trimtab.loop.processors.compaction import Compaction
     from trimtab.loop.processors.context_usage import ContextUsage
+    from trimtab.loop.processors.deadline import Deadline
     from trimtab.loop.processors.discovered import DiscoveredInstructions
     from trimtab.loop.processors.images import ImageRemoval
+    from trimtab.loop.processors.jit import JitInstructions
     from trimtab.loop.processors.plan_mode import PlanMode
     from trimtab.loop.processors.plan_watcher import PlanWatcher
     from trimtab.loop.processors.progress import Progress
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from trimtab.loop.processors.slash import SlashCommands
     from trimtab.loop.processors.steering import Steering
     from trimtab.loop.processors.stop_gate import StopGate
+    from trimtab.loop.processors.stop_rules import StopRules
     from trimtab.loop.processors.terminal_tools import TerminalTools
     from trimtab.loop.processors.title import Titles
     from trimtab.loop.processors.turn_limit import TurnLimit
@@ -52,6 +55,7 @@ class AgentParts(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     checkpoints: "WorktreeCommits | None" = None
+    deadline: "Deadline | None" = None
     turn_limit: "TurnLimit | None" = None
     steering: "Steering | None" = None
     routing: "ModelRouting | None" = None
@@ -69,10 +73,12 @@ class AgentParts(msgspec.Struct, frozen=True, kw_only=True):
     firewall: "Firewall | None" = None
     sandbox_bypass: "SandboxBypass | None" = None
     stop_gate: "StopGate | None" = None
+    stop_rules: "StopRules | None" = None
     plan_watcher: "PlanWatcher | None" = None
     progress: "Progress"
     autopilot: "Autopilot | None" = None
     context_usage: "ContextUsage"
+    jit: "JitInstructions | None" = None
     compaction: "Compaction"
     budget: "Budget | None" = None
     image_removal: "ImageRemoval"

@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from trimtab.checkout.worktree_commits import WorktreeCommits
     from trimtab.contracts.tool import AgentsPort
     from trimtab.loop.compact import Carryover
+    from trimtab.loop.processors.deadline import Deadline
+    from trimtab.loop.processors.jit import JitInstructions
+    from trimtab.loop.processors.stop_rules import StopRules
     from trimtab.loop.processors.title import Titles
     from trimtab.loop.processors.turn_limit import TurnLimit
     from trimtab.loop.side_calls import Writer
@@ -110,7 +113,10 @@ def build_parts(
     permissions = build_permissions(setup, options, client)
     firewall, bypass = build_guards(setup, permissions, client)
     custom = setup.customizations
+    deadline = build_deadline(limits.deadline)
+    rules = build_stop_rules(setup)
     return AgentParts(
+        deadline=deadline,
         checkpoints=build_checkpoints(setup, options),
         turn_limit=build_turn_limit(limits.max_turns),
         steering=Steering(),
@@ -135,12 +141,14 @@ def build_parts(
         firewall=firewall,
         sandbox_bypass=bypass,
         stop_gate=build_stop_gate(setup),
+        stop_rules=rules,
         plan_watcher=PlanWatcher(
             setup.folder.plan, setup.folder.database, lambda: read_todos(setup.folder.database)
         ),
-        progress=Progress(limits.max_repeats, attended=client.attended),
+        progress=Progress(limits.max_repeats, attended=client.attended, change_way=change_way),
         autopilot=Autopilot(read_text("nudge"), limits.continues),
         context_usage=ContextUsage(ContextMeter(chosen.model), DEFAULT),
+        jit=build_jit(setup, deadline, rules),
         compaction=Compaction(build_carryover(setup, chosen), DEFAULT, options.compaction),
         image_removal=ImageRemoval(),
         titles=build_titles(setup, chosen),
@@ -171,6 +179,42 @@ def build_turn_limit(max_turns: int | None, taken: int = 0) -> "TurnLimit | None
     from trimtab.loop.processors.turn_limit import TurnLimit
 
     return TurnLimit(max_turns, taken)
+
+
+async def change_way(run: Run) -> str:
+    """Give a run that repeats itself another effort and a fresh context."""
+    from trimtab.agents.unattended import change_way
+
+    return await change_way(run)
+
+
+def build_deadline(seconds: float | None) -> "Deadline | None":
+    if seconds is None:
+        return None
+    from trimtab.loop.processors.deadline import Deadline
+    from trimtab.loop.time_limit import TimeLimit
+
+    return Deadline(TimeLimit(seconds))
+
+
+def build_stop_rules(setup: SessionSetup) -> "StopRules | None":
+    custom = setup.customizations
+    if custom is None or not custom.has_settings or "stopGate" not in custom.settings.values:
+        return None
+    from trimtab.agents import unattended
+
+    return unattended.build_stop_rules(setup)
+
+
+def build_jit(
+    setup: SessionSetup, deadline: "Deadline | None", rules: "StopRules | None"
+) -> "JitInstructions | None":
+    custom = setup.customizations
+    if custom is None or not custom.has_settings or "jitInstructions" not in custom.settings.values:
+        return None
+    from trimtab.agents import unattended
+
+    return unattended.build_jit(setup, deadline.limit if deadline else None, rules)
 
 
 def build_checkpoints(setup: SessionSetup, options: SessionOptions) -> "WorktreeCommits | None":

@@ -4,7 +4,7 @@ import asyncio
 import time
 
 from trimtab.agents.agent import AgentParts, SessionAgent, agent_of
-from trimtab.agents.build import build_fallbacks, build_guards, find_writer
+from trimtab.agents.build import build_fallbacks, build_guards, change_way, find_writer
 from trimtab.agents.carryover import TaskCarryover
 from trimtab.agents.client_tools import read_modified
 from trimtab.agents.pool import USER, SubagentPool
@@ -259,6 +259,7 @@ class Subagent:
             return TaskCarryover(task.prompt, read_text("compaction"), writer)
 
         return AgentParts(
+            deadline=main.deadline,
             turn_limit=main.turn_limit,
             steering=Steering(),
             hooks=hooks,
@@ -269,7 +270,7 @@ class Subagent:
             firewall=firewall,
             sandbox_bypass=bypass,
             stop_gate=stop_gate,
-            progress=Progress(limits.max_repeats),
+            progress=Progress(limits.max_repeats, change_way=change_way),
             context_usage=ContextUsage(ContextMeter(chosen.model), DEFAULT),
             compaction=Compaction(
                 build_carryover,

@@ -148,7 +148,12 @@ FLAGS: tuple[Flag, ...] = (
         choices=("interactive", "plan", "autopilot"),
         help="How the agent works.",
     ),
-    Flag(names=("--plan",), group="mode", help="Same as --mode plan: investigate, change nothing."),
+    Flag(
+        names=("--plan",),
+        group="mode",
+        help="Same as --mode plan: investigate, change nothing. With --mode autopilot: plan first, "
+        "then carry the plan out.",
+    ),
     Flag(
         names=("--autopilot",),
         group="mode",

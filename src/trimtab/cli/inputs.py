@@ -121,7 +121,15 @@ def find_cwd(values: Values) -> str:
     return folder
 
 
+def find_mode_after_plan(values: Values) -> Mode | None:
+    """Return autopilot if a plan is to be made first and carried out then, without a person."""
+    wanted = "autopilot" in values or values.get("mode") == "autopilot"
+    return "autopilot" if "plan" in values and wanted else None
+
+
 def find_mode(values: Values) -> Mode:
+    if find_mode_after_plan(values) is not None:
+        return "plan"
     asked = {mode for mode in ("plan", "autopilot") if mode in values}
     mode: Mode = values.get("mode", "interactive")
     if "mode" in values and asked - {mode}:

@@ -8,7 +8,7 @@ import msgspec
 from trimtab.cli.command_table import run_command
 from trimtab.cli.early_terminal import restore_keyboard
 from trimtab.cli.event_loop import run_async
-from trimtab.cli.inputs import attach_all, build_options, read_prompt
+from trimtab.cli.inputs import attach_all, build_options, find_mode_after_plan, read_prompt
 from trimtab.cli.opening import build_face, open_session
 from trimtab.cli.parse import Values, parse
 from trimtab.cli.session_socket import open_socket
@@ -66,6 +66,7 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
         open_session=lambda: open_session(runtime, options, values, Client(on_event=on_event)),
         read_prompt=lambda: read_prompt(values),
         prepare=attach_all(values, options.cwd),
+        mode_after_plan=find_mode_after_plan(values),
         finishers=build_finishers(values, runtime),
         notices=tuple(
             ("flag_ignored", f"{name} has no effect: {why}.") for name, why in values["ignored"]

@@ -18,7 +18,7 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
 
     Reasons: end_turn, task_complete, blocked, rejected, aborted, error, turn_limit, deadline,
     budget, output_limit, continuation_cap, no_progress, agent_stop_block_limit,
-    background_timeout.
+    background_timeout, stop_gate.
     """
 
     reason: str

@@ -81,6 +81,8 @@ class PlanVerdict(msgspec.Struct, frozen=True, kw_only=True):
     approved: bool
     action: str | None = None
     feedback: str | None = None
+    edited_plan: str | None = None
+    """The plan as the person changed it while it waited for approval."""
 
 
 AskApproval = Callable[[PlanReady], Awaitable[PlanVerdict]]

@@ -36,6 +36,7 @@ from trimtab.undo.recorder import Recorder
 
 if TYPE_CHECKING:
     from trimtab.loop.compact import Outcome
+    from trimtab.loop.time_limit import TimeLimit
     from trimtab.runtime.tasks import SessionTasks
     from trimtab.undo.history import FileHistory
     from trimtab.undo.rewind import Mode as RewindMode
@@ -66,7 +67,7 @@ class LiveSession:
         self._task: asyncio.Task[Stop] | None = None
         self._requested_stop: Stop | None = None
         self._last_stop = Stop(reason="end_turn")
-        self._timer: asyncio.TimerHandle | None = None
+        self._timers: list[asyncio.TimerHandle] = []
         self.started = time.time()
         self._closed = False
         self._expired: Stop | None = None
@@ -331,14 +332,32 @@ class LiveSession:
         if self._task is not None:
             await asyncio.wait((self._task,))
 
-    def stop_after(self, seconds: float) -> None:
-        """Cancel the active run after this many seconds."""
-        stop = Stop(
-            reason="deadline",
-            exit_code=ExitCode.LIMIT,
-            message=f"Stopped at the deadline of {seconds:g} s; raise --deadline to go on.",
-        )
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._expire, stop)
+    def keep_deadline(self, limit: "TimeLimit") -> None:
+        """End commands and sub-agents in time for last words, and everything at the deadline."""
+        from trimtab.loop.processors.deadline import end_at
+
+        loop, stop = asyncio.get_running_loop(), end_at(limit.seconds)
+        early = max(0.0, limit.left - limit.last_words)
+        self._timers = [
+            loop.call_later(early, self._end_commands, stop),
+            loop.call_later(limit.left, self._expire, stop),
+        ]
+
+    def _end_commands(self, stop: Stop) -> None:
+        """End the commands and sub-agents that run, so that the main agent can sum up."""
+
+        async def end() -> None:
+            shells = self.controls.setup.workspace.shells
+            running = [shell for shell in shells.list() if shell.exit_code is None]
+            if self.controls.has_agents and not self.controls.pool.is_quiet:
+                self._expired = stop
+                await self.controls.pool.stop_all()
+            attached = [shell.shell_id for shell in running if shell.mode != "detached"]
+            await asyncio.gather(*map(shells.end, attached), return_exceptions=True)
+
+        task = asyncio.get_running_loop().create_task(end())
+        self._run.tasks.add(task)
+        task.add_done_callback(self._run.tasks.discard)
 
     def _expire(self, stop: Stop) -> None:
         self._expired = stop
@@ -352,8 +371,8 @@ class LiveSession:
             return
         self._closed = True
         await self.abort()
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in self._timers:
+            timer.cancel()
         for task in (background := set(self._run.tasks)):
             task.cancel()
         if background:

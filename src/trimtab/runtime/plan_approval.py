@@ -3,11 +3,15 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from trimtab.contracts.events.question import ExitPlanModeCompleted, ExitPlanModeRequested
 from trimtab.contracts.ids import new_id
+from trimtab.contracts.run import Prompt
 
 if TYPE_CHECKING:
     from trimtab.contracts.questions import PlanReady, PlanVerdict
+    from trimtab.contracts.run import Mode
     from trimtab.runtime.live import LiveSession
 
 Decide = Callable[[str, str], Awaitable["PlanVerdict"]]
@@ -37,6 +41,30 @@ async def present_plan(live: "LiveSession", plan: "PlanReady", decide: Decide) -
         )
     )
     if verdict.approved:
+        edited = live.folder.read_plan()
+        if edited is not None and edited != content:
+            verdict = msgspec.structs.replace(verdict, edited_plan=edited)
         autopilot = str(verdict.action).startswith("autopilot")
         live.controls.set_mode("autopilot" if autopilot else "interactive")
     return verdict
+
+
+CARRY_OUT = (
+    "The plan is approved. Carry it out now, and check the outcome.\n\n<plan>\n{plan}\n</plan>"
+)
+
+
+async def carry_out_plan(live: "LiveSession", mode: "Mode") -> None:
+    """Approve the plan of a run without a person, and send it as the next prompt.
+
+    The plan is what its file holds now, whoever wrote that; without one, the last answer.
+    """
+    from trimtab.contracts.questions import PlanReady, PlanVerdict
+
+    plan = live.folder.read_plan() or live.answer
+
+    async def approve(_request_id: str, _content: str) -> PlanVerdict:
+        return PlanVerdict(approved=True, action=mode)
+
+    await present_plan(live, PlanReady(summary=plan, actions=(mode,), recommended=mode), approve)
+    live.send(Prompt(text=CARRY_OUT.format(plan=plan), source="plan", billable=False))

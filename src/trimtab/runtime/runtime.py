@@ -293,8 +293,8 @@ class Runtime:
         controls = Controls(setup, run, owner, client, self.models, self.folders)
         setup.workspace.shells.on_change = controls.announce_tasks
         live = LiveSession(setup.folder, setup.session, run, controls, release)
-        if options.limits.deadline is not None:
-            live.stop_after(options.limits.deadline)
+        if agent.parts.deadline is not None:
+            live.keep_deadline(agent.parts.deadline.limit)
         if self._on_open is not None:
             self._on_open(live)
         return live

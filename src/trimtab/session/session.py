@@ -15,6 +15,7 @@ from trimtab.session.projections.agents import Agents
 from trimtab.session.projections.approvals import Approvals
 from trimtab.session.projections.changes import CodeChanges
 from trimtab.session.projections.conversation import Conversation
+from trimtab.session.projections.instructions import SentInstructions
 from trimtab.session.projections.queue import Queue
 from trimtab.session.projections.title import Title
 from trimtab.session.projections.usage import UsageLedger
@@ -46,6 +47,7 @@ class Projections:
         self.queue = Queue()
         self.approvals = Approvals()
         self.agents = Agents()
+        self.instructions = SentInstructions()
         self._readers: dict[str, list[Projection]] = {}
         for projection in self.all():
             for wire_name in projection.reads:
@@ -60,6 +62,7 @@ class Projections:
             self.queue,
             self.approvals,
             self.agents,
+            self.instructions,
         )
 
     def add(self, projection: Projection) -> None:

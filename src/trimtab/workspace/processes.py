@@ -100,6 +100,10 @@ class LocalShells:
         if running:
             self.on_change()
 
+    async def end(self, shell_id: str) -> None:
+        """End a command; whoever waits for it receives its output so far."""
+        await self._find(shell_id).kill()
+
     def peek(self, shell_id: str, start: int, size: int) -> tuple[bytes, int]:
         """Return a part of a command's output and the size of all of it.
 

@@ -8,6 +8,11 @@ from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.tools.description import describe
 
 ACTIONS = ("interactive", "autopilot", "exit_only", "autopilot_fleet")
+DEFAULT_ACTIONS = ("autopilot", "interactive", "exit_only", "autopilot_fleet")
+FLEET = (
+    " Do independent parts of it at once: start an agent for each with task in mode background, "
+    "and put the results together."
+)
 
 
 async def refuse(_: PlanReady) -> PlanVerdict:
@@ -40,7 +45,7 @@ class ExitPlanMode:
         return [Access(kind="none", mutates=False)]
 
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
-        actions = tuple(args.get("actions") or ("autopilot", "interactive", "exit_only"))
+        actions = tuple(args.get("actions") or DEFAULT_ACTIONS)
         plan = PlanReady(
             summary=args["summary"],
             actions=actions,
@@ -55,9 +60,14 @@ class ExitPlanMode:
         if action == "exit_only":
             return ToolResult(text=f"Plan approved! Exited plan mode.\n\nStop here.{note}")
         mode = "autopilot" if action.startswith("autopilot") else "interactive"
+        fleet = FLEET if action == "autopilot_fleet" else ""
+        if verdict.edited_plan is not None:
+            note += (
+                f" The user edited the plan; this is the one to carry out:\n\n{verdict.edited_plan}"
+            )
         return ToolResult(
             text="Plan approved! Exited plan mode.\n\n"
-            f"You are now in {mode} mode. Carry the plan out now.{note}"
+            f"You are now in {mode} mode. Carry the plan out now.{fleet}{note}"
         )
 
 

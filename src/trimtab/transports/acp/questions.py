@@ -27,6 +27,7 @@ ACTIONS = {
     "interactive": ("Carry the plan out; ask before changes", "allow_once"),
     "autopilot": ("Carry the plan out without asking (autopilot)", "allow_always"),
     "exit_only": ("Accept the plan and stop here", "allow_once"),
+    "autopilot_fleet": ("Accept the plan and carry it out with several agents", "allow_once"),
 }
 """The name and kind of the option for each action that may follow a plan."""
 

@@ -61,6 +61,9 @@ def build_result(
         "schemaVersion": SCHEMA_VERSION,
         "version": __version__,
     }
+    rules = live.controls.agent.parts.stop_rules if live else None
+    if rules is not None and rules.checks.commands:
+        result["endState"] = rules.checks.end_state
     if stop.exit_code:
         result["error"] = {"message": stop.message}
     return result

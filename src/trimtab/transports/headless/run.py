@@ -11,7 +11,7 @@ import msgspec
 from trimtab.contracts.errors import ExitCode, TrimtabError, UsageError
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.processor import Stop
-from trimtab.contracts.run import Prompt
+from trimtab.contracts.run import Mode, Prompt
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.headless.output import Output
 from trimtab.transports.headless.result import Clock, build_result
@@ -54,6 +54,8 @@ class Headless(msgspec.Struct, kw_only=True):
     finishers: list[Callable[[LiveSession, JsonObject], None]] = []
     notices: tuple[tuple[str, str], ...] = ()
     """Infos (type, message) for the start of the session, such as flags without effect."""
+    mode_after_plan: Mode | None = None
+    """The mode in which the plan is carried out, if the run begins with one."""
     live: LiveSession | None = None
     signalled: Stop | None = None
 
@@ -81,8 +83,15 @@ class Headless(msgspec.Struct, kw_only=True):
         self.live = await self.open_session()
         for info_type, message in self.notices:
             self.live.inform(info_type, message)
+        wait = find_wait(self.live)
         self.live.send(prompt)
-        return apply_denials(self.live, await self.live.settled(find_wait(self.live)))
+        stop = await self.live.settled(wait)
+        if self.mode_after_plan and not stop.exit_code and self.live.mode == "plan":
+            from trimtab.runtime.plan_approval import carry_out_plan
+
+            await carry_out_plan(self.live, self.mode_after_plan)
+            stop = await self.live.settled(wait)
+        return apply_denials(self.live, stop)
 
     async def _close(self, stop: Stop) -> Stop:
         if self.live is None:

@@ -207,6 +207,7 @@ _ACTIONS = {
     "interactive": "accept it and carry it out; ask before changes",
     "autopilot": "accept it and carry it out without asking, until it is done (autopilot)",
     "exit_only": "accept it and stop here",
+    "autopilot_fleet": "accept it and carry it out with several agents at once (autopilot fleet)",
 }
 
 
