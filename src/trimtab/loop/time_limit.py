@@ -26,5 +26,8 @@ class TimeLimit:
 
     @property
     def last_words(self) -> float:
-        """Seconds at the end in which no tool runs: a tenth, at least 2 and at most 60."""
-        return min(max(self.seconds / 10, MIN_LAST_WORDS), MAX_LAST_WORDS)
+        """Seconds at the end in which no tool runs: a tenth, at least 2 and at most 60.
+
+        Of a very short time it is half, so that some is left for work.
+        """
+        return min(max(self.seconds / 10, MIN_LAST_WORDS), MAX_LAST_WORDS, self.seconds / 2)

@@ -359,6 +359,7 @@ def undo_or_redo(invocation: Invocation, action: str) -> str:
         history.plan_redo(UndoRequest()) if action == "redo" else history.plan_undo(UndoRequest())
     )
     if not preview:
+        invocation.live.require_quiet()
         plan = history.apply(plan)
     lines = [*describe_plan(plan, history, diffs=preview), *summarise_plan(plan, preview=preview)]
     if not preview and action == "undo":

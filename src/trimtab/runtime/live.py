@@ -144,7 +144,7 @@ class LiveSession:
             if shell.exit_code is None and not shell.foreground and shell.mode != "detached"
         ]
 
-    def _require_quiet(self) -> None:
+    def require_quiet(self) -> None:
         """Raise `UsageError` while sub-agents work; forget what they knew of the log."""
         if not self.controls.has_agents:
             return
@@ -199,7 +199,7 @@ class LiveSession:
 
     def truncate(self, event_id: str) -> int:
         """Remove an event and all later ones; return how many. Only while nothing runs."""
-        self._require_quiet()
+        self.require_quiet()
         removed = self._session.truncate(event_id)
         self.controls.refresh()
         return removed
@@ -229,7 +229,7 @@ class LiveSession:
         """Return to the state before a turn. Only while nothing runs."""
         from trimtab.undo.rewind import rewind
 
-        self._require_quiet()
+        self.require_quiet()
         rewound = rewind(self._session, self.history, self.recorder.record, (point, mode))
         self.controls.refresh()
         return rewound
@@ -240,7 +240,7 @@ class LiveSession:
             raise UsageError(
                 "The agent is working; abort the run before you change the working directory."
             )
-        self._require_quiet()
+        self.require_quiet()
         await self.controls.set_folder(cwd)
 
     async def run_command(self, text: str) -> str | None:
