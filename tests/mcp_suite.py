@@ -35,6 +35,13 @@ async def run_suite(suite: str, *args: str) -> tuple[int, str]:
     return process.returncode, out.decode()
 
 
+async def check_server(suite: str, url: str, scenario: str, version: str = "") -> str:
+    """Run a server scenario against an address; return what it printed if a check fails."""
+    chosen = ("--spec-version", version) if version else ()
+    code, output = await run_suite(suite, "server", "--url", url, "--scenario", scenario, *chosen)
+    return output if code else ""
+
+
 async def check_client(suite: str, scenario: str, version: str = "") -> None:
     """Run a client scenario against the installed program; fails unless every check passes."""
     chosen = ("--spec-version", version) if version else ()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import mcpserver
+from clikit import Cli
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.mcp import ServerAccess
 from trimtab.contracts.tool import Tool, ToolContext, ToolResult
@@ -17,8 +18,8 @@ from trimtab.mcp.host import McpHost
 from trimtab.mcp.messages import MAX_MESSAGE_BYTES
 from trimtab.mcp.tool import ToolSupport
 from trimtab.providers.http import HttpClient
+from trimtab.providers.http_server import Exchange, HttpServer
 from trimtab.providers.sse import SseParser
-from trimtab.testing.http_server import Exchange, HttpServer
 from trimtab.workspace.piped_program import PipedProgram
 
 SCRIPT = str(Path(mcpserver.__file__))
@@ -212,6 +213,24 @@ async def serving_http() -> AsyncIterator[HttpPeer]:
         yield peer
     finally:
         await listener.stop()
+
+
+@asynccontextmanager
+async def serving_mcp(cli: Cli, action: str, *args: str, token: str = "") -> AsyncIterator[str]:
+    """The installed program as an MCP server over HTTP; gives its address."""
+    flags = () if token else ("--no-token",)
+    env = {"TRIMTAB_MCP_TOKEN": token} if token else {}
+    process = await cli.start("mcp", action, *args, "--http", *flags, env=env)
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(30):
+            line = (await process.stderr.readline()).decode()
+        assert line.startswith("Listening on "), line
+        yield line.removeprefix("Listening on ").strip()
+    finally:
+        process.terminate()
+        async with asyncio.timeout(30):
+            assert await process.wait() == 0
 
 
 FOREIGN = '''

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from mcpkit import HttpPeer
-from trimtab.testing.http_server import Exchange, HttpServer
+from trimtab.providers.http_server import Exchange, HttpServer
 
 
 class SignInPeer(HttpPeer):

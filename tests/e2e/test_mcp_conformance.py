@@ -1,9 +1,14 @@
 """The official MCP suite, with the installed program as the client: no expected failures."""
 
+import sys
+
 import pytest
 import yaml
 
-from mcp_suite import FIRST, NEXT, check_client
+import mcp_fixtures
+from clikit import Cli
+from mcp_suite import FIRST, NEXT, check_client, check_server, run_suite
+from mcpkit import configure, serving_mcp
 from programkit import FOREIGN
 
 pytestmark = [pytest.mark.foreign("mcp-conformance"), pytest.mark.slow]
@@ -68,3 +73,39 @@ async def test_a_scenario_that_2025_11_25_requires_passes(scenario: str) -> None
 @pytest.mark.parametrize("scenario", STATELESS)
 async def test_a_scenario_that_2026_07_28_requires_passes(scenario: str) -> None:
     await check_client(NEXT, scenario, "2026-07-28")
+
+
+OWN = [
+    *("server-initialize", "ping", "logging-set-level", "tools-list", "resources-list"),
+    *("prompts-list", "server-sse-multiple-streams", "dns-rebinding-protection"),
+]
+OWN_STATELESS = [
+    *("tools-list", "resources-list", "prompts-list", "server-sse-multiple-streams"),
+    *("sep-2164-resource-not-found", "dns-rebinding-protection", "caching"),
+    *("http-header-validation",),
+]
+"""The scenarios that need no tools, resources or prompts of the suite's own."""
+NEEDS_FIXTURE = "Not testable: server does not list the diagnostic tool"
+
+
+async def test_our_own_server_passes_what_needs_no_fixture(cli: Cli) -> None:
+    async with serving_mcp(cli, "serve") as url:
+        for scenario in OWN:
+            assert not await check_server(FIRST, url, scenario)
+        assert not await check_server(NEXT, url, "server-session-lifecycle")
+        for scenario in OWN_STATELESS:
+            assert not await check_server(NEXT, url, scenario, "2026-07-28")
+        output = await check_server(NEXT, url, "server-stateless", "2026-07-28")
+        failures = [line for line in output.splitlines() if line.lstrip().startswith("Error:")]
+        assert len(failures) == 4
+        assert all(NEEDS_FIXTURE in line for line in failures), output
+
+
+async def test_everything_that_2025_11_25_requires_of_servers_passes_the_gateway(
+    cli: Cli,
+) -> None:
+    entry = {"command": sys.executable, "args": [mcp_fixtures.__file__]}
+    configure(cli.home / "mcp-config.json", fixtures=entry)
+    async with serving_mcp(cli, "gateway", "fixtures") as url:
+        code, output = await run_suite(NEXT, "server", "--url", url, "--requirements", "2025-11-25")
+    assert code == 0, output

@@ -44,7 +44,7 @@ GROUPS = (
             ("instructions", "list the instruction files a session here loads"),
             ("skills", "list, add, remove, enable or disable skills"),
             ("agents", "list, add, remove, enable or disable agents"),
-            ("mcp", "list, show, add, remove, enable, disable or test MCP servers"),
+            ("mcp", "list, show, add, remove, test, sign in to or serve MCP servers"),
             ("hooks", "list hooks, or run them on a sample input"),
             ("plugins", "list, install, update, enable, disable or uninstall plugins"),
             ("permissions", "explain decisions about commands, suggest rules"),

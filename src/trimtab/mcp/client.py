@@ -11,6 +11,7 @@ from trimtab.mcp.messages import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
     METHOD_NOT_FOUND,
+    SERVER_KEY,
     STATELESS,
     UNSUPPORTED_VERSION,
     VERSION_KEY,
@@ -19,7 +20,7 @@ from trimtab.mcp.messages import (
     ServerProblem,
     read_error,
 )
-from trimtab.mcp.server_requests import ServerRequests
+from trimtab.mcp.server_requests import Answers
 from trimtab.mcp.transport import NO_HEADERS, Channel
 from trimtab.version import __version__
 
@@ -45,6 +46,8 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     instructions: str = ""
     capabilities: Mapping[str, Any] = {}
+    implementation: Mapping[str, Any] = {}
+    """The server's own name and version."""
     has_tools: bool = True
 
 
@@ -61,7 +64,7 @@ class _PendingRequest(msgspec.Struct, kw_only=True):
 class McpClient:
     """A connection to one server. If the connection fails, all open requests fail."""
 
-    def __init__(self, channel: Channel, requests: ServerRequests, on_notice: Notice) -> None:
+    def __init__(self, channel: Channel, requests: Answers, on_notice: Notice) -> None:
         self._channel = channel
         self._requests = requests
         self._on_notice = on_notice
@@ -151,6 +154,9 @@ class McpClient:
             version=version,
             instructions=instructions if isinstance(instructions, str) else "",
             capabilities=_as_object(capabilities),
+            implementation=_as_object(
+                answer.get("serverInfo") or _as_object(answer.get("_meta")).get(SERVER_KEY)
+            ),
             has_tools=not isinstance(capabilities, dict) or "tools" in capabilities,
         )
 
@@ -288,9 +294,9 @@ class McpClient:
             self._answer(number, message)
         elif isinstance(number, str | int):
             self._run(self._reply(number, method, _as_object(message.get("params"))))
-        elif method == "notifications/progress":
-            self._progress(message.get("params"))
         else:
+            if method == "notifications/progress":
+                self._progress(message.get("params"))
             self._on_notice(method, _as_object(message.get("params")))
 
     def _answer(self, number: Any, message: JsonObject) -> None:

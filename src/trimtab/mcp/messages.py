@@ -19,7 +19,7 @@ UNSUPPORTED_VERSION = -32022
 META = "io.modelcontextprotocol/"
 """The prefix of the protocol's own names in `_meta`."""
 VERSION_KEY, CLIENT_KEY = f"{META}protocolVersion", f"{META}clientInfo"
-CAPABILITIES_KEY = f"{META}clientCapabilities"
+CAPABILITIES_KEY, SERVER_KEY = f"{META}clientCapabilities", f"{META}serverInfo"
 
 
 class ServerProblem(Exception):

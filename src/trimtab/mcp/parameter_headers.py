@@ -1,6 +1,6 @@
 """Parameters of tools that are repeated in HTTP headers, as their schemas say (`x-mcp-header`)."""
 
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -71,3 +71,13 @@ def _marked(
 
 def _is_token(character: str) -> bool:
     return character in TOKEN or (character.isascii() and character.isalpha())
+
+
+def decode_header(value: str) -> str:
+    """Return the value of a header, which may be in Base64; as it is if that is damaged."""
+    if not (value.startswith("=?base64?") and value.endswith("?=")):
+        return value
+    try:
+        return b64decode(value[9:-2], validate=True).decode()
+    except ValueError:
+        return value

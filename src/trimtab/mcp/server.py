@@ -36,6 +36,14 @@ Status = Literal["pending", "connected", "failed", "needs-auth", "disabled", "st
 Change = Literal["status", "tools"]
 
 
+def build_channel(server: McpServer, access: ServerAccess) -> Channel:
+    """Return the way to a server. Raises `ServerProblem` for wrong settings of its sign-in."""
+    if server.type == "local":
+        return StdioChannel(server, access)
+    kind = HttpChannel if server.type == "http" else SseChannel
+    return kind(server, access)
+
+
 class ServerConnection:
     """A configured server, the state of its connection, and its tools.
 
@@ -215,17 +223,11 @@ class ServerConnection:
     def _build_client(self) -> McpClient:
         access, name = self._access, self.config.name
         requests = ServerRequests(name, access.cwd, access.answers)
-        return McpClient(self._build_channel(), requests, self._on_notice)
+        return McpClient(build_channel(self.config, self._access), requests, self._on_notice)
 
     def _on_notice(self, method: str, params: JsonObject) -> None:
         if method == "notifications/tools/list_changed":
             self._on_tools_changed()
-
-    def _build_channel(self) -> Channel:
-        if self.config.type == "local":
-            return StdioChannel(self.config, self._access)
-        kind = HttpChannel if self.config.type == "http" else SseChannel
-        return kind(self.config, self._access)
 
     def _fail(self, error: Exception) -> None:
         if isinstance(error, TimeoutError):

@@ -1,12 +1,29 @@
 """Answers what a server asks: the folder of the session, a person's input, a model's reply."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import AnswerServer
 from trimtab.mcp.messages import METHOD_NOT_FOUND, RemoteError
+
+
+class Answers(Protocol):
+    """Answers the requests of a server."""
+
+    @property
+    def capabilities(self) -> JsonObject:
+        """What the server may ask, in the words of the protocol."""
+        ...
+
+    def asks(self, method: str) -> bool:
+        """Return True if somebody must decide about a request, which may take long."""
+        ...
+
+    async def answer(self, method: str, params: JsonObject) -> JsonObject:
+        """Return the result of a request. Raises `RemoteError`."""
+        ...
 
 
 class ServerRequests:

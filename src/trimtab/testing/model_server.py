@@ -13,10 +13,10 @@ import msgspec
 
 from trimtab.contracts.errors import ConfigurationError, ModelError
 from trimtab.contracts.provider import Reply, ServedRequest, ServerWire
+from trimtab.providers.http_server import Exchange, Headers, HttpRequest, HttpServer
 from trimtab.providers.script import Break, Player, RequestFacts, Script, Step, reply_of
 from trimtab.providers.scripted import describe_request
 from trimtab.providers.wires import new_server_wire
-from trimtab.testing.http_server import Exchange, Headers, HttpRequest, HttpServer
 
 _WIRES = {
     "/chat/completions": "openai-chat",

@@ -1,10 +1,12 @@
-"""`trimtab mcp`: list, show, add, remove, enable, disable and test MCP servers, and sign in."""
+"""`trimtab mcp`: list, show, add, remove, enable, disable, test and serve MCP servers; sign in."""
 
 import os
+from collections.abc import Callable
 
 from trimtab.cli.command_parser import Arguments, CommandParser, positive
 from trimtab.cli.customizations.files import set_listed
 from trimtab.cli.customizations.server_login import log_in, log_out
+from trimtab.cli.customizations.server_serving import serve_gateway, serve_own
 from trimtab.cli.customizations.servers import (
     add_server,
     remove_server,
@@ -31,12 +33,23 @@ def add_arguments(parser: CommandParser) -> None:
     )
     login.add_argument("--scopes", metavar="A,B", help="permissions to ask for")
     logout = actions.add("logout", "forget the sign-in to a server")
+    serve = actions.add("serve", "serve this program's own tools to other programs")
+    gateway = actions.add("gateway", "serve the configured servers to other programs")
+    gateway.add_argument("names", nargs="*", metavar="NAME", help="default: all enabled ones")
+    for part in (serve, gateway):
+        _add_serving_arguments(part)
     for part in (get, test, remove, enable, disable, login, logout):
         part.add_argument("name", metavar="NAME")
     for part in (parser, listing, get, test):
         part.add_json()
-    for part in (parser, listing, get, test, enable, disable, login, logout):
+    for part in (parser, listing, get, test, enable, disable, login, logout, serve, gateway):
         part.add_folder()
+
+
+def _add_serving_arguments(part: CommandParser) -> None:
+    part.add_argument("--http", action="store_true", help="serve HTTP instead of stdio")
+    part.add_argument("--port", type=positive, metavar="N", help="the port (default: any)")
+    part.add_argument("--no-token", action="store_true", help="let everybody on this machine in")
 
 
 def _add_server_arguments(add: CommandParser) -> None:
@@ -72,12 +85,6 @@ def run(args: Arguments) -> int:
             print_entries(survey_folder(args), kinds=("mcp-server",), as_json=args.json)
         case "get":
             show_server(args.name, args)
-        case "test":
-            return test_server(args.name, args)
-        case "login":
-            log_in(args.name, args)
-        case "logout":
-            log_out(args.name, args)
         case "add":
             print(f"Added {args.name} to {add_server(args)}.")
         case "remove":
@@ -88,4 +95,16 @@ def run(args: Arguments) -> int:
                 raise UsageError(f"There is no MCP server {args.name!r}; see `trimtab mcp`.")
             set_listed(os.environ, "disabledMcpServers", args.name, listed=action == "disable")
             print(f"{args.name} is {action}d.")
+        case action:
+            return CONNECTING[action](args)
     return 0
+
+
+CONNECTING: dict[str, Callable[[Arguments], int]] = {
+    "test": lambda args: test_server(args.name, args),
+    "login": lambda args: log_in(args.name, args),
+    "logout": lambda args: log_out(args.name, args),
+    "serve": serve_own,
+    "gateway": serve_gateway,
+}
+"""The actions that connect to servers, or serve."""

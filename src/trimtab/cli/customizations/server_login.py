@@ -22,8 +22,8 @@ from trimtab.mcp.oauth.store import Grant, GrantStore
 from trimtab.models.choose import is_offline
 
 
-def log_in(name: str, args: Arguments) -> None:
-    """Sign in to a server; returns once the server accepts the token."""
+def log_in(name: str, args: Arguments) -> int:
+    """Sign in to a server; returns 0 once the server accepts the token."""
     server = find_server(name, args)
     if server.type == "local":
         raise UsageError(f"{name} is a program on this machine; nobody signs in to it.")
@@ -35,6 +35,7 @@ def log_in(name: str, args: Arguments) -> None:
     grant = run_async(_log_in(server, args))
     _store().write(server, grant)
     print(f"Signed in to {name}.")
+    return 0
 
 
 async def _log_in(server: McpServer, args: Arguments) -> Grant:
@@ -72,11 +73,12 @@ def _read_before(server: McpServer) -> Grant | None:
         return None
 
 
-def log_out(name: str, args: Arguments) -> None:
+def log_out(name: str, args: Arguments) -> int:
     """Forget the tokens and the client of a server."""
     server = find_server(name, args)
     done = _store().delete(server)
     print(f"Signed out of {name}." if done else f"You were not signed in to {name}.")
+    return 0
 
 
 def open_address(url: str) -> None:

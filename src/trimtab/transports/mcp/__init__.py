@@ -1,0 +1,1 @@
+"""Serves MCP: this program's own tools, or the servers of a configuration."""
