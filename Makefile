@@ -7,7 +7,7 @@ INSTALLED_DEV := $(VENV)/.installed-dev
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test foreign check bench scorecard scenarios docs requirements format clean
+.PHONY: help run test foreign mutants check bench scorecard scenarios docs requirements format clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -31,6 +31,10 @@ test: $(INSTALLED_DEV)  ## Set up and run all tests
 foreign: $(INSTALLED_DEV)  ## Fetch large foreign programs and run the tests that need them
 	@PYTHONPATH=tests $(BIN)/python tests/foreign.py
 	@$(BIN)/python -m pytest -m foreign
+
+mutants: $(INSTALLED_DEV)  ## Change the code at random and list the changes no test notices
+	@$(BIN)/python -m pip install -q --group mutants
+	@$(BIN)/python tests/mutants.py
 
 check: $(INSTALLED_DEV)  ## Format, lint, types, layers
 	@$(BIN)/ruff format --check .
