@@ -241,7 +241,8 @@ PLAN = {"name": "exit_plan_mode", "arguments": {"summary": "1. Look.\n2. Change 
         ("1", "You are now in interactive mode", "interactive"),
         ("2", "You are now in autopilot mode", "autopilot"),
         ("3", "Stop here", "interactive"),
-        ("4", "not approved; stay in plan mode", "plan"),
+        ("4", "start an agent for each", "autopilot"),
+        ("5", "not approved; stay in plan mode", "plan"),
         ("use tabs instead", "The user said: use tabs instead", "plan"),
     ],
 )
@@ -252,7 +253,7 @@ async def test_a_plan_is_shown_and_a_person_decides_how_to_go_on(
     flags = ("-i", "plan it", "--plan", "--max-autopilot-continues", "0")
     async with serving(replies) as server, talking(cli.use(server), *flags) as terminal:
         await terminal.shows(r"The plan:\s+1\. Look\.\s+2\. Change it\.[\s\S]*autopilot")
-        await terminal.shows(r"4  stay in plan mode\s+or type what to change\s+\? $")
+        await terminal.shows(r"5  stay in plan mode\s+or type what to change\s+\? $")
         terminal.type(f"{typed}\n")
         await terminal.shows(r"Understood\.[\s\S]*> $")
         answer = [one for one in server.requests[1].json["messages"] if one["role"] == "tool"]

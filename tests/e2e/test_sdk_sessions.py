@@ -519,5 +519,5 @@ async def test_calls_that_repeat_for_ever_end_the_turn_and_the_session_goes_on(s
         await talk.heard.until("session.idle")
         assert talk.heard.types.count("tool.execution_start") == 25
         warnings = [data.warning_type for data in talk.heard.of("session.warning")]
-        assert warnings == ["no_progress"]
+        assert warnings == ["stall_nudge", "stall_change", "no_progress"]
         assert await talk.say("go on") == "Hello."
