@@ -369,6 +369,30 @@ async def test_after_a_kill_agents_are_interrupted_and_go_on_when_written_to(
     assert "I am awake." in notice["content"]
 
 
+async def test_after_a_kill_no_command_of_an_agent_lives_on(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    rules = script(
+        on("go", tools=[start("Sleep.")]),
+        on("Sleep", tools=[bash("echo pid $$; exec sleep 300")]),
+    )
+    async with serving(rules) as server:
+        process = await cli.use(server).start("-p", "go", "--output-format", "json", "--allow-all")
+        assert process.stdout is not None
+        async with asyncio.timeout(60):
+            async for line in process.stdout:
+                if found := re.search(rb"pid (\d+)", line):
+                    break
+        watched = os.pidfd_open(int(found[1])) if found else -1
+        process.send_signal(signal.SIGKILL)
+        await process.communicate()
+        gone = asyncio.Event()
+        asyncio.get_running_loop().add_reader(watched, gone.set)
+        async with asyncio.timeout(20):
+            await gone.wait()
+        asyncio.get_running_loop().remove_reader(watched)
+        os.close(watched)
+
+
 async def test_one_ledger_holds_for_all_agents_in_the_background(tmp_path: Path) -> None:
     usage = {"input": 1000, "output": 100}
     look = {"tools": [call("glob", pattern="*")], "usage": usage}
