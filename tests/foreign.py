@@ -19,6 +19,7 @@ PACKAGES = {
     "acp-sdk": ("@agentclientprotocol/sdk",),
     "acpx": ("acpx",),
     "codex": ("@openai/codex",),
+    "claude-code": ("@anthropic-ai/claude-code",),
 }
 QUIET = ("--no-audit", "--no-fund", "--silent")
 

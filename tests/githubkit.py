@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from sdkkit import Sdk
+from trimtab.providers.http_server import Exchange
 from trimtab.testing import ModelServer, Script
-from trimtab.testing.http_server import Exchange
 
 TOKEN = "gho_first_0123456789abcdef"
 OTHER_TOKEN = "gho_second_0123456789abcdef"

@@ -17,8 +17,8 @@ from trimtab.mcp.host import McpHost
 from trimtab.mcp.messages import MAX_MESSAGE_BYTES
 from trimtab.mcp.tool import ToolSupport
 from trimtab.providers.http import HttpClient
+from trimtab.providers.http_server import Exchange, HttpServer
 from trimtab.providers.sse import SseParser
-from trimtab.testing.http_server import Exchange, HttpServer
 from trimtab.workspace.piped_program import PipedProgram
 
 SCRIPT = str(Path(mcpserver.__file__))

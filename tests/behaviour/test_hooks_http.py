@@ -11,7 +11,7 @@ import pytest
 
 from clikit import Cli, bash, serving
 from hookkit import tool_errors, write_hooks
-from trimtab.testing.http_server import Exchange, HttpRequest, HttpServer
+from trimtab.providers.http_server import Exchange, HttpRequest, HttpServer
 
 DONE = {"text": "Done."}
 ALLOWED = {"COPILOT_HOOK_ALLOW_LOCALHOST": "true", "HOOK_KEY": "abc", "OTHER": "not for you"}

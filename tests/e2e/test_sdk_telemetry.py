@@ -9,7 +9,7 @@ import pytest
 
 from clikit import TRIMTAB
 from sdkkit import Sdk, bash, make_tool, talking, use
-from trimtab.testing.http_server import Exchange, HttpServer
+from trimtab.providers.http_server import Exchange, HttpServer
 
 REPLIES = [use("mine", key="k"), {"text": "Done.", "usage": {"input": 11, "output": 3}}]
 AGENTS = [{"name": "writer", "description": "Writes.", "prompt": "Write."}]

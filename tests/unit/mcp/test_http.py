@@ -9,7 +9,7 @@ import pytest
 from mcpkit import HttpPeer, hosting, serving_http
 from trimtab.contracts.customization import McpServer
 from trimtab.mcp.messages import VERSIONS
-from trimtab.testing.http_server import Exchange
+from trimtab.providers.http_server import Exchange
 
 
 def at(peer: HttpPeer, **fields: Any) -> McpServer:

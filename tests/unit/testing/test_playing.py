@@ -11,7 +11,7 @@ from trimtab.testing import Played, play
 
 @pytest.mark.parametrize("name", trimtab.testing.__all__)
 def test_no_name_of_the_kit_is_a_module_once_all_its_modules_are_imported(name: str) -> None:
-    for module in ("http_server", "model_server", "playing", "recording"):
+    for module in ("model_server", "playing", "recording"):
         importlib.import_module(f"trimtab.testing.{module}")
     assert not isinstance(getattr(trimtab.testing, name), types.ModuleType)
 

@@ -154,6 +154,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "trimtab.connection_refused",
         "trimtab.suspended",
         "trimtab.events_dropped",
+        "trimtab.bridge_request",
+        "trimtab.bridge_left_out",
     ),
     "changes": (
         "trimtab.workspace_changed",
