@@ -21,6 +21,7 @@ from trimtab.session.session import Session
 _CHARACTERS_PER_TOKEN = 4
 _MAX_CONVERSATIONS = 64
 """The number of conversations that a request is compared with."""
+_LARGE = 1024
 _LISTS = ("messages", "input")
 """The fields with the messages of a request, in all formats."""
 
@@ -220,9 +221,17 @@ class Journal:
             if known.sent.list_name != sent.list_name:
                 continue
             count = _common(known.sent.messages, sent.messages)
-            if count > best[1]:
+            if count > best[1] or (best[0] is None and _share_fields(known.sent, sent)):
                 best = (known, count)
         return best
+
+
+def _share_fields(left: SentRequest, right: SentRequest) -> bool:
+    """Return True if large fields are the same, such as the tools: a client moves cache marks."""
+    return any(
+        len(value) > _LARGE and left.fields.get(name) == value
+        for name, value in right.fields.items()
+    )
 
 
 def _common(left: tuple[bytes, ...], right: tuple[bytes, ...]) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from trimtab.bridge.freeform import as_functions, restore_calls
 from trimtab.bridge.journal import Call, Journal
 from trimtab.bridge.protocols import Adapter
 from trimtab.bridge.reasoning import seal, unseal
@@ -87,6 +88,8 @@ def build_request(served: ServedRequest, target: Target) -> tuple[Request, tuple
         cache_key=options.cache_key,
         sampling=Sampling(**{name: wanted[name] for name in wanted if name in supported}),
     )
+    if target.wire in {None, "openai-chat"}:
+        request = as_functions(request)
     return request, tuple(left_out)
 
 
@@ -149,6 +152,8 @@ class Translation:
     async def _finish(self, reply: Reply, served: ServedRequest, writer: Any) -> None:
         # A client may leave after the last frame, so the call is recorded before it is sent.
         self._journal.close_call(self._call, "success", reply.usage, model=reply.model)
+        freeform = frozenset(spec.name for spec in served.tools if spec.format is not None)
+        reply = restore_calls(reply, freeform) if freeform else reply
         message = reply.message
         if message.reasoning is not None:
             sealed = seal(self._call.target.origin, message.reasoning)

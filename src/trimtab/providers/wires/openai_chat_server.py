@@ -40,7 +40,13 @@ class OpenAIChatServer:
         value = read_body(body)
         system: list[str] = []
         messages: list[Message] = []
+        images: list[Part] = []
         for message in value.get("messages") or ():
+            if message.get("role") == "tool":
+                images += _images(message.get("content"))
+            elif images:
+                messages.append(UserMessage(parts=tuple(images)))
+                images = []
             if message.get("role") not in {"system", "developer"}:
                 messages.append(_message(message))
             elif messages:
@@ -48,6 +54,8 @@ class OpenAIChatServer:
                 messages.append(UserMessage(parts=(text,), system=True))
             else:
                 system.append(_text(message.get("content")))
+        if images:
+            messages.append(UserMessage(parts=tuple(images)))
         tools = list(value.get("tools") or ())
         options, left_out = _read_options(value)
         hosted = [f"tool {tool.get('type')}" for tool in tools if not _is_function(tool)]
@@ -288,6 +296,12 @@ def _parts(content: Any) -> tuple[Part, ...]:
         image: Image | None = image_from_url(url) if part.get("type") == "image_url" else None
         parts.append(image or Text(text=str(part.get("text", "") or url)))
     return tuple(parts)
+
+
+def _images(content: Any) -> list[Part]:
+    """Return the images of a tool result, which other formats do not allow there."""
+    parts = _parts(content) if isinstance(content, list) else ()
+    return [part for part in parts if isinstance(part, Image)]
 
 
 def _text(content: Any) -> str:

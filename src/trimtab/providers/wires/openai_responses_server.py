@@ -47,11 +47,13 @@ class OpenAIResponsesServer:
         system = [str(value["instructions"])] if value.get("instructions") else []
         messages = _Messages()
         for item in source:
+            if item.get("type") == _MORE_TOOLS:
+                continue
             if item.get("role") in {"system", "developer"} and messages.empty:
                 system.append(_text(item.get("content")))
             else:
                 messages.add(item)
-        tools, hosted = _read_tools(value.get("tools") or ())
+        tools, hosted = _read_tools(_all_tools(value))
         options, left_out = _read_options(value)
         return ServedRequest(
             model=str(value.get("model", "")),
@@ -126,6 +128,19 @@ def _schema(form: dict[str, Any]) -> AnswerSchema | None:
     )
 
 
+_MORE_TOOLS = "additional_tools"
+"""An item that defines tools; Codex uses it for its newest models."""
+
+
+def _all_tools(body: dict[str, Any]) -> list[dict[str, Any]]:
+    tools = list(body.get("tools") or ())
+    source = body.get("input")
+    for item in source if isinstance(source, list) else ():
+        if item.get("type") == _MORE_TOOLS:
+            tools += item.get("tools") or ()
+    return tools
+
+
 def _read_tools(tools: Sequence[dict[str, Any]]) -> tuple[tuple[ToolSpec, ...], list[str]]:
     """Return the tools that every wire can express, and the names of the others."""
     specs: list[ToolSpec] = []
@@ -158,7 +173,7 @@ def join_name(namespace: str, name: str) -> str:
 def namespaced_names(body: dict[str, Any]) -> dict[str, tuple[str, str]]:
     """Return the namespaces and names of a request's tools, by their joined names."""
     names: dict[str, tuple[str, str]] = {}
-    for tool in body.get("tools") or ():
+    for tool in _all_tools(body):
         if tool.get("type") == "namespace":
             namespace = str(tool.get("name", ""))
             for inner in tool.get("tools") or ():
