@@ -171,16 +171,13 @@ class Journal:
         for call in list(self._open):
             self.close_call(call, "aborted")
         usage = self.session.projections.usage
-        metrics: dict[str, dict[str, Any]] = {
-            model: msgspec.to_builtins(spent) for model, spent in usage.models.items()
-        }
         self.session.emit(
             SessionShutdown(
                 shutdown_type="routine",
                 total_api_duration_ms=usage.api_duration_ms,
                 session_start_time=self._began,
                 code_changes={"linesAdded": 0, "linesRemoved": 0, "filesModified": []},
-                model_metrics=metrics,
+                model_metrics=usage.metrics(),
             )
         )
         self.session.close()

@@ -111,7 +111,8 @@ class Exchange:
 
     async def silence(self) -> None:
         """Send nothing until the client disconnects."""
-        await self._connection.lost
+        await self._connection.left
+        self._connection.abort()
         raise ConnectionEnded
 
 
@@ -172,6 +173,8 @@ class _Connection(asyncio.Protocol):
         self._size = 0
         self._loop = asyncio.get_running_loop()
         self.lost: asyncio.Future[None] = self._loop.create_future()
+        self.left: asyncio.Future[None] = self._loop.create_future()
+        """Done when the client has closed its side, or the connection is lost."""
         self._transport: asyncio.Transport | None = None
         self._parser = MessageParser(request=True)
         self._pieces: list[bytes] = []
@@ -254,6 +257,8 @@ class _Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Keep the connection open if the client still waits for an answer."""
         self._ended = True
+        if not self.left.done():
+            self.left.set_result(None)
         return self._task is not None and self._limits is None
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -261,8 +266,9 @@ class _Connection(asyncio.Protocol):
         self._transport = None
         self._connections.discard(self)
         self._writable.set()
-        if not self.lost.done():
-            self.lost.set_result(None)
+        for ended in (self.lost, self.left):
+            if not ended.done():
+                ended.set_result(None)
         if self._task is not None:
             self._task.cancel()
 
