@@ -22,6 +22,7 @@ PACKAGES = {
     "node": ("node@22",),  # what the suites of MCP need; Debian's may be older
     "mcp-conformance": ("@modelcontextprotocol/conformance@0.1.16",),
     "mcp-conformance-next": ("@modelcontextprotocol/conformance@0.2.0-alpha.12",),
+    "claude-code": ("@anthropic-ai/claude-code",),
 }
 """Folder → package, with a version where the tests depend on it, and flags of npm."""
 QUIET = ("--no-audit", "--no-fund", "--silent")

@@ -97,6 +97,14 @@ def find_lack_of_conformance() -> str:
     )
 
 
+def find_lack_of_codex() -> str:
+    return find_lack_of_package("codex", "@openai/codex")
+
+
+def find_lack_of_claude() -> str:
+    return find_lack_of_package("claude-code", "@anthropic-ai/claude-code")
+
+
 def find_lack_of_model() -> str:
     usable = is_usable(os.environ)
     return "" if usable else "the embedded model has not been fetched: make foreign"
@@ -106,6 +114,8 @@ CHECKS = {
     "acp-sdk": find_lack_of_acp_sdk,
     "acpx": find_lack_of_acpx,
     "bubblewrap": find_lack_of_bubblewrap,
+    "claude-code": find_lack_of_claude,
+    "codex": find_lack_of_codex,
     "landlock": find_lack_of_landlock,
     "mcp-conformance": find_lack_of_conformance,
     "network namespaces": find_lack_of_namespaces,

@@ -57,6 +57,7 @@ GROUPS = (
                 "models",
                 "list the models that can be used now; probe a model; fetch the embedded one",
             ),
+            ("bridge", "let other programs use these models: Claude Code, Codex, any client"),
         ),
     ),
     (

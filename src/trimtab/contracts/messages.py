@@ -62,7 +62,10 @@ class Reasoning(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UserMessage(msgspec.Struct, frozen=True, kw_only=True, tag="user"):
+    """A message to the model; `system` marks instructions in the middle of a conversation."""
+
     parts: tuple[Part, ...]
+    system: bool = False
 
     @classmethod
     def of(cls, text: str) -> "UserMessage":

@@ -5,7 +5,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
-from trimtab.contracts.messages import AssistantMessage, Message
+from trimtab.contracts.messages import AssistantMessage, Message, Reasoning
 
 
 class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +64,18 @@ class AnswerSchema(msgspec.Struct, frozen=True, kw_only=True):
     strict: bool = True
 
 
+class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a service chooses tokens; None leaves it to the service."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    stop: tuple[str, ...] | None = None
+    seed: int | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One call to a model. Messages are shared between requests, so wires cache by object."""
 
@@ -79,6 +91,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     cache_key: str | None = None
     answer_schema: AnswerSchema | None = None
     """The schema of the answer, if it must be JSON."""
+    required_tool: str | None = None
+    """The tool that the model must call; takes precedence over `tool_choice`."""
+    parallel_calls: bool | None = None
+    """False if a reply may contain only one tool call."""
+    sampling: Sampling = Sampling()
 
 
 class TextDelta(msgspec.Struct, frozen=True):
@@ -97,6 +114,12 @@ class ToolCallDelta(msgspec.Struct, frozen=True):
     arguments: str
 
 
+class ReasoningDone(msgspec.Struct, frozen=True):
+    """A part of the reasoning is complete, with the opaque part that its service wants back."""
+
+    reasoning: Reasoning
+
+
 class Waiting(msgspec.Struct, frozen=True):
     """The call is delayed for about so many seconds, for this reason."""
 
@@ -104,7 +127,7 @@ class Waiting(msgspec.Struct, frozen=True):
     reason: str
 
 
-Delta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta | Waiting
+Delta: TypeAlias = TextDelta | ReasoningDelta | ReasoningDone | ToolCallDelta | Waiting
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,6 +179,11 @@ class WireReader(Protocol):
 
     done: bool
 
+    @property
+    def usage(self) -> Usage:
+        """The usage as far as it has arrived."""
+        ...
+
     def feed(self, data: bytes) -> Sequence[Delta]:
         """Take the data of one server-sent event. Raises `ModelError` for an in-stream error."""
         ...
@@ -185,8 +213,41 @@ class Wire(Protocol):
         ...
 
 
+class RequestOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a served request, in the words of `Request`."""
+
+    effort: str | None = None
+    max_output_tokens: int | None = None
+    tool_choice: Literal["auto", "none", "required"] | None = None
+    required_tool: str | None = None
+    parallel_calls: bool | None = None
+    answer_schema: AnswerSchema | None = None
+    cache_key: str | None = None
+    sampling: Sampling = Sampling()
+
+
+class StreamWriter(Protocol):
+    """Writes one streamed answer in the format of a wire, as it arrives."""
+
+    def write(self, delta: Delta) -> bytes:
+        """Return the frames of a delta; the first call also begins the stream."""
+        ...
+
+    def finish(self, reply: Reply) -> bytes:
+        """Return the frames that complete the stream."""
+        ...
+
+    def fail(self, status: int, message: str, code: str | None = None) -> bytes:
+        """Return the frames of an error in the middle of the stream."""
+        ...
+
+
 class ServedRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request as the server side of a wire decodes it."""
+    """A request as the server side of a wire decodes it.
+
+    System messages before the first other message are joined in `system`; later ones stay in
+    their place. `left_out` names the parts that no other wire can express.
+    """
 
     model: str
     stream: bool
@@ -194,6 +255,8 @@ class ServedRequest(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     body: dict[str, Any] = {}
+    options: RequestOptions = RequestOptions()
+    left_out: tuple[str, ...] = ()
 
 
 class ServerWire(Protocol):
@@ -208,7 +271,7 @@ class ServerWire(Protocol):
         """Yield the answer as server-sent events, text cut into pieces of `chunk` characters."""
         ...
 
-    def body(self, reply: Reply) -> bytes:
+    def body(self, reply: Reply, request: ServedRequest | None = None) -> bytes:
         """Return the answer as one JSON body."""
         ...
 

@@ -91,7 +91,7 @@ class Copilot:
         self._models: dict[str, ModelInfo] | None = None
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
-        service = self._services.get(request.model) or await self._connect(request.model)
+        service = await self.find_service(request.model)
         headers = {**self._headers(request), **request.headers}
         async for item in service.stream(msgspec.structs.replace(request, headers=headers)):
             yield item
@@ -128,6 +128,10 @@ class Copilot:
             found = await discover(await self.choice(), http, cache=self._cache)
             self._models = {info.id: info for info in found.models or ()}
         return self._models
+
+    async def find_service(self, model: str) -> Service:
+        """Return the service of one model. Raises `ModelError` if the account does not have it."""
+        return self._services.get(model) or await self._connect(model)
 
     async def _connect(self, model: str) -> Service:
         choice, models = await self.choice(), await self._discover()

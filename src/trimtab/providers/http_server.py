@@ -1,9 +1,12 @@
-"""A small HTTP/1.1 server that can break connections on purpose."""
+"""A small HTTP/1.1 server for this machine, which can also break connections on purpose."""
 
 import asyncio
 import socket
 import struct
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from http import HTTPStatus
+from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -12,7 +15,7 @@ from trimtab.providers.http1 import Head, MessageParser, ProtocolError
 _WRITE_BLOCK = 64 * 1024
 _CLOSE_SECONDS = 0.5
 """The time that a client has to read the rest before its connection is aborted."""
-_REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found"}
+_REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
 Headers = Iterable[tuple[str, str]]
@@ -27,6 +30,24 @@ class HttpRequest(msgspec.Struct, frozen=True):
     @property
     def path(self) -> str:
         return self.target.partition("?")[0]
+
+
+Refusal = Callable[[int, str], tuple[bytes, "Headers"]]
+"""Returns the body and headers of a refusal, by its status and the path of the request."""
+
+
+class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits of a server whose clients are not trusted.
+
+    A request must arrive within `request_seconds`. A client that closes its side of a connection
+    has left: its call is cancelled, although HTTP would let it wait for the answer.
+    """
+
+    refuse: Refusal
+    max_body: int = 64 * 1024 * 1024
+    request_seconds: float = 60.0
+    idle_seconds: float = 600.0
+    max_connections: int = 1024
 
 
 class ConnectionEnded(Exception):
@@ -90,7 +111,8 @@ class Exchange:
 
     async def silence(self) -> None:
         """Send nothing until the client disconnects."""
-        await self._connection.lost
+        await self._connection.left
+        self._connection.abort()
         raise ConnectionEnded
 
 
@@ -100,9 +122,10 @@ Handler = Callable[[Exchange], Awaitable[None]]
 class HttpServer:
     """Listens on an address and calls the handler for each request."""
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler, limits: ServerLimits | None = None) -> None:
         self.accepted = 0
         self._handler = handler
+        self._limits = limits
         self._server: asyncio.Server | None = None
         self._connections: set[_Connection] = set()
 
@@ -115,7 +138,7 @@ class HttpServer:
 
     def _accept(self) -> "_Connection":
         self.accepted += 1
-        return _Connection(self._handler, self._connections)
+        return _Connection(self._handler, self._connections, self._limits)
 
     async def stop(self) -> None:
         """Close the listener and every connection."""
@@ -137,11 +160,21 @@ class HttpServer:
 class _Connection(asyncio.Protocol):
     """A connection that answers one request after another."""
 
-    def __init__(self, handler: Handler, connections: "set[_Connection]") -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        connections: "set[_Connection]",
+        limits: ServerLimits | None,
+    ) -> None:
         self._handler = handler
         self._connections = connections
+        self._limits = limits
+        self._timer: asyncio.TimerHandle | None = None
+        self._size = 0
         self._loop = asyncio.get_running_loop()
         self.lost: asyncio.Future[None] = self._loop.create_future()
+        self.left: asyncio.Future[None] = self._loop.create_future()
+        """Done when the client has closed its side, or the connection is lost."""
         self._transport: asyncio.Transport | None = None
         self._parser = MessageParser(request=True)
         self._pieces: list[bytes] = []
@@ -155,32 +188,87 @@ class _Connection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._connections.add(self)
+        limits = self._limits
+        if limits is not None:
+            if len(self._connections) > limits.max_connections:
+                self._refuse(503)
+            else:
+                self._expect_within(limits.request_seconds)
 
     def data_received(self, data: bytes) -> None:
         if self._task is not None:
             self._read_ahead.append(data)
+            self._size += len(data)
+            if self._limits is not None and self._size > self._limits.max_body:
+                self.abort()
             return
+        if self._limits is not None and self._parser.head is None and not self._size:
+            self._expect_within(self._limits.request_seconds)
+        self._size += len(data)
         try:
             self._pieces += self._parser.feed(data)
         except ProtocolError:
-            self.close()
+            if self._limits is None:
+                self.close()
+            else:
+                self._refuse(400)
             return
-        if self._parser.complete:
+        if self._limits is not None and self._is_too_large(self._limits.max_body):
+            self._refuse(413)
+        elif self._parser.complete:
+            self._stop_timer()
+            self._size = 0
             self._task = self._loop.create_task(self._respond())
         elif self._parser.head is not None:
             self._send_continue(self._parser.head)
 
+    def _is_too_large(self, limit: int) -> bool:
+        head = self._parser.head
+        announced = head.headers.get("content-length", "") if head is not None else ""
+        return self._size > limit or (announced.isdigit() and int(announced[:20]) > limit)
+
+    def _expect_within(self, seconds: float) -> None:
+        self._stop_timer()
+        self._timer = self._loop.call_later(seconds, self._time_out)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _time_out(self) -> None:
+        """End a connection whose request did not arrive in time; an idle one has none."""
+        if self._size:
+            self._refuse(408)
+        else:
+            self.close()
+
+    def _refuse(self, status: int) -> None:
+        """Answer a request that was not read to its end, and close the connection."""
+        if self._limits is None or self._transport is None or self._transport.is_closing():
+            return
+        head = self._parser.head
+        path = head.start[1].partition("?")[0] if head is not None else "/"
+        body, headers = self._limits.refuse(status, path)
+        framing = [("content-length", str(len(body))), ("connection", "close")]
+        self._transport.write(_head(status, [*framing, *headers]) + body)
+        self._transport.close()
+
     def eof_received(self) -> bool:
         """Keep the connection open if the client still waits for an answer."""
         self._ended = True
-        return self._task is not None
+        if not self.left.done():
+            self.left.set_result(None)
+        return self._task is not None and self._limits is None
 
     def connection_lost(self, error: Exception | None) -> None:
+        self._stop_timer()
         self._transport = None
         self._connections.discard(self)
         self._writable.set()
-        if not self.lost.done():
-            self.lost.set_result(None)
+        for ended in (self.lost, self.left):
+            if not ended.done():
+                ended.set_result(None)
         if self._task is not None:
             self._task.cancel()
 
@@ -236,6 +324,9 @@ class _Connection(asyncio.Protocol):
             self.close()
             return
         rest = self._parser.rest + b"".join(self._read_ahead)
+        if self._limits is not None:
+            self._expect_within(self._limits.idle_seconds)
+        self._size = 0
         self._parser = MessageParser(request=True)
         self._pieces = []
         self._read_ahead = []
@@ -248,3 +339,26 @@ def _head(status: int, headers: Headers) -> bytes:
     lines = [f"HTTP/1.1 {status} {_REASONS.get(status, 'Scripted')}"]
     lines += [f"{name}: {value}" for name, value in headers]
     return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
+
+
+def find_remote_host(headers: Mapping[str, str]) -> str:
+    """Return the header that names another machine, or "": web pages can reach this port."""
+    for name in ("host", "origin"):
+        value = headers.get(name)
+        if value is not None and not is_local(_hostname(value)):
+            return f"{name} {value[:100]!r}"
+    return ""
+
+
+def _hostname(value: str) -> str | None:
+    try:
+        return urlsplit(f"//{value.partition('://')[2] or value}").hostname
+    except ValueError:
+        return None
+
+
+def is_local(host: str | None) -> bool:
+    try:
+        return host == "localhost" or ip_address(host or "").is_loopback
+    except ValueError:
+        return False

@@ -99,7 +99,7 @@ def _last(messages: Sequence[Message]) -> str:
     for message in reversed(messages):
         if isinstance(message, ToolMessage):
             return message.text
-        if isinstance(message, UserMessage):
+        if isinstance(message, UserMessage) and not message.system:
             return "\n".join(part.text for part in message.parts if isinstance(part, Text))
     return ""
 

@@ -1,7 +1,7 @@
 """A model service over HTTP: combines a wire, an address and a key."""
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
@@ -43,13 +43,8 @@ class Service:
         self._wires: dict[int, Wire] = {}
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
-        choice, breaker = self.choice, self._breaker
-        request = msgspec.structs.replace(
-            request,
-            model=choice.wire_model or request.model,
-            max_output_tokens=request.max_output_tokens or choice.max_output_tokens,
-            effort=map_effort(request.effort, choice.efforts),
-        )
+        breaker = self._breaker
+        request = self._prepare(request)
         async for waiting in self._admit():
             yield waiting
         ticket, ok, pause = breaker.ticket, None, 0.0
@@ -66,6 +61,39 @@ class Service:
             raise
         finally:
             breaker.leave(ticket, ok, pause)
+
+    def _prepare(self, request: Request) -> Request:
+        choice = self.choice
+        return msgspec.structs.replace(
+            request,
+            model=choice.wire_model or request.model,
+            max_output_tokens=request.max_output_tokens or choice.max_output_tokens,
+            effort=map_effort(request.effort, choice.efforts),
+        )
+
+    def stream_once(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
+        """Make one call like `stream`, but at once, even if the service keeps failing."""
+        return self._exchange(self._prepare(request))
+
+    async def forward(
+        self, model: str, target: str, headers: Mapping[str, str], body: Sequence[bytes]
+    ) -> "Response":
+        """Send a request that another program made in the wire of this service.
+
+        `target` is what follows the wire's path: a path below it, and a query. The program's own
+        headers win over those of the service, except for the key.
+        """
+        choice = self.choice
+        path = choice.path or new_wire(choice.wire).path
+        address, _, query = join_url(choice.base_url, path, model).partition("?")
+        below, _, more = target.partition("?")
+        queries = "&".join(part for part in (query, more) if part)
+        url = address + below + (f"?{queries}" if queries else "")
+        own = {name.lower(): value for name, value in choice.headers.items()}
+        key = await choice.key.reveal()
+        return await self._http.request(
+            "POST", url, {**own, **headers, **auth_header(choice.auth, key)}, body
+        )
 
     async def list_models(self) -> list[str] | None:
         """Return the names of the service's models; None if it does not list them."""

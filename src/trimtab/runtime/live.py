@@ -258,18 +258,7 @@ class LiveSession:
 
     def model_metrics(self) -> JsonObject:
         """Return requests and tokens by model, as the protocol reports them."""
-        return {
-            model: {
-                "requests": {"count": usage.requests, "cost": 0},
-                "usage": {
-                    "inputTokens": usage.input_tokens or 0,
-                    "outputTokens": usage.output_tokens or 0,
-                    "cacheReadTokens": usage.cache_read_tokens or 0,
-                    "cacheWriteTokens": usage.cache_write_tokens or 0,
-                },
-            }
-            for model, usage in self.projections.usage.models.items()
-        }
+        return self.projections.usage.metrics()
 
     def on_close(self, call: Callable[[], None]) -> None:
         """Call a function when the session is closed, after its last event."""

@@ -2,18 +2,23 @@
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping
-from ipaddress import ip_address
+from collections.abc import Iterator
 from itertools import islice
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import urlsplit
 
 import msgspec
 
 from trimtab.contracts.errors import ConfigurationError, ModelError
 from trimtab.contracts.provider import Reply, ServedRequest, ServerWire
-from trimtab.providers.http_server import Exchange, Headers, HttpRequest, HttpServer
+from trimtab.providers.http_server import (
+    Exchange,
+    Headers,
+    HttpRequest,
+    HttpServer,
+    find_remote_host,
+    is_local,
+)
 from trimtab.providers.script import Break, Player, RequestFacts, Script, Step, reply_of
 from trimtab.providers.scripted import describe_request
 from trimtab.providers.wires import new_server_wire
@@ -360,21 +365,3 @@ def _user(url: str) -> bytes:
             "is_mcp_enabled": True,
         }
     )
-
-
-def find_remote_host(headers: Mapping[str, str]) -> str:
-    """Return the header that names another machine, or "": web pages can reach this port."""
-    for name in ("host", "origin"):
-        value = headers.get(name)
-        if value is not None and not is_local(
-            urlsplit(f"//{value.partition('://')[2] or value}").hostname
-        ):
-            return f"{name} {value[:100]!r}"
-    return ""
-
-
-def is_local(host: str | None) -> bool:
-    try:
-        return host == "localhost" or ip_address(host or "").is_loopback
-    except ValueError:
-        return False

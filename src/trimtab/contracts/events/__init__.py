@@ -157,6 +157,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "trimtab.suspended",
         "trimtab.agent_changed",
         "trimtab.events_dropped",
+        "trimtab.bridge_request",
+        "trimtab.bridge_left_out",
     ),
     "changes": (
         "trimtab.workspace_changed",

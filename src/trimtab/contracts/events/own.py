@@ -1,15 +1,17 @@
 """Events that only Trimtab writes; other readers of a log may ignore them."""
 
+from typing import Any
+
 from trimtab.contracts.events.envelope import EventData, JsonObject
 
 
 class ModelCall(EventData, type="trimtab.model_call"):
     """One call to a model, paid for or not: the durable record behind all usage figures.
 
-    `purpose` is main, subagent, compaction or title; `status` success, error or aborted. Numbers
-    the service did not report are absent, never 0. `cost_usd` is absent if the price is unknown.
-    `partial_content` is the text that had arrived when a call failed or was aborted. Such a call
-    may be billed at an unknown price: limits count the `estimated` figures for it.
+    `purpose` is main, subagent, compaction, title or bridge; `status` success, error or aborted.
+    Numbers the service did not report are absent, never 0. `cost_usd` is absent if the price is
+    unknown. `partial_content` is the text that had arrived when a call failed or was aborted. Such
+    a call may be billed at an unknown price: limits count the `estimated` figures for it.
     """
 
     purpose: str
@@ -29,6 +31,39 @@ class ModelCall(EventData, type="trimtab.model_call"):
     partial_content: str | None = None
     estimated_tokens: int | None = None
     estimated_cost_usd: float | None = None
+    client: str | None = None
+    """The program that made a call through the bridge, as it names itself."""
+    route: str | None = None
+    request_id: str | None = None
+    """The id of the `trimtab.bridge_request` that says what was sent."""
+
+
+class BridgeRequest(EventData, type="trimtab.bridge_request"):
+    """A program's request to the bridge, as a difference to an earlier one.
+
+    It has the first `kept` messages of the request with the id `continues` and then `messages`;
+    its other fields are those of that request, changed by `fields` and without `removed`. So a
+    growing conversation is stored once.
+    """
+
+    client: str
+    route: str
+    model: str
+    wire: str
+    kept: int = 0
+    continues: str | None = None
+    messages: list[Any] = []
+    fields: JsonObject = {}
+    removed: list[str] = []
+
+
+class BridgeLeftOut(EventData, type="trimtab.bridge_left_out"):
+    """Parts of a program's request that the model's service cannot take; told once each."""
+
+    route: str
+    wire: str
+    items: list[str]
+    message: str
 
 
 class ArgumentsChanged(EventData, type="trimtab.arguments_changed"):

@@ -96,13 +96,41 @@ def _options(request: Request) -> dict[str, Any]:
     budget = min(_THINKING.get(request.effort or "", 0), limit - 1)
     if budget >= _MIN_THINKING and _may_think(request.messages):
         options["thinking"] = {"type": "enabled", "budget_tokens": budget}
-    if request.tool_choice is not None and request.tools:
-        choice = _CHOICES[request.tool_choice]
-        # With thinking enabled, a tool call cannot be required.
-        options["tool_choice"] = {"type": "auto" if "thinking" in options else choice}
+    if (choice := _tool_choice(request, thinks="thinking" in options)) is not None:
+        options["tool_choice"] = choice
+    options |= _sampling(request, thinks="thinking" in options)
     if request.answer_schema is not None:
         schema = request.answer_schema.schema
         options["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+    return options
+
+
+def _tool_choice(request: Request, *, thinks: bool) -> dict[str, Any] | None:
+    if not request.tools:
+        return None
+    choice: dict[str, Any] | None = None
+    # With thinking enabled, a tool call cannot be required.
+    if request.required_tool is not None and not thinks:
+        choice = {"type": "tool", "name": request.required_tool}
+    elif request.tool_choice is not None:
+        choice = {"type": "auto" if thinks else _CHOICES[request.tool_choice]}
+    if request.parallel_calls is False and (choice is None or choice["type"] != "none"):
+        return {**(choice or {"type": "auto"}), "disable_parallel_tool_use": True}
+    return choice
+
+
+def _sampling(request: Request, *, thinks: bool) -> dict[str, Any]:
+    sampling = request.sampling
+    options: dict[str, Any] = {}
+    # With thinking enabled, the service chooses these itself.
+    if sampling.temperature is not None and not thinks:
+        options["temperature"] = min(1.0, sampling.temperature)
+    if sampling.top_p is not None and not thinks and not options:
+        options["top_p"] = sampling.top_p
+    if sampling.top_k is not None and not thinks:
+        options["top_k"] = sampling.top_k
+    if sampling.stop:
+        options["stop_sequences"] = sampling.stop
     return options
 
 
@@ -145,6 +173,10 @@ def _blocks(message: Message) -> Iterator[dict[str, Any]]:
         yield {**block, "content": message.text, **({"is_error": True} if message.failed else {})}
     elif isinstance(message, AssistantMessage):
         yield from _assistant_blocks(message)
+    elif message.system:
+        # Only some models accept this role in the middle of a conversation.
+        text = "".join(part.text for part in message.parts if not isinstance(part, Image))
+        yield {"type": "text", "text": f"<system>\n{text}\n</system>"}
     else:
         yield from (_part(part) for part in message.parts)
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from trimtab.contracts.messages import AssistantMessage, Reasoning, ToolCall
-from trimtab.contracts.provider import Delta, ReasoningDelta, Reply, TextDelta, Usage
+from trimtab.contracts.provider import Delta, ReasoningDelta, ReasoningDone, Reply, TextDelta, Usage
 from trimtab.providers.errors import from_stream
 from trimtab.providers.wires.encoding import encode
 from trimtab.providers.wires.parts import (
@@ -102,6 +102,10 @@ class MessagesReader:
                 return ()
             delta = block.take(event.delta)
             return () if delta is None else (delta,)
+        if event.type == "content_block_stop":
+            block = self._blocks.get(event.index)
+            thought = _reasoning([block]) if block is not None else None
+            return () if thought is None else (ReasoningDone(thought),)
         handler = _HANDLERS.get(event.type)
         if handler is not None:
             handler(self, event)
@@ -124,11 +128,15 @@ class MessagesReader:
                 tool_calls=tuple(self._restored(call) for call in calls),
                 reasoning=_reasoning(blocks),
             ),
-            usage=read_usage(self._usage),
+            usage=self.usage,
             finish_reason=reason,
             model=self._message.model,
             request_id=self._message.id,
         )
+
+    @property
+    def usage(self) -> Usage:
+        return read_usage(self._usage)
 
     def load(self, message: _Message) -> None:
         """Read a whole message."""

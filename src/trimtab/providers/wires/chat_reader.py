@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from trimtab.contracts.messages import AssistantMessage, Reasoning
-from trimtab.contracts.provider import Delta, ReasoningDelta, Reply, TextDelta, Usage
+from trimtab.contracts.provider import Delta, ReasoningDelta, ReasoningDone, Reply, TextDelta, Usage
 from trimtab.providers.errors import from_stream
 from trimtab.providers.wires.parts import (
     REASONING_FIELDS,
@@ -138,11 +138,15 @@ class ChatReader:
             raise refused("a filter blocked the reply")
         return Reply(
             message=AssistantMessage(text=text, tool_calls=calls, reasoning=self._thoughts.build()),
-            usage=read_usage(self._usage),
+            usage=self.usage,
             finish_reason=reason,
             model=self._model,
             request_id=self._id,
         )
+
+    @property
+    def usage(self) -> Usage:
+        return read_usage(self._usage)
 
     def finish_whole(self) -> Reply:
         """Finish a reply that is not streamed: a missing finish reason means `stop`."""
@@ -153,6 +157,8 @@ class ChatReader:
 
     def _take(self, index: int, content: _Content, deltas: list[Delta]) -> None:
         text = content.content
+        if (text or content.tool_calls) and (ended := self._thoughts.end(content)):
+            deltas.append(ReasoningDone(ended))
         if text:
             if not isinstance(text, str):
                 text = self._take_parts(text, deltas)
@@ -195,9 +201,10 @@ class ChatReader:
 class _Thoughts:
     """Collects reasoning from whichever of the known fields the service uses."""
 
-    __slots__ = ("_details", "_field", "_opaque", "_text")
+    __slots__ = ("_details", "_ended", "_field", "_opaque", "_text")
 
     def __init__(self) -> None:
+        self._ended = False
         self._field: str | None = None
         self._text: list[str] = []
         self._opaque: str | None = None
@@ -222,6 +229,14 @@ class _Thoughts:
     def add(self, field: str | None, text: str) -> None:
         self._field = self._field or field
         self._text.append(text)
+
+    def end(self, content: _Content) -> Reasoning | None:
+        """Return the reasoning at the first piece of the answer that follows it, else None."""
+        if self._ended or not (self._text or self._opaque or self._details):
+            return None
+        self._opaque = content.reasoning_opaque or self._opaque
+        self._ended = True
+        return self.build()
 
     def build(self) -> Reasoning | None:
         if not (self._text or self._opaque or self._details):

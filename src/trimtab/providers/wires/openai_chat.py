@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from trimtab.providers.wires.chat_reader import ChatReader
 
 
+_SAMPLING = ("temperature", "top_p", "stop", "seed", "presence_penalty", "frequency_penalty")
+
+
 class OpenAIChat:
     """Chat Completions. `limit_field` is the service's name of the output limit."""
 
@@ -70,8 +73,16 @@ class OpenAIChat:
             options[self._limit_field] = request.max_output_tokens
         if request.effort is not None:
             options["reasoning_effort"] = request.effort
-        if request.tool_choice is not None and request.tools:
+        if request.required_tool is not None:
+            options["tool_choice"] = _named_choice(request)
+        elif request.tool_choice is not None and request.tools:
             options["tool_choice"] = request.tool_choice
+        if request.parallel_calls is not None and request.tools:
+            options["parallel_tool_calls"] = request.parallel_calls
+        sampling = request.sampling
+        for name in _SAMPLING:
+            if (value := getattr(sampling, name)) is not None:
+                options[name] = value
         if request.answer_schema is not None:
             schema = request.answer_schema
             options["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -84,10 +95,17 @@ def chat_message(message: Message) -> dict[str, Any]:
         return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
     if isinstance(message, AssistantMessage):
         return _assistant(message)
-    parts = message.parts
+    parts, role = message.parts, "system" if message.system else "user"
     if len(parts) == 1 and not isinstance(parts[0], Image):
-        return {"role": "user", "content": parts[0].text}
-    return {"role": "user", "content": [_part(part) for part in parts]}
+        return {"role": role, "content": parts[0].text}
+    return {"role": role, "content": [_part(part) for part in parts]}
+
+
+def _named_choice(request: Request) -> dict[str, Any]:
+    name = request.required_tool
+    is_custom = any(spec.name == name and spec.format is not None for spec in request.tools)
+    kind = "custom" if is_custom else "function"
+    return {"type": kind, kind: {"name": name}}
 
 
 def _part(part: Part) -> dict[str, Any]:

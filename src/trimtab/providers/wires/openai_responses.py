@@ -69,8 +69,10 @@ def _options(request: Request) -> dict[str, Any]:
         options["reasoning"] = {"effort": request.effort, "summary": "auto"}
     if request.max_output_tokens is not None:
         options["max_output_tokens"] = request.max_output_tokens
-    if request.tool_choice is not None and request.tools:
-        options["tool_choice"] = request.tool_choice
+    options |= _tool_options(request)
+    for name in ("temperature", "top_p"):
+        if (value := getattr(request.sampling, name)) is not None:
+            options[name] = value
     if request.answer_schema is not None:
         schema = msgspec.structs.asdict(request.answer_schema)
         options["text"] = {"format": {"type": "json_schema", **schema}}
@@ -91,7 +93,27 @@ def _items(message: Message) -> Iterator[dict[str, Any]]:
         yield from _assistant_items(message)
     else:
         content = [_part(part) for part in message.parts]
-        yield {"type": "message", "role": "user", "content": content}
+        role = "developer" if message.system else "user"
+        yield {"type": "message", "role": role, "content": content}
+
+
+def _tool_options(request: Request) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    if not request.tools:
+        return options
+    if request.required_tool is not None:
+        options["tool_choice"] = _named_choice(request)
+    elif request.tool_choice is not None:
+        options["tool_choice"] = request.tool_choice
+    if request.parallel_calls is not None:
+        options["parallel_tool_calls"] = request.parallel_calls
+    return options
+
+
+def _named_choice(request: Request) -> dict[str, Any]:
+    name = request.required_tool
+    is_custom = any(spec.name == name and spec.format is not None for spec in request.tools)
+    return {"type": "custom" if is_custom else "function", "name": name}
 
 
 def _assistant_items(message: AssistantMessage) -> Iterator[dict[str, Any]]:

@@ -7,7 +7,7 @@ import msgspec
 
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.messages import AssistantMessage, Reasoning
-from trimtab.contracts.provider import Delta, ReasoningDelta, Reply, TextDelta, Usage
+from trimtab.contracts.provider import Delta, ReasoningDelta, ReasoningDone, Reply, TextDelta, Usage
 from trimtab.providers.errors import from_stream
 from trimtab.providers.wires.parts import (
     CallBuilder,
@@ -109,6 +109,10 @@ class ResponsesReader:
         items = [self._items[index] for index in sorted(self._items)]
         return _reply(self._response, items or self._response.output or [])
 
+    @property
+    def usage(self) -> Usage:
+        return _usage(self._response.usage)
+
     def _take_text(self, event: _Event) -> Sequence[Delta]:
         if not isinstance(event.delta, str) or not event.delta:
             return ()
@@ -143,6 +147,9 @@ class ResponsesReader:
         if event.item is not None:
             index = len(self._items) if event.output_index is None else event.output_index
             self._items[index] = event.item
+            if event.item.get("type") == "reasoning":
+                thought = _reasoning(read_as([event.item], list[_Item]), [event.item])
+                return () if thought is None else (ReasoningDone(thought),)
         return ()
 
     def _begin(self, event: _Event) -> Sequence[Delta]:

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import msgspec
 
-from trimtab.contracts.events.envelope import Event
+from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.own import ModelCall
 
 
@@ -70,6 +70,21 @@ class UsageLedger:
         """Usage by sub-agent."""
         self.calls: dict[str | None, int] = {}
         """Number of calls by agent; calls outside a conversation by purpose."""
+
+    def metrics(self) -> JsonObject:
+        """Return requests and tokens by model, as the protocol reports them."""
+        return {
+            model: {
+                "requests": {"count": usage.requests, "cost": 0},
+                "usage": {
+                    "inputTokens": usage.input_tokens or 0,
+                    "outputTokens": usage.output_tokens or 0,
+                    "cacheReadTokens": usage.cache_read_tokens or 0,
+                    "cacheWriteTokens": usage.cache_write_tokens or 0,
+                },
+            }
+            for model, usage in self.models.items()
+        }
 
     def apply(self, event: Event) -> None:
         call = event.data

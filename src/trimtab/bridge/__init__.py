@@ -1,0 +1,1 @@
+"""A model server on this machine: other programs use the models that Trimtab has."""

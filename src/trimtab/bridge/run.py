@@ -1,0 +1,167 @@
+"""Runs a bridge: opens its session, serves, and starts a command that uses it."""
+
+import asyncio
+import json
+import os
+import signal
+import tempfile
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from trimtab.agents.limits import check_limits
+from trimtab.bridge.journal import Journal
+from trimtab.bridge.server import Bridge
+from trimtab.bridge.targets import Mapping as ModelMapping
+from trimtab.bridge.targets import ModelTargets
+from trimtab.checkout.checkout import find_checkout
+from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.events.session import LOG_VERSION, SessionStart
+from trimtab.contracts.ids import timestamp
+from trimtab.contracts.options import SessionOptions
+from trimtab.runtime.runtime import Runtime
+from trimtab.session.masking import EventMask
+from trimtab.session.session import Projections, Session
+from trimtab.version import __version__
+from trimtab.workspace.environment import find_keys
+
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_KEY = "TRIMTAB_BRIDGE_KEY"
+_PROVIDER = "trimtab"
+
+
+@asynccontextmanager
+async def open_bridge(
+    runtime: Runtime,
+    options: SessionOptions,
+    *,
+    mappings: Sequence[ModelMapping] = (),
+    strict: bool = False,
+    port: int = 0,
+) -> AsyncGenerator[tuple[Bridge, Session], None]:
+    """Serve on a port of this machine until the block ends."""
+    targets = ModelTargets(runtime.models, options, mappings, strict=strict)
+    try:
+        default = await targets.default()
+        check_limits(default.chosen.model, options.limits, default.chosen.price)
+        checkout = find_checkout(options.cwd)
+        folder, log = runtime.store.create(options.session_id, cwd=options.cwd, name="bridge")
+        session = Session(folder.id, log, Projections())
+        session.mask = EventMask(runtime.build_masker(options))
+        journal = Journal(session, options.limits)
+        session.emit(
+            SessionStart(
+                session_id=folder.id,
+                version=LOG_VERSION,
+                producer="trimtab",
+                copilot_version=__version__,
+                start_time=timestamp(),
+                selected_model=default.chosen.model or None,
+                context=checkout.context(),
+            )
+        )
+        try:
+            bridge = Bridge(targets, journal, options.limits)
+            await bridge.start(port)
+            try:
+                yield bridge, session
+            finally:
+                await bridge.stop()
+        finally:
+            journal.close()
+    finally:
+        await targets.aclose()
+
+
+def command_environment(
+    env: Mapping[str, str], bridge: Bridge, model: str, folder: str
+) -> dict[str, str]:
+    """Return the environment in which programs find the bridge, without keys of services.
+
+    `folder` holds the files of programs that take no address from a variable.
+    """
+    base = f"{bridge.url}/v1"
+    dropped = {*find_keys(env), "ANTHROPIC_MODEL", "OPENAI_ORGANIZATION", "OPENAI_ORG_ID"}
+    kept = {name: value for name, value in env.items() if name not in dropped}
+    with open(os.path.join(folder, "models.json"), "w", encoding="utf-8") as file:
+        json.dump(_pi_models(base, model), file)
+    return {
+        **kept,
+        _KEY: bridge.key,
+        "ANTHROPIC_BASE_URL": bridge.url,
+        # Claude Code asks a person about an unknown API key, but not about a token.
+        "ANTHROPIC_AUTH_TOKEN": bridge.key,
+        "OPENAI_BASE_URL": base,
+        "OPENAI_API_KEY": bridge.key,
+        "COPILOT_PROVIDER_TYPE": "openai",
+        "COPILOT_PROVIDER_WIRE_API": "completions",
+        "COPILOT_PROVIDER_BASE_URL": base,
+        "COPILOT_PROVIDER_API_KEY": bridge.key,
+        "COPILOT_MODEL": model,
+        "OPENCODE_CONFIG_CONTENT": json.dumps(_opencode(base, model)),
+        "PI_CODING_AGENT_DIR": folder,
+    }
+
+
+def command_arguments(command: Sequence[str], bridge: Bridge) -> list[str]:
+    """Return the command, with arguments for programs that read no variables."""
+    if os.path.basename(command[0]) not in {"codex", "codex.js"}:
+        return list(command)
+    table = f'{{name="Trimtab",base_url="{bridge.url}/v1",env_key="{_KEY}",wire_api="responses"}}'
+    settings = [f"model_provider={_PROVIDER}", f"model_providers.{_PROVIDER}={table}"]
+    flags = [word for setting in settings for word in ("-c", setting)]
+    return [command[0], *flags, *command[1:]]
+
+
+def _pi_models(base: str, model: str) -> dict[str, object]:
+    provider = {
+        "baseUrl": base,
+        "api": "openai-completions",
+        "apiKey": _KEY,
+        "models": [{"id": model}],
+    }
+    return {"providers": {_PROVIDER: provider}}
+
+
+def _opencode(base: str, model: str) -> dict[str, object]:
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "Trimtab",
+        "options": {"baseURL": base, "apiKey": f"{{env:{_KEY}}}"},
+        "models": {model: {"name": model}},
+    }
+    return {"provider": {_PROVIDER: provider}, "model": f"{_PROVIDER}/{model}"}
+
+
+async def run_command(
+    command: Sequence[str], bridge: Bridge, env: Mapping[str, str], model: str
+) -> int:
+    """Run a command that uses the bridge; return its exit code.
+
+    Its streams are ours, signals to us go to it, and the terminal's Ctrl-C reaches it directly.
+    """
+    with tempfile.TemporaryDirectory(prefix="trimtab-bridge-") as folder:
+        environment = command_environment(env, bridge, model, folder)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command_arguments(command, bridge), env=environment
+            )
+        except OSError as error:
+            raise ConfigurationError(
+                f"{command[0]} cannot be started ({error.strerror}); check its name and PATH."
+            ) from None
+
+        def forward(number: signal.Signals) -> None:
+            with suppress(ProcessLookupError):
+                process.send_signal(number)
+
+        loop = asyncio.get_running_loop()
+        for number in _FORWARDED:
+            loop.add_signal_handler(number, forward, number)
+        loop.add_signal_handler(signal.SIGINT, lambda: None)
+        try:
+            code = await process.wait()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+    return 128 - code if code < 0 else code
