@@ -21,6 +21,7 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
+import warnings
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -42,7 +43,7 @@ PACKAGES = {
         "agents/limits.py",
     ),
 }
-MOST_TESTS = 120
+MOST_TESTS = 160
 TIMEOUT = 240.0
 IGNORED_OPERATORS = re.compile(r"NoOp|RemoveDecorator|Variable|ExceptionReplacer")
 
@@ -218,11 +219,13 @@ def read_tests(copy: Path, data: Path) -> Reached:
 
 
 def prefer(tests: Iterable[str], path: str) -> list[str]:
-    """Return the tests to try, those of the file's own package first."""
+    """Return the tests to try: half from the file's own package, half from anywhere."""
     unit = f"tests/unit/{path.removeprefix(SOURCE).partition('/')[0]}/"
-    return sorted(tests, key=lambda test: (not test.startswith(unit), "e2e" in test, test))[
-        :MOST_TESTS
-    ]
+    mixed = sorted(tests)
+    random.Random(path).shuffle(mixed)
+    own = [test for test in mixed if test.startswith(unit)][: MOST_TESTS // 2]
+    others = [test for test in mixed if not test.startswith(unit)]
+    return [*own, *others[: MOST_TESTS - len(own)]]
 
 
 def digest(path: Path) -> str:
@@ -297,8 +300,9 @@ def make_mutant(path: str, line: int, mutation: tuple[str, int]) -> Mutant | Non
     if len(after) != len(before) or after[line - 1] == before[line - 1]:
         return None
     try:
-        compile("\n".join(after), path, "exec")
-    except SyntaxError:
+        with warnings.catch_warnings(action="error"):
+            compile("\n".join(after), path, "exec")
+    except (SyntaxError, SyntaxWarning):
         return None
     name = mutation[0].partition("/")[2]
     return Mutant(path, line, name, before[line - 1], after[line - 1])
