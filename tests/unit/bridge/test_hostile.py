@@ -10,7 +10,7 @@ from properties.bridge_fuzz import fuzz
 from trimtab.contracts.events.envelope import Event
 from trimtab.contracts.events.own import ModelCall
 
-LEAVING = 1000
+LEAVING = 500
 
 
 async def test_no_mangled_request_breaks_the_bridge(tmp_path: Path) -> None:
