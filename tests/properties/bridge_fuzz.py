@@ -208,6 +208,6 @@ if __name__ == "__main__":
         for name in WIRES:
             os.mkdir(os.path.join(home, name))
         problems = asyncio.run(fuzz(amount, start, Path(home)))
-    print(f"{amount} mangled requests, seed {start}: {len(problems)} crashes")
     print("\n".join(problems[:20]))
+    print(f"{amount} mangled requests, seed {start}: {len(problems)} crashes")
     sys.exit(bool(problems))
