@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bridge import measure_bridge
 from connect import bare_ms, connect_ms
 from discovery import measure_discovery
 from editor import measure_editor
@@ -183,6 +184,7 @@ async def main() -> None:
     ours, floor = connect_ms(bench.trimtab), bare_ms(bench.python)
     report.row("spawn to connect reply, ms", ours, floor, limit=150)
     await measure_editor(bench.trimtab, bench.python, report.row)
+    measure_bridge(bench.trimtab, report.row)
     await measure_turns(bench, report, long="--quick" not in sys.argv)
     await measure_discovery(bench.trimtab, server, report.row)
     await server.stop()

@@ -28,6 +28,7 @@ RUNS = 1000
 RACES = 2000
 FRAMES = 100_000
 LINES = 50_000
+REQUESTS = 50_000
 CANCELS = 500
 
 
@@ -164,6 +165,7 @@ async def main() -> int:
         lambda: cases(4, "path_races.py", RACES, f"{RACES:,} reads and writes, links swapped"),
         lambda: tests(5, "injected failures x output x stdin", "tests/e2e/test_failures.py"),
         lambda: cases(5, "rpc_fuzz.py", FRAMES, f"{FRAMES:,} frames no client would send"),
+        lambda: cases(5, "bridge_fuzz.py", REQUESTS, f"{REQUESTS:,} mangled requests to a bridge"),
         lambda: cases(5, "acp_fuzz.py", LINES, f"{LINES:,} lines no editor would send"),
         lambda: cases(10, "acp_cancels.py", CANCELS, f"{CANCELS} cancels of an editor at random"),
         lambda: cases(10, "crew_load.py", 50, "50 agents at work, written to and stopped"),

@@ -133,6 +133,14 @@ async def test_a_port_in_use_is_one_sentence(cli: Cli) -> None:
     assert "choose another --port" in outcome.notes
 
 
+async def test_the_settings_name_the_default_model(cli: Cli) -> None:
+    (cli.home / "settings.json").write_text('{"model": "from-settings"}')
+    async with serving({"otherwise": "ok"}) as server:
+        outcome = await cli.use(server).run("bridge", "--", sys.executable, "-c", ASK)
+        assert outcome.code == 0, outcome.notes
+        assert {sent.json["model"] for sent in server.requests} == {"from-settings"}
+
+
 def check_run(cli: Cli, server: Any, outcome: Outcome, client: str) -> None:
     assert outcome.code == 0, outcome.text + outcome.notes
     assert "All done." in outcome.text

@@ -36,7 +36,12 @@ PLACEHOLDERS = {
     r"\bN\b": "1",
     "…": "x",
 }
-SERVERS = {"trimtab --headless --port 9001": "9001", "trimtab mock-model --script": "8085"}
+SERVERS = {
+    "trimtab --headless --port 9001": "9001",
+    "trimtab mock-model --script": "8085",
+    "trimtab bridge --port": "8765",
+    "trimtab bridge --json": "8765",
+}
 CONVERSATIONS = (
     "trimtab",
     "trimtab --plain",
@@ -51,6 +56,7 @@ ELSEWHERE = {
 NAMED = (
     "trimtab -p",
     "trimtab attach",
+    "trimtab bridge",
     "trimtab hooks test",
     "trimtab mcp test",
     "trimtab models probe",
@@ -78,6 +84,18 @@ REFUSED = {
     'trimtab tasks send {session} "Skip the slow tests."': (1, "No task of a live session"),
 }
 """Commands that need a network, a screen or a live session: exit code and a word said."""
+
+
+ASKING = """#!/usr/bin/env python3
+import os
+from anthropic import Anthropic
+
+reply = Anthropic(api_key=os.environ["TRIMTAB_BRIDGE_KEY"], max_retries=0).messages.create(
+    model="claude-x", max_tokens=9, messages=[{"role": "user", "content": "Hi"}]
+)
+assert reply.content[0].text == "Done."
+"""
+"""A program that asks the bridge in whose environment it runs."""
 
 
 def find_commands(page: Path) -> list[str]:
@@ -129,10 +147,13 @@ async def furnish(cli: Cli) -> dict[str, str]:
         ".github/agents/prices.md": "---\nname: prices\ndescription: d\n---\nCheck.\n",
         ".github/skills/deploy/SKILL.md": "---\nname: deploy\ndescription: d\n---\nDeploy.\n",
         ".gitignore": "*.jsonl\n",
+        "bin/claude": ASKING,
+        "bin/codex": ASKING,
     }
     for name, text in files.items():
         (cli.cwd / name).parent.mkdir(parents=True, exist_ok=True)
         (cli.cwd / name).write_text(text)
+        (cli.cwd / name).chmod(0o755)
     pixel = "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
     (cli.cwd / "Screenshot 1.png").write_bytes(bytes.fromhex(pixel))
     (cli.home / "config.json").write_text(json.dumps({"trusted_folders": [str(cli.cwd)]}))
@@ -158,7 +179,8 @@ async def test_every_command_on_every_page_runs(cli: Cli, command: str) -> None:
     if "--sandbox" in command and "--allow-url" in command:
         require("bubblewrap")
     means = await furnish(cli)
-    cli.env |= {"PATH": f"{os.path.dirname(sys.executable)}:{cli.env['PATH']}", "PROMPT": "do it"}
+    programs = f"{os.path.dirname(sys.executable)}:{cli.cwd / 'bin'}"
+    cli.env |= {"PATH": f"{programs}:{cli.env['PATH']}", "PROMPT": "do it"}
     cli.env["PYTHONPATH"] = str(ROOT / "tests")
     last: dict[str, object] = {"text": "Done."}
     if "--autopilot" in command:

@@ -6,11 +6,13 @@ is not JSON in the shape of a vendor; a hang is a request that is not answered.
 
 import asyncio
 import copy
+import gc
 import json
 import os
 import random
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -120,11 +122,13 @@ def mangle(random_: random.Random, route: str) -> bytes:
             if not body:
                 break
         elif way < 0.3 and isinstance(holder, list):
-            holder.append(holder[key])
+            holder.append(copy.deepcopy(holder[key]))
         elif way < 0.4 and isinstance(holder, dict):
-            holder[random_.choice(("type", "role", "content", "name", "id"))] = holder[key]
+            holder[random_.choice(("type", "role", "content", "name", "id"))] = copy.deepcopy(
+                holder[key]
+            )
         else:
-            holder[key] = random_.choice(VALUES)
+            holder[key] = copy.deepcopy(random_.choice(VALUES))
     data = json.dumps(body).encode("utf-8", "surrogatepass")
     if random_.random() < 0.05:
         cut = random_.randrange(len(data) + 1)
@@ -144,6 +148,8 @@ async def send(bridge: Bridged, path: str, body: bytes) -> tuple[int, bytes]:
     finally:
         writer.close()
     status, _, rest = answer.partition(b"\r\n")
+    if not answer:
+        return 0, b""
     return int(status.split(b" ")[1]), rest.partition(b"\r\n\r\n")[2]
 
 
@@ -164,9 +170,13 @@ def find_bug(status: int, body: bytes, request: bytes) -> str:
 async def fuzz(count: int, seed: int, folder: Path) -> list[str]:
     """Send `count` mangled requests over all pairs; return what went wrong."""
     bugs: list[str] = []
-    asyncio.get_running_loop().set_exception_handler(
-        lambda _, context: bugs.append(f"an exception left its task: {context!r}"[:2000])
-    )
+
+    def take(_: object, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        stack = "".join(traceback.format_exception(error)) if error else ""
+        bugs.append(f"an exception left its task: {context['message']} {stack[-2000:]}")
+
+    asyncio.get_running_loop().set_exception_handler(take)
     random_ = random.Random(seed)
     for wire in WIRES:
         async with bridged(folder / wire, wire, {"otherwise": "ok"}) as bridge:
@@ -187,6 +197,7 @@ async def fuzz(count: int, seed: int, folder: Path) -> list[str]:
             )
             if status != 200:
                 bugs.append(f"the bridge on {wire} no longer answers: {status}")
+    gc.collect()  # tasks report their exceptions when they are collected
     return bugs
 
 
@@ -197,6 +208,6 @@ if __name__ == "__main__":
         for name in WIRES:
             os.mkdir(os.path.join(home, name))
         problems = asyncio.run(fuzz(amount, start, Path(home)))
-    print(f"{amount} mangled requests, seed {start}: {len(problems)} crashes")
     print("\n".join(problems[:20]))
+    print(f"{amount} mangled requests, seed {start}: {len(problems)} crashes")
     sys.exit(bool(problems))

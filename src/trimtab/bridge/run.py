@@ -17,7 +17,7 @@ from trimtab.checkout.checkout import find_checkout
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.session import LOG_VERSION, SessionStart
 from trimtab.contracts.ids import timestamp
-from trimtab.contracts.options import SessionOptions
+from trimtab.contracts.options import Client, SessionOptions
 from trimtab.runtime.runtime import Runtime
 from trimtab.session.masking import EventMask
 from trimtab.session.session import Projections, Session
@@ -39,7 +39,12 @@ async def open_bridge(
     port: int = 0,
 ) -> AsyncGenerator[tuple[Bridge, Session], None]:
     """Serve on a port of this machine until the block ends."""
-    targets = ModelTargets(runtime.models, options, mappings, strict=strict)
+    fixed = options.model
+    # Settings name a default model, as they do for a session in this folder.
+    prepared = await runtime.folders.set_up(options, Client())
+    _, resolved = await runtime.prepare(prepared)
+    options = resolved.options
+    targets = ModelTargets(runtime.models, options, mappings, fixed=fixed, strict=strict)
     try:
         default = await targets.default()
         check_limits(default.chosen.model, options.limits, default.chosen.price)

@@ -97,6 +97,10 @@ class Bridge:
                 await exchange.answer(200, b"")
             else:
                 await self._route(exchange, adapter)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            # Found while the request is taken apart, so nothing of it has been sent on.
+            message = "The request body is not valid JSON; send a JSON object in UTF-8."
+            await _answer_failure(exchange, adapter, Failure(400, message, None, ()))
         except ModelError as error:
             await _answer_failure(exchange, adapter, adapter.describe(error))
         except TrimtabError as error:

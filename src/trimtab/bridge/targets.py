@@ -59,7 +59,10 @@ class Resolved(msgspec.Struct, frozen=True):
 
 
 class ModelTargets:
-    """Finds the target of a name: by the mappings, the fixed model, then the name itself."""
+    """Finds the target of a name: by the mappings, the fixed model, then the name itself.
+
+    The model of `options` is the default, for names that are unknown.
+    """
 
     def __init__(
         self,
@@ -67,11 +70,13 @@ class ModelTargets:
         options: SessionOptions,
         mappings: Sequence[Mapping] = (),
         *,
+        fixed: str | None = None,
         strict: bool = False,
     ) -> None:
         self._chooser = chooser
         self._options = msgspec.structs.replace(options, model=None)
-        self._fixed = options.model
+        self._default = options.model
+        self._fixed = fixed
         self._mappings = mappings
         self._strict = strict
         self._targets: dict[str, Target] = {}
@@ -81,7 +86,7 @@ class ModelTargets:
 
     async def default(self) -> Target:
         """Return the fixed model, or the one that a session without a name would use."""
-        return await self._choose(self._fixed or "")
+        return await self._choose(self._fixed or self._default or "")
 
     async def find(self, name: str, wire: str) -> Resolved:
         """Return the target of a name that a client of a wire uses.

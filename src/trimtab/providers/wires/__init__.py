@@ -50,5 +50,6 @@ def new_writer(name: str, request: ServedRequest) -> StreamWriter:
     from trimtab.providers.wires.openai_chat_writer import ChatWriter
 
     assert name == "openai-chat", name
-    usage = (request.body.get("stream_options") or {}).get("include_usage")
-    return ChatWriter(request.model, freeform, with_usage=bool(usage))
+    options = request.body.get("stream_options")
+    usage = isinstance(options, dict) and bool(options.get("include_usage"))
+    return ChatWriter(request.model, freeform, with_usage=usage)
