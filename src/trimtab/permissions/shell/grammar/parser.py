@@ -311,6 +311,12 @@ class Parser(PartReader):
             words.append(word)
         self.script.commands.append(Command(words=words, is_test=True))
 
+    def _drop(self, command: Command) -> None:
+        """Forget a command that turned out to be the name of a function; it is among the last."""
+        commands = self.script.commands
+        last = next(i for i in range(len(commands) - 1, -1, -1) if commands[i] is command)
+        del commands[last]
+
     def _read_function(self, name: Word, joint: str) -> None:
         self._skip_blanks()
         if self.peek() == "(":
@@ -345,7 +351,7 @@ class Parser(PartReader):
             if self.peek() == "(":
                 if len(command.words) != 1 or command.assignments or command.redirects:
                     raise Unparsable("'(' is unexpected")
-                self.script.commands.remove(command)
+                self._drop(command)
                 self._read_function(command.words[0], command.joint)
                 return
             if not self._read_assignment(command):
