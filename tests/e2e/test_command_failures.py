@@ -22,6 +22,8 @@ WRONG: dict[str, list[list[str]]] = {
     "blame": [[], ["nowhere"], ["."], ["--bad"]],
     "customizations": [["explain", "x"], ["--kind"], ["--kind", "x"], ["-C", "nowhere"], ["x"]],
     "demo": [["--scripted", "--bad"], ["--scripted", "word"], ["--scripted", "--model"]],
+    "attach": [[], ["x"], ["--bad"]],
+    "bridge": [["--port", "x"], ["--port", "99999"], ["--map", "x"], ["--bad"], ["--", "nowhere"]],
     "doctor": [["--bad"]],
     "help": [["nosuch"], ["undo", "redo"]],
     "hooks": [["x"], ["test"], ["test", "x"], ["test", "preToolUse", "--input", "nowhere"]],
@@ -39,6 +41,7 @@ WRONG: dict[str, list[list[str]]] = {
     "schema": [[], ["x"]],
     "sessions": [[], ["show", "x"], ["show", "../../etc/passwd"], ["verify"], ["repair", "x"], ["export", "x"], ["fork", "x"], ["fork", "x", "--prompt", "0"], ["delete", "x"], ["restore", "x"]],
     "skills": [["add", "nowhere"], ["remove", "x"], ["enable", "x"], ["add", "."]],
+    "tasks": [["x"], ["tail"], ["tail", "x"], ["send", "x"], ["send", "x", "y"], ["stop", "x"], ["--bad"]],
     "undo": [["x"], ["--prompt", "x"], ["--hunk", "1"], ["--file", "x"], ["--bad"]],
     "version": [["x"]],
     "worktrees": [["remove", "x"], ["remove"], ["x"]],
@@ -46,7 +49,9 @@ WRONG: dict[str, list[list[str]]] = {
 """Arguments that must be refused, by subcommand."""
 
 PLAIN: dict[str, list[str]] = {
+    "attach": ["x"],
     "blame": ["good.yaml"],
+    "bridge": ["--", "true"],
     "demo": ["--scripted"],
     "hooks": ["list"],
     "mock-model": ["--script", "nowhere"],
