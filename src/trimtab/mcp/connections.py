@@ -54,7 +54,7 @@ class SessionConnections:
         self._offline = is_offline(options, context.env)
         self._http: HttpClient | None = None
         self._home = context.home or find_home(context.env)
-        self._cache = ToolCache(self._home, lambda server: self._store.identify(server))
+        self._cache = ToolCache(self._home, self._identify)
         self._logins: set[asyncio.Future[None]] = set()
 
     def build_host(self, on_tools: Callable[[], None]) -> McpHost:
@@ -95,6 +95,9 @@ class SessionConnections:
         from trimtab.mcp.oauth.store import GrantStore  # programs need no sign-in
 
         return GrantStore(self._home, self._context.env)
+
+    def _identify(self, server: McpServer) -> str:
+        return self._store.identify(server)
 
     def _sign_in(self, server: McpServer) -> SignIn:
         from trimtab.mcp.oauth.session_sign_in import SessionSignIn
