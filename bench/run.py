@@ -15,6 +15,7 @@ from connect import bare_ms, connect_ms
 from discovery import measure_discovery
 from editor import measure_editor
 from hands import measure_hands
+from mcp_servers import measure_servers
 from measure import Spent, TimedServer, install, installed_mb, peak_mb, spawn, turns
 from peers import measure_codex
 from sandbox import measure_sandbox
@@ -187,6 +188,7 @@ async def main() -> None:
     measure_bridge(bench.trimtab, report.row)
     await measure_turns(bench, report, long="--quick" not in sys.argv)
     await measure_discovery(bench.trimtab, server, report.row)
+    await measure_servers(bench.trimtab, server, report.row)
     await server.stop()
     report.row("installed, MB", installed_mb(venv), limit=80)
     measure_log(report)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import mcp_fixtures
 from clikit import Cli, Outcome, serving
 from customizekit import write
 from hookkit import keeping, kept, saying, tool_errors, write_hooks
@@ -712,3 +713,53 @@ async def test_a_built_in_server_that_is_switched_off_is_listed_and_not_contacte
 async def test_without_a_token_there_is_no_built_in_server(cli: Cli) -> None:
     outcome, _ = await run(cli)
     assert outcome.of("session.mcp_servers_loaded")[-1]["servers"] == []
+
+
+@pytest.fixture
+def rich(cli: Cli) -> Cli:
+    """A person with a server that has resources and prompts."""
+    given = {"command": sys.executable, "args": [mcp_fixtures.__file__], **SLOW}
+    configure(cli.home / "mcp-config.json", rich=given)
+    return cli
+
+
+async def test_the_model_lists_and_reads_resources(rich: Cli) -> None:
+    reads = [
+        use("list_mcp_resources", server="rich"),
+        use("read_mcp_resource", server="rich", uri="test://static-text"),
+        use("read_mcp_resource", server="rich", uri="test://nowhere"),
+        use("read_mcp_resource", server="nobody", uri="x:y"),
+    ]
+    outcome, _ = await run(rich, *reads)
+    listed, read, missing, nobody = outcome.of("tool.execution_complete")
+    assert "test://static-text" in listed["result"]["content"]
+    assert "test://template/{id}/data" in listed["result"]["content"]
+    assert read["result"]["content"] == "This is the content of the static text resource."
+    assert "not found" in missing["error"]["message"]
+    assert "use one of rich" in nobody["error"]["message"]
+
+
+async def test_a_prompt_of_a_server_is_a_slash_command(rich: Cli) -> None:
+    async with serving([DONE]) as model:
+        outcome = await rich.use(model).ask("/rich:test_prompt_with_arguments one arg2=two")
+        assert outcome.code == 0, outcome.text
+        (request,) = model.requests
+    shown = request.json["messages"][-1]["content"]
+    assert "Prompt with arguments: arg1='one', arg2='two'" in json.dumps(shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("/rich:nothing", "There is no prompt 'nothing'"),
+        ("/rich:test_prompt_with_arguments one", "The prompt needs arg2"),
+    ],
+)
+async def test_a_prompt_that_is_wrong_says_what_is_missing(
+    rich: Cli, text: str, reason: str
+) -> None:
+    async with serving([DONE]) as model:
+        outcome = await rich.use(model).ask(text)
+        assert not model.requests
+    assert outcome.code == 2
+    assert reason in outcome.notes + outcome.text

@@ -51,6 +51,7 @@ CONVERSATIONS = (
     "trimtab --resume={session}",
 )
 ELSEWHERE = {
+    "trimtab mcp login web": "needs a server and a browser, as tests/behaviour/test_mcp_sign_in.py",
     "trimtab models pull local": "fetches 1.1 GB, as `make foreign` does",
 }
 NAMED = (
@@ -68,6 +69,8 @@ NAMED = (
 FIRST = {
     "trimtab redo": "trimtab undo",
     "trimtab mcp test shop": "trimtab mcp add shop -- python3 server.py",
+    "trimtab mcp logout web": "trimtab mcp add web https://example.com/mcp",
+    "trimtab mcp gateway": "trimtab mcp add prices -- python3 server.py",
     "trimtab worktrees remove": "trimtab -p x --worktree=fix",
     "trimtab sessions restore": "trimtab sessions delete {session}",
     "trimtab plugins trust": "trimtab plugins install ./prices",

@@ -1,6 +1,7 @@
 """MCP servers over the official SDK: brought by a client, listed, switched, and asked about."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from copilot import rpc
 from copilot.rpc import PermissionDecisionApproveOnce, PermissionDecisionReject
 
+import mcp_fixtures
 from customizekit import write
 from mcpkit import PATIENT, SCRIPT, entry, heard, methods
 from sdkkit import Sdk, talking, use
@@ -173,3 +175,35 @@ async def test_files_that_change_are_used_after_a_reload(sdk: Sdk, tmp_path: Pat
         await talk.session.rpc.mcp.reload()
         assert (await talk.session.rpc.mcp.list()).servers == []
     assert methods(log)[:2] == ["server/discover", "initialize"]
+
+
+async def test_resources_and_prompts_of_a_server_are_there_for_clients(sdk: Sdk) -> None:
+    rich = {
+        "type": "local",
+        "command": sys.executable,
+        "args": [mcp_fixtures.__file__],
+        "tools": ["*"],
+        **PATIENT,
+    }
+    async with talking(sdk, [DONE], mcp_servers={"rich": rich}) as talk:
+        mcp = talk.session.rpc.mcp
+        listed = await mcp.resources.list(rpc.MCPResourcesListRequest(server_name="rich"))
+        assert listed.resources[0].uri == "test://static-text"
+        read = await mcp.resources.read(
+            rpc.MCPResourcesReadRequest(server_name="rich", uri="test://static-text")
+        )
+        assert read.contents[0].text == "This is the content of the static text resource."
+        templates = await mcp.resources.list_templates(
+            rpc.MCPResourcesListTemplatesRequest(server_name="rich")
+        )
+        assert templates.resource_templates[0].uri_template == "test://template/{id}/data"
+        prompts = await mcp.prompts.list(rpc.MCPPromptsListRequest(server_name="rich"))
+        assert "test_simple_prompt" in [one.name for one in prompts.prompts]
+        got = await mcp.prompts.get(
+            rpc.MCPPromptsGetRequest(server_name="rich", prompt_name="test_simple_prompt")
+        )
+        assert got.messages[0].content["text"] == "This is a simple prompt for testing."
+        with pytest.raises(Exception, match="The MCP server rich refused"):
+            await mcp.resources.read(
+                rpc.MCPResourcesReadRequest(server_name="rich", uri="test://nowhere")
+            )

@@ -103,6 +103,7 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
     answer_command: "Callable[[str], Awaitable[str | None]]"
     agents: "Callable[[Run, str], AgentsPort]"
     model_switch: "Callable[[], ModelSwitch]"
+    expand_command: "Callable[[str], Awaitable[str | None]] | None" = None
 
 
 def build_parts(
@@ -121,7 +122,9 @@ def build_parts(
         turn_limit=build_turn_limit(limits.max_turns),
         steering=Steering(),
         routing=build_model_routing(setup, ports.model_switch),
-        slash_commands=SlashCommands(ports.answer_command, client.offer_command),
+        slash_commands=SlashCommands(
+            ports.answer_command, client.offer_command, ports.expand_command
+        ),
         remote_exclusions=build_remote_exclusions(setup, chosen, permissions),
         hooks=build_hooks(setup),
         skills=Skills(custom.find_skill, custom.read_skill) if custom else None,

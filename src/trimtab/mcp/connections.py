@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,13 +16,9 @@ from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.secrets import SHORTEST, looks_secret
 from trimtab.customize.context import SessionContext
 from trimtab.hooks.caller import HookCaller
-from trimtab.mcp.brief_connection import connect_briefly
 from trimtab.mcp.elicitation import Elicitation
 from trimtab.mcp.host import McpHost
 from trimtab.mcp.messages import MAX_MESSAGE_BYTES
-from trimtab.mcp.oauth.login import Login
-from trimtab.mcp.oauth.session_sign_in import SessionSignIn
-from trimtab.mcp.oauth.store import GrantStore
 from trimtab.mcp.tool import Prepare, ToolSupport
 from trimtab.mcp.tool_cache import ToolCache
 from trimtab.models.choose import is_offline
@@ -30,6 +27,10 @@ from trimtab.providers.http import HttpClient
 from trimtab.providers.sse import SseParser
 from trimtab.tools.output import limit_output
 from trimtab.workspace.piped_program import PipedProgram
+
+if TYPE_CHECKING:
+    from trimtab.mcp.oauth.login import Login
+    from trimtab.mcp.oauth.store import GrantStore
 
 SECRET_HEADERS = ("authorization", "key", "token", "secret", "cookie")
 """Substrings of header names that mark credentials."""
@@ -52,9 +53,8 @@ class SessionConnections:
         self._hooks = hooks
         self._offline = is_offline(options, context.env)
         self._http: HttpClient | None = None
-        home = context.home or find_home(context.env)
-        self._store = GrantStore(home, context.env)
-        self._cache = ToolCache(home, self._store.identify)
+        self._home = context.home or find_home(context.env)
+        self._cache = ToolCache(self._home, self._identify)
         self._logins: set[asyncio.Future[None]] = set()
 
     def build_host(self, on_tools: Callable[[], None]) -> McpHost:
@@ -90,7 +90,18 @@ class SessionConnections:
         if self._http is not None:
             await self._http.aclose()
 
+    @cached_property
+    def _store(self) -> "GrantStore":
+        from trimtab.mcp.oauth.store import GrantStore  # programs need no sign-in
+
+        return GrantStore(self._home, self._context.env)
+
+    def _identify(self, server: McpServer) -> str:
+        return self._store.identify(server)
+
     def _sign_in(self, server: McpServer) -> SignIn:
+        from trimtab.mcp.oauth.session_sign_in import SessionSignIn
+
         return SessionSignIn(
             server, self._connect(), self._store, self._hide_tokens, self._client.ask_token
         )
@@ -101,6 +112,8 @@ class SessionConnections:
         Returns an empty text if the server needs no sign-in, or the one of before is good. Once
         the person has signed in, the server is connected again. Raises `ServerProblem`.
         """
+        from trimtab.mcp.oauth.login import Login
+
         if not anew and host.servers[server.name].status == "connected":
             return ""
         shown: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -115,7 +128,9 @@ class SessionConnections:
         work.result()
         return ""
 
-    async def _finish_login(self, server: McpServer, host: McpHost, login: Login) -> None:
+    async def _finish_login(self, server: McpServer, host: McpHost, login: "Login") -> None:
+        from trimtab.mcp.brief_connection import connect_briefly
+
         access = msgspec.structs.replace(self.access, sign_in=lambda _: login)
         result = await connect_briefly(server, access)
         if result.status != "connected":

@@ -8,6 +8,8 @@ from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import EventData
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.events.setup import (
+    McpPromptsListChanged,
+    McpResourcesListChanged,
     McpToolsListChanged,
     SessionMcpServerRemoved,
     SessionMcpServerStatusChanged,
@@ -16,7 +18,9 @@ from trimtab.contracts.events.setup import (
 from trimtab.contracts.mcp import Origin, ServerAccess, config_source
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.text import count
+from trimtab.contracts.tool import Tool
 from trimtab.mcp.listing import ListedTool
+from trimtab.mcp.resources import LIST, READ, ResourceTool
 from trimtab.mcp.server import CONNECT_WAIT, Change, ServerConnection
 from trimtab.mcp.tool import McpTool, ToolSupport
 from trimtab.mcp.tool_cache import ToolCache
@@ -86,6 +90,18 @@ class McpHost:
             if server.status not in ("disabled", "stopped")
             for listed in server.listing.tools
         ]
+
+    @property
+    def resource_tools(self) -> list[Tool]:
+        """The tools for resources, if a connected server has resources."""
+        having = {
+            name: server
+            for name, server in self.servers.items()
+            if server.status not in ("disabled", "stopped") and "resources" in server.capabilities
+        }
+        if not having:
+            return []
+        return [ResourceTool(name, having, self._support.limit) for name in (LIST, READ)]
 
     async def use(self, configured: Mapping[str, McpServer]) -> None:
         """Use exactly these servers: start new ones, restart changed ones, stop the others."""
@@ -181,6 +197,10 @@ class McpHost:
             )
             if server.error:
                 self._warn_once(f"The MCP server {name} cannot be used: {server.error}.", "failed")
+            return
+        if change != "tools":
+            kind = McpPromptsListChanged if change == "prompts" else McpResourcesListChanged
+            self._emit(kind(server_name=name))
             return
         if name in self._listed:
             self._emit(McpToolsListChanged(server_name=name))

@@ -2,16 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import Literal
+from typing import Any, Literal
 
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import ServerAccess, Transport
 from trimtab.contracts.secrets import MASK
 from trimtab.contracts.text import neutralise
-from trimtab.mcp.client import McpClient, Progress, ServerInfo
+from trimtab.mcp.client import MAX_REQUEST_SECONDS, McpClient, Progress, ServerInfo
 from trimtab.mcp.http import HttpChannel, SseChannel
 from trimtab.mcp.listing import Listing, fetch_tools
 from trimtab.mcp.messages import VERSIONS, RemoteError, ServerProblem
@@ -25,6 +25,8 @@ DEFAULT_TIMEOUT = 60.0
 """The seconds a server may take to connect, and to answer a call without progress."""
 CONNECT_WAIT = 0.5
 """The seconds that a prompt waits for a server, unless the server's entry sets another time."""
+LISTEN_DELAYS = (1.0, 5.0, 30.0, 60.0)
+"""The seconds before a subscription that ended is made again."""
 CACHED_DELAY = 1.0
 """The seconds after which a server whose tools are known is connected without a call."""
 RELIST_INTERVAL = 1.0
@@ -33,7 +35,16 @@ MAX_INSTRUCTIONS_LENGTH = 4000
 MIN_SECRET_LENGTH = 6
 
 Status = Literal["pending", "connected", "failed", "needs-auth", "disabled", "stopped"]
-Change = Literal["status", "tools"]
+Change = Literal["status", "tools", "prompts", "resources"]
+
+
+def _find_subscriptions(capabilities: Mapping[str, Any]) -> JsonObject:
+    """Return the changes that a server can tell of, in the words of `subscriptions/listen`."""
+    return {
+        f"{kind}ListChanged": True
+        for kind in ("tools", "prompts", "resources")
+        if isinstance(found := capabilities.get(kind), dict) and found.get("listChanged") is True
+    }
 
 
 def build_channel(server: McpServer, access: ServerAccess) -> Channel:
@@ -65,6 +76,7 @@ class ServerConnection:
         """The time of the last change of status, in milliseconds since the epoch."""
         self.instructions = ""
         self.listing = Listing()
+        self.capabilities: Mapping[str, Any] = {}
         self.is_cached = False
         """True if its tools are known from an earlier session, so that nobody waits for it."""
         self._access = access
@@ -106,6 +118,7 @@ class ServerConnection:
             self._connecting = self._run(self._connect())
             return
         self._version, self.instructions = known.version, known.instructions
+        self.capabilities = known.capabilities
         self.is_cached = True
         self._use(known.listing)
         self._connecting = self._run(self._connect_later())
@@ -136,6 +149,17 @@ class ServerConnection:
         except ServerProblem as problem:
             if problem.gone and self._client is client:
                 self._lose(str(problem))
+            raise ServerProblem(self._sanitize(str(problem)), gone=problem.gone) from None
+
+    async def request(self, method: str, params: JsonObject) -> JsonObject:
+        """Send a request that calls no tool.
+
+        Raises `ServerProblem`, `RemoteError` or `TimeoutError`.
+        """
+        client = await self._connected()
+        try:
+            return await client.request(method, params, self._seconds)
+        except ServerProblem as problem:
             raise ServerProblem(self._sanitize(str(problem)), gone=problem.gone) from None
 
     def _parameter_headers(self, params: JsonObject) -> dict[str, str]:
@@ -193,10 +217,12 @@ class ServerConnection:
         client.on_lost = self._lose
         self._client = client
         self.instructions = neutralise(info.instructions[:MAX_INSTRUCTIONS_LENGTH]).strip()
-        self._version = info.version
+        self._version, self.capabilities = info.version, info.capabilities
         self._set("connected")
         self._use(listing)
         self._remember()
+        if client.is_stateless and (wanted := _find_subscriptions(info.capabilities)):
+            self._run(self._listen(client, wanted))
         if self._stale:
             self._on_tools_changed()
 
@@ -227,6 +253,21 @@ class ServerConnection:
 
     def _on_notice(self, method: str, params: JsonObject) -> None:
         if method == "notifications/tools/list_changed":
+            self._on_tools_changed()
+        elif method == "notifications/prompts/list_changed":
+            self._on_change(self, "prompts")
+        elif method == "notifications/resources/list_changed":
+            self._on_change(self, "resources")
+
+    async def _listen(self, client: McpClient, wanted: JsonObject) -> None:
+        """Hear of changes from a server without sessions; after a gap, the list is read again."""
+        for delay in LISTEN_DELAYS:
+            with suppress(ServerProblem, RemoteError, TimeoutError):
+                params = {"notifications": wanted}
+                await client.request("subscriptions/listen", params, MAX_REQUEST_SECONDS)
+            if client is not self._client:
+                return
+            await asyncio.sleep(delay)
             self._on_tools_changed()
 
     def _fail(self, error: Exception) -> None:
@@ -275,7 +316,10 @@ class ServerConnection:
     def _remember(self) -> None:
         if self._cache is not None:
             known = CachedServer(
-                version=self._version, instructions=self.instructions, listing=self.listing
+                version=self._version,
+                instructions=self.instructions,
+                capabilities=self.capabilities,
+                listing=self.listing,
             )
             if known != self._cache.read(self.config):
                 self._cache.write(self.config, known)

@@ -17,6 +17,7 @@ from trimtab.customize.folders import server_paths
 
 if TYPE_CHECKING:
     from trimtab.contracts.customization import McpServer
+    from trimtab.contracts.events.envelope import JsonObject
     from trimtab.contracts.options import Client, SessionOptions
     from trimtab.customize.context import SessionContext
     from trimtab.customize.customizations import Customizations
@@ -66,7 +67,8 @@ class SessionServers:
             return ()
         from trimtab.mcp.deferral import choose_shown
 
-        return choose_shown(self._host.tools, window, self._found, self._on_tools)
+        shown = choose_shown(self._host.tools, window, self._found, self._on_tools)
+        return [*shown, *self._host.resource_tools]
 
     def describe(self) -> list[dict[str, object]]:
         """Return every server with its status, as events and the SDK describe them."""
@@ -157,6 +159,34 @@ class SessionServers:
             return await self._connections.log_in(server.config, self._host, anew=anew)
         except ServerProblem as problem:
             raise UsageError(f"Signing in to {name} failed: {problem}.") from None
+
+    async def request(self, name: str, method: str, params: "JsonObject") -> "JsonObject":
+        """Send a server a request of the protocol. Raises `UsageError`."""
+        from trimtab.mcp.messages import RemoteError, ServerProblem
+
+        await self.start()
+        try:
+            return await self.find(name).request(method, params)
+        except (RemoteError, ServerProblem) as error:
+            raise UsageError(f"The MCP server {name} refused: {error}.") from None
+        except TimeoutError:
+            raise UsageError(f"The MCP server {name} did not answer; try again.") from None
+
+    async def expand_prompt(self, text: str) -> str | None:
+        """Return the text that `/SERVER:PROMPT` stands for; None if it is something else.
+
+        Raises `UsageError`.
+        """
+        from trimtab.mcp.prompts import COMMAND, expand_prompt
+
+        match = COMMAND.fullmatch(text.strip())
+        if match is None or match[1] not in self._find():
+            return None
+        await self.start()
+        server = match[1]
+        return await expand_prompt(
+            lambda method, params: self.request(server, method, params), match[2], match[3] or ""
+        )
 
     async def restart(self, name: str) -> None:
         self.find(name)

@@ -5,8 +5,9 @@ A list belongs to a server's name, its whole configuration and the account that 
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 
@@ -26,6 +27,7 @@ class CachedServer(msgspec.Struct, frozen=True, kw_only=True):
 
     version: str
     instructions: str = ""
+    capabilities: Mapping[str, Any] = {}
     listing: Listing = Listing()
 
 

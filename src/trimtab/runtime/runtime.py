@@ -272,6 +272,9 @@ class Runtime:
         async def answer_command(text: str) -> str | None:
             return await live.run_command(text)
 
+        async def expand_command(text: str) -> str | None:
+            return await controls.servers.expand_prompt(text)
+
         def reach_agents(run: Run, call_id: str) -> AgentsPort:
             return controls.reach_agents(run, call_id)
 
@@ -284,6 +287,7 @@ class Runtime:
         ports = AgentPorts(
             client=client,
             answer_command=answer_command,
+            expand_command=expand_command,
             agents=reach_agents,
             model_switch=lambda: controls,
         )

@@ -38,7 +38,9 @@ async def test_a_stateless_server_is_told_everything_with_each_request(tmp_path:
     async with hosting(tmp_path, server(mode="stateless", log=log)) as hosted:
         assert (await hosted.call("small-echo", text="hi")).text == "hi"
         assert hosted.host.servers["small"].instructions == "Call echo before anything else."
-    assert methods(log) == ["server/discover", "tools/list", "tools/call"]
+    assert set(methods(log)) == {
+        *("server/discover", "tools/list", "tools/call", "subscriptions/listen")
+    }
     for message in heard(log):
         meta = message["params"]["_meta"]
         assert meta["io.modelcontextprotocol/protocolVersion"] == STATELESS

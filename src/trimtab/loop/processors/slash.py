@@ -2,6 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 
+import msgspec
+
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.session import SessionInfo
 from trimtab.contracts.processor import Processor
@@ -21,10 +23,15 @@ class SlashCommands(Processor):
         self,
         answer: Callable[[str], Awaitable[str | None]],
         offer: Callable[[str], Awaitable[bool]] | None = None,
+        expand: Callable[[str], Awaitable[str | None]] | None = None,
     ) -> None:
-        """`offer` lets a client run a queued command, and returns True if it did."""
+        """`offer` lets a client run a queued command, and returns True if it did.
+
+        `expand` returns the prompt that a command stands for, or None.
+        """
         self._answer = answer
         self._offer = offer
+        self._expand = expand
 
     async def on_prompt(self, run: Run, prompt: Prompt) -> Prompt | None:
         if prompt.source == COMMAND:
@@ -33,6 +40,9 @@ class SlashCommands(Processor):
         if prompt.source != "user" or not prompt.text.startswith(PREFIXES):
             return prompt
         try:
+            text = None if self._expand is None else await self._expand(prompt.text)
+            if text is not None:
+                return msgspec.structs.replace(prompt, text=text)
             answer = await self._answer(prompt.text)
         except TrimtabError:
             run.inbox.consume(prompt)  # it would fail again

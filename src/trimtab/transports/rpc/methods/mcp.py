@@ -105,6 +105,62 @@ async def list_tools(call: Call, params: Server) -> JsonObject:
     }
 
 
+class Listing(msgspec.Struct, rename="camel"):
+    server_name: str
+    cursor: str | None = None
+
+
+class ResourceAt(msgspec.Struct, rename="camel"):
+    server_name: str
+    uri: str
+
+
+class PromptNamed(msgspec.Struct, rename="camel"):
+    server_name: str
+    prompt_name: str
+    arguments: dict[str, str] = {}
+
+
+async def _list_page(call: Call, params: Listing, method: str, key: str) -> JsonObject:
+    more = {} if params.cursor is None else {"cursor": params.cursor}
+    answer = await _servers(call).request(params.server_name, method, more)
+    found: JsonObject = {key: answer.get(key) or []}
+    if isinstance(cursor := answer.get("nextCursor"), str):
+        found["nextCursor"] = cursor
+    return found
+
+
+@methods.on("session.mcp.resources.list", Listing)
+async def list_resources(call: Call, params: Listing) -> JsonObject:
+    return await _list_page(call, params, "resources/list", "resources")
+
+
+@methods.on("session.mcp.resources.listTemplates", Listing)
+async def list_templates(call: Call, params: Listing) -> JsonObject:
+    return await _list_page(call, params, "resources/templates/list", "resourceTemplates")
+
+
+@methods.on("session.mcp.resources.read", ResourceAt)
+async def read_resource(call: Call, params: ResourceAt) -> JsonObject:
+    answer = await _servers(call).request(params.server_name, "resources/read", {"uri": params.uri})
+    return {"contents": answer.get("contents") or []}
+
+
+@methods.on("session.mcp.prompts.list", Listing)
+async def list_prompts(call: Call, params: Listing) -> JsonObject:
+    return await _list_page(call, params, "prompts/list", "prompts")
+
+
+@methods.on("session.mcp.prompts.get", PromptNamed)
+async def get_prompt(call: Call, params: PromptNamed) -> JsonObject:
+    given = {"name": params.prompt_name, "arguments": params.arguments}
+    answer = await _servers(call).request(params.server_name, "prompts/get", given)
+    found: JsonObject = {"messages": answer.get("messages") or []}
+    if isinstance(text := answer.get("description"), str):
+        found["description"] = text
+    return found
+
+
 @methods.on("session.mcp.reload")
 async def reload_servers(call: Call, params: Nothing) -> JsonObject:
     """Read the configuration again, and restart servers that changed."""
