@@ -96,7 +96,6 @@ async def test_a_signal_to_the_bridge_reaches_the_command(cli: Cli) -> None:
         assert process.returncode == 128 + signal.SIGTERM
 
 
-@pytest.mark.proves("AMLMS-06")
 async def test_the_packages_find_the_bridge_by_their_own_variables(cli: Cli) -> None:
     async with serving({"otherwise": "ok"}) as server:
         outcome = await cli.use(server).run("bridge", "--", sys.executable, "-c", ASK)
