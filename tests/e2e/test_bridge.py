@@ -203,3 +203,29 @@ async def test_claude_code_stops_at_a_used_up_limit(cli: Cli) -> None:
         assert outcome.code == 1
         assert "limit of the bridge is reached" in outcome.text + outcome.notes
         assert not server.requests
+
+
+@pytest.mark.foreign("opencode")
+async def test_opencode_finds_the_bridge_by_itself(cli: Cli) -> None:
+    async with serving({"otherwise": "All done."}) as server:
+        program = str(FOREIGN / "opencode/node_modules/.bin/opencode")
+        outcome = await on_wire(cli, server, "anthropic-messages").run(
+            "bridge", "--", program, "run", "go ahead"
+        )
+        assert outcome.code == 0, outcome.notes
+        assert "All done." in outcome.text
+        assert all("opencode" in call["client"] for call in calls_in(cli))
+
+
+@pytest.mark.foreign("pi")
+async def test_pi_finds_the_bridge_by_itself_and_keeps_its_sessions(cli: Cli) -> None:
+    async with serving({"otherwise": "All done."}) as server:
+        program = str(FOREIGN / "pi/node_modules/.bin/pi")
+        outcome = await on_wire(cli, server, "anthropic-messages").run(
+            "bridge", "--", program, "-p", stdin=b"go ahead"
+        )
+        assert outcome.code == 0, outcome.notes
+        assert "All done." in outcome.text
+        (call,) = calls_in(cli)
+        assert call["inputTokens"] == server.usage.input_tokens
+        assert list((cli.home.parent / ".pi/agent/sessions").rglob("*.jsonl"))

@@ -105,8 +105,7 @@ async def _serve(args: Arguments, options: SessionOptions, mappings: list[Mappin
             line = {"url": bridge.url, "key": bridge.key, "sessionId": session.id}
             print(json.dumps(line), flush=True)
         if args.args:
-            model = bridge.default_model
-            return await run_command(args.args, bridge, runtime.env, model)
+            return await run_command(args.args, bridge, runtime.env)
         if not args.json:
             print(f"listening on {bridge.url}\nkey {bridge.key}", flush=True)
             print(f"session {session.id}", file=sys.stderr)
