@@ -10,7 +10,7 @@ import msgspec
 from trimtab.bridge.journal import rebuild_requests
 from trimtab.bridge.run import open_bridge
 from trimtab.bridge.server import Bridge
-from trimtab.bridge.targets import Mapping
+from trimtab.bridge.targets import ModelMapping
 from trimtab.contracts.events.own import BridgeLeftOut, BridgeRequest, ModelCall
 from trimtab.contracts.options import LimitOptions, SessionOptions
 from trimtab.runtime.runtime import Runtime
@@ -94,7 +94,7 @@ async def bridged(
         async with open_bridge(
             Runtime(env=variables),
             options,
-            mappings=[Mapping.parse(text) for text in maps],
+            mappings=[ModelMapping.parse(text) for text in maps],
             strict=strict,
         ) as (bridge, session):
             yield Bridged(bridge, session, server)

@@ -85,15 +85,19 @@ async def test_a_command_has_the_address_its_own_streams_and_its_exit_code(cli: 
     assert env["OPENAI_API_KEY"] not in cli.logs()[0].read_text()
 
 
-async def test_a_signal_to_the_bridge_reaches_the_command(cli: Cli) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_to_the_bridge_reaches_the_command(cli: Cli, number: signal.Signals) -> None:
     async with serving([]) as server:
-        code = "print('ready', flush=True); import time; time.sleep(60)"
+        code = (
+            "import signal, time; signal.signal(signal.SIGINT, signal.SIG_DFL);"
+            "print('ready', flush=True); time.sleep(60)"
+        )
         process = await cli.use(server).start("bridge", "--", sys.executable, "-c", code)
         assert process.stdout is not None
         assert await asyncio.wait_for(process.stdout.readline(), 20) == b"ready\n"
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         await asyncio.wait_for(process.communicate(), 20)
-        assert process.returncode == 128 + signal.SIGTERM
+        assert process.returncode == 128 + number
 
 
 async def test_the_packages_find_the_bridge_by_their_own_variables(cli: Cli) -> None:

@@ -11,8 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from trimtab.agents.limits import check_limits
 from trimtab.bridge.journal import Journal
 from trimtab.bridge.server import Bridge
-from trimtab.bridge.targets import Mapping as ModelMapping
-from trimtab.bridge.targets import ModelTargets
+from trimtab.bridge.targets import ModelMapping, ModelTargets
 from trimtab.checkout.checkout import find_checkout
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.session import LOG_VERSION, SessionStart
@@ -160,7 +159,7 @@ def _opencode(base: str, model: str) -> dict[str, object]:
 async def run_command(command: Sequence[str], bridge: Bridge, env: Mapping[str, str]) -> int:
     """Run a command that uses the bridge; return its exit code.
 
-    Its streams are ours, signals to us go to it, and the terminal's Ctrl-C reaches it directly.
+    Its streams are ours, and signals to us go to it.
     """
     with tempfile.TemporaryDirectory(prefix="trimtab-bridge-") as folder:
         program = os.path.basename(command[0])
@@ -181,7 +180,10 @@ async def run_command(command: Sequence[str], bridge: Bridge, env: Mapping[str, 
         loop = asyncio.get_running_loop()
         for number in _FORWARDED:
             loop.add_signal_handler(number, forward, number)
-        loop.add_signal_handler(signal.SIGINT, lambda: None)
+        # A terminal sends Ctrl-C to the command itself.
+        on_terminal = any(map(os.isatty, range(3)))
+        interrupt = (lambda _: None) if on_terminal else forward
+        loop.add_signal_handler(signal.SIGINT, interrupt, signal.SIGINT)
         try:
             code = await process.wait()
         finally:

@@ -16,6 +16,7 @@ from trimtab.bridge.server import Bridge
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.options import LimitOptions, SessionOptions
+from trimtab.providers.http_server import Exchange, Headers, HttpServer, ServerLimits
 from trimtab.runtime.runtime import Runtime
 from trimtab.testing import ModelServer, Script, ScriptedProvider
 
@@ -145,6 +146,30 @@ async def test_a_huge_body_is_refused_before_it_is_read(tmp_path: Path) -> None:
         answer = await asyncio.wait_for(reader.read(), 5)
         writer.close()
         assert b"400" in answer.split(b"\r\n")[0]
+
+
+async def test_a_request_that_does_not_arrive_in_time_is_refused() -> None:
+    async def handle(exchange: Exchange) -> None:
+        await exchange.answer(200, b"")
+
+    def refuse(status: int, path: str) -> tuple[bytes, Headers]:
+        return f"{status} {path}".encode(), ()
+
+    server = HttpServer(handle, ServerLimits(refuse=refuse, request_seconds=0.05))
+    port = await server.start("127.0.0.1", 0)
+    try:
+        for sent, expected in (
+            (b"POST /v1/messages HTTP/1.1\r\nContent-Length: 9\r\n\r\nslow", b"408 /v1/messages"),
+            (b"POST", b"408 /"),
+            (b"", b""),
+        ):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(sent)
+            answer = await asyncio.wait_for(reader.read(), 10)
+            assert answer.endswith(expected)
+            writer.close()
+    finally:
+        await server.stop()
 
 
 async def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
