@@ -402,3 +402,34 @@ async def test_a_protocol_is_added_by_an_entry_of_the_table(tmp_path: Path) -> N
             assert (await send(bridge, "/api/talk", {})).status_code == 404
         finally:
             await other.stop()
+
+
+async def test_models_of_github_are_served_with_the_headers_it_wants(tmp_path: Path) -> None:
+    models = [
+        {"id": "claude-x", "supported_endpoints": ["/v1/messages"]},
+        {"id": "gpt-x", "supported_endpoints": ["/chat/completions"]},
+    ]
+    source = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+    message = {"role": "user", "content": [{"type": "image", "source": source}]}
+    async with ModelServer(Script.of({"otherwise": "ok", "models": models})) as server:
+        env = {
+            "HOME": str(tmp_path),
+            "COPILOT_HOME": str(tmp_path / "home"),
+            "GH_TOKEN": "gho_token_of_github",
+            "COPILOT_API_URL": server.url,
+            "COPILOT_DEBUG_GITHUB_API_URL": server.url,
+        }
+        options = SessionOptions(cwd=str(tmp_path))
+        async with open_bridge(Runtime(env=env), options) as (bridge, session):
+            running = Bridged(bridge, session, server)
+            for name in ("claude-x", "gpt-x"):
+                body = {"model": name, "max_tokens": 9, "messages": [message]}
+                answer = await send(running, "anthropic-messages", body)
+                assert answer.status_code == 200, answer.text
+        paths = [sent.path for sent in server.requests]
+        assert paths == ["/v1/messages", "/chat/completions"]
+        for sent in server.requests:
+            assert sent.headers["copilot-vision-request"] == "true"
+            assert sent.headers["openai-intent"] == "conversation-agent"
+            assert sent.headers["authorization"] == "Bearer gho_token_of_github"
+        assert "gho_token" not in Path(running.path).read_text()
