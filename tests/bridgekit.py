@@ -7,10 +7,9 @@ from typing import Any
 
 import msgspec
 
-from trimtab.bridge.journal import rebuild_requests
 from trimtab.bridge.run import open_bridge
 from trimtab.bridge.server import Bridge
-from trimtab.bridge.targets import Mapping
+from trimtab.bridge.targets import ModelMapping
 from trimtab.contracts.events.own import BridgeLeftOut, BridgeRequest, ModelCall
 from trimtab.contracts.options import LimitOptions, SessionOptions
 from trimtab.runtime.runtime import Runtime
@@ -42,6 +41,28 @@ def environment(server: ModelServer, wire: str, home: Path) -> dict[str, str]:
         "TRIMTAB_NO_LOGIN": "1",
         "PATH": "/usr/bin:/bin",
     }
+
+
+LISTS = ("messages", "input")
+
+
+def rebuild_requests(events: list[tuple[str, BridgeRequest]]) -> dict[str, dict[str, Any]]:
+    """Return the whole requests of a log by the ids of their events, in their order."""
+    built: dict[str, dict[str, Any]] = {}
+    for event_id, event in events:
+        before = built.get(event.continues or "", {})
+        name = next((name for name in LISTS if isinstance(before.get(name), list)), "")
+        kept = before.get(name, [])[: event.kept] if name else []
+        fields = {
+            key: value for key, value in before.items() if key != name and key not in event.removed
+        }
+        if not name and event.messages:
+            name = "input" if event.route.endswith("/responses") else "messages"
+        whole = {**fields, **event.fields}
+        if name:
+            whole[name] = [*kept, *event.messages]
+        built[event_id] = whole
+    return built
 
 
 class Bridged:
@@ -94,7 +115,7 @@ async def bridged(
         async with open_bridge(
             Runtime(env=variables),
             options,
-            mappings=[Mapping.parse(text) for text in maps],
+            mappings=[ModelMapping.parse(text) for text in maps],
             strict=strict,
         ) as (bridge, session):
             yield Bridged(bridge, session, server)

@@ -23,6 +23,8 @@ PACKAGES = {
     "mcp-conformance": ("@modelcontextprotocol/conformance@0.1.16",),
     "mcp-conformance-next": ("@modelcontextprotocol/conformance@0.2.0-alpha.12",),
     "claude-code": ("@anthropic-ai/claude-code",),
+    "opencode": ("opencode-ai",),
+    "pi": ("@mariozechner/pi-coding-agent",),
 }
 """Folder → package, with a version where the tests depend on it, and flags of npm."""
 QUIET = ("--no-audit", "--no-fund", "--silent")

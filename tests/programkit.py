@@ -105,6 +105,14 @@ def find_lack_of_claude() -> str:
     return find_lack_of_package("claude-code", "@anthropic-ai/claude-code")
 
 
+def find_lack_of_opencode() -> str:
+    return find_lack_of_package("opencode", "opencode-ai")
+
+
+def find_lack_of_pi() -> str:
+    return find_lack_of_package("pi", "@mariozechner/pi-coding-agent")
+
+
 def find_lack_of_model() -> str:
     usable = is_usable(os.environ)
     return "" if usable else "the embedded model has not been fetched: make foreign"
@@ -116,6 +124,8 @@ CHECKS = {
     "bubblewrap": find_lack_of_bubblewrap,
     "claude-code": find_lack_of_claude,
     "codex": find_lack_of_codex,
+    "opencode": find_lack_of_opencode,
+    "pi": find_lack_of_pi,
     "landlock": find_lack_of_landlock,
     "mcp-conformance": find_lack_of_conformance,
     "network namespaces": find_lack_of_namespaces,

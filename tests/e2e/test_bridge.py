@@ -85,18 +85,21 @@ async def test_a_command_has_the_address_its_own_streams_and_its_exit_code(cli: 
     assert env["OPENAI_API_KEY"] not in cli.logs()[0].read_text()
 
 
-async def test_a_signal_to_the_bridge_reaches_the_command(cli: Cli) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_to_the_bridge_reaches_the_command(cli: Cli, number: signal.Signals) -> None:
     async with serving([]) as server:
-        code = "print('ready', flush=True); import time; time.sleep(60)"
+        code = (
+            "import signal, time; signal.signal(signal.SIGINT, signal.SIG_DFL);"
+            "print('ready', flush=True); time.sleep(60)"
+        )
         process = await cli.use(server).start("bridge", "--", sys.executable, "-c", code)
         assert process.stdout is not None
         assert await asyncio.wait_for(process.stdout.readline(), 20) == b"ready\n"
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         await asyncio.wait_for(process.communicate(), 20)
-        assert process.returncode == 128 + signal.SIGTERM
+        assert process.returncode == 128 + number
 
 
-@pytest.mark.proves("AMLMS-06")
 async def test_the_packages_find_the_bridge_by_their_own_variables(cli: Cli) -> None:
     async with serving({"otherwise": "ok"}) as server:
         outcome = await cli.use(server).run("bridge", "--", sys.executable, "-c", ASK)
@@ -204,3 +207,29 @@ async def test_claude_code_stops_at_a_used_up_limit(cli: Cli) -> None:
         assert outcome.code == 1
         assert "limit of the bridge is reached" in outcome.text + outcome.notes
         assert not server.requests
+
+
+@pytest.mark.foreign("opencode")
+async def test_opencode_finds_the_bridge_by_itself(cli: Cli) -> None:
+    async with serving({"otherwise": "All done."}) as server:
+        program = str(FOREIGN / "opencode/node_modules/.bin/opencode")
+        outcome = await on_wire(cli, server, "anthropic-messages").run(
+            "bridge", "--", program, "run", "go ahead"
+        )
+        assert outcome.code == 0, outcome.notes
+        assert "All done." in outcome.text
+        assert all("opencode" in call["client"] for call in calls_in(cli))
+
+
+@pytest.mark.foreign("pi")
+async def test_pi_finds_the_bridge_by_itself_and_keeps_its_sessions(cli: Cli) -> None:
+    async with serving({"otherwise": "All done."}) as server:
+        program = str(FOREIGN / "pi/node_modules/.bin/pi")
+        outcome = await on_wire(cli, server, "anthropic-messages").run(
+            "bridge", "--", program, "-p", stdin=b"go ahead"
+        )
+        assert outcome.code == 0, outcome.notes
+        assert "All done." in outcome.text
+        (call,) = calls_in(cli)
+        assert call["inputTokens"] == server.usage.input_tokens
+        assert list((cli.home.parent / ".pi/agent/sessions").rglob("*.jsonl"))

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from time import perf_counter, time
-from typing import Any
 
 import msgspec
 
@@ -186,11 +185,7 @@ class Journal:
         sent = SentRequest.parse(body)
         known, kept = self._find_conversation(sent)
         before: Mapping[str, bytes] = known.sent.fields if known is not None else {}
-        changed = {
-            name: msgspec.Raw(value)
-            for name, value in sent.fields.items()
-            if before.get(name) != value
-        }
+        changed = [name for name, value in sent.fields.items() if before.get(name) != value]
         chosen = call.target.chosen
         event = self.session.emit(
             BridgeRequest(
@@ -201,7 +196,7 @@ class Journal:
                 continues=known.event_id if known is not None else None,
                 kept=kept,
                 messages=[msgspec.json.decode(message) for message in sent.messages[kept:]],
-                fields={name: msgspec.json.decode(value) for name, value in changed.items()},
+                fields={name: msgspec.json.decode(sent.fields[name]) for name in changed},
                 removed=[name for name in before if name not in sent.fields],
             )
         )
@@ -244,22 +239,3 @@ def _used_up(reason: str) -> ModelError:
         f"The limit of the bridge is reached: {reason}; start the bridge with a higher limit.",
         category="budget",
     )
-
-
-def rebuild_requests(events: list[tuple[str, BridgeRequest]]) -> dict[str, dict[str, Any]]:
-    """Return the whole requests of a log by the ids of their events, in their order."""
-    built: dict[str, dict[str, Any]] = {}
-    for event_id, event in events:
-        before = built.get(event.continues or "", {})
-        name = next((name for name in _LISTS if isinstance(before.get(name), list)), "")
-        kept = before.get(name, [])[: event.kept] if name else []
-        fields = {
-            key: value for key, value in before.items() if key != name and key not in event.removed
-        }
-        if not name and event.messages:
-            name = "input" if event.route.endswith("/responses") else "messages"
-        whole = {**fields, **event.fields}
-        if name:
-            whole[name] = [*kept, *event.messages]
-        built[event_id] = whole
-    return built

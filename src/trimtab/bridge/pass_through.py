@@ -124,13 +124,13 @@ class PassThrough:
 
     async def answer(self, own: OwnRequest, target: str) -> None:
         """Answer as the service answers. Raises `ModelError` if it cannot be reached."""
+        chosen = self._call.target
+        headers = {
+            **request_headers(self._exchange.request.headers),
+            **chosen.headers(own.body),
+        }
         try:
-            response = await self._service.forward(
-                self._call.target.chosen.model,
-                target,
-                request_headers(self._exchange.request.headers),
-                [own.body],
-            )
+            response = await self._service.forward(chosen.chosen.model, target, headers, [own.body])
         except ModelError as error:
             failure = self._adapter.describe(error)
             self._journal.close_call(self._call, "error", code=failure.status)

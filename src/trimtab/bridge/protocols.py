@@ -1,5 +1,6 @@
 """The protocols that the bridge serves, as a table, and the adapter of one request."""
 
+from collections.abc import Mapping
 from math import ceil
 
 import msgspec
@@ -74,10 +75,10 @@ class Failure(msgspec.Struct, frozen=True):
 class Adapter:
     """Answers one request in the format of a protocol."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, protocol: Protocol) -> None:
         self.path = path
-        self.protocol = PROTOCOLS[path]
-        self.wire = new_server_wire(self.protocol.wire)
+        self.protocol = protocol
+        self.wire = new_server_wire(protocol.wire)
 
     def describe(self, error: ModelError) -> Failure:
         """Return an error in the words of the vendor, with the status of the service."""
@@ -101,6 +102,8 @@ class Adapter:
         return self.wire.error(failure.status, failure.message, failure.code)
 
 
-def find_protocol(path: str) -> str:
-    """Return the path of the protocol that a path belongs to; OpenAI's chat for all others."""
-    return next((known for known in PROTOCOLS if path.startswith(known)), "/v1/chat/completions")
+def new_adapter(path: str, protocols: Mapping[str, Protocol] = PROTOCOLS) -> Adapter:
+    """Return an adapter of the protocol that a path belongs to; OpenAI's chat for all others."""
+    known = (prefix for prefix in protocols if path.startswith(prefix))
+    prefix = next(known, "/v1/chat/completions")
+    return Adapter(prefix, protocols[prefix])

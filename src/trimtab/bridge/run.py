@@ -11,8 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from trimtab.agents.limits import check_limits
 from trimtab.bridge.journal import Journal
 from trimtab.bridge.server import Bridge
-from trimtab.bridge.targets import Mapping as ModelMapping
-from trimtab.bridge.targets import ModelTargets
+from trimtab.bridge.targets import ModelMapping, ModelTargets
 from trimtab.checkout.checkout import find_checkout
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.session import LOG_VERSION, SessionStart
@@ -78,17 +77,16 @@ async def open_bridge(
 
 
 def command_environment(
-    env: Mapping[str, str], bridge: Bridge, model: str, folder: str
+    env: Mapping[str, str], bridge: Bridge, program: str, folder: str
 ) -> dict[str, str]:
-    """Return the environment in which programs find the bridge, without keys of services.
+    """Return the environment in which a program finds the bridge, without keys of services.
 
-    `folder` holds the files of programs that take no address from a variable.
+    `folder` is for files of programs that take no address from a variable.
     """
+    model = bridge.default_model
     base = f"{bridge.url}/v1"
     dropped = {*find_keys(env), "ANTHROPIC_MODEL", "OPENAI_ORGANIZATION", "OPENAI_ORG_ID"}
     kept = {name: value for name, value in env.items() if name not in dropped}
-    with open(os.path.join(folder, "models.json"), "w", encoding="utf-8") as file:
-        json.dump(_pi_models(base, model), file)
     return {
         **kept,
         _KEY: bridge.key,
@@ -103,7 +101,7 @@ def command_environment(
         "COPILOT_PROVIDER_API_KEY": bridge.key,
         "COPILOT_MODEL": model,
         "OPENCODE_CONFIG_CONTENT": json.dumps(_opencode(base, model)),
-        "PI_CODING_AGENT_DIR": folder,
+        **(_prepare_pi(folder, env, base, model) if program == "pi" else {}),
     }
 
 
@@ -115,6 +113,27 @@ def command_arguments(command: Sequence[str], bridge: Bridge) -> list[str]:
     settings = [f"model_provider={_PROVIDER}", f"model_providers.{_PROVIDER}={table}"]
     flags = [word for setting in settings for word in ("-c", setting)]
     return [command[0], *flags, *command[1:]]
+
+
+def _prepare_pi(folder: str, env: Mapping[str, str], base: str, model: str) -> dict[str, str]:
+    """Make a folder like pi's own, with all that is in it, in which the bridge is the provider."""
+    home = env.get("HOME", "")
+    own = env.get("PI_CODING_AGENT_DIR") or os.path.join(home, ".pi", "agent")
+    os.makedirs(os.path.join(own, "sessions"), exist_ok=True)
+    written: dict[str, dict[str, object]] = {
+        "models.json": _pi_models(base, model),
+        "settings.json": {"defaultProvider": _PROVIDER, "defaultModel": model},
+    }
+    for name in os.listdir(own):
+        if name not in written:
+            os.symlink(os.path.join(own, name), os.path.join(folder, name))
+    settings = os.path.join(own, "settings.json")
+    with suppress(OSError, ValueError, TypeError), open(settings, encoding="utf-8") as file:
+        written["settings.json"] = {**json.load(file), **written["settings.json"]}
+    for name, content in written.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            json.dump(content, file)
+    return {"PI_CODING_AGENT_DIR": folder}
 
 
 def _pi_models(base: str, model: str) -> dict[str, object]:
@@ -137,15 +156,14 @@ def _opencode(base: str, model: str) -> dict[str, object]:
     return {"provider": {_PROVIDER: provider}, "model": f"{_PROVIDER}/{model}"}
 
 
-async def run_command(
-    command: Sequence[str], bridge: Bridge, env: Mapping[str, str], model: str
-) -> int:
+async def run_command(command: Sequence[str], bridge: Bridge, env: Mapping[str, str]) -> int:
     """Run a command that uses the bridge; return its exit code.
 
-    Its streams are ours, signals to us go to it, and the terminal's Ctrl-C reaches it directly.
+    Its streams are ours, and signals to us go to it.
     """
     with tempfile.TemporaryDirectory(prefix="trimtab-bridge-") as folder:
-        environment = command_environment(env, bridge, model, folder)
+        program = os.path.basename(command[0])
+        environment = command_environment(env, bridge, program, folder)
         try:
             process = await asyncio.create_subprocess_exec(
                 *command_arguments(command, bridge), env=environment
@@ -162,7 +180,10 @@ async def run_command(
         loop = asyncio.get_running_loop()
         for number in _FORWARDED:
             loop.add_signal_handler(number, forward, number)
-        loop.add_signal_handler(signal.SIGINT, lambda: None)
+        # A terminal sends Ctrl-C to the command itself.
+        on_terminal = any(map(os.isatty, range(3)))
+        interrupt = (lambda _: None) if on_terminal else forward
+        loop.add_signal_handler(signal.SIGINT, interrupt, signal.SIGINT)
         try:
             code = await process.wait()
         finally:

@@ -2,7 +2,7 @@
 
 import asyncio
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -16,7 +16,14 @@ from trimtab.bridge.pass_through import (
     request_headers,
     response_headers,
 )
-from trimtab.bridge.protocols import NO_RETRY, PROTOCOLS, Adapter, Failure, find_protocol
+from trimtab.bridge.protocols import (
+    NO_RETRY,
+    PROTOCOLS,
+    Adapter,
+    Failure,
+    Protocol,
+    new_adapter,
+)
 from trimtab.bridge.targets import ModelTargets, Target
 from trimtab.bridge.translation import Translation, build_request, read_request
 from trimtab.contracts.errors import ConfigurationError, ModelError, TrimtabError
@@ -57,15 +64,25 @@ _HEAD = msgspec.json.Decoder(_Head)
 
 
 class Bridge:
-    """Serves other programs. Every run has a key of its own, and one session."""
+    """Serves other programs. Every run has a key of its own, and one session.
 
-    def __init__(self, targets: ModelTargets, journal: Journal, limits: LimitOptions) -> None:
+    `protocols` says which paths are served, in which format.
+    """
+
+    def __init__(
+        self,
+        targets: ModelTargets,
+        journal: Journal,
+        limits: LimitOptions,
+        protocols: Mapping[str, Protocol] = PROTOCOLS,
+    ) -> None:
         self.key = f"trimtab-lm-{uuid4()}"
         self.port = 0
         self.default_model = ""
-        self._targets = targets
-        self._journal = journal
+        self.targets = targets
+        self.journal = journal
         self._limits = limits
+        self._protocols = protocols
         self._server = HttpServer(self._handle, ServerLimits(refuse=_refuse))
 
     @property
@@ -74,7 +91,7 @@ class Bridge:
 
     async def start(self, port: int = 0) -> None:
         """Listen on a port of this machine; 0 chooses a free one."""
-        self.default_model = (await self._targets.default()).chosen.model
+        self.default_model = (await self.targets.default()).chosen.model
         try:
             self.port = await self._server.start(HOST, port)
         except (OSError, OverflowError) as error:
@@ -89,7 +106,7 @@ class Bridge:
 
     async def _handle(self, exchange: Exchange) -> None:
         request = exchange.request
-        adapter = Adapter(find_protocol(request.path))
+        adapter = new_adapter(request.path, self._protocols)
         try:
             if (failure := self._refuse_stranger(request)) is not None:
                 await _answer_failure(exchange, adapter, failure)
@@ -131,7 +148,7 @@ class Bridge:
         path = request.path.rstrip("/")
         if path == _MODELS or path.startswith(_MODELS + "/"):
             await self._only(exchange, adapter, "GET", self._answer_models)
-        elif path in PROTOCOLS:
+        elif path in self._protocols:
             await self._only(exchange, adapter, "POST", self._answer_call)
         elif path == _MESSAGES + _COUNT:
             await self._only(exchange, adapter, "POST", self._answer_count)
@@ -171,7 +188,7 @@ class Bridge:
                 await self._translate(exchange, adapter, call, served)
         finally:
             if call.request_id is not None:
-                self._journal.close_call(call, "aborted")
+                self.journal.close_call(call, "aborted")
 
     async def _pass_on(self, exchange: Exchange, adapter: Adapter, call: Call, head: _Head) -> None:
         body = exchange.request.body
@@ -179,26 +196,26 @@ class Bridge:
         assert service is not None
         model = service.choice.wire_model or call.target.chosen.model
         own = prepare(body, model, adapter.protocol.wire)
-        self._journal.open_call(call, body, _output_limit(head))
+        self.journal.open_call(call, body, _output_limit(head))
         query = exchange.request.target.partition("?")[2]
-        passing = PassThrough(exchange, adapter, call, self._journal)
+        passing = PassThrough(exchange, adapter, call, self.journal)
         await passing.answer(own, f"?{query}" if query else "")
 
     async def _translate(
         self, exchange: Exchange, adapter: Adapter, call: Call, served: ServedRequest
     ) -> None:
         request, left_out = build_request(served, call.target)
-        self._journal.open_call(call, exchange.request.body, request.max_output_tokens)
+        self.journal.open_call(call, exchange.request.body, request.max_output_tokens)
         wire = call.target.wire or call.target.chosen.provider.name
-        self._journal.tell_left_out(adapter.path, wire, left_out)
-        translation = Translation(exchange, adapter, call, self._journal)
+        self.journal.tell_left_out(adapter.path, wire, left_out)
+        translation = Translation(exchange, adapter, call, self.journal)
         await translation.answer(served, request)
 
     async def _find_target(self, name: str, adapter: Adapter) -> Target:
-        found = await self._targets.find(name, adapter.protocol.wire)
+        found = await self.targets.find(name, adapter.protocol.wire)
         target = found.target
         if found.replaced:
-            self._journal.tell_replaced(name, target.chosen.model)
+            self.journal.tell_replaced(name, target.chosen.model)
         check_limits(target.chosen.model, self._limits, target.chosen.price)
         return target
 
@@ -230,11 +247,11 @@ class Bridge:
         """List the models, or show one, in the shape of the client's vendor."""
         request = exchange.request
         is_anthropic = "anthropic-version" in request.headers
-        names = await self._targets.names()
+        names = await self.targets.names()
         wanted = request.path[len(_MODELS) :].strip("/")
         if wanted:
             if wanted not in names:
-                shape = Adapter(_MESSAGES) if is_anthropic else adapter
+                shape = new_adapter(_MESSAGES) if is_anthropic else adapter
                 message = f"Unknown model {wanted[:200]!r}; GET {_MODELS} lists the models."
                 await _answer_failure(exchange, shape, Failure(404, message, None, ()))
                 return
@@ -254,7 +271,7 @@ async def _answer_failure(exchange: Exchange, adapter: Adapter, failure: Failure
 
 
 def _refuse(status: int, path: str) -> tuple[bytes, Headers]:
-    adapter = Adapter(find_protocol(path))
+    adapter = new_adapter(path)
     return adapter.error(Failure(status, _REFUSALS[status], None, ())), [
         ("content-type", "application/json")
     ]

@@ -17,14 +17,14 @@ from trimtab.providers.names import did_you_mean, same_model
 from trimtab.providers.service import Service
 
 
-class Mapping(msgspec.Struct, frozen=True):
+class ModelMapping(msgspec.Struct, frozen=True):
     """A rule of `--map`: names that match the pattern mean this model."""
 
     pattern: str
     model: str
 
     @classmethod
-    def parse(cls, text: str) -> "Mapping":
+    def parse(cls, text: str) -> "ModelMapping":
         pattern, equals, model = text.partition("=")
         if not equals or not pattern.strip() or not model.strip():
             raise UsageError(
@@ -42,6 +42,11 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def wire(self) -> str | None:
         return self.service.choice.wire if self.service is not None else None
+
+    def headers(self, body: bytes) -> dict[str, str]:
+        """Return the headers that the service wants besides those of a client's request."""
+        provider = self.chosen.provider
+        return provider.forwarded_headers(body) if isinstance(provider, Copilot) else {}
 
     @property
     def origin(self) -> str:
@@ -68,7 +73,7 @@ class ModelTargets:
         self,
         chooser: ModelChooser,
         options: SessionOptions,
-        mappings: Sequence[Mapping] = (),
+        mappings: Sequence[ModelMapping] = (),
         *,
         fixed: str | None = None,
         strict: bool = False,

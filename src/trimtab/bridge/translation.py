@@ -26,6 +26,7 @@ from trimtab.contracts.provider import (
     ToolCallDelta,
 )
 from trimtab.providers.http_server import Exchange
+from trimtab.providers.service import Service
 from trimtab.providers.wires import new_writer
 
 _STREAM = (("content-type", "text/event-stream"), ("cache-control", "no-cache"))
@@ -144,10 +145,11 @@ class Translation:
             await self._exchange.end()
 
     def _stream(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
-        target = self._call.target
-        if target.service is not None:
-            return target.service.stream_once(request)
-        return target.chosen.provider.stream(request)
+        provider = self._call.target.chosen.provider
+        # Trying again is left to the client, and so is waiting for a service that fails.
+        if isinstance(provider, Service):
+            return provider.stream_once(request)
+        return provider.stream(request)
 
     async def _finish(self, reply: Reply, served: ServedRequest, writer: Any) -> None:
         # A client may leave after the last frame, so the call is recorded before it is sent.

@@ -1,6 +1,7 @@
 """GitHub's model service: finds the token, the account's address and the wire of each model."""
 
 import os
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -34,6 +35,9 @@ _WIRES = {
     "ws:/responses": "openai-responses",
 }
 _SOCKET = "ws:/responses"
+_INTENT = {"openai-intent": "conversation-agent", "x-interaction-type": "conversation-agent"}
+_VISION = "copilot-vision-request"
+_IMAGES = re.compile(rb'"(image|image_url|input_image)"')
 
 
 def find_token(env: Mapping[str, str], *, run_gh: bool = True) -> Key | None:
@@ -211,16 +215,17 @@ class Copilot:
             "x-github-api-version": "2025-05-01",
         }
 
+    def forwarded_headers(self, body: bytes) -> dict[str, str]:
+        """Return the headers for a request that another program made."""
+        return {**_INTENT, **({_VISION: "true"} if _IMAGES.search(body) else {})}
+
     def _headers(self, request: Request) -> dict[str, str]:
-        headers = {
-            "openai-intent": "conversation-agent",
-            "x-interaction-type": "conversation-agent",
-        }
+        headers = dict(_INTENT)
         if request.cache_key:
             headers["x-client-session-id"] = request.cache_key
         users = (message for message in request.messages if isinstance(message, UserMessage))
         if any(map(_has_image, users)):
-            headers["copilot-vision-request"] = "true"
+            headers[_VISION] = "true"
         return headers
 
 

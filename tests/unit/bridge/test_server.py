@@ -10,9 +10,15 @@ import httpx
 import pytest
 
 from bridgekit import ROUTES, SERVICE_KEY, WIRES, Bridged, bridged
+from trimtab.bridge.protocols import PROTOCOLS, Protocol
+from trimtab.bridge.run import open_bridge
+from trimtab.bridge.server import Bridge
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.session import SessionWarning
-from trimtab.contracts.options import LimitOptions
+from trimtab.contracts.options import LimitOptions, SessionOptions
+from trimtab.providers.http_server import Exchange, Headers, HttpServer, ServerLimits
+from trimtab.runtime.runtime import Runtime
+from trimtab.testing import ModelServer, Script, ScriptedProvider
 
 HI: dict[str, dict[str, Any]] = {
     "anthropic-messages": {"max_tokens": 50, "messages": [{"role": "user", "content": "Hi"}]},
@@ -140,6 +146,30 @@ async def test_a_huge_body_is_refused_before_it_is_read(tmp_path: Path) -> None:
         answer = await asyncio.wait_for(reader.read(), 5)
         writer.close()
         assert b"400" in answer.split(b"\r\n")[0]
+
+
+async def test_a_request_that_does_not_arrive_in_time_is_refused() -> None:
+    async def handle(exchange: Exchange) -> None:
+        await exchange.answer(200, b"")
+
+    def refuse(status: int, path: str) -> tuple[bytes, Headers]:
+        return f"{status} {path}".encode(), ()
+
+    server = HttpServer(handle, ServerLimits(refuse=refuse, request_seconds=0.05))
+    port = await server.start("127.0.0.1", 0)
+    try:
+        for sent, expected in (
+            (b"POST /v1/messages HTTP/1.1\r\nContent-Length: 9\r\n\r\nslow", b"408 /v1/messages"),
+            (b"POST", b"408 /"),
+            (b"", b""),
+        ):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(sent)
+            answer = await asyncio.wait_for(reader.read(), 10)
+            assert answer.endswith(expected)
+            writer.close()
+    finally:
+        await server.stop()
 
 
 async def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
@@ -280,6 +310,26 @@ async def test_tokens_are_counted_before_a_call(tmp_path: Path, wire: str) -> No
         assert not bridge.calls
 
 
+def text_of(route: str, answer: httpx.Response) -> str:
+    """Return the text of an answer, streamed or whole."""
+    if not answer.headers["content-type"].startswith("text/event-stream"):
+        value = answer.json()
+        if route == "anthropic-messages":
+            return str(value["content"][0]["text"])
+        if route == "openai-chat":
+            return str(value["choices"][0]["message"]["content"])
+        return str(value["output"][0]["content"][0]["text"])
+    lines = [line[6:] for line in answer.text.splitlines() if line.startswith("data: {")]
+    events = [json.loads(line) for line in lines]
+    if route == "anthropic-messages":
+        return "".join(event.get("delta", {}).get("text", "") for event in events)
+    if route == "openai-chat":
+        choices = [choice for event in events for choice in event["choices"]]
+        return "".join(choice["delta"].get("content") or "" for choice in choices)
+    kind = "response.output_text.delta"
+    return "".join(event["delta"] for event in events if event["type"] == kind)
+
+
 async def test_many_clients_at_once_are_not_mixed_up(tmp_path: Path) -> None:
     rules = [
         {"text": f"answer {number}.", "when": {"last": f"question {number}\\."}}
@@ -296,13 +346,7 @@ async def test_many_clients_at_once_are_not_mixed_up(tmp_path: Path) -> None:
             else:
                 body["messages"] = [{"role": "user", "content": text}]
             answer = await send(bridge, route, body)
-            pieces = "".join(
-                json.loads(line[6:]).get("delta", {}).get("text", "")
-                if route == "anthropic-messages" and line.startswith("data: {")
-                else line
-                for line in answer.text.splitlines()
-            )
-            assert f"answer {number}." in pieces or str(number) in answer.text
+            assert text_of(route, answer) == f"answer {number}."
 
         await asyncio.gather(*map(ask, range(100)))
         calls = bridge.calls
@@ -310,3 +354,82 @@ async def test_many_clients_at_once_are_not_mixed_up(tmp_path: Path) -> None:
         usage = bridge.server.usage
         assert sum(call.input_tokens or 0 for call in calls) == usage.input_tokens
         assert sum(call.output_tokens or 0 for call in calls) == usage.output_tokens
+
+
+async def test_tokens_of_a_stream_are_known_though_its_client_does_not_want_them(
+    tmp_path: Path,
+) -> None:
+    step = {"text": "Hello there.", "usage": {"input": 11, "output": 3}}
+    async with bridged(tmp_path, "openai-chat", [step]) as bridge:
+        answer = await send(bridge, "openai-chat", body_of("openai-chat", stream=True))
+        assert text_of("openai-chat", answer) == "Hello there."
+        assert "usage" not in answer.text
+        assert "[DONE]" in answer.text
+        (call,) = bridge.calls
+        assert (call.input_tokens, call.output_tokens) == (11, 3)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("route", WIRES)
+async def test_a_model_without_a_service_answers_on_every_route(
+    tmp_path: Path, route: str, stream: bool
+) -> None:
+    provider = ScriptedProvider(Script.of(["Hello from here."]))
+    env = {"HOME": str(tmp_path), "COPILOT_HOME": str(tmp_path / "home"), "TRIMTAB_NO_LOGIN": "1"}
+    options = SessionOptions(cwd=str(tmp_path))
+    async with (
+        ModelServer(Script.of([])) as server,
+        open_bridge(Runtime(env=env, provider=provider), options) as (bridge, session),
+    ):
+        running = Bridged(bridge, session, server)
+        answer = await send(running, route, body_of(route, stream=stream))
+        assert answer.status_code == 200, answer.text
+        assert text_of(route, answer) == "Hello from here."
+
+
+@pytest.mark.proves("AMLMS-06")
+async def test_a_protocol_is_added_by_an_entry_of_the_table(tmp_path: Path) -> None:
+    added = Protocol(wire="openai-chat", used_up=(402, "no_more"))
+    async with bridged(tmp_path, "anthropic-messages", ["Hello."]) as bridge:
+        targets, journal = bridge.bridge.targets, bridge.bridge.journal
+        protocols = {**PROTOCOLS, "/api/talk": added}
+        other = Bridge(targets, journal, LimitOptions(), protocols)
+        await other.start()
+        try:
+            talking = Bridged(other, bridge.session, bridge.server)
+            answer = await send(talking, "/api/talk", body_of("openai-chat"))
+            assert text_of("openai-chat", answer) == "Hello."
+            assert (await send(bridge, "/api/talk", {})).status_code == 404
+        finally:
+            await other.stop()
+
+
+async def test_models_of_github_are_served_with_the_headers_it_wants(tmp_path: Path) -> None:
+    models = [
+        {"id": "claude-x", "supported_endpoints": ["/v1/messages"]},
+        {"id": "gpt-x", "supported_endpoints": ["/chat/completions"]},
+    ]
+    source = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+    message = {"role": "user", "content": [{"type": "image", "source": source}]}
+    async with ModelServer(Script.of({"otherwise": "ok", "models": models})) as server:
+        env = {
+            "HOME": str(tmp_path),
+            "COPILOT_HOME": str(tmp_path / "home"),
+            "GH_TOKEN": "gho_token_of_github",
+            "COPILOT_API_URL": server.url,
+            "COPILOT_DEBUG_GITHUB_API_URL": server.url,
+        }
+        options = SessionOptions(cwd=str(tmp_path))
+        async with open_bridge(Runtime(env=env), options) as (bridge, session):
+            running = Bridged(bridge, session, server)
+            for name in ("claude-x", "gpt-x"):
+                body = {"model": name, "max_tokens": 9, "messages": [message]}
+                answer = await send(running, "anthropic-messages", body)
+                assert answer.status_code == 200, answer.text
+        paths = [sent.path for sent in server.requests]
+        assert paths == ["/v1/messages", "/chat/completions"]
+        for sent in server.requests:
+            assert sent.headers["copilot-vision-request"] == "true"
+            assert sent.headers["openai-intent"] == "conversation-agent"
+            assert sent.headers["authorization"] == "Bearer gho_token_of_github"
+        assert "gho_token" not in Path(running.path).read_text()

@@ -7,7 +7,7 @@ import signal
 import sys
 
 from trimtab.bridge.run import open_bridge, run_command
-from trimtab.bridge.targets import Mapping
+from trimtab.bridge.targets import ModelMapping
 from trimtab.cli.command_parser import Arguments, CommandParser, port_number, positive
 from trimtab.cli.event_loop import run_async
 from trimtab.cli.parse import parse_duration
@@ -86,11 +86,11 @@ def run(args: Arguments) -> int:
         deadline=args.deadline,
     )
     options = SessionOptions(cwd=os.getcwd(), model=args.model, limits=limits)
-    mappings = [Mapping.parse(text) for text in args.map]
+    mappings = [ModelMapping.parse(text) for text in args.map]
     return run_async(_serve(args, options, mappings))
 
 
-async def _serve(args: Arguments, options: SessionOptions, mappings: list[Mapping]) -> int:
+async def _serve(args: Arguments, options: SessionOptions, mappings: list[ModelMapping]) -> int:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -105,8 +105,7 @@ async def _serve(args: Arguments, options: SessionOptions, mappings: list[Mappin
             line = {"url": bridge.url, "key": bridge.key, "sessionId": session.id}
             print(json.dumps(line), flush=True)
         if args.args:
-            model = bridge.default_model
-            return await run_command(args.args, bridge, runtime.env, model)
+            return await run_command(args.args, bridge, runtime.env)
         if not args.json:
             print(f"listening on {bridge.url}\nkey {bridge.key}", flush=True)
             print(f"session {session.id}", file=sys.stderr)
