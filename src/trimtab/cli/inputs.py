@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -68,6 +68,21 @@ def build_options(values: Values) -> SessionOptions:
         secrets=split(values.get("secret_env_vars", [])),
         limits=find_limits(values),
     )
+
+
+FLAGS_OF_RUNS = (
+    *("prompt", "interactive", "resume", "continue", "session_id", "name", "output_format"),
+    *("attachment", "share", "usage_output_file"),
+)
+"""Flags about one prompt or one session; the clients of a server choose those."""
+
+
+def refuse_flags(values: Values, server: str, others: Sequence[str] = ()) -> None:
+    """Raise `UsageError` if a flag makes no sense beside the flag of a server."""
+    for name in (*FLAGS_OF_RUNS, *others):
+        if name in values:
+            flag = "a prompt" if name == "words" else f"--{name.replace('_', '-')}"
+            raise UsageError(f"{server} and {flag} cannot be used together; leave one out.")
 
 
 def build_session_options(values: Values) -> SessionOptions:

@@ -1,35 +1,17 @@
 """`--headless`: serves the protocol of the Copilot SDKs."""
 
 from trimtab.cli.event_loop import run_async
-from trimtab.cli.inputs import build_session_options
+from trimtab.cli.inputs import build_session_options, refuse_flags
 from trimtab.cli.parse import Values
 from trimtab.cli.server_env import build_env
 from trimtab.contracts.errors import UsageError
 from trimtab.transports.rpc.listen import serve_port, serve_stdio
 from trimtab.transports.rpc.server import Server, find_token
 
-_FLAGS_OF_RUNS = (
-    "prompt",
-    "interactive",
-    "resume",
-    "continue",
-    "session_id",
-    "name",
-    "output_format",
-    "attachment",
-    "share",
-    "usage_output_file",
-)
-"""Flags about one prompt or one session; the clients choose those."""
-
 
 def serve(values: Values) -> int:
     """Serve until a client or a signal ends it; return the exit code."""
-    for name in _FLAGS_OF_RUNS:
-        if name in values:
-            raise UsageError(
-                f"--headless and --{name.replace('_', '-')} cannot be used together; leave one out."
-            )
+    refuse_flags(values, "--headless")
     if "stdio" in values and "port" in values:
         raise UsageError("--stdio and --port cannot be used together; leave one out.")
     env = build_env(values)
