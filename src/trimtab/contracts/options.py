@@ -147,7 +147,7 @@ class Isolation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GitHubServerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Which tools of GitHub's own MCP server to use, besides those that only read."""
+    """The tools of GitHub's own MCP server to use besides those that only read."""
 
     enabled: bool = True
     tools: tuple[str, ...] = ()

@@ -65,7 +65,7 @@ class AnswerSchema(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a service chooses tokens; None leaves it to the service."""
+    """The sampling parameters of a request; None leaves one to the service."""
 
     temperature: float | None = None
     top_p: float | None = None

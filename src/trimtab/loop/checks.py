@@ -26,7 +26,7 @@ class Checks:
 
     @property
     def outcomes(self) -> Mapping[str, bool | None]:
-        """Whether each check passed after the last change; None if it did not run since."""
+        """True for each check that passed after the last change; None if it did not run since."""
         now = self._changes()
         found = {check: self._outcomes.get(check) for check in self.commands}
         return {

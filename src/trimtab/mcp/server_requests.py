@@ -14,7 +14,7 @@ class Answers(Protocol):
 
     @property
     def capabilities(self) -> JsonObject:
-        """What the server may ask, in the words of the protocol."""
+        """The requests the server may send, in the words of the protocol."""
         ...
 
     def asks(self, method: str) -> bool:

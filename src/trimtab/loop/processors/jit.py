@@ -45,7 +45,7 @@ class JitEntry(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
 
 
 class JitFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What conditions look at. Shares are from 0 to 1, or None if there is no such limit."""
+    """The facts that conditions use. Shares are from 0 to 1, or None without such a limit."""
 
     location: str
     turns: int
@@ -56,7 +56,7 @@ class JitFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JitPorts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the processor asks the session."""
+    """The questions of the processor to the session."""
 
     gather: Callable[[Run], JitFacts]
     sent: Callable[[], Collection[str]]

@@ -17,7 +17,7 @@ SOURCE = "stop-gate"
 
 
 class StopGateSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What must have happened before the agent may stop; 0 and empty mean nothing."""
+    """The conditions for the agent to stop; 0 and empty mean none."""
 
     files_read: int = 0
     files_written: int = 0

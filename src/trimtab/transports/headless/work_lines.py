@@ -23,7 +23,7 @@ class WorkLines:
         self._say = say
         self._interval = interval
         self._running: dict[str, tuple[str, float]] = {}
-        """What runs: its name and since when. The key of a model call is empty."""
+        """The name and the start of everything that runs. The key of a model call is empty."""
         self._asked = 0
         """The number of questions that the person has not answered."""
         self._timer: asyncio.TimerHandle | None = None

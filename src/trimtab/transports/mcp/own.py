@@ -1,4 +1,4 @@
-"""What `trimtab mcp serve` serves: runs of the agent, past sessions, and commands."""
+"""The server of `trimtab mcp serve`: runs of the agent, past sessions, and commands."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
