@@ -26,10 +26,14 @@ async def test_a_client_supplies_the_token_that_a_server_wants(sdk: Sdk) -> None
         servers = {"far": {"type": "http", "url": peer.url, "tools": ["*"], **PATIENT}}
         script = [use("far-echo", text="hi"), DONE]
         async with talking(sdk, script, mcp_servers=servers, on_mcp_auth_request=supply) as talk:
+            states = "session.mcp_server_status_changed"
+            await talk.session.rpc.mcp.list()
+            await talk.heard.until(
+                lambda: [one.status.value for one in talk.heard.of(states)][-1:] == ["connected"]
+            )
             await talk.say("go")
             assert talk.heard.of("tool.execution_complete")[0].result.content == "hi"
-            (done,) = talk.heard.of("mcp.oauth_completed")
-            assert done.outcome.value == "token"
+            assert talk.heard.of("mcp.oauth_completed")[0].outcome.value == "token"
         assert asked[0]["serverName"] == "far"
         assert asked[0]["reason"] == "initial"
         assert not peer.logins
@@ -44,10 +48,10 @@ async def test_a_client_that_has_no_token_leaves_the_server_waiting_for_a_login(
 
         async with talking(sdk, [DONE], mcp_servers=servers, on_mcp_auth_request=refuse) as talk:
             await talk.say("go")
-            (done,) = talk.heard.of("mcp.oauth_completed")
-            assert done.outcome.value == "cancelled"
-            (listed,) = (await talk.session.rpc.mcp.list()).servers
-            assert listed.status.value == "needs-auth"
+            await talk.heard.until("mcp.oauth_completed")
+            assert talk.heard.of("mcp.oauth_completed")[0].outcome.value == "cancelled"
+            states = "session.mcp_server_status_changed"
+            await talk.heard.until(lambda: talk.heard.of(states)[-1].status.value == "needs-auth")
 
 
 async def test_a_client_opens_the_address_and_the_server_connects(sdk: Sdk) -> None:

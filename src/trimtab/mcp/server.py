@@ -134,6 +134,15 @@ class ServerConnection:
                 await self._wanted.wait()
         await self._connect()
 
+    def retry_sign_in(self) -> None:
+        """Connect again, if it wants a sign-in now or once it has tried to connect."""
+        self._run(self._retry_sign_in())
+
+    async def _retry_sign_in(self) -> None:
+        await self.settled(None)
+        if self.status == "needs-auth":
+            self.start()
+
     async def settled(self, seconds: float | None) -> bool:
         """Wait until it is connected or has failed; return False if the time was not enough."""
         if self._connecting is not None:

@@ -142,6 +142,11 @@ class SessionServers:
         assert self._host is not None
         await self._host.switch(name, enabled=enabled)
 
+    def retry_sign_ins(self) -> None:
+        """Connect again to servers that want a token, because a client now supplies tokens."""
+        for server in self._host.servers.values() if self._host is not None else ():
+            server.retry_sign_in()
+
     async def log_in(self, name: str, *, anew: bool) -> str:
         """Begin to sign in to a server; return the address to open, or an empty text.
 

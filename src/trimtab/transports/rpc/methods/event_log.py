@@ -8,6 +8,7 @@ import msgspec
 
 from trimtab.contracts.events.codec import peek
 from trimtab.contracts.events.envelope import Event, JsonObject
+from trimtab.contracts.events.question import McpOauthRequired
 from trimtab.contracts.ids import new_id
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
@@ -72,6 +73,8 @@ class Handle(msgspec.Struct):
 async def register_interest(call: Call, params: Interest) -> JsonObject:
     handle = new_id()
     call.session.interests[handle] = params.event_type
+    if params.event_type == McpOauthRequired.wire_name:
+        call.session.live.controls.servers.retry_sign_ins()
     return {"handle": handle}
 
 
