@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from trimtab.contracts.cancellation import end_cancellation
 from trimtab.contracts.errors import ExitCode, ModelError, TrimtabError, UsageError
 from trimtab.contracts.events.assistant import Abort, AssistantIdle
 from trimtab.contracts.events.envelope import Event, EventData, JsonObject, Subscriber
@@ -413,6 +414,7 @@ class LiveSession:
             await self.controls.announce()
             stop = await drain(self._run)
         except asyncio.CancelledError:
+            end_cancellation()
             stop = self._requested_stop or ABORTED
             self._requested_stop = None
             self._record_interruption(stop)

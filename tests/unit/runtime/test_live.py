@@ -9,7 +9,7 @@ import pytest
 
 from clikit import bash
 from livekit import STATES, Watch, opened
-from trimtab import Prompt, Runtime, SessionOptions
+from trimtab import Event, Prompt, Runtime, SessionOptions
 from trimtab.contracts.messages import ToolMessage
 from trimtab.contracts.options import Client, LimitOptions, PermissionOptions
 from trimtab.contracts.permission import Answer
@@ -34,6 +34,23 @@ async def test_abort_takes_effect_at_once_in_every_state_and_loses_no_text(
         assert [p.text for p in live.inbox.pending] == ["second, typed while it works"]
         assert len(watch.of("tool.execution_complete")) == len(watch.of("tool.execution_start"))
         assert len(watch.of("assistant.turn_end")) == len(watch.of("assistant.turn_start"))
+
+
+async def test_what_follows_an_abort_does_not_count_as_cancelled(tmp_path: Path) -> None:
+    """Time limits of hooks at the end would not hold otherwise, before Python 3.11.3."""
+    seen: list[int] = []
+
+    def note(event: Event, line: bytes) -> None:
+        task = asyncio.current_task()
+        if event.type == "session.idle" and task is not None:
+            seen.append(task.cancelling())
+
+    async with opened(tmp_path, [{"text": "x", "delay": 60}]) as (live, watch, _):
+        live.subscribe(note)
+        live.send("go")
+        await watch.saw("model.call_start")
+        await live.abort()
+    assert seen == [0]
 
 
 async def test_after_an_abort_the_session_goes_on_with_what_was_queued(tmp_path: Path) -> None:

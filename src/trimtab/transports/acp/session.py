@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
+from trimtab.contracts.cancellation import end_cancellation
 from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.events.codec import decode
 from trimtab.contracts.events.envelope import Event, JsonObject
@@ -181,8 +182,7 @@ class EditorSession:
                 reason = "cancelled" if turn.cancelled else await self._answer(prompt)
         except asyncio.CancelledError:
             turn.cancelled = True
-            if (task := asyncio.current_task()) is not None:
-                task.uncancel()
+            end_cancellation()
         except AcpError:
             if not turn.cancelled:
                 raise

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from trimtab.contracts.cancellation import end_cancellation
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.user import UserMessage
@@ -109,6 +110,7 @@ class Dialog:
             self._say(HINT)
             await self._talk(opening, first)
         except asyncio.CancelledError:
+            end_cancellation()
             self._say("")
         finally:
             await self._close()

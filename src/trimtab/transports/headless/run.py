@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from trimtab.contracts.cancellation import end_cancellation
 from trimtab.contracts.errors import ExitCode, TrimtabError, UsageError
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.processor import Stop
@@ -67,6 +68,7 @@ class Headless(msgspec.Struct, kw_only=True):
         try:
             stop = await self._answer()
         except asyncio.CancelledError:
+            end_cancellation()
             stop = self.signalled or Stop(reason="aborted", exit_code=ExitCode.INTERRUPTED)
         except TrimtabError as error:
             stop = Stop(reason="error", exit_code=error.exit_code, message=error.message)
