@@ -370,7 +370,7 @@ def test_a_headless_start_does_not_import_the_server_of_the_socket(tmp_path: Pat
         [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True
     )
     loaded = set(done.stdout.split())
-    assert "trimtab.host.session_socket" in loaded
+    assert "trimtab.cli.session_socket" in loaded
     assert not [name for name in loaded if name.startswith("trimtab.transports.rpc")]
     assert "trimtab.host.hosted" not in loaded
 

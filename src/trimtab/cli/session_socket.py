@@ -1,15 +1,17 @@
 """Makes the sessions of this process reachable for others."""
 
 import socket
+from typing import TYPE_CHECKING
 
-from trimtab.host.session_socket import listen
-from trimtab.runtime.live import LiveSession
+if TYPE_CHECKING:
+    from trimtab.runtime.live import LiveSession
 
 
-def open_socket(live: LiveSession) -> None:
+def open_socket(live: "LiveSession") -> None:
     """Listen on the socket of a session; what serves its clients is imported with the first."""
+    from trimtab.host.session_socket import listen
 
-    def serve(live: LiveSession, connection: socket.socket) -> None:
+    def serve(live: "LiveSession", connection: socket.socket) -> None:
         from trimtab.transports.rpc.visits import serve
 
         serve(live, connection)
