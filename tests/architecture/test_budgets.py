@@ -109,6 +109,7 @@ def test_a_session_for_which_nothing_is_configured_opens_without_what_judges_cal
     assert not [name for name in loaded if name.startswith("trimtab.permissions.shell")]
     assert {name for name in loaded if name.startswith("trimtab.mcp")} <= MCP_AT_START
     assert not [name for name in loaded if re.fullmatch(r"trimtab\.tools\.\w+\.tool", name)]
+    assert not loaded & {"trimtab.providers.copilot", "trimtab.customize.server_entry", "hashlib"}
 
 
 @pytest.mark.parametrize(

@@ -401,7 +401,7 @@ class Customizations:
             return True
         if not given.discover:
             return False
-        from trimtab.customize.github_server import find_github_token
+        from trimtab.customize.github_token import find_github_token
 
         return bool(find_github_token(self.env))
 

@@ -3,28 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab.config.accounts import find_stored_token
 from trimtab.contracts.options import GitHubServerOptions
+from trimtab.customize.github_token import find_github_token
 from trimtab.customize.server_entry import ServerFile
-from trimtab.providers.copilot import TOKENS
-from trimtab.providers.endpoints import PREFIX
 
 NAME = "github-mcp-server"
 SERVICE = "https://api.githubcopilot.com"
-
-
-def find_github_token(env: Mapping[str, str]) -> str:
-    """Return the token of the environment or of the stored account; empty if there is none.
-
-    With a model service of one's own, the variables that other programs share do not count: who
-    chose that service did not ask to contact GitHub.
-    """
-    names = TOKENS[:1] if env.get(f"{PREFIX}BASE_URL") else TOKENS
-    named = next((value for name in names if (value := env.get(name, "").strip())), "")
-    if named:
-        return named
-    stored = find_stored_token(env)
-    return stored[0] if stored else ""
 
 
 def github_server(

@@ -10,7 +10,7 @@ from trimtab.config.paths import Home
 from trimtab.contracts.errors import AuthenticationError, ConfigurationError
 from trimtab.contracts.options import SessionOptions
 from trimtab.contracts.provider import Delta, Price, Provider, Reply, Request
-from trimtab.providers.auth import Key
+from trimtab.providers.auth import GITHUB_TOKENS, Key
 from trimtab.providers.endpoints import (
     PREFIX,
     ProviderChoice,
@@ -223,13 +223,11 @@ class ModelChooser:
             return None  # the model names of that service may contain slashes
         service, slash, model_id = name.partition("/")
         if slash and service == "copilot":
-            from trimtab.providers.copilot import TOKENS
-
             key = find_github_key(self._env)
             if key is None:
                 raise AuthenticationError(
-                    f"Not authenticated: no GitHub token for {name}; set {TOKENS[0]}, or sign "
-                    "in with `gh auth login`."
+                    f"Not authenticated: no GitHub token for {name}; set {GITHUB_TOKENS[0]}, or "
+                    "sign in with `gh auth login`."
                 )
             return self._chosen(self._copilot(key, offline=offline), model_id)
         for choice in environment_choices(self._env) if slash else ():

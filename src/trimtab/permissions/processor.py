@@ -235,23 +235,25 @@ class Permissions(Processor):
 
     def _judge(self, access: Access, pending: PendingCall) -> Decision:
         """A path leads from now on where it led when it was judged."""
-        if access.kind in ("read", "write"):
-            from trimtab.permissions.paths import resolve
-
-            self.pins.setdefault(pending.call.id, {})[access.target] = resolve(access.target)
-        return self.judge(access, pending.tool.spec.name)
-
-    def judge(self, access: Access, tool: str) -> Decision:
-        """Return the decision about what a tool would touch, before hooks and people are asked.
-
-        A path is judged by its name and by where it leads.
-        """
-        decision = self._decide(access, tool)
         if access.kind not in ("read", "write"):
-            return decision
+            return self._decide(access, pending.tool.spec.name)
         from trimtab.permissions.paths import resolve
 
         real = resolve(access.target)
+        self.pins.setdefault(pending.call.id, {})[access.target] = real
+        return self._judge_path(access, real, pending.tool.spec.name)
+
+    def judge(self, access: Access, tool: str) -> Decision:
+        """Return the decision about what a tool would touch, before hooks and people are asked."""
+        if access.kind not in ("read", "write"):
+            return self._decide(access, tool)
+        from trimtab.permissions.paths import resolve
+
+        return self._judge_path(access, resolve(access.target), tool)
+
+    def _judge_path(self, access: Access, real: str, tool: str) -> Decision:
+        """Judge a path by its name and by where it leads, and take the stricter verdict."""
+        decision = self._decide(access, tool)
         if real == access.target:
             return decision
         there = msgspec.structs.replace(access, target=real)

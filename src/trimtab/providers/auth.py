@@ -9,6 +9,9 @@ from trimtab.contracts.errors import AuthenticationError
 
 AuthKind = Literal["none", "bearer", "api-key", "x-api-key"]
 
+GITHUB_TOKENS = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
+"""The variables with a token for GitHub, the most specific first."""
+
 _HEADERS = {
     "bearer": ("authorization", "Bearer "),
     "api-key": ("api-key", ""),

@@ -11,7 +11,7 @@ import msgspec
 from trimtab.contracts.errors import AuthenticationError, ModelError
 from trimtab.contracts.messages import Image, UserMessage
 from trimtab.contracts.provider import Delta, Reply, Request
-from trimtab.providers.auth import Key, auth_header
+from trimtab.providers.auth import GITHUB_TOKENS, Key, auth_header
 from trimtab.providers.endpoints import ProviderChoice
 from trimtab.providers.errors import from_response, unknown_model
 from trimtab.providers.http import HttpClient
@@ -23,8 +23,6 @@ from trimtab.version import __version__
 NAME = "copilot"
 DEFAULT_MODEL = "gpt-4.1"
 """The model to ask for if the service's list cannot be read."""
-TOKENS = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
-"""The variables with a token, the most specific first."""
 MAX_REPOSITORIES = 10
 """The number of repositories that GitHub accepts in one request."""
 _GH_COMMAND = "gh auth token"
@@ -42,7 +40,7 @@ _IMAGES = re.compile(rb'"(image|image_url|input_image)"')
 
 def find_token(env: Mapping[str, str], *, run_gh: bool = True) -> Key | None:
     """Return the GitHub token, or None. `gh` is run only when the token is needed."""
-    for name in TOKENS:
+    for name in GITHUB_TOKENS:
         if value := env.get(name, "").strip():
             return Key(value=value, source=name)
     if run_gh and not env.get("TRIMTAB_NO_LOGIN") and _has_program("gh", env):

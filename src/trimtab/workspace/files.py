@@ -5,6 +5,7 @@ import os
 import stat
 import time
 from contextlib import suppress
+from functools import cache
 
 from trimtab.contracts.workspace import (
     FileContent,
@@ -49,7 +50,9 @@ def inspect(path: str) -> PathInfo:
     return PathInfo(kind="other", reason=SPECIAL.get(kind, "not a regular file"))
 
 
+@cache
 def proc_device() -> int | None:
+    """Return the number of the device that /proc is; None where there is none."""
     try:
         return os.stat("/proc/self").st_dev
     except OSError:

@@ -8,8 +8,8 @@ from trimtab.config.accounts import GITHUB, Account, Accounts
 from trimtab.contracts.errors import AuthenticationError, ModelError, UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.models.choose import NoService
-from trimtab.providers.auth import Key
-from trimtab.providers.copilot import TOKENS, Copilot
+from trimtab.providers.auth import GITHUB_TOKENS, Key
+from trimtab.providers.copilot import Copilot
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.protocol import FAILED, RpcError
 
@@ -230,7 +230,7 @@ def describe_account(account: Account) -> JsonObject:
 def describe_current(call: Call) -> JsonObject | None:
     """Return the account that new sessions use; None if there is none."""
     env = call.server.env
-    for name in TOKENS:
+    for name in GITHUB_TOKENS:
         if token := env.get(name, "").strip():
             return {"type": "env", "host": GITHUB, "envVar": name, "token": token}
     if env.get("TRIMTAB_NO_LOGIN"):
