@@ -14,7 +14,7 @@ import pytest
 from acpkit import Link, connected
 from clikit import Cli, bash, serving
 from gitkit import git
-from mcpkit import PYTHON, SCRIPT
+from mcpkit import PYTHON, SCRIPT, HttpPeer, serving_http
 from trimtab.cli.flags import FLAGS
 from trimtab.workspace.sandbox.detection import try_all
 
@@ -220,15 +220,32 @@ ROWS: dict[str, Row] = {
 }
 """A row for each flag; the rows of the two below are shared."""
 SHARED = {"--reasoning-effort": "--effort", "--log-level": "--log-dir"}
-OTHERWISE = {
-    "--disable-builtin-mcps": "GitHub's server needs a token; runs of the program have it",
-    "--add-github-mcp-tool": "GitHub's server needs a token; runs of the program have it",
-    "--add-github-mcp-toolset": "GitHub's server needs a token; runs of the program have it",
-    "--enable-all-github-mcp-tools": "GitHub's server needs a token; runs of the program have it",
-    "--disable-mcp-server": "the same switch as the setting disabledMcpServers",
-    "--enable-reasoning-summaries": "accepted without effect",
-}
+OTHERWISE = {"--enable-reasoning-summaries": "accepted without effect"}
 """Flags of sessions that no row tries, and why."""
+TOKEN = {"COPILOT_GITHUB_TOKEN": "ghp_0123456789abcdef0123"}
+OTHER_TOKEN = "ghp_9876543210fedcba9876"
+GITHUB: dict[str, tuple[list[str], dict[str, str] | None]] = {
+    "--add-github-mcp-tool": (
+        ["--add-github-mcp-tool", "create_issue"],
+        {"x-mcp-tools": "create_issue"},
+    ),
+    "--add-github-mcp-toolset": (
+        ["--add-github-mcp-toolset", "gists"],
+        {"x-mcp-toolsets": "default,gists"},
+    ),
+    "--enable-all-github-mcp-tools": (
+        ["--enable-all-github-mcp-tools"],
+        {"x-mcp-toolsets": "all"},
+    ),
+    "--auth-token-env": (
+        ["--auth-token-env", "OTHER_TOKEN"],
+        {"authorization": f"Bearer {OTHER_TOKEN}"},
+    ),
+    "--disable-builtin-mcps": (["--disable-builtin-mcps"], None),
+    "--disable-mcp-server": (["--disable-mcp-server", "github-mcp-server"], None),
+    "--no-auto-login": (["--no-auto-login"], None),
+}
+"""Flags about GitHub, with the headers its MCP server gets, or None if it is not contacted."""
 GROUPS = ("model", "mode", "limits", "permission", "customization")
 OTHER_GROUPS = {"--stream", "--no-ask-user", "--worktree", "--worktree-changes", "--no-auto-commit"}
 """Flags of a session that the help lists with those of prompts and of sessions."""
@@ -236,7 +253,7 @@ OTHER_GROUPS = {"--stream", "--no-ask-user", "--worktree", "--worktree-changes",
 
 def test_every_flag_of_sessions_is_tried() -> None:
     names = {flag.names[-1] for flag in FLAGS if flag.group in GROUPS and not flag.hidden}
-    assert names - ROWS.keys() - SHARED.keys() - OTHERWISE.keys() == set()
+    assert names - ROWS.keys() - SHARED.keys() - GITHUB.keys() - OTHERWISE.keys() == set()
     assert ROWS.keys() >= OTHER_GROUPS
 
 
@@ -251,6 +268,29 @@ async def test_a_missing_token_variable_is_told_to_editors_too(tmp_path: Path) -
     ran = await Cli(tmp_path).run("--acp", "--auth-token-env", "NO_SUCH_TOKEN")
     assert ran.code == 2
     assert "NO_SUCH_TOKEN, which is not set" in ran.notes
+
+
+@pytest.mark.parametrize("name", GITHUB)
+async def test_a_flag_about_github_works_through_an_editor(tmp_path: Path, name: str) -> None:
+    flags, headers = GITHUB[name]
+    cli = Cli(tmp_path)
+    async with serving(["hello"]) as server, serving_http() as peer, AsyncExitStack() as stack:
+        cli.use(server)
+        cli.env |= TOKEN | {"OTHER_TOKEN": OTHER_TOKEN}
+        cli.env["COPILOT_API_URL"] = peer.url.removesuffix("/mcp")
+        link = await stack.enter_async_context(connected(cli, *flags))
+        await link.open()
+        assert await link.say() == "end_turn"
+        await link.editor.until(lambda: find_posts(peer) or not headers)
+    sent = find_posts(peer)
+    assert bool(sent) == bool(headers)
+    assert not headers or headers.items() <= sent[0].items()
+    assert name != "--no-auto-login" or not peer.requests
+
+
+def find_posts(peer: HttpPeer) -> list[dict[str, str]]:
+    """Return the headers of the messages that the MCP server got; models are listed by GET."""
+    return [headers for method, headers, _ in peer.requests if method == "POST"]
 
 
 def prepare(cli: Cli, folder: Path) -> None:
