@@ -121,6 +121,10 @@ IN_SESSION: dict[str, tuple[str, dict[str, Any]]] = {
         "session/prompt",
         {"prompt": [{"type": "image", "data": "AAAA", "mimeType": "text/plain"}]},
     ),
+    "an image that is not Base64": (
+        "session/prompt",
+        {"prompt": [{"type": "image", "data": "!!!", "mimeType": "image/png"}]},
+    ),
     "a blob that is no image": (
         "session/prompt",
         {"prompt": [{"type": "resource", "resource": {"uri": "file:///x", "blob": "AAAA"}}]},

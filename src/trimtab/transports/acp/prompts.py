@@ -1,5 +1,6 @@
 """Reads the content blocks of a prompt."""
 
+import binascii
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -49,6 +50,11 @@ def join(texts: Sequence[str]) -> str:
 def read_image(data: str, mime_type: str, uri: str | None) -> Attachment:
     if not mime_type.startswith("image/"):
         raise AcpError(INVALID_PARAMS, f"{mime_type} is not a type of image; send an image.")
+    try:
+        binascii.a2b_base64(data, strict_mode=True)
+    except ValueError as error:
+        reason = f"The data of an image is not Base64 ({error}); encode it again."
+        raise AcpError(INVALID_PARAMS, reason) from None
     name = os.path.basename(local_path(uri or "") or "") or "image"
     return {"type": "blob", "data": data, "mimeType": mime_type, "displayName": name}
 
