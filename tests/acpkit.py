@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -323,7 +323,8 @@ async def connected(
     finally:
         if process.returncode is None:
             await link.end()
-        await connection.close()
+        with suppress(ConnectionError):  # an answer of the editor may still be under way
+            await connection.close()
         for task in editor.readers.values():
             task.cancel()
         assert process.stderr is not None

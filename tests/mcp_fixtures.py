@@ -68,6 +68,7 @@ CONTENT: dict[str, list[Object]] = {
 TOOLS = (
     *CONTENT,
     *ASKING,
+    "test_address",
     *("test_tool_with_logging", "test_tool_with_progress", "test_error_handling", "test_sampling"),
 )
 PROMPTS = {
@@ -103,6 +104,11 @@ def call_tool(number: Any, params: Object) -> Object | None:
     if name in ASKING:
         schema = {"type": "object", "properties": ASKING[name]}
         form = {"message": given.get("message", "Please answer"), "requestedSchema": schema}
+        ask(number, "elicitation/create", form, describe_answer)
+        return None
+    if name == "test_address":
+        form = {"mode": "url", "message": "Please sign in", "elicitationId": "sign-in"}
+        form["url"] = "https://example.com/sign-in"
         ask(number, "elicitation/create", form, describe_answer)
         return None
     if name == "test_sampling":

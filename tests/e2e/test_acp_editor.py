@@ -1,6 +1,7 @@
 """The editor's own files, terminals and forms, and the MCP servers it brings."""
 
 import asyncio
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 from acp.schema import EnvVariable, HttpHeader, HttpMcpServer, McpServerStdio
 
+import mcp_fixtures
 from acpkit import connected
 from clikit import Cli, bash, serving
 from mcpkit import PYTHON, SCRIPT, serving_http
@@ -224,3 +226,55 @@ async def test_a_dead_mcp_server_holds_up_nothing(cli: Cli) -> None:
         assert "hello" in link.editor.text()
         warnings = link.editor.text("agent_thought_chunk")
         assert "missing" in warnings
+
+
+ASKING = McpServerStdio(name="asking", command=sys.executable, args=[mcp_fixtures.__file__], env=[])
+ACCEPTED = {"action": "accept", "content": {"name": "Ann"}}
+SERVER_FORMS: list[tuple[Any, Any, str]] = [
+    (FORMS, ACCEPTED, "action=accept"),
+    (FORMS, {"action": "decline"}, "action=decline"),
+    (FORMS, {"action": "cancel"}, "action=cancel"),
+    (FORMS, "error", "action=cancel"),
+    ({}, ACCEPTED, "action=decline"),
+]
+
+
+@pytest.mark.parametrize(("capabilities", "form", "told"), SERVER_FORMS)
+async def test_a_form_of_an_mcp_server_is_shown_to_a_client_with_forms(
+    cli: Cli, capabilities: Any, form: Any, told: str
+) -> None:
+    replies = [use("asking-test_elicitation_sep1034_defaults"), "done"]
+    async with (
+        serving(replies) as server,
+        connected(cli.use(server), "--allow-all", capabilities=capabilities) as link,
+    ):
+        link.editor.form = form
+        await link.open(mcp_servers=[ASKING])
+        assert await link.say() == "end_turn"
+        result = str(server.requests[-1].json["messages"][-1])
+        shown = [ask for ask in link.editor.asked if ask["method"] == "elicitation/create"]
+    assert told in result
+    assert [ask["requestedSchema"]["properties"] for ask in shown] == (
+        [mcp_fixtures.PERSON] if capabilities else []
+    )
+    if form is ACCEPTED and capabilities:
+        assert '"name": "Ann"' in result
+        assert '"age": 30' in result
+
+
+async def test_an_address_of_an_mcp_server_is_shown_only_to_a_client_that_opens_addresses(
+    cli: Cli,
+) -> None:
+    replies = [use("asking-test_address"), "done"]
+    addresses: dict[str, Any] = {"elicitation": {"url": {}}}
+    async with (
+        serving(replies) as server,
+        connected(cli.use(server), "--allow-all", capabilities=addresses) as link,
+    ):
+        link.editor.form = {"action": "accept"}
+        await link.open(mcp_servers=[ASKING])
+        assert await link.say() == "end_turn"
+        [shown] = link.editor.asked
+        assert "action=accept" in str(server.requests[-1].json["messages"][-1])
+    assert shown["mode"] == "url"
+    assert shown["url"] == "https://example.com/sign-in"

@@ -1,4 +1,4 @@
-"""Questions of a session to its client: permissions, plans, and what the model wants to know."""
+"""Questions of a session to its client: permissions and plans."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -7,11 +7,11 @@ import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer
-from trimtab.contracts.questions import PlanReady, PlanVerdict, Question, Response
+from trimtab.contracts.questions import PlanReady, PlanVerdict
 from trimtab.tools.splice import Splice, plan_edit
 from trimtab.transports.acp.connection import Connection
 from trimtab.transports.acp.protocol import AcpError, ClientLeft
-from trimtab.transports.acp.schema import FormAnswer, Outcome, PermissionAnswer
+from trimtab.transports.acp.schema import Outcome, PermissionAnswer
 from trimtab.transports.acp.tool_calls import MAX_DIFF, fence, text_content
 
 ReadFile = Callable[[str], Awaitable[bytes | None]]
@@ -144,53 +144,3 @@ async def show_write(request: JsonObject, arguments: Any, read: ReadFile) -> lis
     if diff_text := request.get("diff"):
         return [text_content(fence(str(diff_text), "diff"))]
     return []
-
-
-async def ask_form(
-    connection: Connection, session_id: str, call_id: str | None, question: Question
-) -> Response | None:
-    """Ask a question of the model as a form; return None if the person does not answer."""
-    params: JsonObject = {
-        "sessionId": session_id,
-        "mode": "form",
-        "message": question.text,
-        "requestedSchema": build_form(question),
-    }
-    if call_id:
-        params["toolCallId"] = call_id
-    try:
-        reply = await connection.ask("elicitation/create", params)
-        answer = msgspec.convert(reply, FormAnswer)
-    except (AcpError, ClientLeft, msgspec.ValidationError):
-        return None
-    if answer.action != "accept" or not answer.content:
-        return None
-    return read_form(question, answer.content)
-
-
-def build_form(question: Question) -> JsonObject:
-    """Return the schema of a form: the choices, and a field for other words if they may be used."""
-    properties: dict[str, Any] = {}
-    if question.choices:
-        properties["choice"] = {
-            "type": "string",
-            "title": "Answer",
-            "enum": list(question.choices),
-        }
-    if question.allow_freeform or not question.choices:
-        title = "Other answer" if question.choices else "Answer"
-        properties["answer"] = {"type": "string", "title": title}
-    schema: JsonObject = {"type": "object", "properties": properties}
-    if len(properties) == 1:
-        schema["required"] = list(properties)
-    return schema
-
-
-def read_form(question: Question, content: dict[str, Any]) -> Response | None:
-    """Return the answer of a form; the person's own words come before a choice."""
-    words, choice = content.get("answer"), content.get("choice")
-    if isinstance(words, str) and words.strip():
-        return Response(text=words, freeform=words not in question.choices)
-    if isinstance(choice, str) and choice in question.choices:
-        return Response(text=choice, freeform=False)
-    return None

@@ -12,7 +12,7 @@ from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.options import Client
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.processor import Stop
-from trimtab.contracts.questions import PlanReady, PlanVerdict, Question, Response
+from trimtab.contracts.questions import Form, PlanReady, PlanVerdict, Question, Response
 from trimtab.contracts.run import Prompt
 from trimtab.host.part_fold import PartFold
 from trimtab.host.parts import ModeInUse, ModelInUse, Part, ReplyEnded, TodosChanged, ToolInvocation
@@ -22,8 +22,9 @@ from trimtab.runtime.plan_approval import present_plan
 from trimtab.session.todos import read_todos
 from trimtab.transports.acp.connection import Connection
 from trimtab.transports.acp.editor import Buffers, Terminals
+from trimtab.transports.acp.forms import ask_question, show_form
 from trimtab.transports.acp.protocol import FAILED, INVALID_PARAMS, AcpError
-from trimtab.transports.acp.questions import PermissionDesk, ask_form, show_request
+from trimtab.transports.acp.questions import PermissionDesk, show_request
 from trimtab.transports.acp.schema import ClientCapabilities
 from trimtab.transports.acp.updates import ShownCall, UpdateBuilder, chunk
 
@@ -104,7 +105,8 @@ class EditorSession:
             on_event=self._on_event,
             ask=self._ask_permission,
             attended=True,
-            ask_person=self._ask_person,
+            ask_person=self._ask_person if self.capabilities.forms else None,
+            ask_form=self._ask_form if self.capabilities.elicitation else None,
             ask_approval=self._ask_approval,
         )
 
@@ -333,7 +335,12 @@ class EditorSession:
     async def _ask_person(self, question: Question) -> Response | None:
         shown = self._builder.find_call(None, question.call_id)
         call_id = shown.id if shown is not None else None
-        return await ask_form(self._connection, self.id, call_id, question)
+        return await ask_question(self._connection, self.id, call_id, question)
+
+    async def _ask_form(self, form: Form) -> JsonObject | None:
+        support = self.capabilities.elicitation
+        assert support is not None
+        return await show_form(self._connection, self.id, support, form)
 
     async def _ask_approval(self, plan: PlanReady) -> PlanVerdict:
         async def decide(_request_id: str, content: str) -> PlanVerdict:
