@@ -136,6 +136,10 @@ async def hosting(
     hosted = Hosted(folder, offline=offline, **fields)
     try:
         await hosted.host.use({server.name: server for server in servers})
+        for name, server in hosted.host.servers.items():
+            # A busy machine needs longer than a prompt would wait.
+            if "slowConnectionThresholdMs" not in server.config.extra:
+                assert await server.settled(60), f"{name} neither connected nor failed"
         await hosted.host.settled()
         yield hosted
     finally:
