@@ -111,6 +111,9 @@ async def test_commands_and_files_are_completed(cli: Cli) -> None:
         await terminal.shows(r"Seen\.")
         terminal.type("/modle\r")
         await terminal.shows(r"did you mean /mode or /model\?|did you mean /model or /mode\?")
+        await terminal.ready()
+        terminal.type("\x1b[A")  # Up
+        await terminal.sees("› /modle")
         terminal.type("\x15")
         await terminal.ready()
     assert "src/parser.py" in str(server.requests[-1].json["messages"])

@@ -168,6 +168,11 @@ class Actions:
         assert live is not None
         try:
             live.check_command(text)
+        except UsageError as error:
+            # What is typed next would be appended to a text that came back by itself.
+            tui.transcript.say(f"{error.message} Up brings it back.", "error")
+            return
+        try:
             prompt = tui.prepare(text, images)
         except TrimtabError as error:
             tui.transcript.say(error.message, "error")
