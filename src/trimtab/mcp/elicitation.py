@@ -15,7 +15,7 @@ from trimtab.mcp.messages import INVALID_PARAMS, RemoteError
 MAX_MESSAGE_LENGTH = 4000
 MAX_FIELDS = 30
 ANSWER, ACCEPT, DECLINE = "Answer", "Accept", "Decline"
-OPENED = "I have opened it"
+OPENED, LEAVE_OUT = "I have opened it", "Leave it out"
 DECLINED: JsonObject = {"action": "decline"}
 CANCELLED: JsonObject = {"action": "cancel"}
 
@@ -97,35 +97,68 @@ async def ask_fields(form: Form, ask: AskPerson) -> JsonObject:
         return CANCELLED
     if first.text != start:
         return DECLINED
-    required = form.schema.get("required")
     content: JsonObject = {}
     for name, field in fields.items():
-        needed = isinstance(required, list) and name in required and "default" not in field
-        while True:
-            reply = await ask(describe_field(name, field, form))
-            if reply is None:
-                return CANCELLED
-            value = read_value(field, reply.text)
-            if value is not None:
-                content[name] = value
-            if value is not None or (not reply.text.strip() and not needed):
-                break
+        reply = await ask_field(name, field, form, ask)
+        if reply is None:
+            return CANCELLED
+        content |= reply
     return {"action": "accept", "content": content}
 
 
-def describe_field(name: str, field: Mapping[str, Any], form: Form) -> Question:
+async def ask_field(
+    name: str, field: Mapping[str, Any], form: Form, ask: AskPerson
+) -> JsonObject | None:
+    """Ask for one field until the answer fits, and return it by its name.
+
+    Returns an empty object if the field is left out, None if the person does not answer.
+    """
+    skip, remark = find_skip(name, field, form), ""
+    while True:
+        reply = await ask(describe_field(name, field, form, skip, remark))
+        if reply is None:
+            return None
+        if skip and reply.text.strip() in ("", skip):
+            return {}
+        value = read_value(field, reply.text)
+        if value is not None:
+            return {name: value}
+        remark = f"{reply.text.strip()[:100]!r} does not fit: {describe_kind(field)} is needed."
+
+
+def find_skip(name: str, field: Mapping[str, Any], form: Form) -> str:
+    """Return the choice that leaves a field out; empty if it must be answered."""
+    default = field.get("default")
+    if isinstance(default, list):
+        return neutralise(f"Use {', '.join(map(str, default)) or 'none'}")
+    if default is not None:
+        return "" if _choices(field) else neutralise(f"Use {default}")
+    required = form.schema.get("required")
+    return "" if isinstance(required, list) and name in required else LEAVE_OUT
+
+
+def describe_kind(field: Mapping[str, Any]) -> str:
+    if _choices(field):
+        return "one of the choices"
+    kinds = {"integer": "a whole number", "number": "a number"}
+    return kinds.get(str(field.get("type")), "some text")
+
+
+def describe_field(
+    name: str, field: Mapping[str, Any], form: Form, skip: str, remark: str
+) -> Question:
     """Return the question for one field of a form."""
     title, description = field.get("title"), field.get("description")
     text = f"{form.source}: {title if isinstance(title, str) else name}"
     if isinstance(description, str):
         text += f" ({description})"
-    if field.get("default") is not None:
-        text += f"; leave it empty for {field['default']}"
+    if remark:
+        text += f"\n{remark}"
     choices = tuple(_choices(field))
     return Question(
         text=neutralise(text[:MAX_MESSAGE_LENGTH]),
-        choices=choices,
-        allow_freeform=not choices or field.get("type") == "array" or "default" in field,
+        choices=(*choices, skip) if skip else choices,
+        allow_freeform=not choices or field.get("type") == "array",
     )
 
 
@@ -165,9 +198,7 @@ def _choices(field: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(values, list):
         names = source.get("enumNames")
         shown = names if isinstance(names, list) and len(names) == len(values) else values
-        return {neutralise(str(name)): value for name, value in zip(shown, values, strict=True)} | {
-            str(value): value for value in values
-        }
+        return {neutralise(str(name)): value for name, value in zip(shown, values, strict=True)}
     options = source.get("oneOf") or source.get("anyOf")
     return {
         neutralise(str(option.get("title", option["const"]))): option["const"]

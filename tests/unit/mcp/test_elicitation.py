@@ -54,6 +54,27 @@ async def test_a_person_is_asked_field_by_field_until_the_value_fits() -> None:
     assert answer == {"action": "accept", "content": {"colour": "blue", "count": 3}}
     assert person.asked[0].text == "The MCP server small asks: Which colour?"
     assert person.asked[1].choices == ("red", "blue")
+    assert person.asked[3].text == "small: count\n'many' does not fit: a whole number is needed."
+
+
+async def test_a_field_that_may_be_left_out_has_a_choice_for_it() -> None:
+    fields = {
+        "name": {"type": "string", "default": "John"},
+        "tags": {"type": "array", "items": {"enum": ["a", "b"]}, "default": ["a", "b"]},
+        "note": {"type": "string"},
+        "size": {"type": "string", "enum": ["s", "l"], "enumNames": ["Small", "Large"]},
+    }
+    form = {"message": "Who?", "requestedSchema": {"type": "object", "properties": fields}}
+    person = Person("Answer", "Use John", "Use a, b", "Leave it out", "Large")
+    answer, _ = await ask(Client(ask_person=person), form)
+    content = {"name": "John", "tags": ["a", "b"], "size": "l"}
+    assert answer == {"action": "accept", "content": content}
+    assert [question.choices for question in person.asked[1:]] == [
+        ("Use John",),
+        ("a", "b", "Use a, b"),
+        ("Leave it out",),
+        ("Small", "Large", "Leave it out"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ LONG_WORK = 10.0
 """Seconds of work after which its end rings the bell."""
 REMARK_SECONDS = 2.0
 HINT = "Ask anything. / commands, @ files, ! shell, ? keys"
+ANSWER_HINT = "Type your answer, then Enter; Esc gives none."
 
 
 class Opening(msgspec.Struct, frozen=True):
@@ -496,6 +497,8 @@ class Tui:
         if self.asking.typing_words:
             choice = self.asking.words_for
             mark, hint = "rule: " if choice and choice.rule else "your words: ", ""
+        elif self.asking.current is not None and self.asking.current.asked.words_only:
+            hint = ANSWER_HINT
         elif self.editor.text.startswith("!"):
             mark = "! "
         if self.live is None:

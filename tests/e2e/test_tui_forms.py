@@ -1,0 +1,37 @@
+"""Forms of MCP servers in the inline interface: asked field by field, in a real terminal."""
+
+import sys
+from typing import Any
+
+import mcp_fixtures
+from clikit import Cli, serving
+from mcpkit import configure
+from tuikit import conversing
+
+
+def use(name: str) -> dict[str, Any]:
+    return {"tools": [{"name": name, "arguments": {}}]}
+
+
+async def test_a_form_of_an_mcp_server_is_asked_field_by_field(cli: Cli) -> None:
+    entry = {"command": sys.executable, "args": [mcp_fixtures.__file__]}
+    configure(cli.home / "mcp-config.json", rich={**entry, "slowConnectionThresholdMs": 30_000})
+    script = [use("rich-test_elicitation"), {"text": "Asked."}]
+    async with (
+        serving(script) as server,
+        conversing(cli.use(server), "--allow-all", "-i", "ask me") as terminal,
+    ):
+        await terminal.sees("The MCP server rich asks: Please answer")
+        await terminal.may_answer()
+        terminal.type("1")
+        await terminal.sees("rich: username")
+        await terminal.may_answer()
+        terminal.type("2")
+        await terminal.sees("your words:")
+        terminal.type("ann\r")
+        await terminal.sees("rich: email")
+        await terminal.may_answer()
+        terminal.type("1")
+        await terminal.shows(r"Asked\.")
+    answer = 'Elicitation completed: action=accept, content={"username": "ann"}'
+    assert answer in server.requests[-1].json["messages"][-1]["content"]
