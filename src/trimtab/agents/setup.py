@@ -41,6 +41,7 @@ def find_tool_conditions(
         model=model,
         skills=custom.offered_skills,
         features=custom.features,
+        refused=custom.refused_features,
         env=custom.env,
         home=home,
         agents=custom.offered_agents,

@@ -44,6 +44,8 @@ class ToolConditions(msgspec.Struct, frozen=True, kw_only=True):
     offered: Collection[str] = ()
     skills: Mapping[str, Skill] = {}
     features: Collection[str] = ()
+    refused: Collection[str] = ()
+    """Feature flags that somebody turned off."""
     env: Mapping[str, str] = {}
     agents: Mapping[str, str] = {}
     """The descriptions of custom agents that may be started as sub-agents, by name."""
@@ -65,7 +67,7 @@ def choose_tools(options: SessionOptions, client: Client, now: ToolConditions) -
     if "exit_plan_mode" in now.offered and client.ask_approval is not None and now.mode == "plan":
         from trimtab.tools.exit_plan_mode.tool import ExitPlanMode
 
-        tools["exit_plan_mode"] = ExitPlanMode(client.ask_approval)
+        tools["exit_plan_mode"] = ExitPlanMode(client.ask_approval, find_refused_exits(now))
     if now.memory is not None:
         from trimtab.tools.read_memories.tool import ReadMemories
         from trimtab.tools.store_memory.tool import StoreMemory
@@ -87,6 +89,12 @@ def choose_tools(options: SessionOptions, client: Client, now: ToolConditions) -
     ordered = {name: tools[name] for name in NAMES if name in tools}
     external = {tool.spec.name: tool for tool in (*now.served, *now.external)}
     return filter_tools(ordered, external, options)
+
+
+def find_refused_exits(now: ToolConditions) -> set[str]:
+    """Return the ways to leave plan mode whose feature flag is turned off."""
+    refused = {"autopilot", "autopilot_fleet"} if "AUTOPILOT_MODE" in now.refused else set()
+    return refused | ({"autopilot_fleet"} if "FLEET_COMMAND" in now.refused else set())
 
 
 def choose_names(options: SessionOptions, client: Client, now: ToolConditions) -> set[str]:

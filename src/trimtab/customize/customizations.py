@@ -32,6 +32,7 @@ from trimtab.customize.places import Places, find_places
 from trimtab.providers.windows import DEFAULT
 
 if TYPE_CHECKING:
+    from trimtab.config.feature_flags import Flag
     from trimtab.config.settings import Settings
     from trimtab.customize.instructions import TouchedInstructions
     from trimtab.customize.mcp_servers import FoundServers
@@ -102,13 +103,33 @@ class Customizations:
         return Settings(self._home, self.places.root if self.trusted else None)
 
     @cached_property
-    def features(self) -> frozenset[str]:
-        """The enabled feature flags. They do not depend on other customizations."""
+    def flags(self) -> "Mapping[str, Flag]":
+        """The feature flags. They do not depend on other customizations."""
         from trimtab.config.feature_flags import resolve_flags
 
-        experimental = self.given.customize.experimental
-        flags = resolve_flags(self._home, self.env, experimental=experimental)
-        return frozenset(flag.name for flag in flags.values() if flag.enabled)
+        given = self.given.customize
+        return resolve_flags(
+            self._home, self.env, experimental=given.experimental, given=given.features
+        )
+
+    @cached_property
+    def features(self) -> frozenset[str]:
+        """The names of the enabled feature flags."""
+        return frozenset(flag.name for flag in self.flags.values() if flag.enabled)
+
+    @property
+    def refused_features(self) -> frozenset[str]:
+        """The names of the feature flags that somebody turned off."""
+        return frozenset(flag.name for flag in self.flags.values() if flag.refused)
+
+    def require_feature(self, name: str, use: str) -> None:
+        """Raise `UsageError` if somebody turned off the feature flag that `use` needs."""
+        flag = self.flags[name]
+        if flag.refused:
+            raise UsageError(
+                f"{use} cannot be used: {flag.decided_by} turns the feature {name} off; "
+                f"leave that out, or add --feature {name}=on."
+            )
 
     @cached_property
     def all_plugins(self) -> "tuple[Plugin, ...]":
@@ -180,7 +201,8 @@ class Customizations:
         disabled = self.settings.get("disabledMcpServers", list[str], [])
         disabled += wanted.disabled_servers
         files = self._builtin_servers()
-        files += found.server_files(self.server_places) if wanted.discover else []
+        if wanted.discover:
+            files += found.server_files(self.server_places, self.features)
         files += [file for plugin in self.plugins for file in plugin.servers]
         if self.agent is not None and self.agent.mcp_servers:
             files.append(found.agent_servers(self.agent))
@@ -212,6 +234,8 @@ class Customizations:
     @property
     def offered_skills(self) -> dict[str, Skill]:
         """The skills that a model may load by itself."""
+        if "SKILLS_INSTRUCTIONS" not in self.features:
+            return {}
         return {skill.name: skill for skill in self.skills.active if skill.model_invocable}
 
     def find_agent(self, name: str) -> AgentDefinition:
