@@ -30,6 +30,10 @@ FEATURES = {"report_intent": "REPORT_INTENT"}
 """Tools behind a feature flag."""
 
 
+WHERE_USEFUL = frozenset(("notebook",))
+"""Tools that only projects with files for them get; a list of available tools may name them."""
+
+
 class ToolConditions(msgspec.Struct, frozen=True, kw_only=True):
     """The conditions that decide which tools a session has, apart from its options.
 
@@ -46,6 +50,8 @@ class ToolConditions(msgspec.Struct, frozen=True, kw_only=True):
     features: Collection[str] = ()
     refused: Collection[str] = ()
     """Feature flags that somebody turned off."""
+    suffixes: Collection[str] = ()
+    """Suffixes of files in the working directory."""
     env: Mapping[str, str] = {}
     agents: Mapping[str, str] = {}
     """The descriptions of custom agents that may be started as sub-agents, by name."""
@@ -114,6 +120,8 @@ def choose_names(options: SessionOptions, client: Client, now: ToolConditions) -
         excluded.add("web_fetch")
     if now.home is None:
         excluded.add("session_store_sql")
+    if ".ipynb" not in now.suffixes and "notebook" not in (options.available_tools or ()):
+        excluded.add("notebook")
     replacements = family_tools(now.model)
     excluded |= set(replacements)
     others = {name for _, table in FAMILIES for name in table.values()}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trimtab.checkout.checkout import Checkout
+from trimtab.checkout.checkout import Checkout, find_suffixes
 from trimtab.config.paths import Home
 from trimtab.contracts.customization import (
     AgentDefinition,
@@ -95,6 +95,11 @@ class Customizations:
             folder = os.path.join(self.places.root, ".github", "copilot")
             files += [os.path.join(folder, name) for name in SETTINGS_FILES]
         return any(map(os.path.exists, files))
+
+    @cached_property
+    def suffixes(self) -> frozenset[str]:
+        """The suffixes of files near the top of the working directory."""
+        return find_suffixes(self.checkout.cwd)
 
     @cached_property
     def settings(self) -> "Settings":
@@ -400,7 +405,8 @@ class Customizations:
     def move(self, checkout: Checkout, *, trusted: bool, switched: Collection[str]) -> None:
         """Use the customizations of another folder from now on."""
         self.checkout, self.trusted, self.switched = checkout, trusted, switched
-        self.__dict__.pop("places", None)
+        for name in ("places", "suffixes"):
+            self.__dict__.pop(name, None)
         self.reload()
 
     def reload(self) -> None:
