@@ -24,6 +24,7 @@ WRONG: dict[str, list[list[str]]] = {
     "demo": [["--scripted", "--bad"], ["--scripted", "word"], ["--scripted", "--model"]],
     "attach": [[], ["x"], ["--bad"]],
     "bridge": [["--port", "x"], ["--port", "99999"], ["--map", "x"], ["--bad"], ["--", "nowhere"]],
+    "flags": [["x"], ["--bad"]],
     "doctor": [["--bad"]],
     "help": [["nosuch"], ["undo", "redo"]],
     "hooks": [["x"], ["test"], ["test", "x"], ["test", "preToolUse", "--input", "nowhere"]],

@@ -79,6 +79,7 @@ def build_agent(
             name=chosen.model,
             stream=options.stream,
             effort=options.effort,
+            reasoning_summary=options.reasoning_summary,
             prompt_limit=chosen.prompt_limit,
             vision=options.vision,
             price=chosen.price,

@@ -41,6 +41,8 @@ def find_tool_conditions(
         model=model,
         skills=custom.offered_skills,
         features=custom.features,
+        refused=custom.refused_features,
+        suffixes=custom.suffixes,
         env=custom.env,
         home=home,
         agents=custom.offered_agents,

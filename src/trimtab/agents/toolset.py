@@ -30,6 +30,10 @@ FEATURES = {"report_intent": "REPORT_INTENT"}
 """Tools behind a feature flag."""
 
 
+WHERE_USEFUL = frozenset(("notebook",))
+"""Tools that only projects with files for them get; a list of available tools may name them."""
+
+
 class ToolConditions(msgspec.Struct, frozen=True, kw_only=True):
     """The conditions that decide which tools a session has, apart from its options.
 
@@ -44,6 +48,10 @@ class ToolConditions(msgspec.Struct, frozen=True, kw_only=True):
     offered: Collection[str] = ()
     skills: Mapping[str, Skill] = {}
     features: Collection[str] = ()
+    refused: Collection[str] = ()
+    """Feature flags that somebody turned off."""
+    suffixes: Collection[str] = ()
+    """Suffixes of files in the working directory."""
     env: Mapping[str, str] = {}
     agents: Mapping[str, str] = {}
     """The descriptions of custom agents that may be started as sub-agents, by name."""
@@ -65,7 +73,7 @@ def choose_tools(options: SessionOptions, client: Client, now: ToolConditions) -
     if "exit_plan_mode" in now.offered and client.ask_approval is not None and now.mode == "plan":
         from trimtab.tools.exit_plan_mode.tool import ExitPlanMode
 
-        tools["exit_plan_mode"] = ExitPlanMode(client.ask_approval)
+        tools["exit_plan_mode"] = ExitPlanMode(client.ask_approval, find_refused_exits(now))
     if now.memory is not None:
         from trimtab.tools.read_memories.tool import ReadMemories
         from trimtab.tools.store_memory.tool import StoreMemory
@@ -89,6 +97,12 @@ def choose_tools(options: SessionOptions, client: Client, now: ToolConditions) -
     return filter_tools(ordered, external, options)
 
 
+def find_refused_exits(now: ToolConditions) -> set[str]:
+    """Return the ways to leave plan mode whose feature flag is turned off."""
+    refused = {"autopilot", "autopilot_fleet"} if "AUTOPILOT_MODE" in now.refused else set()
+    return refused | ({"autopilot_fleet"} if "FLEET_COMMAND" in now.refused else set())
+
+
 def choose_names(options: SessionOptions, client: Client, now: ToolConditions) -> set[str]:
     """Return the names of the built-in tools that need nothing of the session."""
     excluded = set(NEEDS_CLIENT | NEEDS_MEMORY)
@@ -106,6 +120,8 @@ def choose_names(options: SessionOptions, client: Client, now: ToolConditions) -
         excluded.add("web_fetch")
     if now.home is None:
         excluded.add("session_store_sql")
+    if ".ipynb" not in now.suffixes and "notebook" not in (options.available_tools or ()):
+        excluded.add("notebook")
     replacements = family_tools(now.model)
     excluded |= set(replacements)
     others = {name for _, table in FAMILIES for name in table.values()}

@@ -56,6 +56,39 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
         return context
 
 
+MAX_CHILDREN = 16
+MAX_NAMES = 500
+
+
+def find_suffixes(cwd: str) -> frozenset[str]:
+    """Return the suffixes of the files in a folder and in the first folders below it.
+
+    At most 16 folders and 500 entries of each are looked at: this runs at every start.
+    """
+    found: set[str] = set()
+    children = _list_suffixes(cwd, found)
+    for child in children[:MAX_CHILDREN]:
+        _list_suffixes(child, found)
+    return frozenset(found)
+
+
+def _list_suffixes(folder: str, found: set[str]) -> list[str]:
+    """Add the suffixes of a folder's files; return the folders in it that are not hidden."""
+    folders = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in islice(entries, MAX_NAMES):
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                else:
+                    found.add(os.path.splitext(entry.name)[1])
+    except OSError:
+        return []
+    return sorted(folders)
+
+
 def find_checkout(cwd: str, more: Iterable[str] = ()) -> Checkout:
     """Find the repository that contains a directory. Never fails: unreadable parts are left out."""
     root = _find_repository(cwd)

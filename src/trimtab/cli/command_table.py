@@ -40,6 +40,7 @@ GROUPS = (
     (
         "Set-up",
         (
+            ("flags", "list the feature flags: state, source and effect"),
             ("customizations", "list everything that customizes a session here; explain an entry"),
             ("instructions", "list the instruction files a session here loads"),
             ("skills", "list, add, remove, enable or disable skills"),

@@ -138,8 +138,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         names=("--enable-reasoning-summaries",),
         group="model",
-        help="Accepted for compatibility.",
-        ignored="reasoning that a model sends is always shown",
+        help="Ask for summaries of the reasoning, also without --effort (OpenAI Responses).",
     ),
     Flag(
         names=("--mode",),
@@ -430,6 +429,13 @@ FLAGS: tuple[Flag, ...] = (
     ),
     Flag(names=("--experimental",), group="mode", help="Turn experimental features on."),
     Flag(names=("--no-experimental",), group="mode", help="Turn experimental features off."),
+    Flag(
+        names=("--feature",),
+        group="mode",
+        kind="list",
+        metavar="NAME=on|off",
+        help="Turn a feature on or off by name (see trimtab flags). May be repeated.",
+    ),
     Flag(
         names=("--server", "--headless"),
         group="server",

@@ -51,6 +51,7 @@ def build_options(values: Values) -> SessionOptions:
         cwd=cwd,
         model=values.get("model"),
         effort=values.get("effort"),
+        reasoning_summary="enable_reasoning_summaries" in values,
         offline="offline" in values or None,
         fallback=split(values.get("fallback_model", [])),
         stream=values.get("stream", "on") == "on",
@@ -126,7 +127,26 @@ def find_customizations(values: Values, cwd: str) -> CustomizationOptions:
         ),
         disabled_servers=split(values.get("disable_mcp_server", [])),
         experimental=given == ["experimental"] if given else None,
+        features=find_features(values),
     )
+
+
+def find_features(values: Values) -> dict[str, bool]:
+    """Return the feature flags that `--feature` turns on or off. Raises `UsageError`."""
+    found: dict[str, bool] = {}
+    for text in split(values.get("feature", [])):
+        name, _, state = text.partition("=")
+        if state not in ("", "on", "off"):
+            raise UsageError(f"--feature cannot read {text!r}; write {name}=on or {name}=off.")
+        found[name.upper()] = state != "off"
+    if found:
+        from trimtab.config.feature_flags import TIERS
+
+        for name in found.keys() - TIERS.keys():
+            raise UsageError(
+                f"There is no feature {name!r}; use one of {', '.join(TIERS)} (trimtab flags)."
+            )
+    return found
 
 
 def find_cwd(values: Values) -> str:

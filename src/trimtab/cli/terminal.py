@@ -77,6 +77,7 @@ async def _converse(
             Settings(runtime.home),
             runtime.env,
             no_color="no_color" in values,
+            plain_diff="plain_diff" in values,
             may_ask="no_ask_user" not in values,
         ),
         build_prepare(values, options.cwd),

@@ -23,6 +23,8 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     stream: bool = True
     effort: str | None = None
+    reasoning_summary: bool = False
+    """Ask for readable summaries of the reasoning."""
     parallel_tools: bool = True
     max_output_tokens: int | None = None
     price: Price | None = None

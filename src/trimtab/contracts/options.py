@@ -179,6 +179,8 @@ class CustomizationOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Folders of plugins to use in this session."""
     experimental: bool | None = None
     """Turns experimental features on or off; None takes the setting `experimental`."""
+    features: Mapping[str, bool] = {}
+    """Feature flags that are turned on or off by name."""
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
@@ -213,6 +215,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str
     model: str | None = None
     effort: str | None = None
+    reasoning_summary: bool = False
+    """True asks for readable summaries of the reasoning, also if no effort is set."""
     stream: bool = True
     mode: Mode = "interactive"
     name: str | None = None

@@ -85,6 +85,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[ToolSpec, ...] = ()
     stream: bool = True
     effort: str | None = None
+    reasoning_summary: bool = False
+    """True asks for a readable summary of the reasoning, on wires that can."""
     max_output_tokens: int | None = None
     tool_choice: Literal["auto", "none", "required"] | None = None
     headers: dict[str, str] = {}

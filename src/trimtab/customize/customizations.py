@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trimtab.checkout.checkout import Checkout
+from trimtab.checkout.checkout import Checkout, find_suffixes
 from trimtab.config.paths import Home
 from trimtab.contracts.customization import (
     AgentDefinition,
@@ -32,6 +32,7 @@ from trimtab.customize.places import Places, find_places
 from trimtab.providers.windows import DEFAULT
 
 if TYPE_CHECKING:
+    from trimtab.config.feature_flags import Flag
     from trimtab.config.settings import Settings
     from trimtab.customize.instructions import TouchedInstructions
     from trimtab.customize.mcp_servers import FoundServers
@@ -96,19 +97,44 @@ class Customizations:
         return any(map(os.path.exists, files))
 
     @cached_property
+    def suffixes(self) -> frozenset[str]:
+        """The suffixes of files near the top of the working directory."""
+        return find_suffixes(self.checkout.cwd)
+
+    @cached_property
     def settings(self) -> "Settings":
         from trimtab.config.settings import Settings
 
         return Settings(self._home, self.places.root if self.trusted else None)
 
     @cached_property
-    def features(self) -> frozenset[str]:
-        """The enabled feature flags. They do not depend on other customizations."""
+    def flags(self) -> "Mapping[str, Flag]":
+        """The feature flags. They do not depend on other customizations."""
         from trimtab.config.feature_flags import resolve_flags
 
-        experimental = self.given.customize.experimental
-        flags = resolve_flags(self._home, self.env, experimental=experimental)
-        return frozenset(flag.name for flag in flags.values() if flag.enabled)
+        given = self.given.customize
+        return resolve_flags(
+            self._home, self.env, experimental=given.experimental, given=given.features
+        )
+
+    @cached_property
+    def features(self) -> frozenset[str]:
+        """The names of the enabled feature flags."""
+        return frozenset(flag.name for flag in self.flags.values() if flag.enabled)
+
+    @property
+    def refused_features(self) -> frozenset[str]:
+        """The names of the feature flags that somebody turned off."""
+        return frozenset(flag.name for flag in self.flags.values() if flag.refused)
+
+    def require_feature(self, name: str, use: str) -> None:
+        """Raise `UsageError` if somebody turned off the feature flag that `use` needs."""
+        flag = self.flags[name]
+        if flag.refused:
+            raise UsageError(
+                f"{use} cannot be used: {flag.decided_by} turns the feature {name} off; "
+                f"leave that out, or add --feature {name}=on."
+            )
 
     @cached_property
     def all_plugins(self) -> "tuple[Plugin, ...]":
@@ -180,7 +206,8 @@ class Customizations:
         disabled = self.settings.get("disabledMcpServers", list[str], [])
         disabled += wanted.disabled_servers
         files = self._builtin_servers()
-        files += found.server_files(self.server_places) if wanted.discover else []
+        if wanted.discover:
+            files += found.server_files(self.server_places, self.features)
         files += [file for plugin in self.plugins for file in plugin.servers]
         if self.agent is not None and self.agent.mcp_servers:
             files.append(found.agent_servers(self.agent))
@@ -212,6 +239,8 @@ class Customizations:
     @property
     def offered_skills(self) -> dict[str, Skill]:
         """The skills that a model may load by itself."""
+        if "SKILLS_INSTRUCTIONS" not in self.features:
+            return {}
         return {skill.name: skill for skill in self.skills.active if skill.model_invocable}
 
     def find_agent(self, name: str) -> AgentDefinition:
@@ -376,7 +405,8 @@ class Customizations:
     def move(self, checkout: Checkout, *, trusted: bool, switched: Collection[str]) -> None:
         """Use the customizations of another folder from now on."""
         self.checkout, self.trusted, self.switched = checkout, trusted, switched
-        self.__dict__.pop("places", None)
+        for name in ("places", "suffixes"):
+            self.__dict__.pop(name, None)
         self.reload()
 
     def reload(self) -> None:

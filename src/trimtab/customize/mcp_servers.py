@@ -27,7 +27,7 @@ class FoundServers(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
 
 
-def server_files(places: Places) -> list[ServerFile]:
+def server_files(places: Places, features: Collection[str]) -> list[ServerFile]:
     """Return the files that configure servers; later ones win."""
     user, config = places.user, places.home.config
     files = [
@@ -50,8 +50,10 @@ def server_files(places: Places) -> list[ServerFile]:
             _gemini(folder),
             ServerFile(path=os.path.join(folder, ".cursor/mcp.json"), source="cursor"),
             ServerFile(path=workspace_file(folder), source="repository"),
-            ServerFile(path=os.path.join(folder, ".vscode/mcp.json"), source="repository"),
         ]
+        if "VSCODE_INTEGRATION" in features:
+            path = os.path.join(folder, ".vscode/mcp.json")
+            files.append(ServerFile(path=path, source="repository"))
     return files
 
 

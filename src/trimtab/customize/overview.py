@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from trimtab.checkout.checkout import find_checkout
-from trimtab.config.feature_flags import resolve_flags
 from trimtab.config.paths import find_home
 from trimtab.contracts.customization import Customization, Kind, Problem
 from trimtab.contracts.options import SessionOptions
@@ -58,7 +57,7 @@ class Overview(msgspec.Struct, frozen=True):
 def survey(env: Mapping[str, str], options: SessionOptions) -> Overview:
     """List what a session with these options would load, and what it would skip and why."""
     loaded = gather(env, options)
-    overview = _build(loaded, env, trusted=loaded.trusted)
+    overview = _build(loaded, trusted=loaded.trusted)
     if loaded.trusted:
         return overview
     everything = gather(env, options)
@@ -66,7 +65,7 @@ def survey(env: Mapping[str, str], options: SessionOptions) -> Overview:
     seen = {(entry.kind, entry.name, entry.file) for entry in overview.entries}
     untrusted = [
         msgspec.structs.replace(entry, trusted=False, overridden_by="", why="")
-        for entry in _build(everything, env, trusted=False).entries
+        for entry in _build(everything, trusted=False).entries
         if (entry.kind, entry.name, entry.file) not in seen
     ]
     entries = sorted((*overview.entries, *untrusted), key=_position)
@@ -82,11 +81,11 @@ def gather(env: Mapping[str, str], options: SessionOptions) -> Customizations:
     return Customizations(find_home(env), env, find_checkout(options.cwd), options)
 
 
-def _build(found: Customizations, env: Mapping[str, str], *, trusted: bool) -> Overview:
+def _build(found: Customizations, *, trusted: bool) -> Overview:
     repository = found.places.root if found.trusted else None
     roots = [plugin.root for plugin in found.plugins]
     hooks = find_hooks(found.places.home, repository, plugins=roots, user=found.places.user)
-    flags = resolve_flags(found.places.home, env).values()
+    flags = found.flags.values()
     parts: tuple[tuple[Kind, Iterable[Customization], Iterable[Problem]], ...] = (
         (
             "instruction",

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
-from trimtab.config.feature_flags import USED, Flag
+from trimtab.config.feature_flags import UNKNOWN, Flag
 from trimtab.config.settings import Setting
 from trimtab.contracts.customization import (
     Customization,
@@ -138,7 +138,7 @@ def view_settings(settings: Sequence[Setting]) -> Iterable[Customization]:
 def view_flags(flags: Iterable[Flag]) -> Iterable[Customization]:
     """Yield the feature flags that do not have their default."""
     for flag in flags:
-        if not flag.decided_by.startswith("tier "):
+        if not flag.by_tier:
             by_file = "/" in flag.decided_by
             yield Customization(
                 name=f"feature_flags.{flag.name}",
@@ -146,8 +146,8 @@ def view_flags(flags: Iterable[Flag]) -> Iterable[Customization]:
                 source="user" if by_file else "environment",
                 file=flag.decided_by if by_file else "",
                 description=f"{flag.tier}, by {flag.decided_by}",
-                enabled=flag.enabled and flag.name in USED,
-                why="" if flag.name in USED else "nothing here depends on this flag",
+                enabled=flag.enabled and flag.description != UNKNOWN,
+                why="no such flag exists" if flag.description == UNKNOWN else "",
             )
 
 

@@ -140,6 +140,7 @@ class Sampling:
             tools=() if run.closing else run.agent.specs,
             stream=run.agent.model.stream,
             effort=run.agent.model.effort,
+            reasoning_summary=run.agent.model.reasoning_summary,
             max_output_tokens=run.agent.model.max_output_tokens,
             headers={
                 "x-initiator": self._initiator(),

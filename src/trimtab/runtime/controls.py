@@ -120,6 +120,8 @@ class Controls:
         previous = self._run.agent.mode
         if mode == previous:
             return
+        if mode == "autopilot" and self.setup.customizations is not None:
+            self.setup.customizations.require_feature("AUTOPILOT_MODE", "Autopilot")
         self._run.agent = msgspec.structs.replace(self.agent, mode=mode)
         if self._pool is not None:
             self._pool.set_mode(mode)

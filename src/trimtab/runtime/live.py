@@ -116,6 +116,16 @@ class LiveSession:
             (message.text for message in messages if isinstance(message, AssistantMessage)), ""
         )
 
+    def has_feature(self, name: str) -> bool:
+        """Return True if a feature flag is on. A session without customizations has all."""
+        custom = self.controls.setup.customizations
+        return custom is None or name in custom.features
+
+    @property
+    def may_use_autopilot(self) -> bool:
+        custom = self.controls.setup.customizations
+        return custom is None or "AUTOPILOT_MODE" not in custom.refused_features
+
     @property
     def busy(self) -> bool:
         return self._task is not None and not self._task.done()
@@ -251,11 +261,17 @@ class LiveSession:
         return await answer_command(self, self._run, text)
 
     def check_command(self, text: str) -> None:
-        """Raise `UsageError` if the text is an unknown slash command."""
-        if text.startswith("/"):
-            from trimtab.runtime.commands import find_command
+        """Raise `UsageError` if the text is an unknown slash command, or one that cannot wait."""
+        if not text.startswith("/"):
+            return
+        from trimtab.runtime.commands import find_command
 
-            find_command(self, text)
+        found = find_command(self, text)
+        if found is not None and self.busy and not self.has_feature("QUEUED_COMMANDS"):
+            raise UsageError(
+                f"/{found[0].name} cannot wait, because the feature QUEUED_COMMANDS is off; type "
+                "it again when the agent is done."
+            )
 
     def model_metrics(self) -> JsonObject:
         """Return requests and tokens by model, as the protocol reports them."""

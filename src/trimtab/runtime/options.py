@@ -125,6 +125,8 @@ OPTIONS = (
 
 def resolve(given: SessionOptions, env: Mapping[str, str], custom: Customizations) -> Resolved:
     """Fill in the options that were not given. Raises `UsageError` and `ConfigurationError`."""
+    if given.mode == "autopilot":
+        custom.require_feature("AUTOPILOT_MODE", "Autopilot")
     adopted = custom.adopt_agent(given)
     settings: Mapping[str, Chosen] = {}
     if custom.has_settings:

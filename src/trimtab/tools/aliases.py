@@ -45,6 +45,28 @@ def task_command(args: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def editor_cell(args: dict[str, Any]) -> dict[str, Any]:
+    """Translate a change of a cell as VS Code's tool writes it."""
+    cell = {"TOP": "0", "BOTTOM": None}.get(str(args.get("cellId")), args.get("cellId"))
+    kind = {"markdown": "markdown"}.get(str(args.get("language")), "code")
+    code = args.get("newCode")
+    source = "\n".join(map(str, code)) if isinstance(code, list) else code
+    action = {"edit": "replace"}.get(str(args.get("editType")), args.get("editType"))
+    found = {"path": args.get("filePath"), "action": action, "cell": cell, "source": source}
+    if action == "insert":
+        found["cell_type"] = kind
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def claude_cell(args: dict[str, Any]) -> dict[str, Any]:
+    """Translate a change of a cell as Claude Code's tool writes it."""
+    action = args.get("edit_mode") or "replace"
+    cell = args.get("cell_id") or ("0" if action == "insert" else None)
+    names = {"notebook_path": "path", "new_source": "source", "cell_type": "cell_type"}
+    found = {ours: args[theirs] for theirs, ours in names.items() if args.get(theirs) is not None}
+    return {**found, "action": action} | ({} if cell is None else {"cell": cell})
+
+
 def search_text(args: dict[str, Any]) -> dict[str, Any]:
     """Turn a search, for plain text by default, into one by regular expression."""
     pattern = str(args.get("query", ""))
@@ -73,11 +95,13 @@ ALIASES: Mapping[str, Alias] = {
         "edit", {"filePath": "path", "oldString": "old_str", "newString": "new_str"}
     ),
     "file_search": Alias("glob", {"query": "pattern"}),
+    "edit_notebook_file": Alias("notebook", rewrite=editor_cell),
     # Claude Code
     "Bash": Alias("bash"),
     "Read": Alias("view", {"file_path": "path"}),
     "Write": Alias("create", {"file_path": "path", "content": "file_text"}),
     "Edit": Alias("edit", {"file_path": "path", "old_string": "old_str", "new_string": "new_str"}),
+    "NotebookEdit": Alias("notebook", rewrite=claude_cell),
     "Grep": Alias("grep"),
     "Glob": Alias("glob", {"path": "paths"}),
 }

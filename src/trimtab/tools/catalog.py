@@ -35,6 +35,7 @@ NAMES = (
     "write_agent",
     "list_agents",
     "stop_agent",
+    "notebook",
     "store_memory",
     "read_memories",
     "session_store_sql",

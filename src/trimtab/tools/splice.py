@@ -117,6 +117,13 @@ def neighbouring_newline(raw: str, at: int) -> str:
     return "\r\n" if raw[before - 1 : before + 1] == "\r\n" else raw[before]
 
 
+def describe_change(before: str, after: str) -> Hunk:
+    """Return the difference of two texts, from the first line that differs to the last."""
+    old, new = normalise(before), normalise(after)
+    lead, trail = common_lines(old, new)
+    return describe(old, lead, len(old) - trail, new[lead : len(new) - trail])
+
+
 def describe(plain: str, start: int, end: int, middle: str) -> Hunk:
     """Return the change in whole lines, with some lines of context."""
     top, bottom = start, end - 1

@@ -166,10 +166,12 @@ def test_flags_follow_their_tier_then_the_file_then_the_environment(tmp_path: Pa
     home = home_in(tmp_path)
     usual = resolve_flags(home, {})
     assert {name: flag.tier for name, flag in usual.items()} == dict(TIERS)
-    assert [name for name, flag in usual.items() if flag.enabled] == ["LSP_TOOLS"]
+    by_default = {name for name, flag in usual.items() if flag.enabled}
+    assert by_default == {name for name, tier in TIERS.items() if tier in ("on", "staff")}
+    assert usual["FLEET_COMMAND"].state == "on request"
     trying = resolve_flags(home, {}, experimental=True)
     assert trying["FLEET_COMMAND"].enabled
-    assert not trying["QUEUED_COMMANDS"].enabled
+    assert resolve_flags(home, {}, experimental=False)["FLEET_COMMAND"].refused
     write(
         tmp_path / "home/config.json",
         '{"feature_flags": {"enabled": ["QUEUED_COMMANDS", "own_flag"]}}',

@@ -31,7 +31,7 @@ def servers(**entries: Any) -> str:
 
 def find(folder: Path, *flags: str, trusted: bool = True, **env: str) -> FoundServers:
     places = places_in(folder, trusted=trusted, **env)
-    return find_servers(server_files(places), places, flags)
+    return find_servers(server_files(places, {"VSCODE_INTEGRATION"}), places, flags)
 
 
 @pytest.mark.parametrize("count", range(1, len(SOURCES) + 1))

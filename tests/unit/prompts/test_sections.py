@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trimtab.agents.toolset import WHERE_USEFUL
 from trimtab.contracts.run import Mode
 from trimtab.customize.agents import builtin_agents
 from trimtab.prompts import assemble as assembling
@@ -184,11 +185,18 @@ def test_every_file_is_used_and_every_name_has_its_file() -> None:
 @pytest.mark.parametrize("mode", ["interactive", "plan", "autopilot"])
 def test_the_main_agent_costs_at_most_6000_tokens_with_its_tools(mode: Mode) -> None:
     counter = counter_for("gpt-5")
-    tools = counter.of_tools([tool.spec for tool in builtin_tools().values()])
+    everywhere = [tool.spec for name, tool in builtin_tools().items() if name not in WHERE_USEFUL]
+    tools = counter.of_tools(everywhere)
     for tool_names in (DEFAULT_TOOLS, EVERY_TOOL):
         for model in ("gpt-5", "claude-sonnet-4", "gemini-2.5-pro"):
             said = whole(assemble(facts(mode=mode, model=model, tools=tool_names)))
             assert counter.text(said) + tools <= 6000
+
+
+@pytest.mark.parametrize("name", sorted(WHERE_USEFUL))
+def test_a_tool_for_some_projects_costs_at_most_250_tokens(name: str) -> None:
+    (tool,) = builtin_tools([name]).values()
+    assert counter_for("gpt-5").of_tools([tool.spec]) <= 250
 
 
 def test_explore_costs_at_most_2000_tokens_with_its_tools() -> None:

@@ -67,6 +67,8 @@ def _options(request: Request) -> dict[str, Any]:
         options["include"] = ["reasoning.encrypted_content"]
     if request.effort is not None:
         options["reasoning"] = {"effort": request.effort, "summary": "auto"}
+    elif request.reasoning_summary:
+        options["reasoning"] = {"summary": "auto"}
     if request.max_output_tokens is not None:
         options["max_output_tokens"] = request.max_output_tokens
     options |= _tool_options(request)

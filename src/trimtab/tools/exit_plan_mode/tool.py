@@ -1,6 +1,6 @@
 """The `exit_plan_mode` tool: presents a plan, and lets the person decide how to continue."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.questions import AskApproval, PlanReady, PlanVerdict
@@ -38,18 +38,23 @@ class ExitPlanMode:
         },
     )
 
-    def __init__(self, ask: AskApproval = refuse) -> None:
+    def __init__(self, ask: AskApproval = refuse, refused: Collection[str] = ()) -> None:
+        """`refused` names the actions that cannot be chosen here."""
         self._ask = ask
+        self._refused = refused
 
     def access(self, args: Args, ctx: ToolContext) -> Sequence[Access]:
         return [Access(kind="none", mutates=False)]
 
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
-        actions = tuple(args.get("actions") or DEFAULT_ACTIONS)
+        wanted = args.get("actions") or DEFAULT_ACTIONS
+        possible = [action for action in wanted if action not in self._refused]
+        actions = tuple(possible) or ("interactive", "exit_only")
+        recommended = args.get("recommendedAction")
         plan = PlanReady(
             summary=args["summary"],
             actions=actions,
-            recommended=args.get("recommendedAction") or actions[0],
+            recommended=recommended if recommended in actions else actions[0],
             call_id=ctx.call_id,
         )
         verdict = await self._ask(plan)

@@ -86,8 +86,9 @@ def view_directory(name: str, path: str, ctx: ToolContext) -> ToolResult:
 def view_content(args: Args, path: str, data: bytes, ctx: ToolContext) -> ToolResult:
     name, view_range = args["path"], args.get("view_range")
     forced = bool(args.get("forceReadLargeFiles"))
-    if image := image_result(name, data):
-        return image
+    special = image_result(name, data) or view_notebook(args, path, data, ctx)
+    if special is not None:
+        return special
     if is_binary(data):
         return refuse_binary(name, len(data))
     if view_range is None and len(data) > find_limit(forced, ctx):
@@ -105,6 +106,20 @@ def view_content(args: Args, path: str, data: bytes, ctx: ToolContext) -> ToolRe
         )
     chosen = lines[first - 1 : last]
     return ToolResult(text=cut(chosen, first, find_limit(forced, ctx)))
+
+
+def view_notebook(args: Args, path: str, data: bytes, ctx: ToolContext) -> ToolResult | None:
+    """Return the cells of a notebook; None for other files, and if lines are asked for."""
+    if args.get("view_range") is not None or not path.endswith(".ipynb"):
+        return None
+    from trimtab.tools.notebook_view import view_cells
+
+    limit = find_limit(bool(args.get("forceReadLargeFiles")), ctx)
+    shown = view_cells(args["path"], data, limit)
+    if shown is None:
+        return None
+    ctx.workspace.remember(path, data)
+    return ToolResult(text=shown)
 
 
 async def view_part(args: Args, path: str, size: int, ctx: ToolContext) -> ToolResult:

@@ -121,7 +121,6 @@ KEPT = (
     "infinite_sessions",
     "memory",
     "context_tier",
-    "feature_flags",
 )
 
 
@@ -181,7 +180,13 @@ def read_customizations(
         instruction_directories=settings.instruction_directories or (),
         organization_instructions=settings.organization_custom_instructions or "",
         servers=settings.mcp_servers or {},
+        features=read_features(settings.feature_flags) or defaults.features,
     )
+
+
+def read_features(flags: JsonObject | None) -> dict[str, bool]:
+    """Return the feature flags that a client turns on or off."""
+    return {name.upper(): value for name, value in (flags or {}).items() if isinstance(value, bool)}
 
 
 def read_limits(settings: SessionSettings, defaults: LimitOptions) -> LimitOptions:

@@ -257,7 +257,8 @@ class Actions:
         """Switch to the next mode."""
         live = self._tui.live
         if live is not None:
-            following = MODES[(MODES.index(live.mode) + 1) % len(MODES)]
+            modes = [mode for mode in MODES if mode != "autopilot" or live.may_use_autopilot]
+            following = modes[(modes.index(live.mode) + 1) % len(modes)]
             live.controls.set_mode(following)  # type: ignore[arg-type]
             self._tui.say_briefly(f"The mode is {following}.")
             self._tui.status.refresh()
@@ -323,6 +324,9 @@ class Actions:
         tui = self._tui
         if tui.panel is not None:
             tui.panel.type(text.split("\n", maxsplit=1)[0])
+            return
+        if not text and tui.live is not None and tui.live.has_feature("IMAGE_PASTE_FALLBACK"):
+            self.paste_image()  # a terminal pastes nothing if the clipboard has only an image
             return
         path = text.strip().strip("'\"")
         if "\n" not in path and re.search(r"\.(png|jpe?g|gif|webp)$", path, re.IGNORECASE):

@@ -39,7 +39,7 @@ from trimtab.transports.tui.panels import Panel
 from trimtab.transports.tui.questions import Asked, build_question, build_trust
 from trimtab.transports.tui.screen import Screen
 from trimtab.transports.tui.status import StatusLine, describe_start
-from trimtab.transports.tui.theme import Theme, encode
+from trimtab.transports.tui.theme import Theme, encode, without_diff_colours
 from trimtab.transports.tui.transcript import Transcript, describe_seconds, new_stream
 from trimtab.transports.tui.view import MARK, EditorView, Menu, Scene, lay_out
 
@@ -76,6 +76,12 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     status_command: str = ""
     may_ask: bool = True
     title: bool = True
+    plain_diff: bool = False
+    """True shows diffs without colours."""
+
+    def adapt(self, theme: Theme) -> Theme:
+        """Return a theme without the colours of diffs if the person wants none."""
+        return without_diff_colours(theme) if self.plain_diff else theme
 
 
 class Terminal(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +117,7 @@ class Tui:
         self.prepare = prepare
         self._log = log
         self._first: str | None = None
-        self.painter = Painter(preferences.theme)
+        self.painter = Painter(preferences.adapt(preferences.theme))
         self.transcript = Transcript()
         self.history = History(
             os.path.join(terminal.home.state, "prompt-history.jsonl"), terminal.cwd, terminal.mask

@@ -8,7 +8,7 @@ from trimtab.transports.tui.theme import DARK, NONE, THEMES
 
 
 def read_preferences(
-    settings: Settings, env: Mapping[str, str], *, no_color: bool, may_ask: bool
+    settings: Settings, env: Mapping[str, str], *, no_color: bool, plain_diff: bool, may_ask: bool
 ) -> Preferences:
     """Return the preferences of the person's settings; unknown values count as not set."""
     theme = THEMES.get(settings.get("theme", str, "dark"), DARK)
@@ -23,5 +23,6 @@ def read_preferences(
         notify=settings.get("notifications", str, "bell"),
         status_command=command if isinstance(command, str) else "",
         may_ask=may_ask,
+        plain_diff=plain_diff,
         title=not env.get("COPILOT_DISABLE_TERMINAL_TITLE"),
     )

@@ -67,7 +67,7 @@ def use_theme(tui: "Tui", name: str) -> None:
     """Use a theme from now on, and save it."""
     if name not in THEMES:
         raise UsageError(f"Unknown theme {name!r}; use one of {', '.join(THEMES)}.")
-    tui.painter.theme = THEMES[name]
+    tui.painter.theme = tui.preferences.adapt(THEMES[name])
     change_field(tui.terminal.home.settings, "theme", name)
     tui.transcript.say(f"The theme is {name}.", "dim")
     tui.request_frame()

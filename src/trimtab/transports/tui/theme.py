@@ -61,6 +61,13 @@ THEMES: Mapping[str, Theme] = {
 }
 
 
+DIFF_STYLES = ("added", "removed", "changed-added", "changed-removed")
+
+
+def without_diff_colours(theme: Theme) -> Theme:
+    return {name: codes for name, codes in theme.items() if name not in DIFF_STYLES}
+
+
 def encode(line: Iterable[Span], theme: Theme) -> str:
     """Return a line with the terminal's commands for its styles."""
     return "".join(

@@ -101,6 +101,8 @@ async def enqueue(call: Call, params: Enqueue) -> JsonObject:
     text = params.command.strip()
     if not text.startswith("/") or len(text) < 2:
         return {"queued": False}
+    if not call.session.live.has_feature("QUEUED_COMMANDS"):
+        return {"queued": False}
     prompt = Prompt(text=text, display=params.display_text, source=COMMAND)
     return {"queued": True, "queueId": call.session.live.send(prompt)}
 
