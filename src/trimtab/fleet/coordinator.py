@@ -25,6 +25,7 @@ from trimtab.fleet.worker_prompts import write_plan_prompt, write_work_prompt
 from trimtab.workspace.git import GitError
 
 STOP_POLL = 0.2
+OUT_OF_BUDGET = "The budget is used up; resume the fleet with a higher limit."
 OnEvent = Callable[[AnyEvent], None]
 MODES = ("--autopilot", "--mode")
 ALWAYS = ("--allow-tool=write",)
@@ -171,7 +172,7 @@ class Coordinator:
             case schedule.MergeWork():
                 work = Merge(self._repository, self._merge_ports(), action.todo).run()
             case schedule.StopForBudget():
-                work = self._stop("The budget is used up.", ExitCode.BUDGET)
+                work = self._stop(OUT_OF_BUDGET, ExitCode.BUDGET)
             case schedule.Finish():
                 work = self._finish()
         return work
@@ -240,18 +241,32 @@ class Coordinator:
 
     async def _repair(self, name: str, prompt: str) -> Repair:
         """Let an agent work in the folder of merges."""
-        waiting = any(each.status == "pending" for each in self.state.todos.values())
-        budget = cut_slice(self.state, 2 if waiting else 1)
-        if budget is None:
-            return Repair(done=False, reason="the budget is used up", for_budget=True)
+        budget = await self._wait_for_budget()
         order = self._order("repair", name, budget, prompt)
         self._record_start(order, "repair", name, budget)
         ended = await self._run_worker(order)
         if ended.exit_code:
             reason = f"the agent that was to repair it failed ({ended.message.rstrip('.')})"
-            hit = ended.exit_code == ExitCode.BUDGET
-            return Repair(done=False, reason=reason, for_budget=hit)
+            if ended.exit_code == ExitCode.BUDGET and budget != Spent():
+                await self._give_up_for_budget()
+            return Repair(done=False, reason=reason)
         return Repair(done=True)
+
+    async def _wait_for_budget(self) -> Spent:
+        """Return a part of the budget, which workers may have to give back first."""
+        while True:
+            waiting = any(each.status == "pending" for each in self.state.todos.values())
+            budget = cut_slice(self.state, 2 if waiting else 1)
+            if budget is not None:
+                return budget
+            if not self.state.jobs:
+                await self._give_up_for_budget()
+            await asyncio.sleep(STOP_POLL)
+
+    async def _give_up_for_budget(self) -> None:
+        """Stop the fleet, which ends this task: a merge that has begun is not judged without it."""
+        self.halt(OUT_OF_BUDGET, ExitCode.BUDGET)
+        await asyncio.Event().wait()
 
     def _order(self, kind: Kind, todo: str | None, budget: Spent, prompt: str) -> WorkOrder:
         where = self._repository

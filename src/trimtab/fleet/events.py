@@ -125,7 +125,6 @@ class MergeTakenBack(FleetEvent, frozen=True, kw_only=True, tag="fleet.taken_bac
     reason: str
     files: tuple[str, ...] = ()
     checks: tuple[CheckRun, ...] = ()
-    for_budget: bool = False
 
 
 class Stopped(FleetEvent, frozen=True, kw_only=True, tag="fleet.stopped"):

@@ -22,7 +22,6 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True):
 
     done: bool
     reason: str = ""
-    for_budget: bool = False
 
 
 class MergePorts(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,12 +44,10 @@ class TakenBack(Exception):
         *,
         files: tuple[str, ...] = (),
         checks: tuple[CheckRun, ...] = (),
-        for_budget: bool = False,
     ) -> None:
         super().__init__(reason)
         self.files = files
         self.checks = checks
-        self.for_budget = for_budget
 
 
 class Merge:
@@ -84,7 +81,6 @@ class Merge:
                     reason=str(back),
                     files=back.files or self._files,
                     checks=back.checks,
-                    for_budget=back.for_budget,
                 )
             )
             return
@@ -109,12 +105,7 @@ class Merge:
             touched = await self._git(self._changed)
             outcome = await self._repair(prompt)
             if not outcome.done:
-                raise TakenBack(
-                    f"{reason}, and {outcome.reason}",
-                    files=touched,
-                    checks=red,
-                    for_budget=outcome.for_budget,
-                )
+                raise TakenBack(f"{reason}, and {outcome.reason}", files=touched, checks=red)
             merge, red = await self._check()
             if red:
                 raise TakenBack(
@@ -130,9 +121,7 @@ class Merge:
         outcome = await self._repair(write_conflict_prompt(self._state, name, files, others))
         listed = ", ".join(files)
         if not outcome.done:
-            raise TakenBack(
-                f"it conflicts in {listed}, and {outcome.reason}", for_budget=outcome.for_budget
-            )
+            raise TakenBack(f"it conflicts in {listed}, and {outcome.reason}")
         if left := await self._git(self._repository.unresolved, files):
             raise TakenBack(f"it conflicts in {listed}; {', '.join(left)} was left unresolved")
 

@@ -87,11 +87,28 @@ def _start_workers(state: FleetState) -> list[Action]:
     assert state.started is not None
     working = sum(job.kind == "work" for job in state.jobs.values())
     free = state.started.workers - working
-    ready = [name for name in state.todos if is_ready(state, name)][: max(0, free)]
-    if not ready:
+    ready = [name for name in state.todos if is_ready(state, name)]
+    fresh = [name for name in ready if state.todos[name].starved is None][: max(0, free)]
+    if fresh:
+        budget = cut_slice(state, len(fresh))
+        return [] if budget is None else [StartWorker(name, budget) for name in fresh]
+    # What had too little gets all that remains, if that is more.
+    whole = cut_slice(state, 1)
+    if whole is None or free < 1:
         return []
-    budget = cut_slice(state, len(ready))
-    return [] if budget is None else [StartWorker(name, budget) for name in ready]
+    fed = [name for name in ready if exceeds(whole, state.todos[name].starved)]
+    return [StartWorker(name, whole) for name in fed[:1]]
+
+
+def exceeds(budget: Spent, other: Spent | None) -> bool:
+    """Return True if a budget is larger than another, and in nothing smaller."""
+    if other is None:
+        return True
+    pairs = [(budget.tokens, other.tokens), (budget.usd, other.usd)]
+    limited = [(mine, theirs) for mine, theirs in pairs if mine is not None and theirs is not None]
+    return all(mine >= theirs for mine, theirs in limited) and any(
+        mine > theirs for mine, theirs in limited
+    )
 
 
 def is_ready(state: FleetState, name: str) -> bool:

@@ -26,6 +26,8 @@ class TodoState(msgspec.Struct, frozen=True, kw_only=True):
     failures: int = 0
     start: str = ""
     """The commit that the first attempt began at."""
+    starved: Spent | None = None
+    """The budget that was too small for it; only a larger one is worth another attempt."""
     commit: str | None = None
     reason: str = ""
     files: tuple[str, ...] = ()
@@ -70,7 +72,6 @@ class FleetState(msgspec.Struct, frozen=True, kw_only=True):
     limits: Spent = Spent()
     deadline: float | None = None
     spent: Spent = Spent(tokens=0, usd=0.0)
-    budget_hit: bool = False
     notes: tuple[str, ...] = ()
     stopped: events.Stopped | None = None
     finished: bool = False
@@ -123,9 +124,9 @@ class FleetState(msgspec.Struct, frozen=True, kw_only=True):
         if self.stopped is not None:
             return self.stopped.exit_code
         complete = all(state.status in GOOD for state in self.todos.values()) and self.todos
-        if complete and all(self.green.values()) and not (self.landed and self.landed.refused):
-            return ExitCode.SUCCESS
-        return ExitCode.BUDGET if self.budget_hit and not complete else ExitCode.INCOMPLETE
+        landed = self.landed is None or not self.landed.refused
+        good = complete and all(self.green.values()) and landed
+        return ExitCode.SUCCESS if good else ExitCode.INCOMPLETE
 
 
 def fold(log: Iterable[AnyEvent]) -> FleetState:
@@ -192,7 +193,6 @@ def _end_worker(state: FleetState, event: events.WorkerEnded) -> FleetState:
         state,
         jobs={number: each for number, each in state.jobs.items() if number != event.job},
         spent=spent,
-        budget_hit=state.budget_hit or event.exit_code == ExitCode.BUDGET,
     )
     if job.kind != "work" or job.todo is None:
         return state
@@ -200,6 +200,8 @@ def _end_worker(state: FleetState, event: events.WorkerEnded) -> FleetState:
         return _set(state, job.todo, status="pending")
     if event.exit_code == ExitCode.SUCCESS:
         return _set(state, job.todo, status="ended", reason="")
+    if event.exit_code == ExitCode.BUDGET and job.slice != Spent():
+        return _set(state, job.todo, status="pending", starved=job.slice, reason=event.message)
     failures = state.todos[job.todo].failures + 1
     status = "ended" if failures >= FAILURES else "pending"
     return _set(state, job.todo, status=status, failures=failures, reason=event.message)
@@ -251,8 +253,7 @@ def _take_back(state: FleetState, event: events.MergeTakenBack) -> FleetState:
         checks=event.checks,
     )
     kept = {commit: runs for commit, runs in state.checked.items() if commit == state.tip}
-    hit = state.budget_hit or event.for_budget
-    return replace(state, merging=None, checked=kept, budget_hit=hit)
+    return replace(state, merging=None, checked=kept)
 
 
 def _stop(state: FleetState, event: events.Stopped) -> FleetState:
@@ -269,9 +270,9 @@ def _resume(state: FleetState, event: events.Resumed) -> FleetState:
     )
     return replace(
         state,
+        todos={name: replace(each, starved=None) for name, each in state.todos.items()},
         stopped=None,
         merging=None,
-        budget_hit=False,
         limits=limits,
         deadline=event.deadline,
         conflicts={name: each for name, each in state.conflicts.items() if name != merging},

@@ -76,8 +76,8 @@ def run_flags(argv: list[str]) -> int:
     """Start or resume a fleet as the flags say."""
     clock = Clock()
     action = argv[0] if argv[0] in WITH_FLAGS else "start"
-    if action != argv[0] and is_word(argv[0]):
-        raise UsageError(describe_unknown(argv[0]))
+    if action != argv[0] and len(argv) == 1 and is_word(argv[0]):
+        check_action(argv[0])
     words = argv[1:] if action == argv[0] else argv
     plan, words = take_plan(words) if action == "start" else (None, words)
     as_document = "--json" in words
@@ -183,13 +183,13 @@ def build_fleet_result(state: FleetState, clock: Clock) -> JsonObject:
     return {**build_result(None, stop, clock), "fleet": build_report(state)}
 
 
-def describe_unknown(word: str) -> str:
-    near = difflib.get_close_matches(word, (*ACTIONS, *WITH_FLAGS), 1)
-    advice = f"did you mean `trimtab fleet {near[0]}`?" if near else "see `trimtab fleet --help`."
-    return (
-        f"`trimtab fleet` has no action {word!r}; {advice} A goal of one word is written as "
-        f"`trimtab fleet start {word}`."
-    )
+def check_action(word: str) -> None:
+    """Refuse a single word that looks like a misspelt action. Raises `UsageError`."""
+    if near := difflib.get_close_matches(word, (*ACTIONS, *WITH_FLAGS), 1):
+        raise UsageError(
+            f"`trimtab fleet` has no action {word!r}; did you mean `trimtab fleet {near[0]}`? As a "
+            f"goal, it is written `trimtab fleet start {word}`."
+        )
 
 
 def take_plan(words: list[str]) -> tuple[str | None, list[str]]:
