@@ -24,6 +24,7 @@ GROUPS = (
         (
             ("sessions", "list, show, verify, repair, export, fork, delete or restore sessions"),
             ("tasks", "list, follow, write to or stop agents and commands of live sessions"),
+            ("fleet", "split a goal among agents in worktrees, and merge their work"),
             ("attach", "follow, prompt, answer and stop a session that another process runs"),
             ("worktrees", "list or remove the git worktrees made for sessions"),
         ),
@@ -111,9 +112,14 @@ def build_parser(name: str) -> "CommandParser":
 
 def run_command(name: str, argv: list[str]) -> int:
     """Run a subcommand; return its exit code."""
+    module = load_command(name)
+    if hasattr(module, "run_flags") and module.takes_flags(argv):
+        enable_collection()
+        flags_code: int = module.run_flags(argv)
+        return flags_code
     args = build_parser(name).parse(argv, command=name)
     enable_collection()
-    code: int = load_command(name).run(args)
+    code: int = module.run(args)
     return code
 
 

@@ -159,6 +159,31 @@ FLAGS: tuple[Flag, ...] = (
         help="Same as --mode autopilot: go on until the task is complete.",
     ),
     Flag(
+        names=("--fleet",),
+        group="fleet",
+        help="Split the prompt into todos and do them in parallel, each in a git worktree, merged "
+        "into one branch (see trimtab fleet).",
+    ),
+    Flag(
+        names=("--workers",),
+        group="fleet",
+        kind="number",
+        metavar="N",
+        help="With --fleet: the number of agents that work at the same time (default 4).",
+    ),
+    Flag(
+        names=("--check",),
+        group="fleet",
+        kind="list",
+        metavar="CMD",
+        help="With --fleet: a command that must pass after each merge. May be repeated.",
+    ),
+    Flag(
+        names=("--land",),
+        group="fleet",
+        help="With --fleet: fast-forward your branch when everything is merged and green.",
+    ),
+    Flag(
         names=("--max-autopilot-continues",),
         group="mode",
         kind="number",

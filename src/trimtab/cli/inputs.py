@@ -41,6 +41,9 @@ def build_options(values: Values) -> SessionOptions:
                     "_", "-"
                 )
             )
+    for name in ("workers", "check", "land"):
+        if name in values and "fleet" not in values:
+            raise UsageError(f"--{name} needs --fleet; add it or leave --{name} out.")
     cwd = find_cwd(values)
     session_id = values.get("session_id")
     if session_id is not None and not is_uuid(session_id):
@@ -73,7 +76,7 @@ def build_options(values: Values) -> SessionOptions:
 
 FLAGS_OF_RUNS = (
     *("prompt", "interactive", "resume", "continue", "session_id", "name", "output_format"),
-    *("attachment", "share", "usage_output_file"),
+    *("attachment", "share", "usage_output_file", "fleet", "workers", "check", "land"),
 )
 """Flags about one prompt or one session; the clients of a server choose those."""
 

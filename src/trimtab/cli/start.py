@@ -41,6 +41,10 @@ def start(argv: list[str], provider: Provider | None = None) -> int:
     if "config_dir" in values:
         env["COPILOT_HOME"] = os.path.abspath(values["config_dir"])
     options = build_options(values)
+    if "fleet" in values:
+        from trimtab.cli.commands.fleet import run_prompt
+
+        return run_prompt(values, env, clock)
     runtime = Runtime(env=env, provider=provider, on_open=open_socket)
     log = LogFile(values.get("log_dir") or runtime.home.logs, values.get("log_level", "default"))
     if wants_dialog(values):

@@ -255,13 +255,16 @@ class Guardian:
             return
         reading, self._pipe = os.pipe()
         null = os.open(os.devnull, os.O_RDWR)
+        # Without a tag of its own it would have the one this process was started with, and die with
+        # this process if that is a command of another agent, before it could end our commands.
+        untagged = resource.getrlimit(TAG_LIMIT)[1]
         try:
             self._pid = spawn(
                 ["/bin/sh", "-c", GUARDIAN],
                 cwd="/",
                 env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},
                 streams=(reading, null, null),
-                tag=None,
+                tag=untagged,
             )
         except BaseException:
             os.close(self._pipe)

@@ -19,6 +19,7 @@ FLAG_GROUPS = (
     "session",
     "model",
     "mode",
+    "fleet",
     "limits",
     "permission",
     "customization",
