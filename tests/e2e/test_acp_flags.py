@@ -216,6 +216,7 @@ ROWS: dict[str, Row] = {
     ),
     "--no-sandbox": Row(["--no-sandbox"], lambda t: t.made, MAKE),
     "--experimental": Row(["--experimental"], lambda t: t.stop == "end_turn"),
+    "--feature": Row(["--feature", "DISABLE_WEB_TOOLS=on"], lambda t: "web_fetch" not in t.tools),
     "--no-experimental": Row(["--no-experimental"], lambda t: t.stop == "end_turn"),
 }
 """A row for each flag; the rows of the two below are shared."""
