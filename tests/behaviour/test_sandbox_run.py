@@ -10,7 +10,8 @@ import pytest
 
 from clikit import Cli, bash, serving
 from netkit import OK, Listener, listening
-from trimtab.contracts.options import PermissionOptions
+from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.options import PermissionOptions, SandboxSettings
 from trimtab.contracts.permission import Answer
 from trimtab.testing.playing import play
 from trimtab.workspace.sandbox.detection import try_all
@@ -299,6 +300,63 @@ async def test_commands_in_the_sandbox_need_no_permission_where_the_person_said_
     assert os.listdir(outside) == ["secret"]
     assert "hidden-words" not in ran.out.decode()
     assert not list((cli.cwd / ".git" / "hooks").iterdir())
+
+
+NO_SERVER = "127.0.0.1:1"
+"""Makes clients use the proxy for this machine; otherwise they look for their own servers there."""
+AUTO_ALLOW = SandboxSettings(enabled=True, auto_allow=True, allowed_hosts=(NO_SERVER,))
+
+
+@pytest.mark.needs("bubblewrap", "curl")
+@pytest.mark.parametrize(
+    ("answers", "questions", "connections"),
+    [
+        (["approve-once", "approve-once"], 2, 4),
+        (["approve-for-session"], 1, 4),
+        (["reject", "approve-once"], 2, 2),
+        (["user-not-available"] * 2, 2, 0),
+    ],
+)
+async def test_a_new_host_is_asked_about_once_a_command_or_once_a_session(
+    tmp_path: Path, answers: list[str], questions: int, connections: int
+) -> None:
+    asked: list[JsonObject] = []
+
+    async def answer(request_id: str, request: JsonObject) -> Answer:
+        asked.append(request)
+        return Answer(kind=answers[len(asked) - 1])
+
+    async with listening(greet) as web:
+        fetch = f"curl -sS {web.url}/ || true; curl -sS {web.url}/ || true"
+        played = await play(
+            [{"tools": [bash(fetch)]}, {"tools": [bash(f"{fetch} ")]}, "done"],
+            "go",
+            cwd=str(tmp_path),
+            ask=answer,
+            sandbox=True,
+            sandbox_settings=AUTO_ALLOW,
+        )
+        address = f"https://127.0.0.1:{web.port}"
+    assert [request["url"] for request in asked] == [address] * questions
+    assert asked[0]["suggestedRules"] == [f"url({address})"]
+    assert web.connections == connections
+    refused = [data.reason for data in played.of("trimtab.connection_refused")]
+    assert set(refused) <= {"the person did not allow it"}
+    assert bool(refused) == (connections < 4)
+
+
+@pytest.mark.needs("bubblewrap", "curl")
+async def test_a_host_that_is_allowed_for_the_folder_is_not_asked_about_again(cli: Cli) -> None:
+    settings = {"enabled": True, "autoAllow": True, "allowedHosts": [NO_SERVER]}
+    (cli.home / "settings.json").write_text(json.dumps({"sandbox": settings}))
+    async with listening(greet) as web:
+        approval = {"kind": "url", "url": f"https://127.0.0.1:{web.port}"}
+        granted = {"locations": {str(cli.cwd): {"tool_approvals": [approval]}}}
+        (cli.home / "permissions-config.json").write_text(json.dumps(granted))
+        async with serving([{"tools": [bash(f"curl -sS {web.url}/")]}, "done"]) as server:
+            ran = await cli.use(server).run("-p", "go", "--output-format=json")
+        assert web.connections == 1
+    assert not ran.of("permission.requested")
 
 
 @pytest.mark.needs("bubblewrap")

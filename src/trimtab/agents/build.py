@@ -257,7 +257,7 @@ def build_guards(
         return None, None
     from trimtab.agents.sandbox import build_guards
 
-    return build_guards(setup.sandbox, permissions.policy, client.ask)
+    return build_guards(setup, permissions, client.ask)
 
 
 def build_mentioned_files(chosen: Chosen) -> "MentionedFiles | None":

@@ -18,6 +18,8 @@ from trimtab.contracts.permission import Ask, Policy, Rule
 from trimtab.customize.context import SessionContext
 from trimtab.permissions.denied_files import denies_some_reads, search
 from trimtab.permissions.firewall import Firewall
+from trimtab.permissions.host_questions import HostQuestions
+from trimtab.permissions.processor import Permissions
 from trimtab.permissions.rules import parse_rules
 from trimtab.permissions.sandbox_bypass import SandboxBypass
 from trimtab.permissions.urls import parse_pattern
@@ -176,9 +178,15 @@ def hosts_of(rules: tuple[str, ...], *, whole: bool) -> list[str]:
 
 
 def build_guards(
-    sandbox: SandboxPolicy, policy: Policy, ask: Ask | None
+    context: SessionContext, permissions: Permissions, ask: Ask | None
 ) -> tuple[Firewall | None, SandboxBypass]:
     """Build the processors that enforce the list of hosts and let single commands bypass it."""
+    sandbox, policy = context.sandbox, permissions.policy
+    assert sandbox is not None
+    confinement = context.workspace.shells.confinement
+    named = any(rule.kind == "url" for rule in policy.allow)
+    if confinement is not None and sandbox.unasked and (ask is not None or named):
+        confinement.ask_host = HostQuestions(permissions, context.session.emit).ask
     bypass = SandboxBypass(policy, ask)
     hosts = sandbox.hosts
     if hosts is None:

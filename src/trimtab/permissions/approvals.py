@@ -34,8 +34,9 @@ def generalise(access: Access, analysis: "Analysis | None") -> JsonObject | None
         case "mcp":
             server, tool = access.detail.get("serverName"), access.detail.get("toolName")
             return {"kind": "mcp", "serverName": server, "toolName": tool}
-        case "custom-tool":
-            return {"kind": "custom-tool", "toolName": access.target}
+        case "custom-tool" | "url":
+            field = "url" if access.kind == "url" else "toolName"
+            return {"kind": access.kind, field: access.target.partition("?")[0]}
         case _:
             return None
 
@@ -56,6 +57,8 @@ def to_rules(approval: Any, source: str) -> tuple[Rule, ...]:
             rules.append(Rule(server, tool, source, digest=bound))
         case {"kind": "custom-tool", "toolName": str(name)}:
             rules.append(Rule("custom-tool", name, source))
+        case {"kind": "url", "url": str(address)}:
+            rules.append(Rule("url", address, source))
     return tuple(rules)
 
 
@@ -73,6 +76,8 @@ def describe_cover(rules: Sequence[Rule]) -> str:
             parts.append("everything that is put into memory")
         elif rule.kind == "custom-tool":
             parts.append(f"every call of {rule.argument}")
+        elif rule.kind == "url":
+            parts.append(f"every address that begins with {rule.argument}")
         else:
             parts.append(f"every call of {rule.argument or 'any tool'} of {rule.kind}")
     return "; ".join(parts) + "." if parts else ""

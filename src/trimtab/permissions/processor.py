@@ -355,11 +355,9 @@ class Permissions(Processor):
         answer = await self._hook(pending, request) if self._hook else None
         request_id = self._announce(run, request, settled=answer is not None)
         if answer is None:
-            answer = await self._ask_person(request_id, request)
+            answer = await self.ask_person(request_id, request)
         approved = answer.kind.startswith("approve")
-        result = self._approve(access, answer) if approved else {"kind": _OUTCOMES[answer.kind]}
-        if answer.feedback:
-            result["feedback"] = answer.feedback
+        result = self.settle(access, answer)
         run.session.emit(
             PermissionCompleted(
                 request_id=request_id,
@@ -380,7 +378,8 @@ class Permissions(Processor):
             text=f"{UNAVAILABLE} ({decision.reason})", summary=UNAVAILABLE, kind="denied"
         )
 
-    async def _ask_person(self, request_id: str, request: JsonObject) -> Answer:
+    async def ask_person(self, request_id: str, request: JsonObject) -> Answer:
+        """Return a person's answer to a request that was announced."""
         if self._ask is None:
             return Answer(kind="user-not-available")
         return await self._ask(request_id, request)
@@ -393,6 +392,14 @@ class Permissions(Processor):
             return None
         return ToolResult(text="The call was changed after it was approved.", kind="denied")
 
+    def settle(self, access: Access, answer: Answer) -> JsonObject:
+        """Remember what an answer approves for longer, and return the outcome for the event."""
+        approved = answer.kind.startswith("approve")
+        result = self._approve(access, answer) if approved else {"kind": _OUTCOMES[answer.kind]}
+        if answer.feedback:
+            result["feedback"] = answer.feedback
+        return result
+
     def _approve(self, access: Access, answer: Answer) -> JsonObject:
         """Remember what an answer approves for longer, and give the outcome for the event."""
         from trimtab.permissions.requests import remembered
@@ -400,8 +407,6 @@ class Permissions(Processor):
         approval = answer.approval or self._offer(access)
         scope = answer.kind.removeprefix("approve-")
         rules = to_rules(remembered(access, approval), scope) if scope != "once" else ()
-        if access.kind == "url" and scope != "once":
-            rules = (Rule("url", access.target.partition("?")[0], scope),)
         if not rules:
             return {"kind": "approved"}
         allow = (*self.policy.allow, *rules)

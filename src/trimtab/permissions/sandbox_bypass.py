@@ -20,6 +20,8 @@ SIGNS = (
     "Address family not supported",
     "Device or resource busy",
 )
+REFUSED = "the person did not allow it>"
+"""Ends the line about a host that a person has just refused; to ask again would be nagging."""
 NOTE = (
     "\n<the command ran in a sandbox, which may be why it failed: it can write only the workspace "
     "and the temp directory, and what is protected there not at all; see what it reached before "
@@ -89,7 +91,7 @@ class SandboxBypass(Processor):
 def was_stopped(text: str, policy: Policy) -> bool:
     """Return True if the sandbox seems to be the reason why a command failed."""
     failed = "<exited with exit code " in text and not text.endswith("exit code 0>")
-    if not failed:
+    if not failed or REFUSED in text:
         return False
     from trimtab.permissions.fence_stops import find_attempts
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from trimtab.workspace.sandbox.hosts import HostList
-from trimtab.workspace.sandbox.proxy import FilteringProxy, OnRefusal
+from trimtab.workspace.sandbox.proxy import AskHost, FilteringProxy, OnRefusal
 
 PORT = 61080
 """Above the range of automatically assigned ports; in a new namespace it is free."""
@@ -37,8 +37,8 @@ os.execvp(sys.argv[2], sys.argv[2:])
 class Bridge:
     """The network access of a command, open from its start to its end."""
 
-    def __init__(self, hosts: HostList, on_refusal: OnRefusal) -> None:
-        self._proxy = FilteringProxy(hosts, on_refusal)
+    def __init__(self, hosts: HostList, on_refusal: OnRefusal, ask: AskHost | None = None) -> None:
+        self._proxy = FilteringProxy(hosts, on_refusal, ask=ask)
         self._ours, self._theirs = socket.socketpair()
         self._ours.setblocking(False)
 

@@ -3,13 +3,14 @@
 import errno
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from trimtab.workspace import process_tracking
 from trimtab.workspace.sandbox import bubblewrap, landlock, seccomp
+from trimtab.workspace.sandbox.hosts import HostList
 from trimtab.workspace.sandbox.policy import SandboxPolicy
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ class Confinement:
         self._left_folders: list[str] = []
         self._bridges: set[Bridge] = set()
         self.on_refusal: Callable[[Refusal], None] = lambda _: None
+        self.ask_host: Callable[[str, int, str], Awaitable[bool]] | None = None
+        """Asks whether the command of a call may reach a host and port that are on no list."""
 
     @property
     def reservation(self) -> str:
@@ -121,13 +124,19 @@ class Confinement:
     def _start(
         self, start: Start, argv: Sequence[str], fds: Sequence[int]
     ) -> "tuple[int, Bridge | None]":
-        """Connect the command to the proxy if any host is allowed."""
-        hosts = self.policy.hosts
+        """Connect the command to the proxy if any host is allowed, or may be asked about."""
+        hosts, ask_host = self.policy.hosts, self.ask_host
+        if hosts is None and ask_host is not None:
+            hosts = HostList(())
         if hosts is None or self.policy.network or start.say is None:
             return start.spawn(argv, fds), None
         from trimtab.workspace.sandbox.bridge import Bridge, proxy_variables
 
-        bridge = Bridge(hosts, self._report(start, start.say))
+        def ask(host: str, port: int) -> Awaitable[bool]:
+            assert ask_host is not None
+            return ask_host(host, port, start.call_id)
+
+        bridge = Bridge(hosts, self._report(start, start.say), ask if ask_host else None)
         try:
             start = msgspec.structs.replace(start, env={**start.env, **proxy_variables(hosts)})
             pid = start.spawn([*argv, *bridge.prefix], [*fds, bridge.descriptor])

@@ -66,6 +66,10 @@ class HostList(msgspec.Struct, frozen=True):
     allowed: tuple[HostPattern, ...]
     denied: tuple[HostPattern, ...] = ()
 
+    def lists(self, host: str, port: int) -> bool:
+        """Return True if a host is allowed or denied by name."""
+        return any(pattern.covers(host, port) for pattern in (*self.denied, *self.allowed))
+
     def find(self, host: str, port: int) -> HostPattern:
         """Return the pattern that allows a host, exact ones first. Raises `PermissionError`."""
         if any(pattern.covers(host, port) for pattern in self.denied):

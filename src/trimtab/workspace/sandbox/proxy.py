@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
-from trimtab.workspace.sandbox.hosts import HostList, canonical
+from trimtab.workspace.sandbox.hosts import HostList, HostPattern, canonical
 
 LONGEST_HEAD = 1 << 16
 PIECE = 1 << 16
@@ -28,6 +28,9 @@ _AUTHORITY = re.compile(r"(?P<host>[^:@/?#\[\]]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 OnRefusal = Callable[[str, int, str], None]
 """Called with the host, the port and the reason."""
+AskHost = Callable[[str, int], Awaitable[bool]]
+"""Asks whether a host that is on no list may be reached."""
+NOT_ALLOWED = "the person did not allow it"
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -58,10 +61,15 @@ class FilteringProxy:
     """Serves one command. `on_refusal` is called for every refused host."""
 
     def __init__(
-        self, hosts: HostList, on_refusal: OnRefusal, resolve_name: Resolve = resolve
+        self,
+        hosts: HostList,
+        on_refusal: OnRefusal,
+        resolve_name: Resolve = resolve,
+        ask: AskHost | None = None,
     ) -> None:
         self._hosts = hosts
         self._on_refusal = on_refusal
+        self._ask = ask
         self._resolve = resolve_name
         self._listener: socket.socket | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -107,8 +115,9 @@ class FilteringProxy:
 
     async def _serve_one(self, wanted: Wanted, reader: StreamReader, writer: StreamWriter) -> None:
         try:
+            pattern = await self._find_pattern(wanted.host, wanted.port)
             async with asyncio.timeout(CONNECT_SECONDS):
-                there = await self._connect(wanted.host, wanted.port)
+                there = await self._connect(pattern, wanted.host, wanted.port)
         except PermissionError as error:
             self._on_refusal(wanted.host, wanted.port, str(error))
             text = f"The sandbox does not let commands reach {wanted.host}: {error}."
@@ -133,9 +142,18 @@ class FilteringProxy:
         finally:
             sink.close()
 
-    async def _connect(self, host: str, port: int) -> tuple[StreamReader, StreamWriter]:
+    async def _find_pattern(self, host: str, port: int) -> HostPattern:
+        """Return the pattern that allows a host, or ask about it. Raises `PermissionError`."""
+        if self._ask is None or self._hosts.lists(host, port):
+            return self._hosts.find(host, port)
+        if not await self._ask(host, port):
+            raise PermissionError(NOT_ALLOWED)
+        return HostPattern(host, (port,))
+
+    async def _connect(
+        self, pattern: HostPattern, host: str, port: int
+    ) -> tuple[StreamReader, StreamWriter]:
         """Connect to the first address that answers. Raises `PermissionError` and `OSError`."""
-        pattern = self._hosts.find(host, port)
         addresses = await self._resolve(host, port)
         for address in addresses:
             self._hosts.check_address(pattern, address, port)
