@@ -360,6 +360,29 @@ async def test_a_host_that_is_allowed_for_the_folder_is_not_asked_about_again(cl
 
 
 @pytest.mark.needs("bubblewrap")
+async def test_package_managers_of_a_project_have_caches_apart_from_the_persons(cli: Cli) -> None:
+    settings = {"sandbox": {"enabled": True, "autoAllow": True}}
+    (cli.home / "settings.json").write_text(json.dumps(settings))
+    (cli.cwd / "pyproject.toml").touch()
+    own = Path(cli.env["HOME"]) / ".cache" / "pip"
+    own.mkdir(parents=True)
+    keep = "mkdir -p $PIP_CACHE_DIR && touch $PIP_CACHE_DIR/kept && echo npm=$npm_config_cache."
+    seen = "ls $PIP_CACHE_DIR"
+    poison = f"P={own}; python3 -c 'open(\"'$P'/poisoned\", \"w\")' || echo refused"
+    replies = [{"tools": [bash(command)]} for command in (keep, seen, poison)]
+    async with serving([*replies, "done"]) as server:
+        ran = await cli.use(server).run("-p", "go", "--output-format=json")
+    first, second, third = (
+        event["result"]["content"] for event in ran.of("tool.execution_complete")
+    )
+    assert "npm=." in first
+    assert "kept" in second
+    assert "refused" in third
+    assert os.listdir(own) == []
+    assert len(list((own.parent / "trimtab" / "sandbox").glob("*/pip/kept"))) == 1
+
+
+@pytest.mark.needs("bubblewrap")
 async def test_leaving_commands_unasked_needs_a_sandbox_that_holds_them(cli: Cli) -> None:
     settings = {"sandbox": {"enabled": True, "autoAllow": True, "network": "on"}}
     (cli.home / "settings.json").write_text(json.dumps(settings))

@@ -1,5 +1,6 @@
 """Sets up the sandbox of a session: from settings, flags and what this machine supports."""
 
+import hashlib
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -24,6 +25,7 @@ from trimtab.permissions.rules import parse_rules
 from trimtab.permissions.sandbox_bypass import SandboxBypass
 from trimtab.permissions.urls import parse_pattern
 from trimtab.session.session import Session
+from trimtab.workspace.sandbox.caches import find_caches
 from trimtab.workspace.sandbox.confinement import Confinement, Refusal
 from trimtab.workspace.sandbox.detection import detect
 from trimtab.workspace.sandbox.hosts import HostList, build_list, canonical
@@ -97,10 +99,26 @@ def allow_without_asking(
     elif policy.network:
         reason = "commands have unrestricted network access; set sandbox.network to off"
     if not reason:
-        return msgspec.structs.replace(policy, unasked=True)
+        return grant_caches(context, msgspec.structs.replace(policy, unasked=True))
     message = f"The setting sandbox.autoAllow has no effect here: {reason}."
     context.session.emit(SessionWarning(warning_type="sandbox", message=message))
     return policy
+
+
+def grant_caches(context: SessionContext, policy: SandboxPolicy) -> SandboxPolicy:
+    """Let the package managers of the project keep caches, apart from those of the person."""
+    project = policy.roots[0]
+    key = hashlib.sha256(os.fsencode(project)).hexdigest()[:16]
+    env = context.workspace.child_env
+    caches = env.get("XDG_CACHE_HOME") or os.path.join(context.workspace.home, ".cache")
+    base = os.path.join(caches, "trimtab", "sandbox", key)
+    variables = find_caches(project, base)
+    if not variables:
+        return policy
+    make_private_dir(base)
+    return msgspec.structs.replace(
+        policy, writable=(*policy.writable, os.path.realpath(base)), variables=variables
+    )
 
 
 def build_sandbox_policy(

@@ -89,6 +89,8 @@ class Confinement:
 
     def spawn(self, start: Start) -> tuple[int, Callable[[], None]]:
         """Start it; return its process id and a function to call at its end. Raises `OSError`."""
+        if self.policy.variables:
+            start = msgspec.structs.replace(start, env={**start.env, **self.policy.variables})
         if self.backend == "bubblewrap":
             return self._wrap(start)
         return self._bind(start), lambda: None

@@ -1,7 +1,7 @@
 """The policy of a sandbox: paths that are writable, read-only or denied."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -36,6 +36,8 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Hosts that may be reached if the network is restricted; None means none."""
     unasked: bool = False
     """True if sandboxed commands need no permission."""
+    variables: Mapping[str, str] = {}
+    """Variables of the environment that differ inside."""
 
     @property
     def all_writable(self) -> tuple[str, ...]:
