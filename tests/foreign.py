@@ -1,6 +1,6 @@
 """`make foreign`: fetches large foreign programs, which the tests marked `foreign` use.
 
-npm packages go to `.foreign`, each into a folder of its own; the embedded model goes to the user's
+npm packages and Python programs go to `.foreign`, each into a folder of its own; the embedded model goes to the user's
 cache, as with `trimtab models pull`. What is there already is kept.
 """
 
@@ -25,8 +25,10 @@ PACKAGES = {
     "claude-code": ("@anthropic-ai/claude-code",),
     "opencode": ("opencode-ai",),
     "pi": ("@mariozechner/pi-coding-agent",),
+    "typescript-language-server": ("typescript-language-server", "typescript@5"),
 }
 """Folder → package, with a version where the tests depend on it, and flags of npm."""
+PYTHON_PROGRAMS = ("basedpyright",)
 QUIET = ("--no-audit", "--no-fund", "--silent")
 
 
@@ -55,6 +57,22 @@ def name_of(package: str) -> str:
     return package[0] + package[1:].partition("@")[0]
 
 
+def fetch_python_programs() -> bool:
+    """Install programs from PyPI, each into an environment of its own."""
+    complete = True
+    for name in PYTHON_PROGRAMS:
+        folder = FOREIGN / name
+        if (folder / "bin" / name).is_file():
+            continue
+        print(f"fetching {name}", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        install = [str(folder / "bin/pip"), "install", "--quiet", name]
+        if subprocess.run(install, check=False).returncode:
+            print(f"pip could not install {name}: check the network, then make foreign")
+            complete = False
+    return complete
+
+
 def fetch_model() -> bool:
     if is_usable(os.environ):
         return True
@@ -68,6 +86,6 @@ def fetch_model() -> bool:
 
 
 if __name__ == "__main__":
-    # Both are tried whatever becomes of the other.
-    outcomes = [fetch_packages(), fetch_model()]
+    # All are tried whatever becomes of the others.
+    outcomes = [fetch_packages(), fetch_python_programs(), fetch_model()]
     sys.exit(0 if all(outcomes) else 1)

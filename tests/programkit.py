@@ -113,6 +113,15 @@ def find_lack_of_pi() -> str:
     return find_lack_of_package("pi", "@mariozechner/pi-coding-agent")
 
 
+def find_lack_of_typescript_server() -> str:
+    return find_lack_of_package("typescript-language-server", "typescript-language-server")
+
+
+def find_lack_of_basedpyright() -> str:
+    fetched = (FOREIGN / "basedpyright/bin/basedpyright-langserver").is_file()
+    return "" if fetched else "basedpyright has not been fetched: make foreign"
+
+
 def find_lack_of_model() -> str:
     usable = is_usable(os.environ)
     return "" if usable else "the embedded model has not been fetched: make foreign"
@@ -121,6 +130,7 @@ def find_lack_of_model() -> str:
 CHECKS = {
     "acp-sdk": find_lack_of_acp_sdk,
     "acpx": find_lack_of_acpx,
+    "basedpyright": find_lack_of_basedpyright,
     "bubblewrap": find_lack_of_bubblewrap,
     "claude-code": find_lack_of_claude,
     "codex": find_lack_of_codex,
@@ -131,4 +141,5 @@ CHECKS = {
     "network namespaces": find_lack_of_namespaces,
     "copilot-sdk": find_lack_of_sdk,
     "embedded model": find_lack_of_model,
+    "typescript-language-server": find_lack_of_typescript_server,
 }

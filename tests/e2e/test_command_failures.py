@@ -25,6 +25,7 @@ WRONG: dict[str, list[list[str]]] = {
     "attach": [[], ["x"], ["--bad"]],
     "bridge": [["--port", "x"], ["--port", "99999"], ["--map", "x"], ["--bad"], ["--", "nowhere"]],
     "flags": [["x"], ["--bad"]],
+    "lsp": [["x"], ["--bad"], ["-C", "nowhere"]],
     "doctor": [["--bad"]],
     "help": [["nosuch"], ["undo", "redo"]],
     "hooks": [["x"], ["test"], ["test", "x"], ["test", "preToolUse", "--input", "nowhere"]],

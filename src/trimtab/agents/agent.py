@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from trimtab.loop.processors.terminal_tools import TerminalTools
     from trimtab.loop.processors.title import Titles
     from trimtab.loop.processors.turn_limit import TurnLimit
+    from trimtab.lsp.processor import LanguageFeedback
     from trimtab.models.routing import ModelRouting
     from trimtab.permissions.firewall import Firewall
     from trimtab.permissions.processor import Permissions
@@ -67,6 +68,7 @@ class AgentParts(msgspec.Struct, frozen=True, kw_only=True):
     attached_images: "AttachedImages | None" = None
     user_context: "UserContext | None" = None
     start_hooks: Processor | None = None
+    language: "LanguageFeedback | None" = None
     plan_mode: "PlanMode"
     permissions: "Permissions"
     recorder: "Recorder"

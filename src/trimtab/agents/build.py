@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from trimtab.loop.processors.title import Titles
     from trimtab.loop.processors.turn_limit import TurnLimit
     from trimtab.loop.side_calls import Writer
+    from trimtab.lsp.processor import LanguageFeedback
     from trimtab.models.routing import ModelRouting, ModelSwitch
     from trimtab.permissions.firewall import Firewall
     from trimtab.permissions.sandbox_bypass import SandboxBypass
@@ -133,6 +134,7 @@ def build_parts(
         attached_images=AttachedImages(setup.folder.images, permissions),
         user_context=UserContext(),
         start_hooks=build_start_hooks(setup),
+        language=build_language(setup, permissions),
         plan_mode=PlanMode(permissions.may_change, setup.has_read_only_agent),
         permissions=permissions,
         recorder=Recorder(
@@ -164,6 +166,14 @@ def build_parts(
         result_limit=ResultLimit(count_text, DEFAULT),
         mentioned_files=build_mentioned_files(chosen),
     )
+
+
+def build_language(setup: SessionSetup, permissions: Permissions) -> "LanguageFeedback | None":
+    if setup.languages is None:
+        return None
+    from trimtab.lsp.processor import LanguageFeedback
+
+    return LanguageFeedback(setup.languages, permissions.find_hidden)
 
 
 def build_model_routing(

@@ -13,12 +13,15 @@ from trimtab.customize.customizations import Customizations
 
 if TYPE_CHECKING:
     from trimtab.hooks.caller import HookCaller
+    from trimtab.lsp.languages import SessionLanguages
 
 
 class SessionSetup(SessionContext, frozen=True, kw_only=True):
     """The context of a session and its hooks."""
 
     hooks: "HookCaller | None" = None
+    languages: "SessionLanguages | None" = None
+    """The language servers of the session, if there are any for its files."""
 
     def has_read_only_agent(self) -> bool:
         """Return True if the main agent is at present a custom agent that may only read."""
@@ -29,7 +32,35 @@ class SessionSetup(SessionContext, frozen=True, kw_only=True):
         """Return the conditions that decide which tools the session has."""
         if self.customizations is None:
             return ToolConditions(mode=mode, model=model, env=self.env, home=self.home)
-        return find_tool_conditions(self.customizations, self.home, mode, model)
+        conditions = find_tool_conditions(self.customizations, self.home, mode, model)
+        if self.languages is None:
+            return msgspec.structs.replace(conditions, has_language_servers=False)
+        return msgspec.structs.replace(conditions, language=self.languages)
+
+    async def aclose(self) -> None:
+        """Stop the programs of the session."""
+        if self.languages is not None:
+            await self.languages.aclose()
+        await self.workspace.aclose()
+
+
+def set_up_languages(setup: SessionSetup) -> SessionSetup:
+    """Return the set-up with the language servers for the files of a trusted folder, if any."""
+    custom = setup.customizations
+    if custom is None or not custom.trusted or not custom.language_servers.servers:
+        return setup
+    from trimtab.lsp.languages import SessionLanguages
+    from trimtab.workspace.piped_program import PipedProgram
+
+    workspace = setup.workspace
+    languages = SessionLanguages(
+        custom.language_servers.servers,
+        workspace.root,
+        PipedProgram,
+        workspace.child_env,
+        setup.session.emit,
+    )
+    return msgspec.structs.replace(setup, languages=languages)
 
 
 def find_tool_conditions(
@@ -43,6 +74,7 @@ def find_tool_conditions(
         features=custom.features,
         refused=custom.refused_features,
         suffixes=custom.suffixes,
+        has_language_servers=custom.trusted and bool(custom.language_servers.servers),
         env=custom.env,
         home=home,
         agents=custom.offered_agents,

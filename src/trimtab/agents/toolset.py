@@ -15,6 +15,7 @@ from trimtab.tools.catalog import NAMES, BuiltinTool, builtin_tools, read_specs
 
 if TYPE_CHECKING:
     from trimtab.config.paths import Home
+    from trimtab.contracts.language import LanguagePort
     from trimtab.contracts.web import Page
     from trimtab.tools.memories import Memories
 
@@ -30,7 +31,7 @@ FEATURES = {"report_intent": "REPORT_INTENT"}
 """Tools behind a feature flag."""
 
 
-WHERE_USEFUL = frozenset(("notebook",))
+WHERE_USEFUL = frozenset(("lsp", "notebook"))
 """Tools that only projects with files for them get; a list of available tools may name them."""
 
 
@@ -52,6 +53,9 @@ class ToolConditions(msgspec.Struct, frozen=True, kw_only=True):
     """Feature flags that somebody turned off."""
     suffixes: Collection[str] = ()
     """Suffixes of files in the working directory."""
+    has_language_servers: bool = False
+    language: "LanguagePort | None" = None
+    """The language servers of the session, if it is open."""
     env: Mapping[str, str] = {}
     agents: Mapping[str, str] = {}
     """The descriptions of custom agents that may be started as sub-agents, by name."""
@@ -82,6 +86,8 @@ def choose_tools(options: SessionOptions, client: Client, now: ToolConditions) -
         tools |= {"read_memories": ReadMemories(now.memory)}
     if "web_fetch" in tools:
         tools["web_fetch"] = build_web_fetch(now.env)
+    if "lsp" in tools and now.language is not None:
+        tools["lsp"] = build_lsp(now.language)
     if "session_store_sql" in tools and now.home is not None:
         tools["session_store_sql"] = build_session_store(now.home)
     if "task" in tools and (now.agents or now.excluded_agents):
@@ -122,6 +128,8 @@ def choose_names(options: SessionOptions, client: Client, now: ToolConditions) -
         excluded.add("session_store_sql")
     if ".ipynb" not in now.suffixes and "notebook" not in (options.available_tools or ()):
         excluded.add("notebook")
+    if not now.has_language_servers:
+        excluded.add("lsp")
     replacements = family_tools(now.model)
     excluded |= set(replacements)
     others = {name for _, table in FAMILIES for name in table.values()}
@@ -146,6 +154,15 @@ def build_web_fetch(env: Mapping[str, str]) -> Tool:
         return WebFetch(fetch)
 
     return BuiltinTool(read_specs()["web_fetch"], make)
+
+
+def build_lsp(language: "LanguagePort") -> Tool:
+    def make() -> Tool:
+        from trimtab.tools.lsp.tool import LspTool
+
+        return LspTool(language)
+
+    return BuiltinTool(read_specs()["lsp"], make)
 
 
 def build_session_store(home: "Home") -> Tool:

@@ -47,6 +47,7 @@ GROUPS = (
             ("skills", "list, add, remove, enable or disable skills"),
             ("agents", "list, add, remove, enable or disable agents"),
             ("mcp", "list, show, add, remove, test, sign in to or serve MCP servers"),
+            ("lsp", "list the language servers for the files here, and try them"),
             ("hooks", "list hooks, or run them on a sample input"),
             ("plugins", "list, install, update, enable, disable or uninstall plugins"),
             ("permissions", "explain decisions about commands, suggest rules"),

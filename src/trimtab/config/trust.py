@@ -46,6 +46,7 @@ LOADABLE = (
     ("agents", ".cursor/agents"),
     ("extensions", ".github/extensions"),
     ("lsp", ".github/lsp.json"),
+    ("lsp", ".lsp.json"),
 )
 """Files and folders that need trust, by kind."""
 

@@ -3,6 +3,7 @@
 NAMES = frozenset(
     (
         *(".git", ".gitmodules", ".gitconfig", ".mcp.json", ".vscode", ".idea", ".husky", ".envrc"),
+        *(".lsp.json",),
         *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile"),
         *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc"),
         *(".login", ".logout", ".inputrc", ".xprofile", ".xinitrc", ".xsessionrc"),
@@ -17,7 +18,12 @@ TAILS = frozenset(
     (
         *((".github", "hooks"), (".github", "copilot"), (".github", "agents")),
         *((".github", "skills"), (".github", "prompts"), (".github", "extensions")),
-        *((".github", "mcp.json"), (".github", "tools"), (".github", "plugins")),
+        *(
+            (".github", "lsp.json"),
+            (".github", "mcp.json"),
+            (".github", "tools"),
+            (".github", "plugins"),
+        ),
         *((".config", "git"), (".config", "fish")),
         *((".config", "autostart"), (".config", "systemd"), ("etc", "profile")),
         *(("etc", "profile.d"), ("etc", "bash.bashrc"), ("etc", "environment")),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from trimtab.config.feature_flags import Flag
     from trimtab.config.settings import Settings
     from trimtab.customize.instructions import TouchedInstructions
+    from trimtab.customize.language_servers import FoundLanguageServers
     from trimtab.customize.mcp_servers import FoundServers
     from trimtab.customize.plugins import Plugin
     from trimtab.customize.server_entry import ServerFile
@@ -100,6 +101,18 @@ class Customizations:
     def suffixes(self) -> frozenset[str]:
         """The suffixes of files near the top of the working directory."""
         return find_suffixes(self.checkout.cwd)
+
+    @cached_property
+    def language_servers(self) -> "FoundLanguageServers":
+        """The language servers for the files here. None of them is started."""
+        from trimtab.customize.language_servers import FoundLanguageServers, find_language_servers
+
+        if not self.trusted or "LSP_TOOLS" not in self.features:
+            return FoundLanguageServers()
+        plugins = [(plugin.file, plugin.language_servers) for plugin in self.plugins]
+        return find_language_servers(
+            self.places, self.suffixes, [entry for entry in plugins if entry[1]]
+        )
 
     @cached_property
     def settings(self) -> "Settings":
@@ -405,7 +418,7 @@ class Customizations:
     def move(self, checkout: Checkout, *, trusted: bool, switched: Collection[str]) -> None:
         """Use the customizations of another folder from now on."""
         self.checkout, self.trusted, self.switched = checkout, trusted, switched
-        for name in ("places", "suffixes"):
+        for name in ("places", "suffixes", "language_servers"):
             self.__dict__.pop(name, None)
         self.reload()
 

@@ -19,6 +19,7 @@ from trimtab.customize.view import (
     view_flags,
     view_hooks,
     view_instructions,
+    view_language_servers,
     view_plugins,
     view_servers,
     view_settings,
@@ -106,6 +107,11 @@ def _build(found: Customizations, *, trusted: bool) -> Overview:
         ),
         ("setting", view_settings(found.settings.entries), found.settings.problems),
         ("setting", view_flags(flags), ()),
+        (
+            "setting",
+            view_language_servers(found.language_servers.configured),
+            found.language_servers.problems,
+        ),
         ("setting", *find_vendor_settings(found.places)),
     )
     entries: list[Customization] = []

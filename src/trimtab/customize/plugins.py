@@ -37,10 +37,19 @@ GENERATED = frozenset(("__pycache__", ".git"))
 INERT = (".txt", ".log", ".db", ".sqlite", ".csv", ".tmp", ".lock", ".pid", ".out")
 """Suffixes of files that are never read or run here, and that hooks may write."""
 _USED = frozenset(
-    ("name", "description", "version", "skills", "commands", "agents", "hooks", "mcpServers")
+    (
+        "name",
+        "description",
+        "version",
+        "skills",
+        "commands",
+        "agents",
+        "hooks",
+        "mcpServers",
+        "lspServers",
+    )
 )
 _NO_EFFECT = {
-    "lspServers": "language servers are not used",
     "extensions": "extensions are not run",
     "outputStyles": "there are no output styles",
     "monitors": "there are no monitors",
@@ -82,6 +91,8 @@ class Plugin(msgspec.Struct, frozen=True, kw_only=True):
     commands: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     servers: tuple[ServerFile, ...] = ()
+    language_servers: Mapping[str, Any] = {}
+    """Entries of language servers by name, as its manifest has them."""
     problems: tuple[Problem, ...] = ()
     fields: tuple[str, ...] = ()
 
@@ -261,6 +272,7 @@ class _Reader:
             commands=self._paths(content, "commands"),
             agents=self._paths(content, "agents"),
             servers=self._servers(content.get("mcpServers")),
+            language_servers=self._language_servers(content.get("lspServers")),
             problems=tuple(self.problems),
             fields=tuple(content),
         )
@@ -290,6 +302,22 @@ class _Reader:
             self._note(f"{field} names {name}, which does not exist")
             return None
         return path
+
+    def _language_servers(self, value: Any) -> dict[str, Any]:
+        """Return the language servers of a manifest: by name, or in a file inside the plugin."""
+        if isinstance(value, dict):
+            return dict(value)
+        path: str | None = os.path.join(self._root, ".lsp.json")
+        if isinstance(value, str):
+            path = self._find_inside(value, "lspServers")
+        if path is None or not os.path.isfile(path):
+            return {}
+        try:
+            content = read_jsonc(read_text(path)[0].encode())
+        except JsonProblem as problem:
+            self._note(f"its language servers cannot be read: {problem}", field="lspServers")
+            return {}
+        return dict(content) if isinstance(content, dict) else {}
 
     def _servers(self, value: Any) -> tuple[ServerFile, ...]:
         if isinstance(value, dict):

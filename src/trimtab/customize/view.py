@@ -17,6 +17,7 @@ from trimtab.contracts.customization import (
     Source,
 )
 from trimtab.contracts.hooks import FoundHooks
+from trimtab.contracts.language import LanguageServer
 from trimtab.customize.mcp_servers import FoundServers
 from trimtab.customize.places import Places
 from trimtab.customize.plugins import ABOUT, CHANGED, Plugin
@@ -89,6 +90,19 @@ def view_servers(found: FoundServers) -> Iterable[Customization]:
             fields=dict.fromkeys(server.fields, USED_FIELD),
         )
     yield from _view_shadowed(found.shadowed, "mcp-server")
+
+
+def view_language_servers(servers: Iterable[LanguageServer]) -> Iterable[Customization]:
+    for server in servers:
+        yield Customization(
+            name=f"lspServers.{server.name}",
+            kind="setting",
+            source="user" if server.source.endswith("lsp-config.json") else "repository",
+            file=server.source,
+            scope=" ".join(sorted(server.languages)),
+            description=" ".join(server.argv),
+            fields=server.fields,
+        )
 
 
 def view_plugins(plugins: Iterable[Plugin]) -> Iterable[Customization]:

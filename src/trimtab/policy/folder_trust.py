@@ -12,7 +12,7 @@ from trimtab.contracts.events.own import LeftOut
 from trimtab.contracts.questions import AskTrust, Loadable, TrustQuestion
 from trimtab.contracts.run import SessionPort
 
-REVIEWED = frozenset(("hooks", "mcp", "tools"))
+REVIEWED = frozenset(("hooks", "lsp", "mcp", "tools"))
 """Kinds whose entries are trusted one by one, as they are; later entries are not."""
 SWITCHES = {
     "hooks": "GITHUB_COPILOT_PROMPT_MODE_REPO_HOOKS",

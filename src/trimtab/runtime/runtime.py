@@ -8,7 +8,7 @@ import msgspec
 
 from trimtab.agents.build import AgentPorts, build_agent
 from trimtab.agents.limits import check_limits
-from trimtab.agents.setup import SessionSetup
+from trimtab.agents.setup import SessionSetup, set_up_languages
 from trimtab.checkout.checkout import Checkout
 from trimtab.config.paths import Home, find_home
 from trimtab.contracts.events.envelope import JsonObject
@@ -244,7 +244,7 @@ class Runtime:
         options = owner.current
         setup = await self.load_policy(setup, options)
         hooks, prompts = await set_up_hooks(setup, options, client, self.env)
-        setup = msgspec.structs.replace(setup, hooks=hooks)
+        setup = set_up_languages(msgspec.structs.replace(setup, hooks=hooks))
         live = self._open(setup, chosen, owner, client)
         for prompt in () if setup.resumed else prompts:
             live.inbox.put(Prompt(text=prompt, source="hook"))
@@ -280,7 +280,7 @@ class Runtime:
 
         async def release() -> None:
             await controls.aclose()
-            await setup.workspace.aclose()
+            await setup.aclose()
             if options.provider is not None or self._provider is None:
                 await chosen.aclose()
 

@@ -36,6 +36,7 @@ NAMES = (
     "list_agents",
     "stop_agent",
     "notebook",
+    "lsp",
     "store_memory",
     "read_memories",
     "session_store_sql",

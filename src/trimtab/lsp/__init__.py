@@ -1,0 +1,1 @@
+"""Language servers: the protocol, the servers of a session, and what their answers mean."""

@@ -1,0 +1,1 @@
+"""Asks language servers."""
