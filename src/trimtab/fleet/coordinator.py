@@ -9,7 +9,7 @@ from contextlib import suppress
 import msgspec
 
 from trimtab.contracts.cancellation import end_cancellation
-from trimtab.contracts.errors import ExitCode, TrimtabError
+from trimtab.contracts.errors import ExitCode, TrimtabError, UsageError
 from trimtab.contracts.ids import new_id
 from trimtab.fleet import events, schedule
 from trimtab.fleet.checks import run_checks
@@ -19,7 +19,7 @@ from trimtab.fleet.integration import Merge, MergePorts, Repair
 from trimtab.fleet.plan import read_session_plan
 from trimtab.fleet.repository import FleetRepository, GitThread
 from trimtab.fleet.schedule import Action, cut_slice, next_actions
-from trimtab.fleet.state import FAILURES, FleetState, apply
+from trimtab.fleet.state import FleetState, apply
 from trimtab.fleet.store import FleetLog
 from trimtab.fleet.worker_prompts import write_plan_prompt, write_work_prompt
 from trimtab.workspace.git import GitError
@@ -64,6 +64,7 @@ class Coordinator:
     async def run(self) -> FleetState:
         """Run the fleet until it is finished, stopped or cancelled; return its last state."""
         if self.state.finished:
+            await self._clean_up()
             return self.state
         try:
             await self._engine.open()
@@ -108,10 +109,15 @@ class Coordinator:
         await self._git(self._set_branches)
 
     def _set_branches(self) -> None:
+        """Let the branches point to what the log says, unless somebody else moved them."""
         for name, each in self.state.todos.items():
             if each.commit is not None:
-                self._repository.set_branch(self._repository.branch(name), each.commit)
-        self._repository.set_branch(self._started.branch, self.state.tip)
+                self._repository.advance(self._repository.branch(name), each.commit)
+        if not self._repository.advance(self._started.branch, self.state.tip):
+            raise UsageError(
+                f"{self._started.branch} has commits that the fleet did not make; move them to "
+                f"another branch, set it to {self.state.tip[:12]}, and resume."
+            )
 
     async def _work(self) -> None:
         while self._halted is None and not self.state.over:
@@ -359,11 +365,13 @@ class Coordinator:
         if halted is not None and not self.state.over:
             self.record(events.Stopped(reason=halted.reason, exit_code=halted.exit_code))
         if self.state.finished:
-            keep = [
-                name
-                for name, each in self.state.todos.items()
-                if each.status == "failed" and each.commit is None and each.failures < FAILURES
-            ]
-            await self._git(self._repository.remove_all, keep)
+            await self._clean_up()
         if self._bug is not None:
             raise self._bug
+
+    async def _clean_up(self) -> None:
+        """Complete the branches and remove the worktrees, unless that was done before."""
+        if not await asyncio.to_thread(os.path.isdir, self._started.folder):
+            return
+        await self._git(self._set_branches)
+        await self._git(self._repository.remove_all)

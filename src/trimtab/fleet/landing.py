@@ -53,7 +53,7 @@ def undo_fleet(state: FleetState, env: Mapping[str, str]) -> list[str]:
         if os.path.isdir(folder := repository.folder(name)):
             # Work that no branch holds stays reachable as well.
             Git(folder).keep_tree(f"refs/trimtab/fleet/{started.id}/left/{name}", "left by undo")
-    repository.remove_all()
+    repository.remove_all(force=True)
     expected = {repository.branch(name): each.commit for name, each in state.todos.items()}
     expected[started.branch] = state.tip
     kept = []

@@ -155,11 +155,11 @@ class FleetRepository:
             shutil.rmtree(folder, ignore_errors=True)
         self._git.attempt("worktree", "prune")
 
-    def remove_all(self, keep: Sequence[str] = ()) -> None:
-        """Remove all worktrees of the fleet but those of the todos in `keep`."""
+    def remove_all(self, *, force: bool = False) -> None:
+        """Remove all worktrees of the fleet; without `force`, not those with work in no commit."""
         todos = os.path.join(self._started.folder, "todo")
         found = os.listdir(todos) if os.path.isdir(todos) else []
-        names = [name for name in found if name not in keep]
+        names = [name for name in found if force or is_clean(self.folder(name))]
         for folder in (*(self.folder(name) for name in names), self.merge_folder, self.plan_folder):
             self.remove(folder)
         for empty in (todos, self._started.folder, os.path.dirname(self._started.folder)):
@@ -175,6 +175,17 @@ class FleetRepository:
         if self.find(branch) != commit:
             expected = (before,) if before else ()
             self._git.run("update-ref", f"refs/heads/{branch}", commit, *expected)
+
+    def advance(self, branch: str, commit: str) -> bool:
+        """Move a branch forward to a commit; return False if it holds something else."""
+        found = self.find(branch)
+        if found not in (None, commit):
+            assert found is not None
+            # A worker's last commit is replaced by one that names the todo.
+            if not self.contains(commit, found) and not self.same_tree(commit, found):
+                return False
+        self.set_branch(branch, commit)
+        return True
 
     def commit_work(self, todo: Todo, start: str) -> str | None:
         """Commit what a worker changed, all of it in one tip; return None if that is nothing.
@@ -305,6 +316,11 @@ def find_identity(checkout: str, env: Mapping[str, str]) -> dict[str, str]:
             value = env.get(variable) or git.attempt("config", f"user.{field.lower()}")
             found[variable] = value or found[variable]
     return found
+
+
+def is_clean(folder: str) -> bool:
+    """Return True if everything in a worktree is committed."""
+    return Git(folder).attempt("status", "--porcelain") == ""
 
 
 def has_markers(path: str) -> bool:
