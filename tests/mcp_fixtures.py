@@ -69,6 +69,7 @@ TOOLS = (
     *CONTENT,
     *ASKING,
     "test_address",
+    "create_pull_request",
     *("test_tool_with_logging", "test_tool_with_progress", "test_error_handling", "test_sampling"),
 )
 PROMPTS = {
@@ -97,20 +98,24 @@ def describe_answer(answer: Any) -> Object:
     return {"content": [text(f"Elicitation completed: {shown}")]}
 
 
+def build_form(name: str, given: Object) -> Object:
+    if name in ASKING:
+        schema = {"type": "object", "properties": ASKING[name]}
+        return {"message": given.get("message", "Please answer"), "requestedSchema": schema}
+    url = "https://example.com/sign-in"
+    return {"mode": "url", "message": "Please sign in", "elicitationId": "sign-in", "url": url}
+
+
 def call_tool(number: Any, params: Object) -> Object | None:
     name, given = params["name"], params.get("arguments") or {}
     if name in CONTENT:
         return {"content": CONTENT[name]}
-    if name in ASKING:
-        schema = {"type": "object", "properties": ASKING[name]}
-        form = {"message": given.get("message", "Please answer"), "requestedSchema": schema}
-        ask(number, "elicitation/create", form, describe_answer)
+    if name in ASKING or name == "test_address":
+        ask(number, "elicitation/create", build_form(name, given), describe_answer)
         return None
-    if name == "test_address":
-        form = {"mode": "url", "message": "Please sign in", "elicitationId": "sign-in"}
-        form["url"] = "https://example.com/sign-in"
-        ask(number, "elicitation/create", form, describe_answer)
-        return None
+    if name == "create_pull_request":
+        address = f"https://github.com/{given['owner']}/{given['repo']}/pull/7"
+        return {"content": [text(json.dumps({"html_url": address, "title": given["title"]}))]}
     if name == "test_sampling":
         message = {"role": "user", "content": text(given["prompt"])}
         ask(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clikit import Cli, serving
-from gitkit import git
+from gitkit import git, make_repository
 from programkit import require
 from terminalkit import talking
 
@@ -160,7 +160,7 @@ async def furnish(cli: Cli) -> dict[str, str]:
     pixel = "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
     (cli.cwd / "Screenshot 1.png").write_bytes(bytes.fromhex(pixel))
     (cli.home / "config.json").write_text(json.dumps({"trusted_folders": [str(cli.cwd)]}))
-    git(cli.cwd, "init", "-q")
+    make_repository(cli.cwd)
     git(cli.cwd, "add", "-A")
     git(cli.cwd, "commit", "-qm", "start")
     edit = {"path": str(cli.cwd / "a.txt"), "old_str": "two", "new_str": "TWO"}

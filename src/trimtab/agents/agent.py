@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from trimtab.loop.processors.plan_mode import PlanMode
     from trimtab.loop.processors.plan_watcher import PlanWatcher
     from trimtab.loop.processors.progress import Progress
+    from trimtab.loop.processors.pull_requests import PullRequests
     from trimtab.loop.processors.result_limit import ResultLimit
     from trimtab.loop.processors.retry import Retry
     from trimtab.loop.processors.skills import Skills
@@ -76,6 +77,7 @@ class AgentParts(msgspec.Struct, frozen=True, kw_only=True):
     sandbox_bypass: "SandboxBypass | None" = None
     stop_gate: "StopGate | None" = None
     stop_rules: "StopRules | None" = None
+    pull_requests: "PullRequests | None" = None
     plan_watcher: "PlanWatcher | None" = None
     progress: "Progress"
     autopilot: "Autopilot | None" = None

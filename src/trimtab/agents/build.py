@@ -27,6 +27,7 @@ from trimtab.loop.processors.images import ImageRemoval
 from trimtab.loop.processors.plan_mode import PlanMode
 from trimtab.loop.processors.plan_watcher import PlanWatcher
 from trimtab.loop.processors.progress import Progress
+from trimtab.loop.processors.pull_requests import PullRequests
 from trimtab.loop.processors.result_limit import ResultLimit
 from trimtab.loop.processors.retry import Fallback, Fallbacks, Retry
 from trimtab.loop.processors.skills import Skills
@@ -148,6 +149,7 @@ def build_parts(
         sandbox_bypass=bypass,
         stop_gate=build_stop_gate(setup),
         stop_rules=rules,
+        pull_requests=PullRequests(),
         plan_watcher=PlanWatcher(
             setup.folder.plan, setup.folder.database, lambda: read_todos(setup.folder.database)
         ),

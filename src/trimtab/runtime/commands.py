@@ -417,6 +417,28 @@ async def show_permissions(invocation: Invocation) -> str:
     return describe_permissions(invocation.live)
 
 
+def publishes(word: str) -> Handler:
+    """Return the handler of a word that commits, pushes or proposes."""
+
+    async def handle(invocation: Invocation) -> str:
+        from trimtab.loop.side_calls import Writer
+        from trimtab.publish.words import WORDS, Words
+
+        controls = invocation.live.controls
+
+        async def find_writer() -> Writer | None:
+            model = await controls.find_role_model("title")
+            if model is None:
+                return None
+            return Writer(provider=model.provider, model=model.model, price=model.price)
+
+        path = controls.setup.workspace.child_env.get("PATH", "")
+        words = Words(invocation.run, controls.options.cwd, find_writer, path)
+        return await WORDS[word](words, invocation.arguments)
+
+    return handle
+
+
 async def show_help(_: Invocation) -> str:
     rows = [
         (f"/{command.name} {command.arguments}".rstrip(), command.help)
@@ -456,11 +478,29 @@ COMMANDS = {
     for command in (
         SlashCommand("help", "", "Show these commands.", show_help, while_busy=True),
         SlashCommand("clear", "", "Start a new session; the old one is kept."),
+        SlashCommand(
+            "commit",
+            "[WISH]",
+            "Commit what is staged, or everything; the model writes the message.",
+            publishes("commit"),
+        ),
         SlashCommand("compact", "[INSTRUCTIONS]", "Summarise the conversation now.", compact),
         SlashCommand(
             "context", "", "Show the use of the context window.", show_context, while_busy=True
         ),
         SlashCommand("copy", "", "Copy the last answer to the clipboard.", while_busy=True),
+        SlashCommand(
+            "create-draft-pr",
+            "[WISH]",
+            "As /create-pr, as a draft.",
+            publishes("create-draft-pr"),
+        ),
+        SlashCommand(
+            "create-pr",
+            "[WISH]",
+            "Commit, push and open a pull request, on a branch of its own.",
+            publishes("create-pr"),
+        ),
         SlashCommand(
             "customizations",
             "[KIND]",
@@ -490,6 +530,12 @@ COMMANDS = {
         SlashCommand(
             "mode", "[NAME]", "Show or change the mode.", change_mode, while_busy=True, values=MODES
         ),
+        SlashCommand(
+            "merge",
+            "[BRANCH]",
+            "Merge a branch; in a worktree without a name, its work into your folder.",
+            publishes("merge"),
+        ),
         SlashCommand("mcp", "", "Show the MCP servers.", show_servers, while_busy=True),
         SlashCommand("model", "[ID]", "Show or change the model.", change_model),
         SlashCommand(
@@ -512,6 +558,12 @@ COMMANDS = {
         SlashCommand("rewind", "", "Return to before an earlier prompt."),
         SlashCommand("skills", "", "Show the skills in use.", show_skills, while_busy=True),
         SlashCommand(
+            "sync",
+            "",
+            "Pull from and push to the remote of the branch.",
+            publishes("sync"),
+        ),
+        SlashCommand(
             "tasks",
             TASKS,
             "Show, stop, write to or move agents and commands to the background.",
@@ -526,6 +578,12 @@ COMMANDS = {
             "Undo the file changes of the last turn.",
             undo,
             values=("preview",),
+        ),
+        SlashCommand(
+            "update-pr",
+            "[WISH]",
+            "Commit and push, and write the text of the pull request again.",
+            publishes("update-pr"),
         ),
         SlashCommand("vim", "", "Switch between vi and emacs keys.", while_busy=True),
         SlashCommand("usage", "", "Show tokens and cost by model.", show_usage, while_busy=True),

@@ -42,7 +42,7 @@ from trimtab.customize.describe import describe_loaded
 from trimtab.customize.python_tools import PythonTools
 from trimtab.customize.watcher import CustomizationWatcher
 from trimtab.mcp.session_servers import SessionServers
-from trimtab.models.choose import Chosen, ModelChooser
+from trimtab.models.choose import Chosen, ModelChooser, RoleModels
 from trimtab.policy.rule_files import load_rules
 from trimtab.providers.names import did_you_mean, same_model
 from trimtab.providers.windows import DEFAULT
@@ -183,6 +183,14 @@ class Controls:
         described = chosen.price, chosen.prompt_limit
         self._use_model(chosen.model, described, effort=effort, provider=chosen.provider)
         return chosen.model
+
+    async def find_role_model(self, role: str) -> Chosen | None:
+        """Return the model configured for a role, connected; None if there is none."""
+        roles = RoleModels(self._models, self.options)
+        chosen = await roles.get(role) if roles.has(role) else None
+        if chosen is not None:
+            self._opened.append(chosen)
+        return chosen
 
     def use(self, chosen: Chosen) -> None:
         """Use a model of another service from the next call on; close the service at the end."""

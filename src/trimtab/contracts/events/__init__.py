@@ -154,6 +154,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "trimtab.images_removed",
         "trimtab.left_out",
         "trimtab.connection_refused",
+        "trimtab.pull_request_opened",
         "trimtab.suspended",
         "trimtab.agent_changed",
         "trimtab.events_dropped",

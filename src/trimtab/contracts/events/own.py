@@ -150,6 +150,13 @@ class ConnectionRefused(EventData, type="trimtab.connection_refused"):
     tool_call_id: str | None = None
 
 
+class PullRequestOpened(EventData, type="trimtab.pull_request_opened"):
+    """A tool or command opened a pull request."""
+
+    url: str
+    tool_call_id: str | None = None
+
+
 class Suspended(EventData, type="trimtab.suspended"):
     """The session was suspended while these tool calls waited for a client; they may be resumed."""
 

@@ -1,0 +1,1 @@
+"""Git by word: commits, synchronised and merged branches, pull requests."""
