@@ -4,6 +4,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.text import count, neutralise
 from trimtab.fleet import events
 from trimtab.fleet.events import AnyEvent, CheckRun
+from trimtab.fleet.plan import Todo
 from trimtab.fleet.repository import name_todo_branch
 from trimtab.fleet.state import GOOD, FleetState, TodoState
 
@@ -153,8 +154,11 @@ def describe_event(event: AnyEvent) -> str:
     match event:
         case events.Started():
             text = f"fleet {event.id} started at {event.base[:12]}"
+            if event.todos:
+                text += f" with {_name_todos(event.todos)}"
+            text = "\n".join((text, *event.notes))
         case events.Planned():
-            text = f"{count(len(event.todos), 'todo')}: {', '.join(t.id for t in event.todos)}"
+            text = _name_todos(event.todos)
         case events.WorkerStarted():
             doing = {"plan": "planning", "work": "started", "repair": "repair started"}
             text = f"{event.todo or 'plan'}: {doing[event.kind]} (session {event.session[:8]})"
@@ -166,6 +170,10 @@ def describe_event(event: AnyEvent) -> str:
         case _:
             text = _describe_merge(event)
     return neutralise(text)
+
+
+def _name_todos(todos: tuple[Todo, ...]) -> str:
+    return f"{count(len(todos), 'todo')}: {', '.join(todo.id for todo in todos)}"
 
 
 def _describe_merge(event: AnyEvent) -> str:
