@@ -115,11 +115,12 @@ def describe_report(state: FleetState) -> str:
     report = build_report(state)
     assert state.started is not None
     lines = [f"Fleet {report['id']}: {report['status']}, {report['verification']}."]
+    width = max((len(todo["id"]) for todo in report["todos"]), default=0)
     for todo in report["todos"]:
-        commit = (todo["commit"] or "")[:12]
+        commit = (todo["commit"] or "-")[:12]
         tries = f", {todo['attempts']} attempts" if todo["attempts"] > 1 else ""
         lines.append(
-            f"  {todo['status']:<10}{todo['id']}  {commit}{tries}  {todo['title']}".rstrip()
+            f"  {todo['status']:<10}{todo['id']:<{width}}  {commit:<12}  {todo['title']}{tries}"
         )
         if todo.get("reason"):
             lines.append(f"            {todo['reason']}")
@@ -163,7 +164,7 @@ def describe_event(event: AnyEvent) -> str:
             doing = {"plan": "planning", "work": "started", "repair": "repair started"}
             text = f"{event.todo or 'plan'}: {doing[event.kind]} (session {event.session[:8]})"
         case events.WorkerEnded():
-            text = f"worker {event.job} ended" + (f": {event.message}" if event.message else "")
+            text = f"worker {event.job} ended: {event.message}" if event.message else ""
         case events.WorkCommitted():
             done = f"committed {event.commit[:12]}" if event.commit else "nothing changed"
             text = f"{event.todo}: {done}" + (f"; failed: {event.failed}" if event.failed else "")

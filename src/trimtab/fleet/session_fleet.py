@@ -34,7 +34,9 @@ async def start_in_session(live: LiveSession, goal: Prompt) -> str:
     Without a goal, the todos that the session has are carried out. Attachments reach the agent
     that writes the todos. Raises `UsageError`.
     """
-    options = live.controls.options
+    options, custom = live.controls.options, live.controls.setup.customizations
+    if custom is not None:
+        custom.require_feature("FLEET_COMMAND", "A fleet")
     if options.provider is not None:
         raise UsageError(
             "The model of this session comes from its client, and workers are processes of their "
@@ -147,6 +149,10 @@ def render_options(options: SessionOptions) -> Iterator[str]:
         "--agent": () if custom.agent is None else (custom.agent,),
     }
     yield from (f"{name}={value}" for name, values in lists.items() for value in values)
+    yield from (
+        f"--feature={name}={'on' if enabled else 'off'}"
+        for name, enabled in custom.features.items()
+    )
 
 
 def _report(state: FleetState, fleet: str) -> Prompt:
