@@ -166,7 +166,7 @@ class Game:
         return (CheckRun(command="check", passed=True, exit_code=0),)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.integers(0, 10**9))
 def test_every_fleet_ends_and_keeps_its_rules(seed: int) -> None:
     game = Game(seed)
