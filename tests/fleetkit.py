@@ -82,7 +82,9 @@ class Fleet:
         return sorted(line for line in listed.split("\n") if line)
 
     def ids(self) -> list[str]:
-        return sorted(path.name for path in (self.cli.home / "fleets").iterdir())
+        """Return the fleets that have begun."""
+        logs = (self.cli.home / "fleets").glob("*/events.jsonl")
+        return sorted(path.parent.name for path in logs if path.stat().st_size)
 
     async def gone(self) -> None:
         """Wait until no process of this folder is left."""

@@ -362,7 +362,7 @@ SCENARIOS: dict[str, list[Step]] = {
         ("canvas.list_open", {}, {"openCanvases": []}),
         ("canvas.close", {"instanceId": "x"}, "not found"),
     ],
-    "a fleet": [("fleet.start", {"prompt": "go"}, "not available")],
+    "a fleet": [("fleet.start", {"prompt": "go"}, "not in a git repository")],
     "language servers": [("lsp.initialize", {}, ...)],
     "plugins of a session": [
         ("plugins.list", {}, {"plugins": []}),

@@ -82,12 +82,31 @@ REFUSED = {
     "trimtab plugins install tools@marketplace": (2, "marketplace"),
     'trimtab -p "explain this error" --attachment clipboard': (2, "clipboard"),
     "trimtab attach {session}": (2, "No process has the session"),
+    **{
+        f"trimtab fleet {action} {{session}}": (2, "There is no fleet")
+        for action in ("show", "tail", "stop", "resume", "undo")
+    },
+    "trimtab fleet resume {session} --max-tokens 2000000": (2, "There is no fleet"),
     "trimtab tasks tail {session}": (1, "No task of a live session"),
     "trimtab tasks stop {session}": (1, "No task of a live session"),
     'trimtab tasks send {session} "Skip the slow tests."': (1, "No task of a live session"),
 }
 """Commands that need a network, a screen or a live session: exit code and a word said."""
 
+
+SPLIT = {
+    "when": {"last": "Split the goal into todos"},
+    "tools": [
+        {
+            "name": "sql",
+            "arguments": {
+                "description": "plan",
+                "query": "INSERT INTO todos (id, title) VALUES ('receipt', 'Print receipts')",
+            },
+        }
+    ],
+}
+"""The answer to the planning run of a fleet."""
 
 ASKING = """#!/usr/bin/env python3
 import os
@@ -144,6 +163,7 @@ async def furnish(cli: Cli) -> dict[str, str]:
         "check.py": "import prices\n",
         "server.py": "from mcpserver import main\nmain('', '')\n",
         "script.yaml": "- text: Done.\n",
+        "plan.json": '{"todos": [{"id": "discount"}, {"id": "receipt", "depends_on": ["discount"]}]}',
         "my-skill/SKILL.md": "---\nname: my-skill\ndescription: d\n---\nDo it.\n",
         "my-plugin/plugin.json": '{"name": "my-plugin"}',
         "prices/plugin.json": '{"name": "prices"}',
@@ -194,7 +214,7 @@ async def test_every_command_on_every_page_runs(cli: Cli, command: str) -> None:
             "tools": [{"name": "task_complete", "arguments": {"summary": "Done."}}]
         }
         replies = [last, done]
-    async with serving(replies) as server:
+    async with serving([SPLIT, *replies]) as server:
         cli.use(server)
         for start, earlier in FIRST.items():
             if command.startswith(start):

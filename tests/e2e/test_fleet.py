@@ -391,3 +391,9 @@ async def test_submodules_stay_as_they_are(fleet: Fleet) -> None:
         "fleet", "G", "--plan", fleet.plan(todo("a")), cwd=fleet.cli.cwd / "sub"
     )
     assert (inside.code, "is a submodule" in inside.notes) == (2, True)
+
+
+async def test_a_fleet_that_was_turned_off_is_refused(fleet: Fleet) -> None:
+    args = ("--plan", fleet.plan(todo("a")), "--feature", "FLEET_COMMAND=off")
+    outcome = await fleet.cli.run("fleet", "The goal", *args)
+    assert (outcome.code, "FLEET_COMMAND off" in outcome.notes) == (2, True)

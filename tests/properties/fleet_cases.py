@@ -107,7 +107,7 @@ class Play:
             return await self.run_to_end(args)
 
     def resume_args(self) -> list[str]:
-        found = [name for name in self.fleet.ids() if self.log(name)]
+        found = self.fleet.ids()
         if not found:  # killed before it began
             plan = str(self.fleet.folder / "plan.json")
             return ["fleet", "The goal", "--plan", plan, "--output-format", "json", *self.case.args]
@@ -127,7 +127,7 @@ class Play:
         async with asyncio.timeout(20):
             await reading
         await self.fleet.gone()
-        for name in self.fleet.ids() if (self.fleet.cli.home / "fleets").exists() else []:
+        for name in self.fleet.ids():
             events = self.log(name)
             self.merged |= {each["todo"] for each in events if each["type"] == "fleet.merged"}
 

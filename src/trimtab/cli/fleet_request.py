@@ -8,6 +8,7 @@ from trimtab.cli.inputs import build_options, find_mode_after_plan
 from trimtab.cli.parse import Values
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.options import smallest_budget
+from trimtab.customize.overview import gather
 from trimtab.fleet.events import Resumed, Spent
 from trimtab.fleet.fleets import WORKERS, FleetRequest
 from trimtab.fleet.plan import Todo
@@ -24,9 +25,12 @@ ONLY_RUNS = (
 )
 
 
-def build_request(values: Values, goal: str, todos: tuple[Todo, ...] = ()) -> FleetRequest:
+def build_request(
+    values: Values, env: Mapping[str, str], goal: str, todos: tuple[Todo, ...] = ()
+) -> FleetRequest:
     """Return the fleet that flags ask for. Raises `UsageError`."""
     options = build_options(values)
+    gather(env, options).require_feature("FLEET_COMMAND", "A fleet")
     for name in ONLY_RUNS:
         if name in values:
             raise UsageError(

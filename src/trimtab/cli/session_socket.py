@@ -4,6 +4,7 @@ import socket
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from trimtab.contracts.run import Prompt
     from trimtab.runtime.live import LiveSession
 
 
@@ -17,3 +18,11 @@ def open_socket(live: "LiveSession") -> None:
         serve(live, connection)
 
     listen(live, serve)
+    live.start_fleet = start_fleet
+
+
+async def start_fleet(live: "LiveSession", goal: "Prompt") -> str:
+    """Start a fleet for a session; what runs it is imported with the first."""
+    from trimtab.fleet.session_fleet import start_in_session
+
+    return await start_in_session(live, goal)

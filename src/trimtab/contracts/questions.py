@@ -76,13 +76,17 @@ class PlanReady(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlanVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """The decision about a plan. `feedback` are the person's words."""
+    """The decision about a plan. `feedback` are the person's words.
+
+    `by_fleet` is true if a fleet carries the plan out, and the agent has nothing more to do.
+    """
 
     approved: bool
     action: str | None = None
     feedback: str | None = None
     edited_plan: str | None = None
     """The plan as the person changed it while it waited for approval."""
+    by_fleet: bool = False
 
 
 AskApproval = Callable[[PlanReady], Awaitable[PlanVerdict]]

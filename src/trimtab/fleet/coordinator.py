@@ -198,7 +198,7 @@ class Coordinator:
         except TrimtabError as error:
             await self._stop(f"The planning run gave no usable plan: {error}", ExitCode.INCOMPLETE)
             return
-        self.record(events.Planned(todos=todos, origin="sql"))
+        self.record(events.Planned(todos=todos))
         await self._git(self._repository.remove, folder)
 
     async def _check_base(self) -> None:

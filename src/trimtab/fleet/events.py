@@ -35,7 +35,10 @@ class FleetEvent(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", re
 
 
 class Started(FleetEvent, frozen=True, kw_only=True, tag="fleet.started"):
-    """`target` is the person's branch, None if HEAD is detached; `subfolder` is below the top."""
+    """`target` is the person's branch, None if HEAD is detached; `subfolder` is below the top.
+
+    `todos` is empty if a planning run is to write them.
+    """
 
     id: str
     goal: str
@@ -52,11 +55,14 @@ class Started(FleetEvent, frozen=True, kw_only=True, tag="fleet.started"):
     deadline: float | None = None
     flags: tuple[str, ...] = ()
     land: bool = False
+    todos: tuple[Todo, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Planned(FleetEvent, frozen=True, kw_only=True, tag="fleet.planned"):
+    """The todos that the planning run wrote."""
+
     todos: tuple[Todo, ...]
-    origin: str
 
 
 class Noted(FleetEvent, frozen=True, kw_only=True, tag="fleet.note"):

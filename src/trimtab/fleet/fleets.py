@@ -37,7 +37,6 @@ class FleetRequest(msgspec.Struct, frozen=True, kw_only=True):
     goal: str
     cwd: str
     todos: tuple[Todo, ...] = ()
-    origin: str = "file"
     workers: int = WORKERS
     checks: tuple[str, ...] = ()
     limits: Spent = Spent()
@@ -78,14 +77,12 @@ class Fleets:
             deadline=None if request.deadline is None else time.time() + request.deadline,
             flags=request.flags,
             land=request.land,
+            todos=request.todos,
+            notes=facts.notes,
         )
         log = FleetLog(folder)
         try:
             log.append(started)
-            for note in facts.notes:
-                log.append(events.Noted(message=note))
-            if request.todos:
-                log.append(events.Planned(todos=request.todos, origin=request.origin))
         finally:
             log.close()
         return folder

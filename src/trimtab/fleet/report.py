@@ -4,6 +4,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.text import count, neutralise
 from trimtab.fleet import events
 from trimtab.fleet.events import AnyEvent, CheckRun
+from trimtab.fleet.plan import Todo
 from trimtab.fleet.repository import name_todo_branch
 from trimtab.fleet.state import GOOD, FleetState, TodoState
 
@@ -114,11 +115,12 @@ def describe_report(state: FleetState) -> str:
     report = build_report(state)
     assert state.started is not None
     lines = [f"Fleet {report['id']}: {report['status']}, {report['verification']}."]
+    width = max((len(todo["id"]) for todo in report["todos"]), default=0)
     for todo in report["todos"]:
-        commit = (todo["commit"] or "")[:12]
+        commit = (todo["commit"] or "-")[:12]
         tries = f", {todo['attempts']} attempts" if todo["attempts"] > 1 else ""
         lines.append(
-            f"  {todo['status']:<10}{todo['id']}  {commit}{tries}  {todo['title']}".rstrip()
+            f"  {todo['status']:<10}{todo['id']:<{width}}  {commit:<12}  {todo['title']}{tries}"
         )
         if todo.get("reason"):
             lines.append(f"            {todo['reason']}")
@@ -153,19 +155,26 @@ def describe_event(event: AnyEvent) -> str:
     match event:
         case events.Started():
             text = f"fleet {event.id} started at {event.base[:12]}"
+            if event.todos:
+                text += f" with {_name_todos(event.todos)}"
+            text = "\n".join((text, *event.notes))
         case events.Planned():
-            text = f"{count(len(event.todos), 'todo')}: {', '.join(t.id for t in event.todos)}"
+            text = _name_todos(event.todos)
         case events.WorkerStarted():
             doing = {"plan": "planning", "work": "started", "repair": "repair started"}
             text = f"{event.todo or 'plan'}: {doing[event.kind]} (session {event.session[:8]})"
         case events.WorkerEnded():
-            text = f"worker {event.job} ended" + (f": {event.message}" if event.message else "")
+            text = f"worker {event.job} ended: {event.message}" if event.message else ""
         case events.WorkCommitted():
             done = f"committed {event.commit[:12]}" if event.commit else "nothing changed"
             text = f"{event.todo}: {done}" + (f"; failed: {event.failed}" if event.failed else "")
         case _:
             text = _describe_merge(event)
     return neutralise(text)
+
+
+def _name_todos(todos: tuple[Todo, ...]) -> str:
+    return f"{count(len(todos), 'todo')}: {', '.join(todo.id for todo in todos)}"
 
 
 def _describe_merge(event: AnyEvent) -> str:

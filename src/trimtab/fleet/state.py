@@ -57,7 +57,6 @@ class FleetState(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a fleet knows about itself. `green` is each check's outcome at `tip`."""
 
     started: events.Started | None = None
-    origin: str = ""
     todos: dict[str, TodoState] = {}
     jobs: dict[int, Job] = {}
     last_job: int = 0
@@ -143,13 +142,18 @@ def apply(state: FleetState, event: AnyEvent) -> FleetState:
 
 def _start(state: FleetState, event: events.Started) -> FleetState:
     return replace(
-        state, started=event, tip=event.base, limits=event.limits, deadline=event.deadline
+        state,
+        started=event,
+        todos={todo.id: TodoState(todo=todo) for todo in event.todos},
+        tip=event.base,
+        limits=event.limits,
+        deadline=event.deadline,
+        notes=event.notes,
     )
 
 
 def _plan(state: FleetState, event: events.Planned) -> FleetState:
-    todos = {todo.id: TodoState(todo=todo) for todo in event.todos}
-    return replace(state, todos=todos, origin=event.origin)
+    return replace(state, todos={todo.id: TodoState(todo=todo) for todo in event.todos})
 
 
 def _note(state: FleetState, event: events.Noted) -> FleetState:

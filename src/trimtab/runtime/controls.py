@@ -99,6 +99,11 @@ class Controls:
         return self._owner.current
 
     @property
+    def attended(self) -> bool:
+        """True if a person follows what the agent does."""
+        return self._client.attended
+
+    @property
     def option_sources(self) -> Mapping[str, str]:
         """The source of each option: a flag, a variable, an agent, a setting or the default."""
         return self._owner.sources

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -77,6 +77,10 @@ class LiveSession:
         self._on_close: list[Callable[[], None]] = []
         self.host: object | None = None
         """Shares the session between clients, if its transport has them share it."""
+        self.jobs: dict[str, asyncio.Task[None]] = {}
+        """Work beside the run by name, such as a fleet; it ends with the session."""
+        self.start_fleet: Callable[[LiveSession, Prompt], Awaitable[str]] | None = None
+        """Starts a fleet for a goal, if the process that hosts the session can."""
         self.client_commands: Callable[[], Collection[str]] = tuple
         """Returns the names of the slash commands that clients handle."""
 
@@ -141,7 +145,9 @@ class LiveSession:
 
     @property
     def has_background_work(self) -> bool:
-        """True if a sub-agent or an attached command works in the background."""
+        """True if a sub-agent, an attached command or a job works in the background."""
+        if self.jobs:
+            return True
         if self.controls.has_agents and not self.controls.pool.is_quiet:
             return True
         return bool(self.background_commands)
@@ -154,6 +160,19 @@ class LiveSession:
             for shell in self.controls.setup.workspace.shells.list()
             if shell.exit_code is None and not shell.foreground and shell.mode != "detached"
         ]
+
+    def add_job(self, name: str, work: Coroutine[None, None, None]) -> None:
+        """Do some work beside the run."""
+        task = asyncio.get_running_loop().create_task(work)
+        self.jobs[name] = task
+        self._run.tasks.add(task)
+
+        def end(_: asyncio.Task[None]) -> None:
+            self.jobs.pop(name, None)
+            self._run.tasks.discard(task)
+            self.controls.pool.wake_waiters()
+
+        task.add_done_callback(end)
 
     def require_quiet(self) -> None:
         """Raise `UsageError` while sub-agents work; forget what they knew of the log."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.question import ExitPlanModeCompleted, ExitPlanModeRequested
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.run import Prompt
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from trimtab.contracts.run import Mode
     from trimtab.runtime.live import LiveSession
 
+FLEET = "autopilot_fleet"
 Decide = Callable[[str, str], Awaitable["PlanVerdict"]]
 """Takes the request id and the text of the plan, and returns the verdict."""
 
@@ -46,7 +48,21 @@ async def present_plan(live: "LiveSession", plan: "PlanReady", decide: Decide) -
             verdict = msgspec.structs.replace(verdict, edited_plan=edited)
         autopilot = str(verdict.action).startswith("autopilot")
         live.controls.set_mode("autopilot" if autopilot else "interactive")
+        if verdict.action == FLEET and await start_fleet(live, edited or content):
+            verdict = msgspec.structs.replace(verdict, by_fleet=True)
     return verdict
+
+
+async def start_fleet(live: "LiveSession", plan: str) -> bool:
+    """Let a fleet carry out an approved plan; return False if it cannot, and say why."""
+    if live.start_fleet is None:
+        return False
+    try:
+        await live.start_fleet(live, Prompt(text=plan, billable=False))
+    except TrimtabError as error:
+        live.inform("fleet", f"No fleet carries out the plan: {error.message}")
+        return False
+    return True
 
 
 CARRY_OUT = (

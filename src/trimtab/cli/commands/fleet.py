@@ -96,7 +96,7 @@ def run_flags(argv: list[str]) -> int:
         folder = fleets.find_resumable(subject)
         again = build_resumption(values, time.time())
     else:
-        folder, again = start_fleet(fleets, values, subject, plan), None
+        folder, again = start_fleet(fleets, env, values, subject, plan), None
     style = "document" if as_document else str(values.get("output_format", "text"))
     output = FleetOutput(style, quiet="silent" in values)
     return run_async(run_fleet(fleets, folder, again, output, clock))
@@ -111,17 +111,19 @@ def run_prompt(values: Values, env: Mapping[str, str], clock: Clock) -> int:
 
     async def run() -> int:
         goal = await read_prompt(values)
-        folder = await asyncio.to_thread(start_fleet, fleets, values, goal, None)
+        folder = await asyncio.to_thread(start_fleet, fleets, env, values, goal, None)
         return await run_fleet(fleets, folder, None, output, clock)
 
     return run_async(run())
 
 
-def start_fleet(fleets: Fleets, values: Values, goal: str, plan: str | None) -> FleetFolder:
+def start_fleet(
+    fleets: Fleets, env: Mapping[str, str], values: Values, goal: str, plan: str | None
+) -> FleetFolder:
     if not goal and plan is None:
         raise UsageError('The goal is missing; write trimtab fleet "GOAL".')
     todos = read_plan(os.path.abspath(plan)) if plan is not None else ()
-    return fleets.create(build_request(values, goal or "Carry out the plan.", todos))
+    return fleets.create(build_request(values, env, goal or "Carry out the plan.", todos))
 
 
 async def run_fleet(

@@ -15,6 +15,11 @@ FLEET = (
 )
 
 
+BY_FLEET = (
+    "A fleet of agents carries the plan out. You are asked for its todos next: end your turn now."
+)
+
+
 async def refuse(_: PlanReady) -> PlanVerdict:
     return PlanVerdict(approved=False, feedback="Nobody can approve a plan here.")
 
@@ -64,6 +69,8 @@ class ExitPlanMode:
         action = verdict.action or plan.recommended
         if action == "exit_only":
             return ToolResult(text=f"Plan approved! Exited plan mode.\n\nStop here.{note}")
+        if verdict.by_fleet:
+            return ToolResult(text=f"Plan approved! Exited plan mode.\n\n{BY_FLEET}{note}")
         mode = "autopilot" if action.startswith("autopilot") else "interactive"
         fleet = FLEET if action == "autopilot_fleet" else ""
         if verdict.edited_plan is not None:

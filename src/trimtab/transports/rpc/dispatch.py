@@ -42,7 +42,7 @@ NAMESPACES = {
     "session.completions": "unsupported",
     "session.eventLog": "event_log",
     "session.extensions": "unsupported",
-    "session.fleet": "unsupported",
+    "session.fleet": "fleet",
     "session.gitHubAuth": "account",
     "session.history": "history",
     "session.instructions": "agent",

@@ -22,6 +22,7 @@ from trimtab.transports.rpc.protocol import AUTHENTICATION_FAILED, FAILED, RpcEr
 if TYPE_CHECKING:
     import socket
 
+    from trimtab.contracts.run import Prompt
     from trimtab.host.hosted import HostedSession
     from trimtab.providers.auth import Key
     from trimtab.runtime.live import LiveSession
@@ -141,6 +142,7 @@ class Server:
         from trimtab.host.session_socket import listen
 
         listen(live, lambda _, connection: self.serve_socket(connection))
+        live.start_fleet = start_fleet
 
     def serve_socket(self, connection: "socket.socket") -> None:
         """Serve a client of a session's socket, whose user was checked."""
@@ -294,3 +296,10 @@ class Server:
 def find_token(env: Mapping[str, str]) -> str | None:
     """Return the token that clients must present, if one is set."""
     return env.get("COPILOT_CONNECTION_TOKEN") or None
+
+
+async def start_fleet(live: "LiveSession", goal: "Prompt") -> str:
+    """Start a fleet for a session; what runs it is imported with the first."""
+    from trimtab.fleet.session_fleet import start_in_session
+
+    return await start_in_session(live, goal)

@@ -42,8 +42,6 @@ REFUSED = {
         "MCP Apps are not available: this version shows no interfaces of servers; call their "
         "tools through the agent.",
     ),
-    "session.fleet.start": "Fleet mode is not available in this version; send the prompt with "
-    "session.send.",
     "agentRegistry.spawn": "agentRegistry.spawn is not enabled: sessions of this server are "
     "created with session.create.",
     "session.extensions.sendAttachmentsToMessage": "Only an extension may send attachments to a "
