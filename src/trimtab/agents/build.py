@@ -129,7 +129,7 @@ def build_parts(
         ),
         remote_exclusions=build_remote_exclusions(setup, chosen, permissions),
         hooks=build_hooks(setup),
-        skills=Skills(custom.find_skill, custom.read_skill) if custom else None,
+        skills=Skills(custom.find_skill, custom.read_skill, custom.skill_tools) if custom else None,
         discovered_instructions=build_discovered(setup, chosen),
         attached_images=AttachedImages(setup.folder.images, permissions),
         user_context=UserContext(),

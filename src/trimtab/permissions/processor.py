@@ -239,14 +239,14 @@ class Permissions(Processor):
             from trimtab.permissions.paths import resolve
 
             self.pins.setdefault(pending.call.id, {})[access.target] = resolve(access.target)
-        return self.judge(access, pending.tool.spec.name)
+        return self.judge(access, pending.tool.spec.name, pending.granted)
 
-    def judge(self, access: Access, tool: str) -> Decision:
+    def judge(self, access: Access, tool: str, granted: tuple[Rule, ...] = ()) -> Decision:
         """Return the decision about what a tool would touch, before hooks and people are asked.
 
         A path is judged by its name and by where it leads.
         """
-        decision = self._decide(access, tool)
+        decision = self._decide(access, tool, granted)
         if access.kind not in ("read", "write"):
             return decision
         from trimtab.permissions.paths import resolve
@@ -255,7 +255,7 @@ class Permissions(Processor):
         if real == access.target:
             return decision
         there = msgspec.structs.replace(access, target=real)
-        both = decision, self._decide(there, tool)
+        both = decision, self._decide(there, tool, granted)
         return max(both, key=lambda one: _STRICTNESS.index(one.verdict))
 
     def describe_fence(self, decision: Decision) -> str:
@@ -276,14 +276,17 @@ class Permissions(Processor):
             return msgspec.structs.replace(result, text=result.text + LEFT_OUT)
         return result
 
-    def _decide(self, access: Access, tool: str) -> Decision:
+    def _decide(self, access: Access, tool: str, granted: tuple[Rule, ...] = ()) -> Decision:
         from trimtab.permissions.decide import decide
 
+        policy = self.policy
+        if granted:
+            policy = msgspec.structs.replace(policy, allow=(*policy.allow, *granted))
         named = Access(kind="custom-tool", target=tool, mutates=access.mutates)
         for rule in self.policy.deny:
             if rule.kind == tool and rule.argument is None:
-                return decide(named, self.policy)
-        decision = decide(access, self.policy)
+                return decide(named, policy)
+        decision = decide(access, policy)
         return self._require_fence(decision, access) if decision.harmless else decision
 
     def _require_fence(self, decision: Decision, access: Access) -> Decision:
