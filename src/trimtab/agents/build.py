@@ -155,7 +155,7 @@ def build_parts(
         autopilot=Autopilot(read_text("nudge"), limits.continues),
         context_usage=ContextUsage(ContextMeter(chosen.model), DEFAULT),
         jit=build_jit(setup, deadline, rules),
-        compaction=Compaction(build_carryover(setup, chosen), DEFAULT, options.compaction),
+        compaction=Compaction(build_carryover(setup, chosen, options), DEFAULT, options.compaction),
         image_removal=ImageRemoval(),
         titles=build_titles(setup, chosen),
         retry=Retry(
@@ -339,14 +339,21 @@ def find_writer(chosen: Chosen, role: str) -> "Callable[[], Awaitable[Writer | N
     return find
 
 
-def build_carryover(setup: SessionSetup, chosen: Chosen) -> "Callable[[], Carryover]":
+def build_carryover(
+    setup: SessionSetup, chosen: Chosen, options: SessionOptions
+) -> "Callable[[], Carryover]":
     """Return a function that builds the carryover when the first compaction needs it."""
 
     def build() -> "Carryover":
         from trimtab.agents.carryover import SessionCarryover
 
         changes = setup.session.projections.changes
+        titled = options.compaction is None or options.compaction.title
         instruction = read_text("compaction")
+        if not titled:
+            from trimtab.agents.carryover import leave_out_title
+
+            instruction = leave_out_title(instruction)
         return SessionCarryover(
             setup.folder, changes, instruction, find_writer(chosen, "compaction")
         )
