@@ -1,4 +1,4 @@
-"""Which statements of requirements.toml are proven by a test, and which are open."""
+"""Which statements of requirements.toml are proven by a test, decided otherwise, or open."""
 
 import ast
 import sys
@@ -6,17 +6,32 @@ import tomllib
 from pathlib import Path
 
 TESTS = Path(__file__).parent
+DECISIONS = TESTS.parent / "docs" / "decisions"
 OPEN = TESTS / "open-statements.txt"
+
+
+def entries() -> dict[str, dict[str, str]]:
+    """Id → its entry, in the order of the file."""
+    groups = tomllib.loads((TESTS / "requirements.toml").read_text(encoding="utf-8"))
+    return {
+        name: entry
+        for group in groups.values()
+        for name, entry in group.items()
+        if isinstance(entry, dict)
+    }
 
 
 def statements() -> dict[str, str]:
     """Id → sentence, in the order of the file."""
-    groups = tomllib.loads((TESTS / "requirements.toml").read_text(encoding="utf-8"))
+    return {name: entry["says"] for name, entry in entries().items()}
+
+
+def decided() -> dict[str, Path]:
+    """Id → the decision record that says why the statement is not to be made true as it stands."""
     return {
-        name: entry["says"]
-        for group in groups.values()
-        for name, entry in group.items()
-        if isinstance(entry, dict)
+        name: DECISIONS / f"{entry['decided']}.md"
+        for name, entry in entries().items()
+        if "decided" in entry
     }
 
 
@@ -26,11 +41,14 @@ def proven() -> dict[str, list[str]]:
     for path in sorted(TESTS.rglob("test_*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.proves":
-                for argument in node.args:
-                    assert isinstance(argument, ast.Constant), f"{path}: ids must be literals"
-                    where = f"{path.relative_to(TESTS)}:{node.lineno}"
-                    found.setdefault(str(argument.value), []).append(where)
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                continue
+            for mark in node.decorator_list:
+                if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.proves":
+                    for argument in mark.args:
+                        assert isinstance(argument, ast.Constant), f"{path}: ids must be literals"
+                        where = f"{path.relative_to(TESTS)}::{node.name}"
+                        found.setdefault(str(argument.value), []).append(where)
     return found
 
 
@@ -40,8 +58,8 @@ def declared_open() -> set[str]:
 
 
 def write_open() -> None:
-    known, done = statements(), proven()
-    still_open = [name for name in known if name not in done]
+    settled = proven().keys() | decided().keys()
+    still_open = [name for name in statements() if name not in settled]
     header = (
         "# Statements no test proves yet. `python tests/requirements.py --write` refreshes this.\n"
     )
@@ -49,16 +67,24 @@ def write_open() -> None:
 
 
 def report() -> str:
-    known, done = statements(), proven()
+    done, ruled = proven(), decided()
     groups: dict[str, list[str]] = {}
-    for name in known:
+    for name in statements():
         groups.setdefault(name.split("-")[0], []).append(name)
-    rows = [f"{'group':<10} {'proven':>6} {'open':>5}"]
+    rows = [f"{'group':<10} {'proven':>6} {'decided':>7} {'open':>5}"]
+    total = [0, 0, 0]
     for group, names in groups.items():
-        count = sum(name in done for name in names)
-        rows.append(f"{group:<10} {count:>6} {len(names) - count:>5}")
-    total = sum(name in done for name in known)
-    rows.append(f"{'all':<10} {total:>6} {len(known) - total:>5}")
+        counts = [
+            sum(name in done for name in names),
+            sum(name in ruled for name in names),
+            sum(name not in done and name not in ruled for name in names),
+        ]
+        total = [before + more for before, more in zip(total, counts, strict=True)]
+        rows.append(f"{group:<10} {counts[0]:>6} {counts[1]:>7} {counts[2]:>5}")
+    rows.append(f"{'all':<10} {total[0]:>6} {total[1]:>7} {total[2]:>5}")
+    rows.append(
+        f"{sum(total)} statements = {total[0]} proven + {total[1]} decided + {total[2]} open"
+    )
     return "\n".join(rows)
 
 

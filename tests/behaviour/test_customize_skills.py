@@ -8,6 +8,7 @@ import pytest
 
 from clikit import Cli, serving
 from customizekit import write
+from livekit import opened
 
 HELLO = [{"text": "Hello."}]
 TRUST = {"COPILOT_ALLOW_ALL": "true"}
@@ -251,3 +252,68 @@ async def test_what_lies_beside_a_skill_may_be_read_and_nothing_else_there(
     assert [one["success"] for one in ended] == [True, True, False, False, False], ended
     assert "hidden words" not in outcome.out.decode()
     assert not (folder / "more.md").exists()
+
+
+TOUCH = {"name": "bash", "arguments": {"command": "touch made.txt", "description": "x"}}
+CREATE = {"name": "create", "arguments": {"path": "other.txt", "file_text": "x"}}
+LOAD = {"name": "skill", "arguments": {"skill": "deploy"}}
+
+
+def outcomes(outcome: Any) -> list[tuple[bool, str]]:
+    done = outcome.of("tool.execution_complete")
+    return [(data["success"], (data.get("error") or {}).get("message", "")) for data in done]
+
+
+@pytest.mark.proves("SKILL-08")
+@pytest.mark.parametrize(
+    ("folder", "prompt", "flags", "runs"),
+    [
+        ("home/skills", "/deploy", (), True),
+        ("home/skills", "go", (), True),
+        ("project/.github/skills", "/deploy", (), True),
+        ("project/.github/skills", "go", (), False),
+        ("home/skills", "/deploy", ("--deny-tool", "shell(touch:*)"), False),
+    ],
+)
+async def test_a_skill_allows_what_it_says_within_the_rules_of_the_person(
+    cli: Cli, folder: str, prompt: str, flags: tuple[str, ...], runs: bool
+) -> None:
+    allowed = "Bash(touch:*), view"
+    path = cli.home.parent / folder / "deploy/SKILL.md"
+    write(path, skill("deploys", allowed_tools=allowed))
+    first = [{"tools": [LOAD]}] if prompt == "go" else []
+    async with serving([*first, {"tools": [TOUCH]}, {"tools": [CREATE]}, {"text": "x"}]) as server:
+        outcome = await cli.use(server).run(
+            "-p", prompt, "--output-format", "json", "--trust-folder", *flags
+        )
+    (touched, _), (created, why) = outcomes(outcome)[-2:]
+    assert touched is runs
+    assert (cli.cwd / "made.txt").exists() is runs
+    assert not created
+    assert "the skill deploy may use only" in why
+    assert not (cli.cwd / "other.txt").exists()
+
+
+async def test_claudes_skills_allow_and_do_not_limit(cli: Cli) -> None:
+    path = cli.home.parent / ".claude/skills/deploy/SKILL.md"
+    write(path, skill("deploys", allowed_tools="Bash(touch *)"))
+    async with serving([{"tools": [TOUCH]}, {"tools": [CREATE]}, {"text": "x"}]) as server:
+        outcome = await cli.use(server).run(
+            "-p", "/deploy", "--output-format", "json", "--allow-tool", "write"
+        )
+    assert [success for success, _ in outcomes(outcome)] == [True, True]
+
+
+async def test_a_skill_is_at_work_until_the_next_prompt(tmp_path: Path) -> None:
+    write(tmp_path / "home/skills/deploy/SKILL.md", skill("deploys", allowed_tools="view"))
+    replies = [{"tools": [CREATE]}, {"text": "x"}, {"tools": [CREATE]}, {"text": "x"}]
+    async with opened(tmp_path, replies) as (live, watch, _):
+        await live.ask("/deploy")
+        await live.ask("go on")
+    assert [data.success for data in watch.of("tool.execution_complete")] == [False, True]
+
+
+async def test_what_a_skill_cannot_allow_is_listed(cli: Cli) -> None:
+    write(cli.home / "skills/x/SKILL.md", skill("x", allowed_tools="Bash(a*b), view"))
+    outcome = await cli.run("skills", "list", "--json")
+    assert "allowed-tools allows nothing for Bash(a*b)" in outcome.text

@@ -130,7 +130,7 @@ def build_parts(
         ),
         remote_exclusions=build_remote_exclusions(setup, chosen, permissions),
         hooks=build_hooks(setup),
-        skills=Skills(custom.find_skill, custom.read_skill) if custom else None,
+        skills=Skills(custom.find_skill, custom.read_skill, custom.skill_tools) if custom else None,
         discovered_instructions=build_discovered(setup, chosen),
         attached_images=AttachedImages(setup.folder.images, permissions),
         user_context=UserContext(),
@@ -157,7 +157,7 @@ def build_parts(
         autopilot=Autopilot(read_text("nudge"), limits.continues),
         context_usage=ContextUsage(ContextMeter(chosen.model), DEFAULT),
         jit=build_jit(setup, deadline, rules),
-        compaction=Compaction(build_carryover(setup, chosen), DEFAULT, options.compaction),
+        compaction=Compaction(build_carryover(setup, chosen, options), DEFAULT, options.compaction),
         image_removal=ImageRemoval(),
         titles=build_titles(setup, chosen),
         retry=Retry(
@@ -341,14 +341,21 @@ def find_writer(chosen: Chosen, role: str) -> "Callable[[], Awaitable[Writer | N
     return find
 
 
-def build_carryover(setup: SessionSetup, chosen: Chosen) -> "Callable[[], Carryover]":
+def build_carryover(
+    setup: SessionSetup, chosen: Chosen, options: SessionOptions
+) -> "Callable[[], Carryover]":
     """Return a function that builds the carryover when the first compaction needs it."""
 
     def build() -> "Carryover":
         from trimtab.agents.carryover import SessionCarryover
 
         changes = setup.session.projections.changes
+        titled = options.compaction is None or options.compaction.title
         instruction = read_text("compaction")
+        if not titled:
+            from trimtab.agents.carryover import leave_out_title
+
+            instruction = leave_out_title(instruction)
         return SessionCarryover(
             setup.folder, changes, instruction, find_writer(chosen, "compaction")
         )

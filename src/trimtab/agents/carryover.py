@@ -20,6 +20,11 @@ _INDEX_HEADER = "# Checkpoints\n\n| # | Title | File | When |\n|---|---|---|---|
 _TITLE = re.compile(r"<checkpoint_title>(.*?)</checkpoint_title>", re.DOTALL)
 
 
+def leave_out_title(instruction: str) -> str:
+    """Return the instruction for a summary without the part that asks for a title."""
+    return _TITLE.sub("", instruction).replace("\n\n\n", "\n\n")
+
+
 class SessionCarryover:
     """The carryover of a main agent.
 
@@ -68,7 +73,7 @@ class SessionCarryover:
         before = _read(index) or _INDEX_HEADER
         row = f"| {number} | {title.replace('|', ' ')} | {name} | {timestamp()} |\n"
         replace_file(index, (before + row).encode("utf-8", "replace"))
-        return Checkpoint(number=number, path=path)
+        return Checkpoint(number=number, path=path, title=title if found else "")
 
 
 class TaskCarryover:

@@ -264,6 +264,7 @@ class Subagent:
             steering=Steering(),
             hooks=hooks,
             skills=main.skills,
+            language=main.language,
             plan_mode=PlanMode(permissions.may_change, lambda: agent.read_only),
             permissions=permissions,
             recorder=main.recorder,

@@ -5,6 +5,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from trimtab.contracts.permission import Rule
+
 Kind = Literal[
     "instruction", "skill", "command", "agent", "mcp-server", "hook", "plugin", "setting"
 ]
@@ -110,6 +112,15 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
     plugin: str = ""
     enabled: bool = True
     fields: tuple[str, ...] = ()
+
+
+class SkillTools(msgspec.Struct, frozen=True, kw_only=True):
+    """The tools that a skill is held to while it is at work, and what it allows unasked."""
+
+    name: str
+    tools: frozenset[str] | None = None
+    """None if it is not held to any."""
+    rules: tuple[Rule, ...] = ()
 
 
 class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True):

@@ -47,6 +47,11 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
     exhausted: float = 0.95
     min_messages: int = 4
     """Shorter conversations are not worth summarising."""
+    history: Literal["summarized", "verbatim", "cache"] = "summarized"
+    """`summarized`: as it was until a threshold is reached. `verbatim`: as it was for as long as a
+    service takes it. `cache`: also summarised once the service's cache of it has expired."""
+    title: bool = True
+    """Ask for a title of the summary."""
 
 
 class SandboxSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):

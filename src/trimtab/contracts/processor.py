@@ -7,6 +7,7 @@ import msgspec
 
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.messages import ToolCall
+from trimtab.contracts.permission import Rule
 from trimtab.contracts.tool import Access, Tool, ToolResult
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class PendingCall(msgspec.Struct, frozen=True, kw_only=True):
     args: dict[str, Any]
     hook_verdict: Literal["allow", "ask"] | None = None
     """A hook's verdict: `allow` works like --allow-all for this one call."""
+    granted: tuple[Rule, ...] = ()
+    """Rules that allow something for this call, besides those of the person."""
     only_reads: bool = False
     """True if the call must change nothing, whatever rules allow: in plan mode, for example."""
     _cached_access: list[Any] = []

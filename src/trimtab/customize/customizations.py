@@ -17,6 +17,7 @@ from trimtab.contracts.customization import (
     Instruction,
     Problem,
     Skill,
+    SkillTools,
 )
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.options import SessionOptions
@@ -408,6 +409,12 @@ class Customizations:
         from trimtab.customize.instructions import TouchedInstructions
 
         return TouchedInstructions(self.places, self.instructions, self._known_texts)
+
+    def skill_tools(self, skill: Skill, *, by_person: bool) -> SkillTools:
+        """Return the tools a skill is held to, and what it allows."""
+        from trimtab.customize.skill_tools import find_skill_tools
+
+        return find_skill_tools(skill, by_person=by_person)
 
     def read_skill(self, skill: Skill) -> str:
         """Return the current text of a skill, cut to half of the window."""

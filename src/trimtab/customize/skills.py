@@ -29,7 +29,6 @@ CACHE_FROM = 300
 """The number of files from which on a cache saves time."""
 HEAD = 16 * 1024
 """Bytes of a skill that are read to list it."""
-NO_GRANT = "only the person decides what runs without a question (--allow-tool)"
 _NO_EFFECT = {
     "license": "it is for people who share the skill",
     "compatibility": "it is for people who share the skill",
@@ -186,8 +185,12 @@ def _read_skill(path: str, name: str, folder: SkillFolder) -> Read:
     if len(description) > MAX_DESCRIPTION:
         fields.note(f"the description is cut at {MAX_DESCRIPTION} characters", "description")
     allowed = fields.names("allowed-tools", "allowedTools")
-    if allowed is not None:
-        fields.note(f"allowed-tools allows nothing: {NO_GRANT}", "allowed-tools")
+    if allowed:
+        from trimtab.customize.skill_tools import find_unreadable
+
+        for entry in find_unreadable(allowed):
+            reason = f"allowed-tools allows nothing for {entry}: it is not a rule"
+            fields.note(reason, "allowed-tools")
     skill = Skill(
         name=given or name,
         path=path,

@@ -9,7 +9,11 @@ from typing import Protocol
 import msgspec
 
 from trimtab.contracts.errors import ModelError
-from trimtab.contracts.events.context import SessionCompactionComplete, SessionCompactionStart
+from trimtab.contracts.events.context import (
+    MECHANICAL,
+    SessionCompactionComplete,
+    SessionCompactionStart,
+)
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.ids import new_id
@@ -25,6 +29,8 @@ from trimtab.contracts.run import Measured, Run
 from trimtab.contracts.text import count
 from trimtab.loop.side_calls import SideCall, Writer, call_model
 
+EMPTY = "The model returned an empty summary."
+INSTEAD = "The conversation was shortened without a summary; the carryover was kept."
 CANCELLED = "It was cancelled before the summary was written."
 NOT_ASKED = "The model that writes summaries failed before and was not asked again."
 MAX_ATTEMPTS = 2
@@ -51,6 +57,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     number: int
     path: str
+    title: str = ""
 
 
 class Carryover(Protocol):
@@ -131,7 +138,7 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a compaction."""
+    """The result of a compaction. It succeeded if the conversation is shorter now."""
 
     success: bool
     messages_removed: int = 0
@@ -186,6 +193,8 @@ class Job:
                 token_limit=limit,
                 trigger=trigger,
                 compaction_attempt_id=self._id,
+                turn_id=str(run.turn),
+                messages_length=len(self._messages),
             )
         )
         self._task = asyncio.get_running_loop().create_task(self._work())
@@ -216,7 +225,7 @@ class Job:
         if self._summary:
             summary = clip(self._summary, self._space.total - len(self._carried))
             return self._record(success=True, summary=f"{summary}\n\n{self._carried}")
-        error = self._error or "The model returned an empty summary."
+        error = self._error or EMPTY
         if not must:
             return self._record(success=False, error=error, summary=None)
         self._run.session.emit(
@@ -227,7 +236,7 @@ class Job:
                 "conversation is still in the session's log.",
             )
         )
-        return self._record(success=True, error=error, summary=self._trim())
+        return self._record(success=False, error=error, summary=self._trim())
 
     def _trim(self) -> str:
         """Return the replacement for the conversation if no model summarises it."""
@@ -299,17 +308,19 @@ class Job:
         run, before = self._run, self._before
         count = len(run.session.conversation.messages)
         checkpoint = self._carryover.file(summary) if summary else None
-        removed = len(self._messages) - 1 if success else 0
+        shortened = summary is not None
+        removed = len(self._messages) - 1 if shortened else 0
         tail = run.session.conversation.messages[len(self._messages) :]
         characters = len(summary or "") + sum(len(_text(message)) for message in tail)
         after = int(characters / self._space.per_token)
-        tokens = max(0, before.conversation - after) if success else 0
+        tokens = max(0, before.conversation - after) if shortened else 0
         usage = self._reply.usage if self._reply else None
         run.session.emit(
             SessionCompactionComplete(
                 success=success,
                 error=error,
-                outcome=None if success == (error is None) else "mechanical",
+                outcome=_name_outcome(success=success, shortened=shortened, error=error),
+                outcome_reason=INSTEAD if shortened and not success else None,
                 pre_compaction_tokens=before.total,
                 post_compaction_tokens=before.total - tokens,
                 pre_compaction_messages_length=count,
@@ -318,6 +329,7 @@ class Job:
                 summary_content=summary,
                 checkpoint_number=checkpoint.number if checkpoint else None,
                 checkpoint_path=checkpoint.path if checkpoint else None,
+                checkpoint_title=checkpoint.title or None if checkpoint else None,
                 compaction_tokens_used=_tokens_used(usage) if usage else None,
                 system_tokens=before.system,
                 conversation_tokens=before.conversation - tokens,
@@ -332,7 +344,7 @@ class Job:
             system=before.system, tools=before.tools, conversation=before.conversation - tokens
         )
         return Outcome(
-            success=success,
+            success=shortened,
             messages_removed=removed,
             tokens_removed=tokens,
             tokens_before=before.conversation,
@@ -340,6 +352,14 @@ class Job:
             error=error,
             summary=summary,
         )
+
+
+def _name_outcome(*, success: bool, shortened: bool, error: str | None) -> str | None:
+    if success:
+        return None
+    if shortened:
+        return MECHANICAL
+    return "cancelled" if error == CANCELLED else "failed"
 
 
 def measure(run: Run) -> Measured:

@@ -236,12 +236,12 @@ class Permissions(Processor):
     def _judge(self, access: Access, pending: PendingCall) -> Decision:
         """A path leads from now on where it led when it was judged."""
         if access.kind not in ("read", "write"):
-            return self._decide(access, pending.tool.spec.name)
+            return self._decide(access, pending.tool.spec.name, pending.granted)
         from trimtab.permissions.paths import resolve
 
         real = resolve(access.target)
         self.pins.setdefault(pending.call.id, {})[access.target] = real
-        return self._judge_path(access, real, pending.tool.spec.name)
+        return self._judge_path(access, real, pending.tool.spec.name, pending.granted)
 
     def judge(self, access: Access, tool: str) -> Decision:
         """Return the decision about what a tool would touch, before hooks and people are asked."""
@@ -251,13 +251,15 @@ class Permissions(Processor):
 
         return self._judge_path(access, resolve(access.target), tool)
 
-    def _judge_path(self, access: Access, real: str, tool: str) -> Decision:
+    def _judge_path(
+        self, access: Access, real: str, tool: str, granted: tuple[Rule, ...] = ()
+    ) -> Decision:
         """Judge a path by its name and by where it leads, and take the stricter verdict."""
-        decision = self._decide(access, tool)
+        decision = self._decide(access, tool, granted)
         if real == access.target:
             return decision
         there = msgspec.structs.replace(access, target=real)
-        both = decision, self._decide(there, tool)
+        both = decision, self._decide(there, tool, granted)
         return max(both, key=lambda one: _STRICTNESS.index(one.verdict))
 
     def describe_fence(self, decision: Decision) -> str:
@@ -278,14 +280,17 @@ class Permissions(Processor):
             return msgspec.structs.replace(result, text=result.text + LEFT_OUT)
         return result
 
-    def _decide(self, access: Access, tool: str) -> Decision:
+    def _decide(self, access: Access, tool: str, granted: tuple[Rule, ...] = ()) -> Decision:
         from trimtab.permissions.decide import decide
 
+        policy = self.policy
+        if granted:
+            policy = msgspec.structs.replace(policy, allow=(*policy.allow, *granted))
         named = Access(kind="custom-tool", target=tool, mutates=access.mutates)
         for rule in self.policy.deny:
             if rule.kind == tool and rule.argument is None:
-                return decide(named, self.policy)
-        decision = decide(access, self.policy)
+                return decide(named, policy)
+        decision = decide(access, policy)
         return self._require_fence(decision, access) if decision.harmless else decision
 
     def _require_fence(self, decision: Decision, access: Access) -> Decision:

@@ -199,6 +199,8 @@ def _category(status: int | None, message: str, codes: Sequence[str]) -> str:
         return "too_large"
     if status in {400, 422} and names_unknown_model(message):
         return "not_found"
+    if status == 400 and not message.strip() and not codes:
+        return "retryable"  # nothing is named that could be corrected; a gateway may recover
     if status is None:
         known = (_BY_STREAM_TYPE[code] for code in codes if code in _BY_STREAM_TYPE)
         return next(known, "retryable")

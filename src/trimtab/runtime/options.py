@@ -5,7 +5,7 @@ the given ones and resolves them again after a change.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -14,6 +14,7 @@ from trimtab.contracts.options import (
     DEFAULT_CONTINUES,
     RetryPolicy,
     SessionOptions,
+    Thresholds,
     smallest_budget,
 )
 from trimtab.customize.customizations import Customizations
@@ -97,6 +98,15 @@ class LimitSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_
     deadline: float | None = None
 
 
+class CompactionSettings(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The setting `compaction`, in the words of `Thresholds`."""
+
+    background: float = Thresholds().background
+    exhausted: float = Thresholds().exhausted
+    history: Literal["summarized", "verbatim", "cache"] = "summarized"
+    title: bool = True
+
+
 RETRY = RetryPolicy()
 OPTIONS = (
     Option("model", "--model", setting="model"),
@@ -148,12 +158,36 @@ def resolve(given: SessionOptions, env: Mapping[str, str], custom: Customization
 
         sandbox = read_sandbox(custom.settings.values["sandbox"])
         changes.setdefault("", {})["sandbox_settings"] = sandbox
+    if "compaction" in custom_values(custom) and given.compaction == Thresholds():
+        compaction = read_compaction(custom.settings.values["compaction"])
+        changes.setdefault("", {})["compaction"] = compaction
     top = changes.pop("", {})
     top |= {
         group: msgspec.structs.replace(getattr(adopted, group), **fields)
         for group, fields in changes.items()
     }
     return Resolved(msgspec.structs.replace(adopted, **top), sources)
+
+
+def custom_values(custom: Customizations) -> Mapping[str, Any]:
+    """Return the settings; empty without reading anything if there is no file with settings."""
+    return custom.settings.values if custom.has_settings else {}
+
+
+def read_compaction(value: Any) -> Thresholds:
+    """Return the setting `compaction`. Raises `ConfigurationError`."""
+    try:
+        found = msgspec.convert(value, CompactionSettings)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(
+            f"The setting `compaction` is invalid: {error}; correct it."
+        ) from None
+    if not 0 < found.background <= found.exhausted <= 1:
+        raise ConfigurationError(
+            "The setting `compaction` is invalid: background and exhausted are shares of the "
+            "window, such as 0.8 and 0.95; correct it."
+        )
+    return Thresholds(**{name: getattr(found, name) for name in found.__struct_fields__})
 
 
 def choose(

@@ -151,6 +151,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "trimtab.prompt_changed",
         "trimtab.queue_paused",
         "trimtab.retry_wait",
+        "trimtab.compaction_skipped",
         "trimtab.images_removed",
         "trimtab.left_out",
         "trimtab.connection_refused",

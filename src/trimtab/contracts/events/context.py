@@ -42,6 +42,10 @@ class SessionContextCleared(EventData, type="session.context_cleared"):
     initial_message: str | None = None
 
 
+MECHANICAL = "mechanical"
+"""The outcome of a compaction that failed, so that messages were cut without a summary."""
+
+
 class SessionCompactionStart(EventData, type="session.compaction_start"):
     system_tokens: int | None = None
     conversation_tokens: int | None = None
@@ -51,6 +55,10 @@ class SessionCompactionStart(EventData, type="session.compaction_start"):
     current_tokens: int | None = None
     token_limit: int | None = None
     trigger: str | None = None
+    turn_id: str | None = None
+    """The turn in which it began."""
+    messages_length: int | None = None
+    """The number of messages it covers; those that follow stay as they are."""
 
 
 class SessionCompactionComplete(EventData, type="session.compaction_complete"):
@@ -64,6 +72,7 @@ class SessionCompactionComplete(EventData, type="session.compaction_complete"):
     summary_content: str | None = None
     checkpoint_number: int | None = None
     checkpoint_path: str | None = None
+    checkpoint_title: str | None = None
     compaction_tokens_used: JsonObject | None = None
     request_id: str | None = None
     system_tokens: int | None = None

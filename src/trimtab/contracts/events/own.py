@@ -125,6 +125,16 @@ class RetryWait(EventData, type="trimtab.retry_wait", ephemeral=True):
     seconds_left: float
 
 
+class CompactionSkipped(EventData, type="trimtab.compaction_skipped", ephemeral=True):
+    """The conversation was not summarised, and why; sent when the use of the window changes."""
+
+    reason: str
+    """`low_utilization`, `too_few_messages`, `little_to_gain`, `writer_failed` or `verbatim`."""
+    utilization: float
+    """The share of the window that is used."""
+    threshold: float
+
+
 class ImagesRemoved(EventData, type="trimtab.images_removed"):
     """A request was too large, so every earlier image was removed from the conversation."""
 

@@ -1,9 +1,11 @@
 """Keeps a conversation within the model's context window by summarising its older part."""
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
 from trimtab.contracts.errors import ModelError
+from trimtab.contracts.events.own import CompactionSkipped
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.options import Thresholds
 from trimtab.contracts.processor import Processor, Stop
@@ -19,6 +21,12 @@ MAX_FORCED = 2
 """The number of compactions per prompt after requests that a service rejected as too large."""
 MIN_GAIN = 0.125
 """The share of the threshold that a compaction must free to be worth its price."""
+MIN_TOLD = 0.1
+"""The share of the window below which it is not worth telling that nothing is summarised."""
+CACHE_SECONDS = 300.0
+"""The time after which services forget the beginning of a conversation that is not used."""
+COLD = 0.4
+"""The share of the window from which a conversation is summarised if it must be sent anew."""
 TARGET = 0.5
 """The share of the threshold that a compaction aims at."""
 
@@ -38,6 +46,7 @@ class Compaction(Processor):
         limit: int,
         thresholds: Thresholds | None,
         writers: "Callable[[], SummaryWriters] | None" = None,
+        clock: "Callable[[], float]" = time.monotonic,
     ) -> None:
         self._build_carryover = build_carryover
         self._limit = limit
@@ -49,6 +58,10 @@ class Compaction(Processor):
         self._tokens_after = 0
         """The tokens of the conversation right after the last compaction."""
         self._warned_full = False
+        self._clock = clock
+        self._last_request: float | None = None
+        self._skipped: tuple[str, int] | None = None
+        """The last reason for not summarising that was told, and the tenth of the window used."""
 
     @property
     def writers(self) -> "SummaryWriters":
@@ -66,13 +79,18 @@ class Compaction(Processor):
     async def before_request(self, run: Run) -> Stop | None:
         if self._job is not None and self._job.done:
             self._apply(self._job)
+        cold = self._has_cold_cache()
+        self._last_request = self._clock()
         thresholds = self._thresholds
-        if thresholds is None or self._fullness(run) < thresholds.background:
+        if thresholds is None:
             return None
-        if len(run.session.conversation.messages) < thresholds.min_messages:
+        if cold and thresholds.history == "cache" and self._fullness(run) >= COLD:
+            await self._make_room(run)
+        if reason := await self._find_obstacle(run, thresholds):
+            self._tell_skipped(run, reason, thresholds)
             return None
         if self._fullness(run) < thresholds.exhausted:
-            if self._job is None and self._frees_enough(run) and not await self._is_hopeless(run):
+            if self._job is None:
                 self._start(run, "threshold")
             return None
         if self._job is not None:
@@ -82,6 +100,39 @@ class Compaction(Processor):
         if self._fullness(run) >= thresholds.exhausted:
             await self._make_room(run)
         return None
+
+    async def _find_obstacle(self, run: Run, thresholds: Thresholds) -> str:
+        """Return why the conversation is not summarised now, or an empty text."""
+        fullness = self._fullness(run)
+        if thresholds.history == "verbatim":
+            return "verbatim"
+        if fullness < thresholds.background:
+            return "low_utilization"
+        if len(run.session.conversation.messages) < thresholds.min_messages:
+            return "too_few_messages"
+        if fullness >= thresholds.exhausted or self._job is not None:
+            return ""
+        if not self._frees_enough(run):
+            return "little_to_gain"
+        return "writer_failed" if await self._is_hopeless(run) else ""
+
+    def _tell_skipped(self, run: Run, reason: str, thresholds: Thresholds) -> None:
+        """Emit why nothing is summarised, when the reason or the tenth of the window changes."""
+        fullness = self._fullness(run)
+        told = reason, int(fullness * 10)
+        if told == self._skipped or (reason == "low_utilization" and fullness < MIN_TOLD):
+            return
+        self._skipped = told
+        run.session.emit(
+            CompactionSkipped(
+                reason=reason, utilization=round(fullness, 3), threshold=thresholds.background
+            )
+        )
+
+    def _has_cold_cache(self) -> bool:
+        """Return True if the service has probably forgotten the conversation it was last sent."""
+        last = self._last_request
+        return last is not None and self._clock() - last > CACHE_SECONDS
 
     async def _make_room(self, run: Run) -> None:
         """Compact a full conversation now, or warn that it would not help."""

@@ -227,7 +227,8 @@ class Conversation:
 
     def _compact(self, done: context.SessionCompactionComplete) -> None:
         cut, self._cut = self._cut, None
-        if not done.success or not done.summary_content or cut is None:
+        shortened = done.success or done.outcome == context.MECHANICAL
+        if not shortened or not done.summary_content or cut is None:
             return
         self.compactions += 1
         # Replaced, not changed: a request that is being written still uses the old list.
