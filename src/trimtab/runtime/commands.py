@@ -16,6 +16,7 @@ from trimtab.contracts.text import count
 from trimtab.customize.overview import survey
 from trimtab.providers.meter import ContextMeter
 from trimtab.providers.windows import DEFAULT
+from trimtab.runtime.git_commands import publishes
 from trimtab.runtime.session_views import (
     describe_diff,
     describe_permissions,
@@ -423,28 +424,6 @@ async def start_fleet(invocation: Invocation) -> str:
 
 async def show_permissions(invocation: Invocation) -> str:
     return describe_permissions(invocation.live)
-
-
-def publishes(word: str) -> Handler:
-    """Return the handler of a word that commits, pushes or proposes."""
-
-    async def handle(invocation: Invocation) -> str:
-        from trimtab.loop.side_calls import Writer
-        from trimtab.publish.words import WORDS, Words
-
-        controls = invocation.live.controls
-
-        async def find_writer() -> Writer | None:
-            model = await controls.find_role_model("title")
-            if model is None:
-                return None
-            return Writer(provider=model.provider, model=model.model, price=model.price)
-
-        path = controls.setup.workspace.child_env.get("PATH", "")
-        words = Words(invocation.run, controls.options.cwd, find_writer, path)
-        return await WORDS[word](words, invocation.arguments)
-
-    return handle
 
 
 async def show_help(_: Invocation) -> str:

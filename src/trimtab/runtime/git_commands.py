@@ -1,0 +1,28 @@
+"""The slash commands that commit, push, merge and propose; `publish` carries them out."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trimtab.runtime.commands import Handler, Invocation
+
+
+def publishes(word: str) -> "Handler":
+    """Return the handler of a word that commits, pushes or proposes."""
+
+    async def handle(invocation: "Invocation") -> str:
+        from trimtab.loop.side_calls import Writer
+        from trimtab.publish.words import WORDS, Words
+
+        controls = invocation.live.controls
+
+        async def find_writer() -> Writer | None:
+            model = await controls.find_role_model("title")
+            if model is None:
+                return None
+            return Writer(provider=model.provider, model=model.model, price=model.price)
+
+        path = controls.setup.workspace.child_env.get("PATH", "")
+        words = Words(invocation.run, controls.options.cwd, find_writer, path)
+        return await WORDS[word](words, invocation.arguments)
+
+    return handle
