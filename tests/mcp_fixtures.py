@@ -235,7 +235,11 @@ def main() -> None:
         number = message.get("id")
         if "method" not in message:
             if number in asked:
-                result = asked.pop(number)(message.get("result") or {})
+                finish, refusal = asked.pop(number), message.get("error")
+                if refusal:
+                    result = {"content": [text(refusal["message"])], "isError": True}
+                else:
+                    result = finish(message.get("result") or {})
                 send({"id": calls[number], "result": result})
             continue
         if number is None:

@@ -19,7 +19,9 @@ from customizekit import write
 from hookkit import keeping, kept, saying, tool_errors, write_hooks
 from livekit import opened
 from mcpkit import FOREIGN, configure, entry, heard, methods, serving_http
-from trimtab.contracts.options import PermissionOptions
+from trimtab.contracts.options import CustomizationOptions, PermissionOptions
+from trimtab.contracts.permission import Answer
+from trimtab.mcp.sampling import METHOD
 from trimtab.testing.playing import play, texts
 
 DONE = {"text": "Done."}
@@ -763,3 +765,72 @@ async def test_a_prompt_that_is_wrong_says_what_is_missing(
         assert not model.requests
     assert outcome.code == 2
     assert reason in outcome.notes + outcome.text
+
+
+SAMPLE = {"tools": [{"name": "rich-test_sampling", "arguments": {"prompt": "Say hi"}}]}
+
+
+@pytest.mark.parametrize(
+    ("flags", "told", "requests"),
+    [
+        (("--allow-all",), "LLM response: hi from the model", 3),
+        (("--allow-tool", "rich"), "LLM response: hi from the model", 3),
+        (("--allow-tool", "rich(test_sampling)"), "User rejected sampling request", 2),
+        (
+            ("--allow-all", "--deny-tool", "rich(sampling/createMessage)"),
+            "User rejected sampling request",
+            2,
+        ),
+    ],
+)
+async def test_a_server_uses_the_model_only_as_far_as_rules_allow(
+    rich: Cli, flags: tuple[str, ...], told: str, requests: int
+) -> None:
+    async with serving([SAMPLE, *(["hi from the model"] if requests == 3 else []), DONE]) as server:
+        words = ("-p", "go", "--output-format", "json", *flags)
+        ran = await rich.use(server).run(*words)
+        sent = [request.json for request in server.requests]
+    assert len(sent) == requests
+    assert told in str(sent[-1]["messages"][-1])
+    if requests == 3:
+        assert sent[1]["messages"][-1]["content"] == "Say hi"
+        assert "tools" not in sent[1]
+        assert (sent[1].get("max_completion_tokens") or sent[1]["max_tokens"]) == 100
+        assert '"purpose":"sampling"' in rich.logs()[0].read_text()
+    assert ran.code == 0
+
+
+async def test_a_model_call_of_a_server_counts_against_the_budget(rich: Cli) -> None:
+    first = {**SAMPLE, "usage": {"input": 900, "output": 50}}
+    async with serving([first, "never", DONE]) as server:
+        words = ("-p", "go", "--output-format", "json", "--allow-all", "--max-tokens", "1000")
+        await rich.use(server).run(*words)
+        assert not [one for one in server.requests if "tools" not in one.json]
+
+
+@pytest.mark.parametrize("answer", ["approve-once", "reject"])
+async def test_a_person_is_asked_before_a_server_uses_the_model(
+    tmp_path: Path, answer: str
+) -> None:
+    asked: list[Any] = []
+
+    async def decide(_: str, request: Any) -> Answer:
+        asked.append(request)
+        return Answer(kind=answer if request["toolName"] == METHOD else "approve-once")
+
+    given = {"command": sys.executable, "args": [mcp_fixtures.__file__], **SLOW}
+    played = await play(
+        [SAMPLE, *(["hi"] if answer != "reject" else []), "done"],
+        "go",
+        cwd=str(tmp_path),
+        ask=decide,
+        permissions=PermissionOptions(),
+        customize=CustomizationOptions(servers={"rich": given}),
+    )
+    [question] = [request for request in asked if request["toolName"] == METHOD]
+    assert "Say hi" in question["args"]["messages"]
+    assert question["suggestedRules"] == [f"rich({METHOD})"]
+    [done] = played.of("tool.execution_complete")
+    told = str(done.result or done.error)
+    expected = "LLM response: hi" if answer == "approve-once" else "User rejected"
+    assert expected in told

@@ -11,7 +11,7 @@ from trimtab.config.paths import find_home
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionWarning
-from trimtab.contracts.mcp import Launch, Origin, ServerAccess, SignIn
+from trimtab.contracts.mcp import AnswerServer, Launch, Origin, ServerAccess, SignIn
 from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.secrets import SHORTEST, looks_secret
 from trimtab.customize.context import SessionContext
@@ -56,6 +56,7 @@ class SessionConnections:
         self._home = context.home or find_home(context.env)
         self._cache = ToolCache(self._home, self._identify)
         self._logins: set[asyncio.Future[None]] = set()
+        self.answer_sampling: AnswerServer | None = None
 
     def build_host(self, on_tools: Callable[[], None]) -> McpHost:
         prepare = None if self._hooks is None else ask_hooks(self._hooks)
@@ -67,6 +68,11 @@ class SessionConnections:
     def access(self) -> ServerAccess:
         """The means of the session to reach servers."""
         context = self._context
+        answers: dict[str, AnswerServer] = {
+            "elicitation/create": Elicitation(self._client, context.session.emit).answer
+        }
+        if self.answer_sampling is not None:
+            answers["sampling/createMessage"] = self.answer_sampling
         return ServerAccess(
             cwd=context.workspace.root,
             env=context.workspace.child_env,
@@ -74,7 +80,7 @@ class SessionConnections:
             http=self._connect,
             read_events=lambda: SseParser(MAX_MESSAGE_BYTES),
             sign_in=self._sign_in,
-            answers={"elicitation/create": Elicitation(self._client, context.session.emit).answer},
+            answers=answers,
         )
 
     def hide_keys(self, servers: Iterable[McpServer]) -> None:

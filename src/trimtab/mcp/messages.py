@@ -14,6 +14,7 @@ VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """The supported versions with a handshake, newest first: the first is offered, all are accepted."""
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
 METHOD_NOT_FOUND = -32601
 UNSUPPORTED_VERSION = -32022
 META = "io.modelcontextprotocol/"

@@ -18,6 +18,7 @@ from trimtab.customize.folders import server_paths
 if TYPE_CHECKING:
     from trimtab.contracts.customization import McpServer
     from trimtab.contracts.events.envelope import JsonObject
+    from trimtab.contracts.mcp import AnswerServer
     from trimtab.contracts.options import Client, SessionOptions
     from trimtab.customize.context import SessionContext
     from trimtab.customize.customizations import Customizations
@@ -56,6 +57,8 @@ class SessionServers:
         self._slow: set[str] = set()
         self._found: set[str] = set()
         self._starting = asyncio.Lock()
+        self.answer_sampling: AnswerServer | None = None
+        """Has the session's model answer a server; set by whoever runs the agent."""
 
     @property
     def tools(self) -> Sequence[Tool]:
@@ -117,6 +120,7 @@ class SessionServers:
             self._connections = SessionConnections(
                 self._context, self._hooks, self._options(), self._client
             )
+            self._connections.answer_sampling = self.answer_sampling
             self._host = self._connections.build_host(self._on_tools)
         self._connections.hide_keys(configured.values())
         admitted = await self._admit(configured)

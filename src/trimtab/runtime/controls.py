@@ -52,6 +52,7 @@ from trimtab.runtime.options import OptionOwner
 if TYPE_CHECKING:
     from trimtab.agents.pool import SubagentPool
     from trimtab.contracts.workspace import EditorBuffers, EditorTerminals
+    from trimtab.mcp.sampling import SamplingRequests
 
 
 class Controls:
@@ -89,9 +90,19 @@ class Controls:
         self.servers = SessionServers(
             setup, setup.hooks, self._on_servers_changed, lambda: self.options, client
         )
+        self.servers.answer_sampling = self._answer_sampling
+        self._sampling: SamplingRequests | None = None
         self._pool: SubagentPool | None = None
         self.send: Callable[[Prompt], object] = lambda _: None
         """Sends the main agent a prompt; set by the live session."""
+
+    async def _answer_sampling(self, server: str, params: JsonObject) -> JsonObject:
+        """Have the model of the main agent answer an MCP server."""
+        if self._sampling is None:
+            from trimtab.mcp.sampling import SamplingRequests
+
+            self._sampling = SamplingRequests(self._run, lambda: self.agent.parts.permissions)
+        return await self._sampling.answer(server, params)
 
     @property
     def options(self) -> SessionOptions:
