@@ -8,7 +8,6 @@ import msgspec
 from trimtab.agents.agent import AgentParts, SessionAgent
 from trimtab.agents.call_context import ContextFactory
 from trimtab.agents.fence import SessionFence
-from trimtab.agents.limits import build_ledger
 from trimtab.agents.setup import SessionSetup
 from trimtab.agents.toolset import choose_tools
 from trimtab.attachments.attached_images import AttachedImages
@@ -34,6 +33,7 @@ from trimtab.loop.processors.slash import SlashCommands
 from trimtab.loop.processors.steering import Steering
 from trimtab.loop.processors.stop_gate import StopGate
 from trimtab.models.choose import LOCAL, Chosen
+from trimtab.models.limits import build_ledger
 from trimtab.permissions.processor import Permissions
 from trimtab.policy.git_programs import find_git_programs
 from trimtab.policy.saved_approvals import SavedApprovals

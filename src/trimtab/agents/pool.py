@@ -7,7 +7,6 @@ from typing import Protocol
 import msgspec
 
 from trimtab.agents.agent import agent_of
-from trimtab.agents.limits import check_limits
 from trimtab.agents.setup import SessionSetup
 from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.errors import TrimtabError, UsageError
@@ -24,6 +23,7 @@ from trimtab.customize.model_families import resolve_model_families
 from trimtab.customize.subagent_settings import PoolSettings, read_settings
 from trimtab.loop.ledger import Ledger
 from trimtab.models.choose import Chosen, ModelChooser, RoleModels
+from trimtab.models.limits import check_limits
 from trimtab.session.inbox import Inbox, TaskInbox
 from trimtab.session.projections.agents import AgentRecord
 

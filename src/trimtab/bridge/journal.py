@@ -5,17 +5,16 @@ from time import perf_counter, time
 
 import msgspec
 
-from trimtab.agents.limits import build_ledger
 from trimtab.bridge.targets import Target
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.own import BridgeLeftOut, BridgeRequest, ModelCall
-from trimtab.contracts.events.session import SessionShutdown, SessionWarning
+from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.options import LimitOptions
 from trimtab.contracts.provider import Usage
-from trimtab.loop.ledger import Estimate, estimate_call
+from trimtab.contracts.run import SessionPort
+from trimtab.loop.ledger import Estimate, Ledger, estimate_call
 from trimtab.loop.processors.budget import REPLY_TOKENS
 from trimtab.loop.sample import estimated_fields, usage_fields
-from trimtab.session.session import Session
 
 _CHARACTERS_PER_TOKEN = 4
 _MAX_CONVERSATIONS = 64
@@ -66,12 +65,17 @@ class Call:
 
 
 class Journal:
-    """Writes the log of a bridge. Limits hold for all clients together."""
+    """Records what a bridge does. Limits hold for all clients together.
 
-    def __init__(self, session: Session, limits: LimitOptions) -> None:
+    `ledger` has the tokens and the money that may be spent.
+    """
+
+    def __init__(
+        self, session: SessionPort, limits: LimitOptions, ledger: Ledger | None = None
+    ) -> None:
         self.session = session
         self._limits = limits
-        self._ledger = build_ledger(session, limits)
+        self._ledger = ledger
         self._open: set[Call] = set()
         self._calls = 0
         self._conversations: list[_Conversation] = []
@@ -166,20 +170,9 @@ class Journal:
         self.session.emit(SessionWarning(warning_type="model_replaced", message=message))
 
     def close(self) -> None:
-        """Record the end of the bridge, and close the log."""
+        """Record the calls that are still open as aborted."""
         for call in list(self._open):
             self.close_call(call, "aborted")
-        usage = self.session.projections.usage
-        self.session.emit(
-            SessionShutdown(
-                shutdown_type="routine",
-                total_api_duration_ms=usage.api_duration_ms,
-                session_start_time=self._began,
-                code_changes={"linesAdded": 0, "linesRemoved": 0, "filesModified": []},
-                model_metrics=usage.metrics(),
-            )
-        )
-        self.session.close()
 
     def _record_request(self, call: Call, body: bytes) -> str:
         sent = SentRequest.parse(body)

@@ -1,79 +1,20 @@
-"""Runs a bridge: opens its session, serves, and starts a command that uses it."""
+"""Starts a command that uses the bridge, in an environment in which it finds it."""
 
 import asyncio
 import json
 import os
 import signal
 import tempfile
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
-from trimtab.agents.limits import check_limits
-from trimtab.bridge.journal import Journal
 from trimtab.bridge.server import Bridge
-from trimtab.bridge.targets import ModelMapping, ModelTargets
-from trimtab.checkout.checkout import find_checkout
 from trimtab.contracts.errors import ConfigurationError
-from trimtab.contracts.events.session import LOG_VERSION, SessionStart
-from trimtab.contracts.ids import timestamp
-from trimtab.contracts.options import Client, SessionOptions
-from trimtab.runtime.runtime import Runtime
-from trimtab.session.masking import EventMask
-from trimtab.session.session import Projections, Session
-from trimtab.version import __version__
 from trimtab.workspace.environment import find_keys
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _KEY = "TRIMTAB_BRIDGE_KEY"
 _PROVIDER = "trimtab"
-
-
-@asynccontextmanager
-async def open_bridge(
-    runtime: Runtime,
-    options: SessionOptions,
-    *,
-    mappings: Sequence[ModelMapping] = (),
-    strict: bool = False,
-    port: int = 0,
-) -> AsyncGenerator[tuple[Bridge, Session], None]:
-    """Serve on a port of this machine until the block ends."""
-    fixed = options.model
-    # Settings name a default model, as they do for a session in this folder.
-    prepared = await runtime.folders.set_up(options, Client())
-    _, resolved = await runtime.prepare(prepared)
-    options = resolved.options
-    targets = ModelTargets(runtime.models, options, mappings, fixed=fixed, strict=strict)
-    try:
-        default = await targets.default()
-        check_limits(default.chosen.model, options.limits, default.chosen.price)
-        checkout = find_checkout(options.cwd)
-        folder, log = runtime.store.create(options.session_id, cwd=options.cwd, name="bridge")
-        session = Session(folder.id, log, Projections())
-        session.mask = EventMask(runtime.build_masker(options))
-        journal = Journal(session, options.limits)
-        session.emit(
-            SessionStart(
-                session_id=folder.id,
-                version=LOG_VERSION,
-                producer="trimtab",
-                copilot_version=__version__,
-                start_time=timestamp(),
-                selected_model=default.chosen.model or None,
-                context=checkout.context(),
-            )
-        )
-        try:
-            bridge = Bridge(targets, journal, options.limits)
-            await bridge.start(port)
-            try:
-                yield bridge, session
-            finally:
-                await bridge.stop()
-        finally:
-            journal.close()
-    finally:
-        await targets.aclose()
 
 
 def command_environment(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trimtab.agents.build import AgentPorts, build_agent
-from trimtab.agents.limits import check_limits
 from trimtab.agents.setup import SessionSetup, set_up_languages
 from trimtab.checkout.checkout import Checkout
 from trimtab.config.paths import Home, find_home
@@ -36,6 +35,7 @@ from trimtab.models.choose import (
     RoleModels,
     is_offline,
 )
+from trimtab.models.limits import check_limits
 from trimtab.policy.rule_files import load_rules
 from trimtab.runtime.controls import Controls
 from trimtab.runtime.folder_setup import FolderSetup, PreparedFolder
