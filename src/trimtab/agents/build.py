@@ -95,7 +95,8 @@ def build_agent(
         agents=ports.agents,
         before_idle=build_before_idle(setup, parts),
     )
-    return agent.with_budget(build_ledger(setup.session, options.limits))
+    agent = agent.with_budget(build_ledger(setup.session, options.limits))
+    return agent if ports.give_runtime is None else ports.give_runtime(agent)
 
 
 class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +107,8 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
     agents: "Callable[[Run, str], AgentsPort]"
     model_switch: "Callable[[], ModelSwitch]"
     expand_command: "Callable[[str], Awaitable[str | None]] | None" = None
+    give_runtime: "Callable[[SessionAgent], SessionAgent] | None" = None
+    """Gives the agent the runtime that answers its prompts; None leaves it our own loop."""
 
 
 def build_parts(

@@ -13,7 +13,8 @@ from trimtab.contracts.errors import ConfigurationError
 from trimtab.workspace.environment import find_keys
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
-_KEY = "TRIMTAB_BRIDGE_KEY"
+KEY_VARIABLE = "TRIMTAB_BRIDGE_KEY"
+"""The variable in which programs find the key of the bridge."""
 _PROVIDER = "trimtab"
 
 
@@ -30,7 +31,7 @@ def command_environment(
     kept = {name: value for name, value in env.items() if name not in dropped}
     return {
         **kept,
-        _KEY: bridge.key,
+        KEY_VARIABLE: bridge.key,
         "ANTHROPIC_BASE_URL": bridge.url,
         # Claude Code asks a person about an unknown API key, but not about a token.
         "ANTHROPIC_AUTH_TOKEN": bridge.key,
@@ -50,10 +51,15 @@ def command_arguments(command: Sequence[str], bridge: Bridge) -> list[str]:
     """Return the command, with arguments for programs that read no variables."""
     if os.path.basename(command[0]) not in {"codex", "codex.js"}:
         return list(command)
-    table = f'{{name="Trimtab",base_url="{bridge.url}/v1",env_key="{_KEY}",wire_api="responses"}}'
+    return [command[0], *codex_flags(bridge.url), *command[1:]]
+
+
+def codex_flags(url: str) -> list[str]:
+    """Return the flags with which Codex uses the bridge at an address."""
+    address = f'name="Trimtab",base_url="{url}/v1"'
+    table = f'{{{address},env_key="{KEY_VARIABLE}",wire_api="responses"}}'
     settings = [f"model_provider={_PROVIDER}", f"model_providers.{_PROVIDER}={table}"]
-    flags = [word for setting in settings for word in ("-c", setting)]
-    return [command[0], *flags, *command[1:]]
+    return [word for setting in settings for word in ("-c", setting)]
 
 
 def _prepare_pi(folder: str, env: Mapping[str, str], base: str, model: str) -> dict[str, str]:
@@ -81,7 +87,7 @@ def _pi_models(base: str, model: str) -> dict[str, object]:
     provider = {
         "baseUrl": base,
         "api": "openai-completions",
-        "apiKey": _KEY,
+        "apiKey": KEY_VARIABLE,
         "models": [{"id": model}],
     }
     return {"providers": {_PROVIDER: provider}}
@@ -91,7 +97,7 @@ def _opencode(base: str, model: str) -> dict[str, object]:
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "name": "Trimtab",
-        "options": {"baseURL": base, "apiKey": f"{{env:{_KEY}}}"},
+        "options": {"baseURL": base, "apiKey": f"{{env:{KEY_VARIABLE}}}"},
         "models": {model: {"name": model}},
     }
     return {"provider": {_PROVIDER: provider}, "model": f"{_PROVIDER}/{model}"}

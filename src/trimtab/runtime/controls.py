@@ -473,6 +473,8 @@ class Controls:
 
     async def announce(self) -> None:
         """Before a prompt: announce changed customizations and tools, update the system message."""
+        if self._run.agent.responder is not None:
+            return  # another program answers, with tools and instructions of its own
         if self._watcher.has_changed():
             self.reload()
         if await self._python_tools.refresh():
