@@ -125,7 +125,7 @@ def give_runtime(
         guards=rules.guards,
         check_rules=rules.check,
         check_limits=check_limits,
-        check_budget=check_budget,
+        stop_at_budget=stop_at_budget,
         open_bridge=lambda run: open_own_bridge(run, support),
         confine=lambda: confine(choice, setup),
         system=support.system,
@@ -228,10 +228,11 @@ def check_budget(run: Run) -> Stop | None:
     ledger = run.agent.budget
     if not isinstance(ledger, Ledger) or ledger.share() < 1:
         return None
-    message = (
-        f"Stopped at the budget: {ledger.describe()} spent; raise the limit and resume the session "
-        "to go on."
-    )
+    return stop_at_budget(run, f"{ledger.describe()} spent")
+
+
+def stop_at_budget(run: Run, reason: str) -> Stop:
+    message = f"Stopped at the budget: {reason}; raise the limit and resume the session to go on."
     run.session.emit(SessionWarning(warning_type="budget", message=message))
     return Stop(reason="budget", exit_code=ExitCode.BUDGET, message=message)
 

@@ -81,6 +81,8 @@ class Journal:
         self._conversations: list[_Conversation] = []
         self._told: set[str] = set()
         self._began = int(time() * 1000)
+        self.refused = ""
+        """Why a call was refused: the limit that does not allow it."""
 
     def open_call(self, call: Call, body: bytes, output: int | None) -> None:
         """Reserve the cost of a call and record its request.
@@ -89,27 +91,30 @@ class Journal:
         """
         price = call.target.chosen.price
         call.estimate = estimate_call(price, call.prompt, min(output or REPLY_TOKENS, REPLY_TOKENS))
-        self._check(call)
+        if reason := self._find_limit(call):
+            self.refused = reason
+            raise _used_up(reason)
         self._open.add(call)
         self._calls += 1
         call.request_id = self._record_request(call, body)
 
-    def _check(self, call: Call) -> None:
+    def _find_limit(self, call: Call) -> str:
+        """Return the limit that does not allow a call, as part of a sentence; empty if none."""
         limit = self._limits.max_turns
         if limit is not None and self._calls >= limit:
-            raise _used_up(f"{limit} model calls were made")
+            return f"{limit} model calls were made"
         deadline = self._limits.deadline
         if deadline is not None and time() * 1000 - self._began > deadline * 1000:
-            raise _used_up(f"{deadline:g} s are over")
+            return f"{deadline:g} s are over"
         if self._ledger is None:
-            return
+            return ""
         tokens, usd = self._ledger.spending().dearest
         running = [
             Estimate(tokens=max(other.estimate.tokens, tokens), usd=max(other.estimate.usd, usd))
             for other in self._open
         ]
-        if not self._ledger.fits(call.estimate, *running):
-            raise _used_up(f"{self._ledger.describe()} spent")
+        fits = self._ledger.fits(call.estimate, *running)
+        return "" if fits else f"{self._ledger.describe()} spent"
 
     def close_call(
         self,

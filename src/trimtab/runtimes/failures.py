@@ -12,7 +12,7 @@ _CLASSES = (
         re.compile(
             r"not authenticated|copilot login|\b401\b|\b403\b|unauthori[sz]ed|invalid api key"
             r"|not logged in|/login|authentication|no authentication information"
-            r"|set an auth method",
+            r"|auth method",
             re.IGNORECASE,
         ),
     ),

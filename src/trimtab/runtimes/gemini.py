@@ -63,9 +63,6 @@ class Gemini(AgentRuntime):
     def reader(self) -> "GeminiReader":
         return GeminiReader()
 
-    def is_partial(self, event: JsonObject) -> bool:
-        return event.get("delta") is True
-
 
 class GeminiReader:
     """Puts the pieces of messages together: no line has a whole one."""

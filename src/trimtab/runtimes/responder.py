@@ -74,8 +74,8 @@ class RuntimePorts(msgspec.Struct, frozen=True, kw_only=True):
     """Raises `UsageError` if the runtime cannot keep a rule of the session."""
     check_limits: Callable[[Run], Awaitable[Stop | None]]
     """Counts a model call; returns why it may not be made."""
-    check_budget: Callable[[Run], Stop | None]
-    """Returns why nothing more may be spent."""
+    stop_at_budget: Callable[[Run, str], Stop]
+    """Records that the budget does not allow more, and returns the stop of the run."""
     open_bridge: Callable[[Run], AbstractAsyncContextManager[Bridge]]
     confine: Callable[[], "Confined | None"]
     """Returns the sandbox that the program runs in."""
@@ -211,11 +211,11 @@ class Answer:
             self._program = RuntimeProgram(
                 argv, cwd=job.cwd, env=env, confinement=self._ports.confine(), say=self._remark
             )
-            return await self._follow(job)
+            return await self._follow(job, bridge)
         finally:
             await recorder.end(self._reason)
 
-    async def _follow(self, job: Job) -> Stop:
+    async def _follow(self, job: Job, bridge: Bridge | None) -> Stop:
         """Follow the program to its end, or until it must stop."""
         program, runtime = self._program, self._runtime
         reading = asyncio.ensure_future(self._read())
@@ -228,7 +228,7 @@ class Answer:
                 return self._stop.result()
             reading.result()
             await program.settle()
-            return await self._finish()
+            return await self._finish(bridge.journal.refused if bridge else "")
         finally:
             await asyncio.shield(asyncio.ensure_future(self._clean_up(reading)))
 
@@ -378,15 +378,18 @@ class Answer:
         if not self._stop.done():
             self._stop.set_result(stop)
 
-    async def _finish(self) -> Stop:
-        """Return the end of the run, or raise why it failed."""
+    async def _finish(self, refused: str) -> Stop:
+        """Return the end of the run, or raise why it failed.
+
+        `refused` is the limit at which a model call was refused.
+        """
         ended, program = self._ended, self._program
+        if ended is not None and not ended.error:
+            return Stop(reason="end_turn")
+        if refused:
+            return self._ports.stop_at_budget(self._run, refused)
         if ended is None:
             raise build_crash(self._runtime, program.exit_code, program.errors)
-        if not ended.error:
-            return Stop(reason="end_turn")
-        if (stop := self._ports.check_budget(self._run)) is not None:
-            return stop
         advice = ""
         if classify(ended.error, ended.status) == "not_found":
             advice = await self._ports.suggest(self._responder.wanted or "")
