@@ -501,3 +501,11 @@ async def test_the_worktree_is_where_a_runtime_works(cli: Cli) -> None:
     assert programs.got[0]["cwd"] != str(cli.cwd)
     assert not (cli.cwd / "made.txt").exists()
     assert os.path.exists(os.path.join(programs.got[0]["cwd"], "made.txt"))
+
+
+@pytest.mark.proves("ADP-20")
+async def test_the_probe_of_copilot_warns_of_its_built_in_servers(cli: Cli) -> None:
+    StandIns(cli, "copilot")
+    probed = await cli.run("runtimes", "probe", "copilot")
+    assert probed.code == 0, probed.notes
+    assert "open pull requests and change issues outside of this log" in probed.text

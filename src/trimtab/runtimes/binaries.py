@@ -52,7 +52,7 @@ class Binaries:
 
     def __init__(self, home: Home, env: Mapping[str, str]) -> None:
         self._home = home
-        self._env = env
+        self.env = env
         self.folder = os.path.join(home.state, "cache", "runtimes")
 
     def settings(self, runtime: AgentRuntime) -> RuntimeSettings:
@@ -112,7 +112,7 @@ class Binaries:
 
     def _locate(self, runtime: AgentRuntime) -> tuple[str, tuple[str, ...], bool] | None:
         """Return the path, the leading arguments, and whether it is only a stand-in."""
-        path = self._env.get("PATH", os.defpath)
+        path = self.env.get("PATH", os.defpath)
         if named := self.settings(runtime).path:
             chosen = os.path.expanduser(named)
             found = shutil.which(chosen, path=path)
@@ -187,7 +187,7 @@ class Binaries:
         program = Program(take)
         try:
             ended = await program.run(
-                argv, cwd=os.path.sep, env=dict(self._env), seconds=_PROBE_SECONDS
+                argv, cwd=os.path.sep, env=dict(self.env), seconds=_PROBE_SECONDS
             )
         except (OSError, ValueError):
             return False, ""

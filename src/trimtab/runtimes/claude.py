@@ -67,7 +67,15 @@ class Claude(AgentRuntime):
         "Read": RenamedTool("view", _PATH),
         "Write": RenamedTool("create", {**_PATH, "content": "file_text"}),
         "Edit": RenamedTool("edit", {**_PATH, "old_string": "old_str", "new_string": "new_str"}),
-        "NotebookEdit": RenamedTool("edit", {"notebook_path": "path", "new_source": "new_str"}),
+        "NotebookEdit": RenamedTool(
+            "notebook",
+            {
+                "notebook_path": "path",
+                "new_source": "source",
+                "edit_mode": "action",
+                "cell_id": "cell",
+            },
+        ),
         "Grep": RenamedTool("grep"),
         "Glob": RenamedTool("glob", {"path": "paths"}),
         "WebFetch": RenamedTool("web_fetch"),

@@ -260,6 +260,8 @@ class AgentRuntime:
     """The flags that a stand-in must have."""
     list_arguments: ClassVar[tuple[str, ...]] = ()
     """The arguments that print its models, one a line."""
+    caution: ClassVar[str] = ""
+    """What a person should know before they change its settings."""
 
     def arguments(self, job: Job) -> list[str]:
         """Return the arguments after the program."""
@@ -284,6 +286,10 @@ class AgentRuntime:
     def answer(self, asked: Asked, permit: Permit) -> bytes:
         """Return the line that answers a request for permission."""
         raise NotImplementedError
+
+    async def fetch_models(self, env: Mapping[str, str]) -> list[str] | None:
+        """Ask its service for its models, if its program prints none; None if that fails."""
+        return None
 
     def is_partial(self, event: JsonObject) -> bool:
         """Return True for lines that a later line repeats as a whole, such as pieces of text."""

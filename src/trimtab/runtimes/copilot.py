@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.provider import Usage
 from trimtab.runtimes.contract import (
@@ -59,6 +60,11 @@ class CopilotCli(AgentRuntime):
     )
     state = (".copilot", ".cache/copilot", ".cache/github-copilot")
     fallback = ("gh", "copilot")
+    caution = (
+        "Its built-in MCP servers are off. With the setting runtimes.copilot.disableBuiltinMcps "
+        "false, GitHub's server lets it open pull requests and change issues outside of this log, "
+        "where nothing can be undone."
+    )
     needed_flags = ("--output-format", "--allow-all", "--no-ask-user", "--autopilot")
 
     def arguments(self, job: Job) -> list[str]:
@@ -89,6 +95,19 @@ class CopilotCli(AgentRuntime):
 
     def reader(self) -> "CopilotReader":
         return CopilotReader()
+
+    async def fetch_models(self, env: Mapping[str, str]) -> list[str] | None:
+        from trimtab.providers.copilot import Copilot, find_token
+
+        if (key := find_token(env)) is None:
+            return None
+        service = Copilot(key, env)
+        try:
+            return await service.list_models()
+        except TrimtabError:
+            return None
+        finally:
+            await service.aclose()
 
     def is_partial(self, event: JsonObject) -> bool:
         return text_of(event.get("type")) in _PARTIAL

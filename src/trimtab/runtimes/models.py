@@ -18,10 +18,13 @@ async def list_models(
     binaries: Binaries, runtime: AgentRuntime, binary: Binary
 ) -> list[str] | None:
     """Return the models that a runtime lists, and keep them in a file; None if that fails."""
-    if not runtime.capabilities.model_discovery or not runtime.list_arguments:
+    if not runtime.capabilities.model_discovery:
         return None
-    text = await binaries.print_models(runtime, binary)
-    models = read_models(text) if text is not None else []
+    if runtime.list_arguments:
+        text = await binaries.print_models(runtime, binary)
+        models = read_models(text) if text is not None else None
+    else:
+        models = await runtime.fetch_models(binaries.env)
     if not models:
         return None
     path = os.path.join(binaries.folder, f"{runtime.name}-models.json")

@@ -70,6 +70,8 @@ def describe_program(listed: Listed) -> str:
 async def describe(binaries: Binaries, runtime: AgentRuntime, listed: Listed) -> list[str]:
     """Return lines about the abilities of a runtime, and what its program lacks."""
     lines = [f"{name}: {'yes' if able else 'no'}" for name, able in abilities(listed.capabilities)]
+    if runtime.caution:
+        lines.append(runtime.caution)
     binary = await binaries.find(runtime)
     if binary is None:
         return lines
