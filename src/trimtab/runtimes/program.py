@@ -74,6 +74,8 @@ class RuntimeProgram:
         while True:
             for line in self._take_lines():
                 yield line
+            if self._lines:
+                continue  # they came while others were read
             if self._closed:
                 return
             self._news.clear()
@@ -81,7 +83,7 @@ class RuntimeProgram:
                 async with asyncio.timeout(_LOOK_SECONDS):
                     await self._news.wait()
             except TimeoutError:
-                if not self._program.is_alive and not self._lines:
+                if not self._program.is_alive:  # others keep its output open
                     self._close()
 
     async def settle(self) -> None:
