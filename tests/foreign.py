@@ -26,6 +26,8 @@ PACKAGES = {
     "opencode": ("opencode-ai",),
     "pi": ("@mariozechner/pi-coding-agent",),
     "typescript-language-server": ("typescript-language-server", "typescript@5"),
+    "gemini": ("@google/gemini-cli",),
+    "copilot": ("@github/copilot",),
 }
 """Folder → package, with a version where the tests depend on it, and flags of npm."""
 PYTHON_PROGRAMS = ("basedpyright",)

@@ -39,14 +39,16 @@ class MemorySession:
     def conversation(self) -> Any:
         return self.projections.conversation
 
-    def emit(self, data: EventData, *, agent_id: str | None = None) -> Event:
+    def emit(
+        self, data: EventData, *, agent_id: str | None = None, ephemeral: bool | None = None
+    ) -> Event:
         event = Event(
             type=data.wire_name,
             data=data,
             id=new_id(),
             timestamp=timestamp(),
             parent_id=None,
-            ephemeral=data.is_ephemeral,
+            ephemeral=data.is_ephemeral if ephemeral is None else ephemeral,
             agent_id=agent_id,
         )
         self.events.append(event)

@@ -40,7 +40,7 @@ PACKAGES = {
         "loop/processors/budget.py",
         "loop/processors/turn_limit.py",
         "loop/processors/progress.py",
-        "agents/limits.py",
+        "models/limits.py",
     ),
 }
 MOST_TESTS = 160

@@ -122,6 +122,14 @@ def find_lack_of_basedpyright() -> str:
     return "" if fetched else "basedpyright has not been fetched: make foreign"
 
 
+def find_lack_of_gemini() -> str:
+    return find_lack_of_package("gemini", "@google/gemini-cli")
+
+
+def find_lack_of_copilot() -> str:
+    return find_lack_of_package("copilot", "@github/copilot")
+
+
 def find_lack_of_model() -> str:
     usable = is_usable(os.environ)
     return "" if usable else "the embedded model has not been fetched: make foreign"
@@ -136,6 +144,8 @@ CHECKS = {
     "codex": find_lack_of_codex,
     "opencode": find_lack_of_opencode,
     "pi": find_lack_of_pi,
+    "gemini": find_lack_of_gemini,
+    "copilot": find_lack_of_copilot,
     "landlock": find_lack_of_landlock,
     "mcp-conformance": find_lack_of_conformance,
     "network namespaces": find_lack_of_namespaces,

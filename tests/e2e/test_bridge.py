@@ -134,6 +134,7 @@ async def test_a_port_in_use_is_one_sentence(cli: Cli) -> None:
         outcome = await cli.use(server).run("bridge", "--port", str(server.port))
     assert outcome.code == 2
     assert "choose another --port" in outcome.notes
+    assert not cli.logs()
 
 
 async def test_the_settings_name_the_default_model(cli: Cli) -> None:

@@ -8,7 +8,6 @@ import msgspec
 from trimtab.agents.agent import AgentParts, SessionAgent
 from trimtab.agents.call_context import ContextFactory
 from trimtab.agents.fence import SessionFence
-from trimtab.agents.limits import build_ledger
 from trimtab.agents.setup import SessionSetup
 from trimtab.agents.toolset import choose_tools
 from trimtab.attachments.attached_images import AttachedImages
@@ -35,6 +34,7 @@ from trimtab.loop.processors.slash import SlashCommands
 from trimtab.loop.processors.steering import Steering
 from trimtab.loop.processors.stop_gate import StopGate
 from trimtab.models.choose import LOCAL, Chosen
+from trimtab.models.limits import build_ledger
 from trimtab.permissions.processor import Permissions
 from trimtab.policy.git_programs import find_git_programs
 from trimtab.policy.saved_approvals import SavedApprovals
@@ -96,7 +96,8 @@ def build_agent(
         agents=ports.agents,
         before_idle=build_before_idle(setup, parts),
     )
-    return agent.with_budget(build_ledger(setup.session, options.limits))
+    agent = agent.with_budget(build_ledger(setup.session, options.limits))
+    return agent if ports.give_runtime is None else ports.give_runtime(agent)
 
 
 class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,6 +108,8 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
     agents: "Callable[[Run, str], AgentsPort]"
     model_switch: "Callable[[], ModelSwitch]"
     expand_command: "Callable[[str], Awaitable[str | None]] | None" = None
+    give_runtime: "Callable[[SessionAgent], SessionAgent] | None" = None
+    """Gives the agent the runtime that answers its prompts; None leaves it our own loop."""
 
 
 def build_parts(

@@ -2,12 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from trimtab.agents.agent import agent_of
-from trimtab.agents.limits import check_limits
 from trimtab.agents.setup import SessionSetup
 from trimtab.contracts.customization import AgentDefinition
 from trimtab.contracts.errors import TrimtabError, UsageError
@@ -24,8 +23,12 @@ from trimtab.customize.model_families import resolve_model_families
 from trimtab.customize.subagent_settings import PoolSettings, read_settings
 from trimtab.loop.ledger import Ledger
 from trimtab.models.choose import Chosen, ModelChooser, RoleModels
+from trimtab.models.limits import check_limits
 from trimtab.session.inbox import Inbox, TaskInbox
 from trimtab.session.projections.agents import AgentRecord
+
+if TYPE_CHECKING:
+    from trimtab.runtimes.responder import RuntimeChoice
 
 MAX_IDLE = 32
 """The number of idle agents whose conversations stay in memory; others are read from the log."""
@@ -91,7 +94,7 @@ class SubagentPool:
         self.setup = setup
         self.client = client
         self.main = main
-        self._models = models
+        self.models = models
         self._options = options
         self.find_tools: Callable[[Run], Mapping[str, Tool]] = lambda _: {}
         self.send_to_main: Callable[[Prompt], object] = lambda _: None
@@ -377,9 +380,30 @@ class SubagentPool:
                 return value
         return None
 
-    async def choose(self, caller: Run, agent: AgentDefinition, task: Assignment) -> Chosen:
+    async def find_runtime(self, agent: AgentDefinition) -> "RuntimeChoice | None":
+        """Return the runtime that an agent's file names. Raises `TrimtabError`."""
+        if not agent.runtime or self.setup.home is None:
+            return None
+        from trimtab.agents.runtime_agent import choose_runtime
+
+        models = self.options.runtime_models or "own"
+        return await choose_runtime(agent.runtime, models, self.setup.home, self.setup.env)
+
+    async def choose(
+        self,
+        caller: Run,
+        agent: AgentDefinition,
+        task: Assignment,
+        runtime: "RuntimeChoice | None" = None,
+    ) -> Chosen:
         """Return the model of the task, else of the settings, the agent's file or the caller."""
         configured = self.setting(agent, "model")
+        if runtime is not None and runtime.models == "own":
+            from trimtab.agents.runtime_agent import own_models
+
+            named = next(iter(agent.models), None)
+            model = task.model or configured or named
+            return own_models(runtime.runtime, model, self.options.limits)
         names = (configured,) if configured else await self._models_of(agent)
         if task.model:
             names = (task.model,)
@@ -401,18 +425,18 @@ class SubagentPool:
         return custom.models_of(agent)
 
     def _by_name(self, caller: Run, name: str) -> Chosen:
-        chosen = self._models.find(name, self.options)
+        chosen = self.models.find(name, self.options)
         if chosen is not None:
             self._opened.append(chosen)
             return chosen
-        price, limit = self._models.describe(name)
+        price, limit = self.models.describe(name)
         return Chosen(
             provider=caller.agent.model.provider, model=name, price=price, prompt_limit=limit
         )
 
     async def _by_role(self) -> Chosen | None:
         if self._roles is None:
-            self._roles = RoleModels(self._models, self.options)
+            self._roles = RoleModels(self.models, self.options)
         return await self._roles.get("subagent")
 
     def set_mode(self, mode: Mode) -> None:

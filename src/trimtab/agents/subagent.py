@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import TYPE_CHECKING
 
 from trimtab.agents.agent import AgentParts, SessionAgent, agent_of
 from trimtab.agents.build import build_fallbacks, build_guards, change_way, find_writer
@@ -26,6 +27,7 @@ from trimtab.contracts.messages import AssistantMessage
 from trimtab.contracts.processor import Processor, Stop
 from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.tool import Assignment, Tool, ToolResult
+from trimtab.customize.agents import fill_prompt
 from trimtab.hooks.caller import HookCaller
 from trimtab.hooks.processor import (
     Hooks,
@@ -51,6 +53,9 @@ from trimtab.providers.windows import DEFAULT
 from trimtab.session.agent import AgentSession
 from trimtab.session.inbox import TaskInbox
 from trimtab.session.projections.agents import AgentRecord
+
+if TYPE_CHECKING:
+    from trimtab.runtimes.responder import RuntimeChoice
 
 MAIN_AGENT_TOOLS = frozenset(("ask_user", "exit_plan_mode", "task_complete", "report_intent"))
 """Tools that address the person or end the person's task; sub-agents do not get them."""
@@ -84,6 +89,7 @@ class Subagent:
         self.inbox: TaskInbox
         self._session: AgentSession
         self._definition: AgentDefinition
+        self._runtime: RuntimeChoice | None = None
 
     @classmethod
     async def create(
@@ -116,7 +122,8 @@ class Subagent:
         pool.starting += 1
         try:
             self._definition = pool.find(task.agent_type)
-            chosen = await pool.choose(self.caller, self._definition, task)
+            self._runtime = await pool.find_runtime(self._definition)
+            chosen = await pool.choose(self.caller, self._definition, task, self._runtime)
             session = pool.setup.session
             self.id = agent_id
             self._session = AgentSession(session, agent_id, self._call_id)
@@ -229,8 +236,23 @@ class Subagent:
         agent = agent.with_tools(self._choose_tools(run, definition))
         if isinstance(caller.budget, Ledger):
             agent = agent.with_budget(caller.budget.slice(agent.id))
-        run.agent = agent
+        run.agent = agent if self._runtime is None else self._give_runtime(agent, definition)
         return run
+
+    def _give_runtime(self, agent: SessionAgent, definition: AgentDefinition) -> SessionAgent:
+        from trimtab.agents.runtime_agent import RuntimeSupport, give_runtime
+
+        pool = self._pool
+        assert self._runtime is not None
+        support = RuntimeSupport(
+            setup=pool.setup,
+            options=lambda: pool.options,
+            models=pool.models,
+            system=lambda: fill_prompt(definition, pool.setup.checkout.cwd),
+            tools=lambda: definition.tools,
+            denied_tools=definition.denied_tools,
+        )
+        return give_runtime(agent, self._runtime, support)
 
     def _choose_tools(self, run: Run, agent: AgentDefinition) -> dict[str, Tool]:
         """Choose the tools the agent's file names. `task` is removed at the maximum depth."""
@@ -326,7 +348,10 @@ class Subagent:
             )
         )
         case = PromptCase.of(self.run, setup.checkout, setup.customizations)
-        system = build_agent_prompt(case, agent)
+        if self._runtime is None:
+            system = build_agent_prompt(case, agent)
+        else:
+            system = fill_prompt(agent, setup.checkout.cwd)
         if system != session.conversation.system:
             session.emit(SystemMessage(role="system", content=system))
 

@@ -5,17 +5,16 @@ from time import perf_counter, time
 
 import msgspec
 
-from trimtab.agents.limits import build_ledger
 from trimtab.bridge.targets import Target
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.own import BridgeLeftOut, BridgeRequest, ModelCall
-from trimtab.contracts.events.session import SessionShutdown, SessionWarning
+from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.options import LimitOptions
 from trimtab.contracts.provider import Usage
-from trimtab.loop.ledger import Estimate, estimate_call
+from trimtab.contracts.run import SessionPort
+from trimtab.loop.ledger import Estimate, Ledger, estimate_call
 from trimtab.loop.processors.budget import REPLY_TOKENS
 from trimtab.loop.sample import estimated_fields, usage_fields
-from trimtab.session.session import Session
 
 _CHARACTERS_PER_TOKEN = 4
 _MAX_CONVERSATIONS = 64
@@ -66,17 +65,24 @@ class Call:
 
 
 class Journal:
-    """Writes the log of a bridge. Limits hold for all clients together."""
+    """Records what a bridge does. Limits hold for all clients together.
 
-    def __init__(self, session: Session, limits: LimitOptions) -> None:
+    `ledger` has the tokens and the money that may be spent.
+    """
+
+    def __init__(
+        self, session: SessionPort, limits: LimitOptions, ledger: Ledger | None = None
+    ) -> None:
         self.session = session
         self._limits = limits
-        self._ledger = build_ledger(session, limits)
+        self._ledger = ledger
         self._open: set[Call] = set()
         self._calls = 0
         self._conversations: list[_Conversation] = []
         self._told: set[str] = set()
         self._began = int(time() * 1000)
+        self.refused = ""
+        """Why a call was refused: the limit that does not allow it."""
 
     def open_call(self, call: Call, body: bytes, output: int | None) -> None:
         """Reserve the cost of a call and record its request.
@@ -85,27 +91,30 @@ class Journal:
         """
         price = call.target.chosen.price
         call.estimate = estimate_call(price, call.prompt, min(output or REPLY_TOKENS, REPLY_TOKENS))
-        self._check(call)
+        if reason := self._find_limit(call):
+            self.refused = reason
+            raise _used_up(reason)
         self._open.add(call)
         self._calls += 1
         call.request_id = self._record_request(call, body)
 
-    def _check(self, call: Call) -> None:
+    def _find_limit(self, call: Call) -> str:
+        """Return the limit that does not allow a call, as part of a sentence; empty if none."""
         limit = self._limits.max_turns
         if limit is not None and self._calls >= limit:
-            raise _used_up(f"{limit} model calls were made")
+            return f"{limit} model calls were made"
         deadline = self._limits.deadline
         if deadline is not None and time() * 1000 - self._began > deadline * 1000:
-            raise _used_up(f"{deadline:g} s are over")
+            return f"{deadline:g} s are over"
         if self._ledger is None:
-            return
+            return ""
         tokens, usd = self._ledger.spending().dearest
         running = [
             Estimate(tokens=max(other.estimate.tokens, tokens), usd=max(other.estimate.usd, usd))
             for other in self._open
         ]
-        if not self._ledger.fits(call.estimate, *running):
-            raise _used_up(f"{self._ledger.describe()} spent")
+        fits = self._ledger.fits(call.estimate, *running)
+        return "" if fits else f"{self._ledger.describe()} spent"
 
     def close_call(
         self,
@@ -166,20 +175,9 @@ class Journal:
         self.session.emit(SessionWarning(warning_type="model_replaced", message=message))
 
     def close(self) -> None:
-        """Record the end of the bridge, and close the log."""
+        """Record the calls that are still open as aborted."""
         for call in list(self._open):
             self.close_call(call, "aborted")
-        usage = self.session.projections.usage
-        self.session.emit(
-            SessionShutdown(
-                shutdown_type="routine",
-                total_api_duration_ms=usage.api_duration_ms,
-                session_start_time=self._began,
-                code_changes={"linesAdded": 0, "linesRemoved": 0, "filesModified": []},
-                model_metrics=usage.metrics(),
-            )
-        )
-        self.session.close()
 
     def _record_request(self, call: Call, body: bytes) -> str:
         sent = SentRequest.parse(body)

@@ -1,79 +1,21 @@
-"""Runs a bridge: opens its session, serves, and starts a command that uses it."""
+"""Starts a command that uses the bridge, in an environment in which it finds it."""
 
 import asyncio
 import json
 import os
 import signal
 import tempfile
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
-from trimtab.agents.limits import check_limits
-from trimtab.bridge.journal import Journal
 from trimtab.bridge.server import Bridge
-from trimtab.bridge.targets import ModelMapping, ModelTargets
-from trimtab.checkout.checkout import find_checkout
 from trimtab.contracts.errors import ConfigurationError
-from trimtab.contracts.events.session import LOG_VERSION, SessionStart
-from trimtab.contracts.ids import timestamp
-from trimtab.contracts.options import Client, SessionOptions
-from trimtab.runtime.runtime import Runtime
-from trimtab.session.masking import EventMask
-from trimtab.session.session import Projections, Session
-from trimtab.version import __version__
 from trimtab.workspace.environment import find_keys
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
-_KEY = "TRIMTAB_BRIDGE_KEY"
+KEY_VARIABLE = "TRIMTAB_BRIDGE_KEY"
+"""The variable in which programs find the key of the bridge."""
 _PROVIDER = "trimtab"
-
-
-@asynccontextmanager
-async def open_bridge(
-    runtime: Runtime,
-    options: SessionOptions,
-    *,
-    mappings: Sequence[ModelMapping] = (),
-    strict: bool = False,
-    port: int = 0,
-) -> AsyncGenerator[tuple[Bridge, Session], None]:
-    """Serve on a port of this machine until the block ends."""
-    fixed = options.model
-    # Settings name a default model, as they do for a session in this folder.
-    prepared = await runtime.folders.set_up(options, Client())
-    _, resolved = await runtime.prepare(prepared)
-    options = resolved.options
-    targets = ModelTargets(runtime.models, options, mappings, fixed=fixed, strict=strict)
-    try:
-        default = await targets.default()
-        check_limits(default.chosen.model, options.limits, default.chosen.price)
-        checkout = find_checkout(options.cwd)
-        folder, log = runtime.store.create(options.session_id, cwd=options.cwd, name="bridge")
-        session = Session(folder.id, log, Projections())
-        session.mask = EventMask(runtime.build_masker(options))
-        journal = Journal(session, options.limits)
-        session.emit(
-            SessionStart(
-                session_id=folder.id,
-                version=LOG_VERSION,
-                producer="trimtab",
-                copilot_version=__version__,
-                start_time=timestamp(),
-                selected_model=default.chosen.model or None,
-                context=checkout.context(),
-            )
-        )
-        try:
-            bridge = Bridge(targets, journal, options.limits)
-            await bridge.start(port)
-            try:
-                yield bridge, session
-            finally:
-                await bridge.stop()
-        finally:
-            journal.close()
-    finally:
-        await targets.aclose()
 
 
 def command_environment(
@@ -89,7 +31,7 @@ def command_environment(
     kept = {name: value for name, value in env.items() if name not in dropped}
     return {
         **kept,
-        _KEY: bridge.key,
+        KEY_VARIABLE: bridge.key,
         "ANTHROPIC_BASE_URL": bridge.url,
         # Claude Code asks a person about an unknown API key, but not about a token.
         "ANTHROPIC_AUTH_TOKEN": bridge.key,
@@ -109,10 +51,15 @@ def command_arguments(command: Sequence[str], bridge: Bridge) -> list[str]:
     """Return the command, with arguments for programs that read no variables."""
     if os.path.basename(command[0]) not in {"codex", "codex.js"}:
         return list(command)
-    table = f'{{name="Trimtab",base_url="{bridge.url}/v1",env_key="{_KEY}",wire_api="responses"}}'
+    return [command[0], *codex_flags(bridge.url), *command[1:]]
+
+
+def codex_flags(url: str) -> list[str]:
+    """Return the flags with which Codex uses the bridge at an address."""
+    address = f'name="Trimtab",base_url="{url}/v1"'
+    table = f'{{{address},env_key="{KEY_VARIABLE}",wire_api="responses"}}'
     settings = [f"model_provider={_PROVIDER}", f"model_providers.{_PROVIDER}={table}"]
-    flags = [word for setting in settings for word in ("-c", setting)]
-    return [command[0], *flags, *command[1:]]
+    return [word for setting in settings for word in ("-c", setting)]
 
 
 def _prepare_pi(folder: str, env: Mapping[str, str], base: str, model: str) -> dict[str, str]:
@@ -140,7 +87,7 @@ def _pi_models(base: str, model: str) -> dict[str, object]:
     provider = {
         "baseUrl": base,
         "api": "openai-completions",
-        "apiKey": _KEY,
+        "apiKey": KEY_VARIABLE,
         "models": [{"id": model}],
     }
     return {"providers": {_PROVIDER: provider}}
@@ -150,7 +97,7 @@ def _opencode(base: str, model: str) -> dict[str, object]:
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "name": "Trimtab",
-        "options": {"baseURL": base, "apiKey": f"{{env:{_KEY}}}"},
+        "options": {"baseURL": base, "apiKey": f"{{env:{KEY_VARIABLE}}}"},
         "models": {model: {"name": model}},
     }
     return {"provider": {_PROVIDER: provider}, "model": f"{_PROVIDER}/{model}"}

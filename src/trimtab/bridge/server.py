@@ -8,7 +8,6 @@ from uuid import uuid4
 
 import msgspec
 
-from trimtab.agents.limits import check_limits
 from trimtab.bridge.journal import Call, Journal
 from trimtab.bridge.pass_through import (
     PassThrough,
@@ -29,6 +28,7 @@ from trimtab.bridge.translation import Translation, build_request, read_request
 from trimtab.contracts.errors import ConfigurationError, ModelError, TrimtabError
 from trimtab.contracts.options import LimitOptions
 from trimtab.contracts.provider import ServedRequest
+from trimtab.models.limits import check_limits
 from trimtab.providers.http_server import (
     Exchange,
     Headers,
@@ -72,7 +72,6 @@ class Bridge:
     def __init__(
         self,
         targets: ModelTargets,
-        journal: Journal,
         limits: LimitOptions,
         protocols: Mapping[str, Protocol] = PROTOCOLS,
     ) -> None:
@@ -80,7 +79,8 @@ class Bridge:
         self.port = 0
         self.default_model = ""
         self.targets = targets
-        self.journal = journal
+        self.journal: Journal
+        """Set before the first request is served, as soon as there is a session."""
         self._limits = limits
         self._protocols = protocols
         self._server = HttpServer(self._handle, ServerLimits(refuse=_refuse))

@@ -60,6 +60,7 @@ GROUPS = (
                 "models",
                 "list the models that can be used now; probe a model; fetch the embedded one",
             ),
+            ("runtimes", "list the other agents that can do the work here; probe one"),
             ("bridge", "let other programs use these models: Claude Code, Codex, any client"),
         ),
     ),

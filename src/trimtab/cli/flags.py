@@ -41,6 +41,8 @@ REFUSED: tuple[tuple[str, Kind, str], ...] = (
 )
 """Flags of Copilot CLI that this program knows and cannot serve, each with the reason."""
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+RUNTIMES = ("claude", "codex", "copilot", "opencode", "gemini", "pi", "trimtab")
+"""The last means our own loop, for a session that a runtime answered before."""
 LEVELS = ("none", "error", "warning", "info", "debug", "all", "default")
 FLAGS: tuple[Flag, ...] = (
     Flag(names=("-h", "--help"), group="prompt", help="Show this help."),
@@ -134,6 +136,20 @@ FLAGS: tuple[Flag, ...] = (
         kind="value",
         choices=EFFORTS,
         help="How hard the model should think; max means the highest level the model has.",
+    ),
+    Flag(
+        names=("--agent-runtime",),
+        group="model",
+        kind="value",
+        choices=RUNTIMES,
+        help="Let another agent's program do the work, with our log, limits, undo and rules.",
+    ),
+    Flag(
+        names=("--runtime-models",),
+        group="model",
+        kind="value",
+        choices=("own", "host"),
+        help="The models of the runtime: its own (default), or those of trimtab models.",
     ),
     Flag(
         names=("--enable-reasoning-summaries",),

@@ -55,6 +55,8 @@ def build_options(values: Values) -> SessionOptions:
         model=values.get("model"),
         effort=values.get("effort"),
         reasoning_summary="enable_reasoning_summaries" in values,
+        runtime=values.get("agent_runtime"),
+        runtime_models=values.get("runtime_models"),
         offline="offline" in values or None,
         fallback=split(values.get("fallback_model", [])),
         stream=values.get("stream", "on") == "on",

@@ -75,6 +75,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     budget: CallBudget | None = None
     agents: "Callable[[Run, str], AgentsPort] | None" = None
     """Makes the port by which a tool call reaches the sub-agents of the session."""
+    responder: "Callable[[Run], Awaitable[Stop]] | None" = None
+    """Answers a recorded prompt instead of the model and the tools: another agent's program."""
     before_idle: "Callable[[Run, Stop], Awaitable[None]] | None" = None
     """Called when the inbox is empty, before the session is reported as idle."""
     id: str = ""

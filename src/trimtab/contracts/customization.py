@@ -114,6 +114,10 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
     fields: tuple[str, ...] = ()
 
 
+RUNTIME_NAMES = ("claude", "codex", "copilot", "opencode", "gemini", "pi")
+"""The other agents whose programs can do an agent's work."""
+
+
 class SkillTools(msgspec.Struct, frozen=True, kw_only=True):
     """The tools that a skill is held to while it is at work, and what it allows unasked."""
 
@@ -148,6 +152,8 @@ class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True):
     model_invocable: bool = True
     user_invocable: bool = True
     include_instructions: bool = False
+    runtime: str = ""
+    """The runtime that does its work; empty for our own loop."""
     read_only: bool = False
     """True if it must not change anything, whatever its tools could do."""
     origin: str = "project"

@@ -244,6 +244,10 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Models to switch to, in order, when the chosen model cannot answer."""
     provider: "Provider | None" = None
     """The model service of this session; None leaves the choice to the runtime."""
+    runtime: str | None = None
+    """The runtime that answers prompts; None takes the agent's, or our own loop."""
+    runtime_models: Literal["own", "host"] | None = None
+    """The models of the runtime: its own (None), or those of this program."""
     needs_model: bool = True
     """False opens the session also when no model can be chosen; its first model call fails."""
     vision: bool = True

@@ -139,8 +139,13 @@ class SessionPort(Protocol):
         """Input tokens of the last call, as the service counted them."""
         ...
 
-    def emit(self, data: EventData, *, agent_id: str | None = None) -> Event:
-        """Record that something happened. The only way to change what the model sees."""
+    def emit(
+        self, data: EventData, *, agent_id: str | None = None, ephemeral: bool | None = None
+    ) -> Event:
+        """Record that something happened. The only way to change what the model sees.
+
+        `ephemeral` overrides the default of the type.
+        """
         ...
 
     async def synced(self) -> None:

@@ -7,7 +7,13 @@ from typing import Any, Literal
 import msgspec
 
 from trimtab.config.jsonc import JsonProblem
-from trimtab.contracts.customization import AgentDefinition, FoundAgents, Problem, Shadowed
+from trimtab.contracts.customization import (
+    RUNTIME_NAMES,
+    AgentDefinition,
+    FoundAgents,
+    Problem,
+    Shadowed,
+)
 from trimtab.customize.fields import Fields
 from trimtab.customize.folders import AgentFolder
 from trimtab.customize.front_matter import (
@@ -301,6 +307,7 @@ def _build(fields: Fields, path: str, folder: AgentFolder, prompt: str) -> Agent
         models=_models(fields),
         model_policy=_policy(fields),
         effort=fields.text(*_EFFORT) or None,
+        runtime=_runtime(fields),
         mcp_servers=_servers(fields),
         skills=fields.names("skills") or (),
         hooks=fields.object("hooks"),
@@ -353,6 +360,15 @@ def _policy(fields: Fields) -> Literal["preferred", "required"]:
     if policy not in ("", "preferred", "required"):
         fields.note(f"modelPolicy must be preferred or required, not {policy}", "modelPolicy")
     return "required" if policy == "required" else "preferred"
+
+
+def _runtime(fields: Fields) -> str:
+    """Return the runtime that a file names. An unknown one stays, so that a run with it fails."""
+    runtime = fields.text("runtime")
+    if runtime not in ("", *RUNTIME_NAMES):
+        known = ", ".join(RUNTIME_NAMES)
+        fields.note(f"there is no runtime {runtime}; use one of {known}", "runtime")
+    return runtime
 
 
 def _servers(fields: Fields) -> Mapping[str, Any]:

@@ -330,6 +330,7 @@ class Customizations:
             model=model,
             fallback=fallback,
             effort=options.effort or agent.effort,
+            runtime=options.runtime or agent.runtime or None,
             available_tools=tools,
             excluded_tools=(*options.excluded_tools, *agent.denied_tools),
         )

@@ -14,7 +14,7 @@ async def respond(run: Run, prompt: Prompt) -> Stop:
     run.interaction_id, run.turn, run.stop, run.closing = new_id(), 0, None, False
     if not run.pending_calls:
         record_prompt(run, prompt, delivery="queued" if run.total_turns else "idle")
-    while True:
+    while run.agent.responder is None:
         turn_id = str(run.turn)
         run.session.emit(AssistantTurnStart(turn_id=turn_id, interaction_id=run.interaction_id))
         try:
@@ -24,6 +24,7 @@ async def respond(run: Run, prompt: Prompt) -> Stop:
         run.turn, run.total_turns = run.turn + 1, run.total_turns + 1
         if stop is not None:
             return stop
+    return await run.agent.responder(run)
 
 
 async def take_turn(run: Run) -> Stop | None:

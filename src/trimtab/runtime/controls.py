@@ -7,7 +7,6 @@ import msgspec
 
 from trimtab.agents.agent import SessionAgent, agent_of
 from trimtab.agents.build import build_permissions, build_turn_limit
-from trimtab.agents.limits import build_ledger, check_limits
 from trimtab.agents.setup import SessionSetup
 from trimtab.agents.system_prompt import PromptCase, SystemPrompt, build_prompt
 from trimtab.agents.toolset import ToolConditions, choose_tools
@@ -43,6 +42,7 @@ from trimtab.customize.python_tools import PythonTools
 from trimtab.customize.watcher import CustomizationWatcher
 from trimtab.mcp.session_servers import SessionServers
 from trimtab.models.choose import Chosen, ModelChooser, RoleModels
+from trimtab.models.limits import build_ledger, check_limits
 from trimtab.policy.rule_files import load_rules
 from trimtab.providers.names import did_you_mean, same_model
 from trimtab.providers.windows import DEFAULT
@@ -497,6 +497,8 @@ class Controls:
 
     async def announce(self) -> None:
         """Before a prompt: announce changed customizations and tools, update the system message."""
+        if self._run.agent.responder is not None:
+            return  # another program answers, with tools and instructions of its own
         if self._watcher.has_changed():
             self.reload()
         if await self._python_tools.refresh():

@@ -111,6 +111,7 @@ RETRY = RetryPolicy()
 OPTIONS = (
     Option("model", "--model", setting="model"),
     Option("effort", "--effort", setting="effortLevel"),
+    Option("runtime", "--agent-runtime"),
     Option("offline", "--offline", "COPILOT_OFFLINE", default=False),
     Option("sandbox", "--sandbox", setting="sandbox.enabled", default=False),
     Option("limits.max_tokens", "--max-tokens", setting="limits.maxTokens"),

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trimtab.agents.build import AgentPorts, build_agent
-from trimtab.agents.limits import check_limits
 from trimtab.agents.setup import SessionSetup, set_up_languages
 from trimtab.checkout.checkout import Checkout
 from trimtab.config.paths import Home, find_home
@@ -36,6 +35,7 @@ from trimtab.models.choose import (
     RoleModels,
     is_offline,
 )
+from trimtab.models.limits import check_limits
 from trimtab.policy.rule_files import load_rules
 from trimtab.runtime.controls import Controls
 from trimtab.runtime.folder_setup import FolderSetup, PreparedFolder
@@ -51,9 +51,17 @@ from trimtab.workspace.environment import find_keys
 from trimtab.workspace.local import LocalWorkspace
 
 if TYPE_CHECKING:
+    from trimtab.agents.agent import SessionAgent
     from trimtab.runtime.telemetry import Telemetry
+    from trimtab.runtimes.responder import RuntimeChoice
+    from trimtab.session.projections.runtimes import UsedRuntime
+
+    Answering = tuple[Chosen, "RuntimeChoice | None"]
+    """The model that answers prompts, and the runtime that does instead, if there is one."""
 
 NO_CLIENT = Client()
+OWN_LOOP = "trimtab"
+"""The name by which a person chooses our own loop for a session that a runtime answered before."""
 
 
 class Runtime:
@@ -85,7 +93,8 @@ class Runtime:
         custom, resolved = await self.prepare(prepared)
         options = resolved.options
         checkout, trust = prepared.checkout, prepared.trust
-        chosen = await self._choose(options)
+        runtime = await self._find_runtime(options)
+        chosen = await self._choose(options, runtime)
         folder, log = self.store.create(
             options.session_id,
             cwd=options.cwd,
@@ -110,7 +119,7 @@ class Runtime:
             env=self.env,
         )
         owner = OptionOwner(prepared.options, resolved, custom, self.env)
-        return await self._finish_setup(setup, chosen, owner, client)
+        return await self._finish_setup(setup, (chosen, runtime), owner, client)
 
     async def resume(
         self,
@@ -129,10 +138,11 @@ class Runtime:
         custom, resolved = await self.prepare(prepared)
         options = resolved.options
         checkout, trust = prepared.checkout, prepared.trust
-        chosen = await self._choose(options)
         folder, log = self.store.open(session_id)
         try:
             session = Session(folder.id, log, replay(log.path))
+            runtime = await self._find_runtime(options, session.projections.runtimes.last.get(None))
+            chosen = await self._choose(options, runtime)
         except BaseException:
             log.close()
             raise
@@ -180,7 +190,7 @@ class Runtime:
             resumed=True,
         )
         owner = OptionOwner(prepared.options, resolved, custom, self.env)
-        return await self._finish_setup(setup, chosen, owner, client)
+        return await self._finish_setup(setup, (chosen, runtime), owner, client)
 
     def _open_telemetry(self) -> "Telemetry | None":
         """Open the export of traces if the environment asks for it."""
@@ -222,8 +232,25 @@ class Runtime:
         keys = find_keys(self.env)
         return find_secrets(self.env, options.secrets, keys, options.secret_values)
 
-    async def _choose(self, options: SessionOptions) -> Chosen:
+    async def _find_runtime(
+        self, options: SessionOptions, used: "UsedRuntime | None" = None
+    ) -> "RuntimeChoice | None":
+        """Find the program that answers prompts; a resumed session goes on with the one it had."""
+        name = options.runtime or (used.runtime if used else None)
+        if name is None or name == OWN_LOOP:
+            return None
+        from trimtab.agents.runtime_agent import choose_runtime
+
+        same = used if used is not None and used.runtime == name else None
+        models = options.runtime_models or (same.models if same else "own")
+        return await choose_runtime(name, models, self.home, self.env)
+
+    async def _choose(self, options: SessionOptions, runtime: "RuntimeChoice | None") -> Chosen:
         """Choose the model and its fallbacks; check that the limits can be enforced for each."""
+        if runtime is not None and runtime.models == "own":
+            from trimtab.agents.runtime_agent import own_models
+
+            return own_models(runtime.runtime, options.model, options.limits)
         chosen = await self.models.choose(options)
         fallbacks = await self.models.choose_fallbacks(options)
         for candidate in (chosen, *fallbacks):
@@ -238,14 +265,18 @@ class Runtime:
         return chosen
 
     async def _finish_setup(
-        self, setup: SessionSetup, chosen: Chosen, owner: OptionOwner, client: Client
+        self, setup: SessionSetup, answering: "Answering", owner: OptionOwner, client: Client
     ) -> LiveSession:
         """Load rules, sandbox and hooks, then open the session."""
         options = owner.current
         setup = await self.load_policy(setup, options)
         hooks, prompts = await set_up_hooks(setup, options, client, self.env)
         setup = set_up_languages(msgspec.structs.replace(setup, hooks=hooks))
-        live = self._open(setup, chosen, owner, client)
+        live = self._open(setup, answering, owner, client)
+        if answering[1] is not None:
+            from trimtab.agents.runtime_agent import check_stand_in
+
+            await check_stand_in(answering[1], setup)
         for prompt in () if setup.resumed else prompts:
             live.inbox.put(Prompt(text=prompt, source="hook"))
         return live
@@ -265,9 +296,10 @@ class Runtime:
         return setup
 
     def _open(
-        self, setup: SessionSetup, chosen: Chosen, owner: OptionOwner, client: Client
+        self, setup: SessionSetup, answering: "Answering", owner: OptionOwner, client: Client
     ) -> LiveSession:
         options = owner.current
+        chosen, runtime = answering
 
         async def answer_command(text: str) -> str | None:
             return await live.run_command(text)
@@ -290,6 +322,9 @@ class Runtime:
             expand_command=expand_command,
             agents=reach_agents,
             model_switch=lambda: controls,
+            give_runtime=None
+            if runtime is None
+            else lambda agent: self._give_runtime(agent, setup, runtime, lambda: owner.current),
         )
         agent = build_agent(setup, chosen, options, ports)
         run = Run(session=setup.session, inbox=Inbox(setup.session), agent=agent)
@@ -302,6 +337,25 @@ class Runtime:
         if self._on_open is not None:
             self._on_open(live)
         return live
+
+    def _give_runtime(
+        self,
+        agent: "SessionAgent",
+        setup: SessionSetup,
+        runtime: "RuntimeChoice",
+        options: Callable[[], SessionOptions],
+    ) -> "SessionAgent":
+        from trimtab.agents.runtime_agent import RuntimeSupport, give_runtime
+
+        custom = setup.customizations
+        support = RuntimeSupport(
+            setup=setup,
+            options=options,
+            models=self.models,
+            system=custom.agent_prompt if custom is not None else str,
+            tools=lambda: options().available_tools,
+        )
+        return give_runtime(agent, runtime, support)
 
     async def list_models(self) -> Sequence[JsonObject]:
         """Return the models of the service a new session would use, as it describes them."""

@@ -17,6 +17,7 @@ from trimtab.session.projections.changes import CodeChanges
 from trimtab.session.projections.conversation import Conversation
 from trimtab.session.projections.instructions import SentInstructions
 from trimtab.session.projections.queue import Queue
+from trimtab.session.projections.runtimes import Runtimes
 from trimtab.session.projections.title import Title
 from trimtab.session.projections.usage import UsageLedger
 from trimtab.session.records import read_records
@@ -48,6 +49,7 @@ class Projections:
         self.approvals = Approvals()
         self.agents = Agents()
         self.instructions = SentInstructions()
+        self.runtimes = Runtimes()
         self._readers: dict[str, list[Projection]] = {}
         for projection in self.all():
             for wire_name in projection.reads:
@@ -63,6 +65,7 @@ class Projections:
             self.approvals,
             self.agents,
             self.instructions,
+            self.runtimes,
         )
 
     def add(self, projection: Projection) -> None:

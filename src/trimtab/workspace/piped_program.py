@@ -1,8 +1,9 @@
-"""Runs a long-lived program with pipes for input and output: an MCP server."""
+"""Runs a long-lived program with pipes for input and output: an MCP server, another agent."""
 
 import asyncio
 import os
 import signal
+from collections.abc import Callable
 from contextlib import suppress
 
 from trimtab.contracts.mcp import Launch
@@ -16,12 +17,20 @@ TERMINATION_SECONDS = 0.7
 class PipedProgram(programs.Program):
     """A running program. `stop` also ends everything that it started."""
 
-    def __init__(self, launch: Launch) -> None:
-        super().__init__(self._take)
+    def __init__(
+        self,
+        launch: Launch,
+        confinement: programs.Confined | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        """`say` takes what the sandbox has to say about connections."""
+        super().__init__(self._take, confinement)
+        self._say = say
         self._on_output = launch.on_output
         self._on_end = launch.on_end
         self._input = -1
         self._unsent = bytearray()
+        self._closing_input = False
         self._start(launch.argv, launch.cwd, launch.env)
 
     @property
@@ -40,17 +49,37 @@ class PipedProgram(programs.Program):
         if not waiting:
             self._writable()
 
-    async def stop(self) -> None:
+    async def stop(
+        self, patience: float = END_OF_INPUT_SECONDS, grace: float = TERMINATION_SECONDS
+    ) -> None:
+        """End it: close its input, then SIGTERM after `patience`, then SIGKILL after `grace`."""
         self._on_end = lambda: None
         self._close_input()
         try:
-            if self._code is None and not await self._ends_within(END_OF_INPUT_SECONDS):
+            if self._code is None and not await self._ends_within(patience):
                 process_tracking.send(-self._pid, signal.SIGTERM)
-                await self._ends_within(TERMINATION_SECONDS)
+                await self._ends_within(grace)
         finally:
             self._close()
             await asyncio.shield(asyncio.ensure_future(process_tracking.end(self._tag, self._pid)))
-            process_tracking.reap(self._pid)
+            self._reap()
+            released, self._released = self._released, lambda: None
+            released()
+
+    @property
+    def is_alive(self) -> bool:
+        return process_tracking.is_alive(self._pid)
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code once it was stopped; None if it was not ours to see."""
+        return self._code
+
+    def _reap(self) -> None:
+        with suppress(ChildProcessError):
+            pid, status = os.waitpid(self._pid, os.WNOHANG)
+            if pid:
+                self._code = os.waitstatus_to_exitcode(status)
 
     async def _ends_within(self, seconds: float) -> bool:
         """Wait for the process itself: its children may keep its output open."""
@@ -99,6 +128,14 @@ class PipedProgram(programs.Program):
             loop.add_writer(self._input, self._writable)
         else:
             loop.remove_writer(self._input)
+            if self._closing_input:
+                self._close_input()
+
+    def close_input(self) -> None:
+        """Close its input once everything written to it is sent."""
+        self._closing_input = True
+        if not self._unsent:
+            self._close_input()
 
     def _close_input(self) -> None:
         if self._input >= 0:

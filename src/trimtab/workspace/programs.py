@@ -42,6 +42,8 @@ class Program:
         self._sink = sink
         self._confinement = confinement
         self._released: Callable[[], None] = lambda: None
+        self._say: Callable[[str], None] | None = None
+        """Takes remarks of the sandbox; a program without it has no network there."""
         self._errors = bytearray()
         self._pid = 0
         self._tag: int | None = None
@@ -83,7 +85,9 @@ class Program:
             else:
                 from trimtab.workspace.sandbox.confinement import Start
 
-                start = Start(argv=argv, cwd=cwd, env=env, streams=streams, tag=self._tag)
+                start = Start(
+                    argv=argv, cwd=cwd, env=env, streams=streams, tag=self._tag, say=self._say
+                )
                 self._pid, self._released = self._confinement.spawn(start)
         except BaseException:
             self._close()

@@ -11,12 +11,12 @@ import pytest
 
 from bridgekit import ROUTES, SERVICE_KEY, WIRES, Bridged, bridged
 from trimtab.bridge.protocols import PROTOCOLS, Protocol
-from trimtab.bridge.run import open_bridge
 from trimtab.bridge.server import Bridge
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.options import LimitOptions, SessionOptions
 from trimtab.providers.http_server import Exchange, Headers, HttpServer, ServerLimits
+from trimtab.runtime.bridge_session import open_bridge
 from trimtab.runtime.runtime import Runtime
 from trimtab.testing import ModelServer, Script, ScriptedProvider
 
@@ -393,7 +393,8 @@ async def test_a_protocol_is_added_by_an_entry_of_the_table(tmp_path: Path) -> N
     async with bridged(tmp_path, "anthropic-messages", ["Hello."]) as bridge:
         targets, journal = bridge.bridge.targets, bridge.bridge.journal
         protocols = {**PROTOCOLS, "/api/talk": added}
-        other = Bridge(targets, journal, LimitOptions(), protocols)
+        other = Bridge(targets, LimitOptions(), protocols)
+        other.journal = journal
         await other.start()
         try:
             talking = Bridged(other, bridge.session, bridge.server)

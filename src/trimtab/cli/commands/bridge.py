@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-from trimtab.bridge.run import open_bridge, run_command
+from trimtab.bridge.run import run_command
 from trimtab.bridge.targets import ModelMapping
 from trimtab.cli.command_parser import Arguments, CommandParser, port_number, positive
 from trimtab.cli.event_loop import run_async
@@ -14,6 +14,7 @@ from trimtab.cli.parse import parse_duration
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.options import LimitOptions, SessionOptions
 from trimtab.contracts.provider import CREDIT_USD
+from trimtab.runtime.bridge_session import open_bridge
 from trimtab.runtime.runtime import Runtime
 
 

@@ -161,6 +161,10 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "trimtab.events_dropped",
         "trimtab.bridge_request",
         "trimtab.bridge_left_out",
+        "trimtab.runtime_started",
+        "trimtab.runtime_session",
+        "trimtab.runtime_event",
+        "trimtab.runtime_ended",
     ),
     "changes": (
         "trimtab.workspace_changed",

@@ -8,7 +8,8 @@ from trimtab.contracts.events.envelope import EventData, JsonObject
 class ModelCall(EventData, type="trimtab.model_call"):
     """One call to a model, paid for or not: the durable record behind all usage figures.
 
-    `purpose` is main, subagent, compaction, title or bridge; `status` success, error or aborted.
+    `purpose` is main, subagent, compaction, title, bridge or runtime; `status` success, error or
+    aborted.
     Numbers the service did not report are absent, never 0. `cost_usd` is absent if the price is
     unknown. `partial_content` is the text that had arrived when a call failed or was aborted. Such
     a call may be billed at an unknown price: limits count the `estimated` figures for it.
@@ -32,7 +33,9 @@ class ModelCall(EventData, type="trimtab.model_call"):
     estimated_tokens: int | None = None
     estimated_cost_usd: float | None = None
     client: str | None = None
-    """The program that made a call through the bridge, as it names itself."""
+    """The program that made a call through the bridge, as it names itself, or a runtime."""
+    settles: int | None = None
+    """The number of earlier calls that `cost_usd` pays for as well, as a runtime told it."""
     route: str | None = None
     request_id: str | None = None
     """The id of the `trimtab.bridge_request` that says what was sent."""
@@ -64,6 +67,50 @@ class BridgeLeftOut(EventData, type="trimtab.bridge_left_out"):
     wire: str
     items: list[str]
     message: str
+
+
+class RuntimeStarted(EventData, type="trimtab.runtime_started"):
+    """Another agent's program began to answer a prompt, with its own models or with the host's."""
+
+    runtime: str
+    version: str | None = None
+    models: str = "own"
+    program: str | None = None
+    resumed: str | None = None
+    """The id of the program's own session that it goes on with."""
+
+
+class RuntimeSession(EventData, type="trimtab.runtime_session"):
+    """The id of a runtime's own session, by which a resumed session goes on with it."""
+
+    runtime: str
+    session_id: str
+
+
+class RuntimeEvent(EventData, type="trimtab.runtime_event"):
+    """A line that a runtime printed, as it printed it; a text if it is not a JSON object.
+
+    Pieces of text that a later line repeats as a whole are ephemeral.
+    """
+
+    runtime: str
+    event: Any
+
+
+class RuntimeEnded(EventData, type="trimtab.runtime_ended"):
+    """The program of a runtime ended. Figures are its own; it did not tell those that are absent.
+
+    `success` is what its result says, whatever its exit code is.
+    """
+
+    runtime: str
+    success: bool
+    exit_code: int | None = None
+    error: str | None = None
+    turns: int | None = None
+    duration_ms: int | None = None
+    cost_usd: float | None = None
+    premium_requests: float | None = None
 
 
 class ArgumentsChanged(EventData, type="trimtab.arguments_changed"):

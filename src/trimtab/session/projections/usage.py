@@ -30,6 +30,7 @@ class ModelUsage(msgspec.Struct):
             self.unpriced_requests += 1
         else:
             self.cost_usd = (self.cost_usd or 0.0) + call.cost_usd
+            self.unpriced_requests = max(0, self.unpriced_requests - (call.settles or 0))
 
 
 _COUNTS = (

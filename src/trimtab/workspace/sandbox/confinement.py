@@ -62,7 +62,7 @@ class Confinement:
     def __init__(self, backend: Backend, policy: SandboxPolicy, program: str = "") -> None:
         self.backend = backend
         self.policy = policy
-        self._program = program
+        self.program = program
         self._running = 0
         self._left: list[str] = []
         self._left_folders: list[str] = []
@@ -102,10 +102,10 @@ class Confinement:
         could exit (`> >(tee …)`). Process tracking finds them inside the namespace too, and the
         guardian kills them if this process dies.
         """
-        if not os.access(self._program, os.X_OK):  # not found, or removed since
+        if not os.access(self.program, os.X_OK):  # not found, or removed since
             reason = "bubblewrap, which the sandbox needs, is not installed"
-            raise FileNotFoundError(errno.ENOENT, f"{reason}; {REMEDY}", self._program)
-        frame = bubblewrap.frame(self.policy, self._program)
+            raise FileNotFoundError(errno.ENOENT, f"{reason}; {REMEDY}", self.program)
+        frame = bubblewrap.frame(self.policy, self.program)
         families = (seccomp.UNIX, seccomp.INET, seccomp.INET6, seccomp.NETLINK)
         fds = [memory_file(seccomp.build_filter(families))]
         try:

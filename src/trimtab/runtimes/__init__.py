@@ -1,0 +1,1 @@
+"""Runtimes: other agents' programs that answer the prompts of a session."""
