@@ -39,6 +39,16 @@ class Halt(msgspec.Struct, frozen=True):
     exit_code: int
 
 
+def describe_failure(error: TrimtabError | OSError | GitError) -> str:
+    """Return an error that ends a fleet as a sentence that says what to do."""
+    if isinstance(error, TrimtabError):
+        return error.message
+    if isinstance(error, GitError):
+        return f"git failed ({error}); correct that, and resume the fleet."
+    where = f" ({error.filename})" if error.filename else ""
+    return f"{error.strerror or error}{where}; correct that, and resume the fleet."
+
+
 class Coordinator:
     """Runs one fleet to its end. Create it with the open log; `run` may be called once."""
 
@@ -71,6 +81,8 @@ class Coordinator:
             try:
                 await self._recover()
                 await self._work()
+            except GitError as error:
+                self.halt(describe_failure(error), ExitCode.FAILURE)
             except asyncio.CancelledError:
                 end_cancellation()
                 self._halted = self._halted or Halt("It was interrupted.", ExitCode.INTERRUPTED)
@@ -152,11 +164,9 @@ class Coordinator:
     async def _guard(self, action: Action) -> None:
         try:
             await self._perform(action)
-        except (TrimtabError, OSError) as error:
+        except (TrimtabError, OSError, GitError) as error:
             # The disk or git failed: nothing that goes on now could be trusted.
-            self.halt(f"{str(error).rstrip('.')}.", ExitCode.FAILURE)
-        except GitError as error:
-            self.halt(f"git failed: {error}.", ExitCode.FAILURE)
+            self.halt(describe_failure(error), ExitCode.FAILURE)
         except Exception as error:
             self._bug = error
             self.halt(f"Internal error ({type(error).__name__}: {error}).", ExitCode.FAILURE)
