@@ -8,7 +8,6 @@ from contextlib import suppress
 
 import msgspec
 
-from trimtab.contracts.cancellation import end_cancellation
 from trimtab.contracts.errors import ExitCode, TrimtabError, UsageError
 from trimtab.contracts.ids import new_id
 from trimtab.fleet import events, schedule
@@ -72,7 +71,10 @@ class Coordinator:
         self._tasks: dict[Action, asyncio.Task[None]] = {}
 
     async def run(self) -> FleetState:
-        """Run the fleet until it is finished, stopped or cancelled; return its last state."""
+        """Run the fleet until it is finished or stopped; return its last state.
+
+        A fleet whose task is cancelled is stopped, and can be resumed as well.
+        """
         if self.state.finished:
             await self._clean_up()
             return self.state
@@ -84,8 +86,10 @@ class Coordinator:
             except GitError as error:
                 self.halt(describe_failure(error), ExitCode.FAILURE)
             except asyncio.CancelledError:
-                end_cancellation()
-                self._halted = self._halted or Halt("It was interrupted.", ExitCode.INTERRUPTED)
+                self.halt("It was interrupted.", ExitCode.INTERRUPTED)
+                await self._end_tasks()
+                await self._conclude()
+                raise
             finally:
                 await self._end_tasks()
             await self._conclude()

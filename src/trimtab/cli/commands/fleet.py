@@ -30,7 +30,6 @@ from trimtab.fleet.report import (
     describe_end,
     describe_event,
     describe_report,
-    find_status,
 )
 from trimtab.fleet.state import FleetState
 from trimtab.fleet.store import FleetFolder, read_log
@@ -235,12 +234,13 @@ def run(args: Arguments) -> int:
     state = fleets.stop(folder) if args.action == "stop" else folder.state()
     if state.started is None:
         raise UsageError(f"The fleet {folder.id} never started; start another one.")
+    running = folder.owner() is not None
     if args.json:
-        print_json({**build_report(state), "running": folder.owner() is not None})
+        print_json(build_report(state, running=running))
     elif args.action == "stop":
         print(f"The fleet {folder.id} is stopped; go on with: trimtab fleet resume {folder.id}")
     else:
-        print(describe_report(state))
+        print(describe_report(state, running=running))
     return 0
 
 
@@ -254,13 +254,17 @@ def list_fleets(fleets: Fleets, *, as_json: bool) -> int:
             continue
         if state.started is None:
             continue
-        running = folder.owner() is not None
-        report = build_report(state)
-        fields = ("id", "goal", "repository", "branch", "base", "exitCode", "verification")
-        status = "running" if running else find_status(state)
+        report = build_report(state, running=folder.owner() is not None)
+        fields = ("id", "goal", "status", "repository", "branch", "base", "exitCode")
         merged = sum(todo["status"] in ("merged", "unchanged") for todo in report["todos"])
         counts = {"merged": merged, "todos": len(report["todos"])}
-        rows.append({**{name: report[name] for name in fields}, "status": status, **counts})
+        rows.append(
+            {
+                **{name: report[name] for name in fields},
+                "verification": report["verification"],
+                **counts,
+            }
+        )
     if as_json:
         print_json({"fleets": rows})
         return 0
