@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from clikit import Cli, bash, serving
+from hookkit import keeping, kept, saying, write_hooks
 from livekit import Watch, opened
 from trimtab import LiveSession, Runtime, SessionOptions
 from trimtab.contracts.messages import UserMessage
@@ -556,3 +557,22 @@ def test_names_of_states_are_those_of_the_guide() -> None:
     page = (Path(__file__).parents[2] / "docs" / "guides" / "sub-agents.md").read_text()
     for state in ("running", "idle", "completed", "failed", "cancelled", "interrupted"):
         assert re.search(rf"`{state}`", page), state
+
+
+async def test_hooks_decide_about_calls_of_agents_in_the_background(cli: Cli) -> None:
+    hooks = {
+        "preToolUse": [{**saying({"permissionDecision": "deny"}), "matcher": "bash"}],
+        "subagentStop": [keeping("stopped")],
+    }
+    write_hooks(cli, hooks, "user")
+    rules = script(
+        on("go", tools=[start("Count.", name="counter")]),
+        on("Count", tools=[bash("touch made")]),
+        on("Denied by preToolUse", text="It was denied."),
+    )
+    async with serving(rules) as server:
+        outcome = await cli.use(server).ask("go")
+    assert not (cli.cwd / "made").exists()
+    denied = [data for data in outcome.of("tool.execution_complete") if not data["success"]]
+    assert ["Denied by preToolUse" in data["error"]["message"] for data in denied] == [True]
+    assert kept(cli, "stopped")["agentName"] == "general-purpose"

@@ -397,3 +397,68 @@ async def test_a_fleet_that_was_turned_off_is_refused(fleet: Fleet) -> None:
     args = ("--plan", fleet.plan(todo("a")), "--feature", "FLEET_COMMAND=off")
     outcome = await fleet.cli.run("fleet", "The goal", *args)
     assert (outcome.code, "FLEET_COMMAND off" in outcome.notes) == (2, True)
+
+
+async def test_an_edit_against_a_deletion_is_decided_by_somebody_or_not_merged(
+    fleet: Fleet,
+) -> None:
+    merged = "git log -1 --format=%B $(git for-each-ref --format='%(refname)' --sort=-refname 'refs/heads/trimtab/**/merged' | head -1) | grep -q 'Todo: a'"
+    rules = [
+        {"when": {"last": "This folder holds the merge"}, "text": "I cannot decide."},
+        edits("a", "base.txt", "two", "A"),
+        {
+            "when": {"last": "TODO-b-HERE"},
+            "tools": [bash(f"until {merged}; do sleep 0.02; done; rm base.txt")],
+        },
+    ]
+    result = await fleet.start(rules, fleet.plan(todo("a"), todo("b")), "--allow-all")
+    assert fleet.cli.outcomes[-1].code == 3
+    assert statuses(result) == {"a": "merged", "b": "failed"}
+    assert result["conflicts"][0]["files"] == ["base.txt"]
+    rules[0] = {
+        "when": {"last": "This folder holds the merge"},
+        "tools": [bash("git rm -qf base.txt")],
+    }
+    again = await fleet.start(rules, fleet.plan(todo("a"), todo("b")), "--allow-all")
+    assert fleet.cli.outcomes[-1].code == 0
+    assert again["conflicts"][0]["kept"] == {"base.txt": "todo"}
+
+
+async def test_a_worker_without_permission_writes_in_its_own_folder_only(fleet: Fleet) -> None:
+    outside = str(fleet.cli.cwd / "outside.txt")
+    rules = [writes("a", outside, "x"), writes("b", "b.txt", "b")]
+    plan = fleet.plan(todo("a"), todo("b"))
+    result = await fleet.start(rules, plan, "--disallow-temp-dir")  # the tests' folder is one
+    assert fleet.cli.outcomes[-1].code == 3
+    assert statuses(result) == {"a": "failed", "b": "merged"}
+    assert result["todos"][0]["attempts"] == 1, "a denial was tried again"
+    assert "permission" in result["todos"][0]["reason"]
+    assert fleet.git("status", "--short") == ""
+    usage = json.loads(fleet.cli.outcomes[-1].text)["usage"]
+    assert usage["modelCalls"] == len(fleet.server.requests)
+
+
+async def test_work_inside_a_repository_of_its_own_is_kept_in_its_folder(fleet: Fleet) -> None:
+    identity = "-c user.name=x -c user.email=x"
+    command = (
+        f"git init -q inner && cd inner && echo x > x && git add x && git {identity} commit -qm x"
+    )
+    rules = [{"when": {"last": "TODO-a-HERE"}, "tools": [bash(command)]}]
+    result = await fleet.start(rules, fleet.plan(todo("a")), "--allow-all")
+    assert statuses(result) == {"a": "failed"}
+    assert "inner is a repository of its own" in result["todos"][0]["reason"]
+    (kept,) = (fleet.folder / "project.worktrees").glob("*/todo/a/inner/x")
+    assert kept.read_text() == "x\n"
+
+
+async def test_a_repository_that_is_gone_is_told(fleet: Fleet) -> None:
+    failing = [{"when": {"last": "TODO-a-HERE"}, "tools": [bash("sleep 60")]}]
+    async with serving(script_of(failing)) as server:
+        args = ("fleet", "G", "--plan", fleet.plan(todo("a")), "--deadline", "1s", "--allow-all")
+        stopped = await fleet.cli.use(server).run(*args)
+    assert (stopped.code, "Its time is up" in stopped.text) == (3, True)
+    (fleet.cli.cwd / ".git").rename(fleet.folder / "moved")
+    outcome = await fleet.cli.run("fleet", "resume", fleet.ids()[0])
+    assert outcome.code == 1
+    assert "git failed" in outcome.text
+    assert "Internal" not in outcome.notes

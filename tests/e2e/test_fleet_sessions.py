@@ -1,5 +1,6 @@
 """Fleets that a session starts: for clients of the SDK, after a plan, and in a conversation."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -142,3 +143,22 @@ async def test_fleet_as_a_prompt_of_a_script_names_the_flag(tmp_path: Path) -> N
         outcome = await fleet.cli.use(server).run("-p", "/fleet Make it better")
     assert outcome.code == 2
     assert "--fleet" in outcome.notes
+
+
+async def test_a_fleet_ends_with_the_session_that_started_it_and_can_go_on(
+    tmp_path: Path,
+) -> None:
+    fleet = Fleet(tmp_path)
+    waiting = {"when": {"last": "TODO-a-HERE"}, "tools": [{"name": "view", "arguments": {"path": "base.txt"}}], "delay": 30, "repeat": 1}  # fmt: skip
+    async with serving(script_of([PLAN, waiting, *RULES[1:]])) as server:
+        async with terminal_talking(fleet.cli.use(server)) as terminal:
+            await terminal.shows("> $")
+            terminal.type("/fleet Make it better\n")
+            await terminal.shows(r"b: merged[\s\S]*> $")
+        assert not fleet.processes()
+        (name,) = fleet.ids()
+        shown = await fleet.cli.run("fleet", "show", name, "--json")
+        assert json.loads(shown.text)["status"] == "stopped"
+        resumed = await fleet.cli.run("fleet", "resume", name)
+        assert resumed.code == 0, resumed.text
+    assert merged_files(fleet.cli.cwd) == ["a.txt", "b.txt", "base.txt"]

@@ -110,6 +110,10 @@ async def test_clients_edit_the_queue(sdk: Sdk) -> None:
         copied = await queue.duplicate_at(rpc.QueueDuplicateAtRequest(id=ids[0]))
         assert copied.id
         assert await shown() == ["four", "2", "2"]
+        message = rpc.QueueInsertMessage(prompt="zero")
+        inserted = await queue.insert_at(rpc.QueueInsertAtRequest(message=message, position=1))
+        assert await shown() == ["four", "zero", "2", "2"]
+        assert (await queue.remove_at(rpc.QueueRemoveAtRequest(id=inserted.id))).removed
         await queue.set_drain_paused(rpc.QueueSetDrainPausedRequest(paused=True))
         with pytest.raises(Exception, match="queue_already_paused"):
             await queue.set_drain_paused(rpc.QueueSetDrainPausedRequest(paused=True))

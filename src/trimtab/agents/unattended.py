@@ -40,7 +40,7 @@ def build_stop_rules(setup: SessionSetup) -> StopRules | None:
 
     setup.session.subscribe(on_event)
     projection = setup.session.projections
-    checks = Checks(given.checks, lambda: changes)
+    checks = Checks(given.checks, lambda: changes, setup.checkout.cwd)
     return StopRules(given, checks, lambda: len(projection.changes.files))
 
 

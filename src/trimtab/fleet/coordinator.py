@@ -8,7 +8,6 @@ from contextlib import suppress
 
 import msgspec
 
-from trimtab.contracts.cancellation import end_cancellation
 from trimtab.contracts.errors import ExitCode, TrimtabError, UsageError
 from trimtab.contracts.ids import new_id
 from trimtab.fleet import events, schedule
@@ -39,6 +38,16 @@ class Halt(msgspec.Struct, frozen=True):
     exit_code: int
 
 
+def describe_failure(error: TrimtabError | OSError | GitError) -> str:
+    """Return an error that ends a fleet as a sentence that says what to do."""
+    if isinstance(error, TrimtabError):
+        return error.message
+    if isinstance(error, GitError):
+        return f"git failed ({error}); correct that, and resume the fleet."
+    where = f" ({error.filename})" if error.filename else ""
+    return f"{error.strerror or error}{where}; correct that, and resume the fleet."
+
+
 class Coordinator:
     """Runs one fleet to its end. Create it with the open log; `run` may be called once."""
 
@@ -62,7 +71,10 @@ class Coordinator:
         self._tasks: dict[Action, asyncio.Task[None]] = {}
 
     async def run(self) -> FleetState:
-        """Run the fleet until it is finished, stopped or cancelled; return its last state."""
+        """Run the fleet until it is finished or stopped; return its last state.
+
+        A fleet whose task is cancelled is stopped, and can be resumed as well.
+        """
         if self.state.finished:
             await self._clean_up()
             return self.state
@@ -71,9 +83,13 @@ class Coordinator:
             try:
                 await self._recover()
                 await self._work()
+            except GitError as error:
+                self.halt(describe_failure(error), ExitCode.FAILURE)
             except asyncio.CancelledError:
-                end_cancellation()
-                self._halted = self._halted or Halt("It was interrupted.", ExitCode.INTERRUPTED)
+                self.halt("It was interrupted.", ExitCode.INTERRUPTED)
+                await self._end_tasks()
+                await self._conclude()
+                raise
             finally:
                 await self._end_tasks()
             await self._conclude()
@@ -152,11 +168,9 @@ class Coordinator:
     async def _guard(self, action: Action) -> None:
         try:
             await self._perform(action)
-        except (TrimtabError, OSError) as error:
+        except (TrimtabError, OSError, GitError) as error:
             # The disk or git failed: nothing that goes on now could be trusted.
-            self.halt(f"{str(error).rstrip('.')}.", ExitCode.FAILURE)
-        except GitError as error:
-            self.halt(f"git failed: {error}.", ExitCode.FAILURE)
+            self.halt(describe_failure(error), ExitCode.FAILURE)
         except Exception as error:
             self._bug = error
             self.halt(f"Internal error ({type(error).__name__}: {error}).", ExitCode.FAILURE)

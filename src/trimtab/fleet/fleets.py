@@ -14,12 +14,13 @@ from trimtab.fleet import events
 from trimtab.fleet.coordinator import Coordinator, OnEvent
 from trimtab.fleet.events import Spent, Started
 from trimtab.fleet.landing import land, plan_landing, undo_fleet
-from trimtab.fleet.local_engine import LocalEngine, clean_environment
+from trimtab.fleet.local_engine import LocalEngine, clean_environment, read_ledger
 from trimtab.fleet.plan import Todo
 from trimtab.fleet.repository import inspect_checkout, name_branch
 from trimtab.fleet.state import FleetState, apply
 from trimtab.fleet.store import FleetFolder, FleetLog, FleetStore
 from trimtab.policy.git_programs import find_git_programs
+from trimtab.session.projections.usage import ModelUsage
 from trimtab.session.store import SessionStore
 from trimtab.workspace.git import GitError
 
@@ -135,6 +136,11 @@ class Fleets:
         if state.undone:
             raise UsageError(f"The fleet {folder.id} was undone; start another one.")
         return folder
+
+    def usage(self, state: FleetState) -> ModelUsage:
+        """Return what all agents of a fleet have spent together."""
+        sessions = SessionStore(self._home)
+        return read_ledger(*(sessions.folder(name) for name in state.sessions)).total
 
     def stop(self, folder: FleetFolder) -> FleetState:
         """Ask the process of a fleet to stop, and wait for it. Raises `TrimtabError`."""

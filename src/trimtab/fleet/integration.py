@@ -115,6 +115,7 @@ class Merge:
 
     async def _resolve(self, files: tuple[str, ...]) -> None:
         self._files = files
+        before = {name: self._repository.describe_conflict(name) for name in files}
         others = await self._git(self._find_others, files)
         name = self._todo.id
         self._ports.record(events.ConflictFound(todo=name, files=files, others=others))
@@ -122,7 +123,7 @@ class Merge:
         listed = ", ".join(files)
         if not outcome.done:
             raise TakenBack(f"it conflicts in {listed}, and {outcome.reason}")
-        if left := await self._git(self._repository.unresolved, files):
+        if left := await self._git(self._repository.unresolved, before):
             raise TakenBack(f"it conflicts in {listed}; {', '.join(left)} was left unresolved")
 
     async def _check(self) -> tuple[str, tuple[CheckRun, ...]]:

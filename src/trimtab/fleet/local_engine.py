@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -150,15 +151,20 @@ def read_result(output: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and found.get("type") == "result" else None
 
 
-def read_spending(session: SessionFolder) -> Spent:
-    """Return the tokens and USD that a session has spent, sub-agents included."""
+def read_ledger(*sessions: SessionFolder) -> UsageLedger:
+    """Return what sessions have spent together, sub-agents included."""
     ledger = UsageLedger()
-    try:
-        for record in read_records(session.events):
-            if record.type in ledger.reads:
-                ledger.apply(decode(record.line))
-    except OSError:
-        return Spent(tokens=0, usd=0.0)
+    for session in sessions:
+        with suppress(OSError):
+            for record in read_records(session.events):
+                if record.type in ledger.reads:
+                    ledger.apply(decode(record.line))
+    return ledger
+
+
+def read_spending(session: SessionFolder) -> Spent:
+    """Return the tokens and USD that a session has spent, with estimates of broken calls."""
+    ledger = read_ledger(session)
     total, unsettled = ledger.total, ledger.unsettled
     return Spent(
         tokens=(total.input_tokens or 0) + (total.output_tokens or 0) + unsettled[0],

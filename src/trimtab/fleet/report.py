@@ -11,14 +11,14 @@ from trimtab.fleet.state import GOOD, FleetState, TodoState
 SHOWN_LINES = 20
 
 
-def build_report(state: FleetState) -> JsonObject:
-    """Return the `fleet` of a result."""
+def build_report(state: FleetState, *, running: bool = False) -> JsonObject:
+    """Return the `fleet` of a result; `running` if a process works on it."""
     started = state.started
     assert started is not None
     return {
         "id": started.id,
         "goal": started.goal,
-        "status": find_status(state),
+        "status": "running" if running else find_status(state),
         "exitCode": state.exit_code if state.over else None,
         "repository": started.repository,
         "base": started.base,
@@ -110,9 +110,9 @@ def _report_check(check: CheckRun) -> JsonObject:
     }
 
 
-def describe_report(state: FleetState) -> str:
+def describe_report(state: FleetState, *, running: bool = False) -> str:
     """Return the result for people."""
-    report = build_report(state)
+    report = build_report(state, running=running)
     assert state.started is not None
     lines = [f"Fleet {report['id']}: {report['status']}, {report['verification']}."]
     width = max((len(todo["id"]) for todo in report["todos"]), default=0)
@@ -141,7 +141,7 @@ def describe_report(state: FleetState) -> str:
         landed = ", landed on your branch" if report["landed"] else ""
         lines.append(f"Branch {report['branch']} at {state.tip[:12]}{landed}.")
     lines += [f"Note: {note}" for note in report["notes"]]
-    if report["reason"]:
+    if report["reason"] and not running:
         lines.append(report["reason"])
     return neutralise("\n".join(lines))
 

@@ -198,6 +198,8 @@ class FleetRepository:
         tree = self.write_tree(folder)
         if tree == git.run("rev-parse", f"{start}^{{tree}}"):
             return None
+        if inner := find_repositories(git, tree) - find_repositories(git, start):
+            raise GitError(f"{', '.join(sorted(inner))} is a repository of its own")
         message = f"{todo.title}\n\n{TRAILER}: {todo.id}\nTrimtab-Fleet: {self._started.id}"
         if head == start or git.attempt("merge-base", "--is-ancestor", start, head) is None:
             return self._commit(tree, (start,), message)
@@ -231,7 +233,7 @@ class FleetRepository:
     def write_tree(self, folder: str) -> str:
         """Return the tree of a folder's files; ignored ones are left out."""
         git = Git(folder)
-        git.run("add", "-A")
+        git.add_all()
         return git.run("write-tree")
 
     def begin_merge(self, tip: str, commit: str) -> list[str]:
@@ -259,9 +261,33 @@ class FleetRepository:
         git.run("reset", "-q", "--hard", commit)
         git.run("clean", "-ffdq")
 
-    def unresolved(self, files: Sequence[str]) -> list[str]:
-        """Return the files that still have conflict markers."""
-        return [name for name in files if has_markers(os.path.join(self.merge_folder, name))]
+    def describe_conflict(self, name: str) -> bytes | None:
+        """Return what a file in conflict holds, None if it has conflict markers.
+
+        Without markers are conflicts in binary files and between an edit and a deletion.
+        """
+        path = os.path.join(self.merge_folder, name)
+        if has_markers(path):
+            return None
+        try:
+            with open(path, "rb") as file:
+                return file.read()
+        except OSError:
+            return b""
+
+    def unresolved(self, before: Mapping[str, bytes | None]) -> list[str]:
+        """Return the files whose conflict nobody decided.
+
+        A file with markers is resolved without them; another one if it was changed or added.
+        """
+        listed = Git(self.merge_folder).run("diff", "--name-only", "--diff-filter=U", "-z")
+        unmerged = set(listed.split("\0"))
+        return [
+            name
+            for name, content in before.items()
+            if (found := self.describe_conflict(name)) is None
+            or (content is not None and name in unmerged and found == content)
+        ]
 
     def write_merge(self, tip: str, todo: Todo, commit: str, *, repaired: bool) -> str:
         """Return a commit with the files of the folder of merges. Raises `GitError`.
@@ -316,6 +342,12 @@ def find_identity(checkout: str, env: Mapping[str, str]) -> dict[str, str]:
             value = env.get(variable) or git.attempt("config", f"user.{field.lower()}")
             found[variable] = value or found[variable]
     return found
+
+
+def find_repositories(git: Git, tree: str) -> set[str]:
+    """Return the repositories inside a tree: submodules, and what git takes for them."""
+    listed = git.run("ls-tree", "-r", "-z", tree).split("\0")
+    return {row.partition("\t")[2] for row in listed if row.startswith("160000 ")}
 
 
 def is_clean(folder: str) -> bool:

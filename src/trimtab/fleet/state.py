@@ -15,6 +15,8 @@ Status = Literal["pending", "running", "ended", "done", "merging", "merged", "un
 GOOD = ("merged", "unchanged")
 FAILURES = 2
 """The number of failed attempts after which a todo has failed."""
+FINAL = (ExitCode.USAGE, ExitCode.DENIED, ExitCode.AUTHENTICATION)
+"""Exit codes of workers that another attempt would end with, too."""
 
 
 class TodoState(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,6 +209,8 @@ def _end_worker(state: FleetState, event: events.WorkerEnded) -> FleetState:
     if event.exit_code == ExitCode.BUDGET and job.slice != Spent():
         return _set(state, job.todo, status="pending", starved=job.slice, reason=event.message)
     failures = state.todos[job.todo].failures + 1
+    if event.exit_code in FINAL:
+        failures = FAILURES
     status = "ended" if failures >= FAILURES else "pending"
     return _set(state, job.todo, status=status, failures=failures, reason=event.message)
 

@@ -11,7 +11,7 @@ import msgspec
 from trimtab.agents.system_prompt import measure_parts
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.provider import CREDIT_USD
-from trimtab.contracts.run import Prompt, Run
+from trimtab.contracts.run import Run
 from trimtab.contracts.text import count
 from trimtab.customize.overview import survey
 from trimtab.providers.meter import ContextMeter
@@ -415,11 +415,7 @@ async def change_tasks(invocation: Invocation) -> str:
 
 
 async def start_fleet(invocation: Invocation) -> str:
-    """Start a fleet for a goal, or for the todos of the session."""
-    live = invocation.live
-    if live.start_fleet is None or not (live.host or live.controls.attended):
-        raise UsageError("/fleet works in a conversation; otherwise use `trimtab -p GOAL --fleet`.")
-    return await live.start_fleet(live, Prompt(text=invocation.arguments))
+    return await invocation.live.request_fleet(invocation.arguments)
 
 
 async def show_permissions(invocation: Invocation) -> str:

@@ -174,6 +174,15 @@ class LiveSession:
 
         task.add_done_callback(end)
 
+    async def request_fleet(self, goal: str) -> str:
+        """Start a fleet for a goal, or for the todos of the session; return a sentence about it.
+
+        Raises `UsageError`, also where nobody would see how it ends.
+        """
+        if self.start_fleet is None or not (self.host or self.controls.attended):
+            raise UsageError("/fleet works in a conversation; otherwise use -p GOAL --fleet.")
+        return await self.start_fleet(self, Prompt(text=goal))
+
     def require_quiet(self) -> None:
         """Raise `UsageError` while sub-agents work; forget what they knew of the log."""
         if not self.controls.has_agents:

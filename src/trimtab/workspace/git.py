@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from trimtab.workspace.start_failure import explain
 
@@ -75,7 +75,7 @@ class Git:
             # staged.
             if os.path.exists(own := os.path.join(folder, "index")):
                 shutil.copyfile(own, index)
-            self.run(*self._add_all(), env=env)
+            self.add_all(env=env)
             tree = self.run("write-tree", env=env)
             parents = ("-p", head) if head else ()
             commit = self.run("commit-tree", tree, *parents, "-m", message, env=env)
@@ -86,15 +86,15 @@ class Git:
         self.run("update-ref", ref, commit)
         return commit
 
-    def _add_all(self) -> Sequence[str]:
-        """Return the arguments that add all files, also those outside a sparse checkout."""
+    def add_all(self, env: Mapping[str, str] | None = None) -> None:
+        """Add all files to the index, also those outside a sparse checkout."""
         sparse = self.attempt("config", "--bool", "core.sparseCheckout") == "true"
-        return ("add", "-A", "--sparse") if sparse else ("add", "-A")
+        self.run("add", "-A", *(("--sparse",) if sparse else ()), env=env)
 
     def commit_all(self, message: str) -> str | None:
         """Commit all changes on the current branch; return None if nothing has changed."""
         if not self.run("status", "--porcelain"):
             return None
-        self.run(*self._add_all())
+        self.add_all()
         self.run("commit", "-q", "--no-verify", "-m", message, env=AUTHOR)
         return self.run("rev-parse", "HEAD")

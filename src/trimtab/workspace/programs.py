@@ -118,6 +118,8 @@ class Program:
 
     def _ended(self) -> None:
         """Both streams are closed: the program has ended, or is about to."""
+        if self._code is not None:
+            return  # a subclass that watches the process saw it end first
         try:
             pid, status = os.waitpid(self._pid, os.WNOHANG)
         except ChildProcessError:

@@ -43,6 +43,36 @@ def test_a_check_counts_until_files_change_again() -> None:
     assert state_of(checks) == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("command", "same"),
+    [
+        ("pytest  -q   tests", True),
+        ("  pytest -q tests\n", True),
+        ("cd /work/project && pytest -q tests", True),
+        ("cd . && pytest -q tests", True),
+        ("cd '/work/project/' && pytest -q tests", True),
+        ("cd src && pytest -q tests", False),
+        ("cd /work/project; pytest -q tests", False),
+        ("pytest -q tests || true", False),
+        ("pytest -q tests # all", False),
+        ("pytest -q 'tests", False),
+        ("echo pytest -q tests", False),
+    ],
+)
+def test_a_check_is_recognised_in_other_spacing_and_in_its_folder(command: str, same: bool) -> None:
+    checks = Checks(("pytest -q tests",), lambda: 0, "/work/project")
+    checks.record(command, 0)
+    assert (checks.end_state == "green") is same
+
+
+def test_operators_in_quotes_do_not_make_another_command_a_check() -> None:
+    checks = Checks(("make && echo ok",), lambda: 0, "/")
+    checks.record("make '&&' echo ok", 0)
+    assert checks.end_state == "unknown"
+    checks.record("make&&echo ok", 0)
+    assert state_of(checks) == "green"
+
+
 FACTS = JitFacts(location="/", turns=3, time_left=0.2, context=0.5, budget=None, checks="red")
 
 

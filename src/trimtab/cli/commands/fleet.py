@@ -30,11 +30,11 @@ from trimtab.fleet.report import (
     describe_end,
     describe_event,
     describe_report,
-    find_status,
 )
 from trimtab.fleet.state import FleetState
 from trimtab.fleet.store import FleetFolder, read_log
-from trimtab.transports.headless.result import Clock, build_result
+from trimtab.session.projections.usage import ModelUsage
+from trimtab.transports.headless.result import Clock, build_result, describe_spending
 
 ACTIONS = ("list", "show", "tail", "stop", "undo")
 FOLLOW_SECONDS = 0.1
@@ -146,7 +146,7 @@ async def run_fleet(
     for event in folder.read():
         output.show(event)
     state = await fleets.run(folder, output.show, resumed=again, on_start=on_start)
-    return output.finish(state, clock)
+    return output.finish(state, fleets.usage(state), clock)
 
 
 class FleetOutput:
@@ -162,13 +162,13 @@ class FleetOutput:
         elif not self._quiet and (line := describe_event(event)):
             say(f"{event.timestamp[11:19]} {line}")
 
-    def finish(self, state: FleetState, clock: Clock) -> int:
+    def finish(self, state: FleetState, spent: ModelUsage, clock: Clock) -> int:
         """Print the result; return the exit code."""
         code = state.exit_code
         if self._style == "text":
             print(describe_report(state), flush=True)
             return code
-        result = build_fleet_result(state, clock)
+        result = build_fleet_result(state, spent, clock)
         if self._style == "json":
             print(json.dumps(result), flush=True)
             if code:
@@ -178,11 +178,17 @@ class FleetOutput:
         return code
 
 
-def build_fleet_result(state: FleetState, clock: Clock) -> JsonObject:
+def build_fleet_result(state: FleetState, spent: ModelUsage, clock: Clock) -> JsonObject:
+    """Return the result of a run whose work a fleet did: the usage is that of all its agents."""
     code = state.exit_code
     reason = "aborted" if code >= 128 else "complete" if code == 0 else "fleet"
     stop = Stop(reason=reason, exit_code=code, message=describe_end(state))
-    return {**build_result(None, stop, clock), "fleet": build_report(state)}
+    result = build_result(None, stop, clock)
+    return {
+        **result,
+        "usage": {**result["usage"], **describe_spending(spent)},
+        "fleet": build_report(state),
+    }
 
 
 def check_action(word: str) -> None:
@@ -228,12 +234,13 @@ def run(args: Arguments) -> int:
     state = fleets.stop(folder) if args.action == "stop" else folder.state()
     if state.started is None:
         raise UsageError(f"The fleet {folder.id} never started; start another one.")
+    running = folder.owner() is not None
     if args.json:
-        print_json({**build_report(state), "running": folder.owner() is not None})
+        print_json(build_report(state, running=running))
     elif args.action == "stop":
         print(f"The fleet {folder.id} is stopped; go on with: trimtab fleet resume {folder.id}")
     else:
-        print(describe_report(state))
+        print(describe_report(state, running=running))
     return 0
 
 
@@ -247,13 +254,17 @@ def list_fleets(fleets: Fleets, *, as_json: bool) -> int:
             continue
         if state.started is None:
             continue
-        running = folder.owner() is not None
-        report = build_report(state)
-        fields = ("id", "goal", "repository", "branch", "base", "exitCode", "verification")
-        status = "running" if running else find_status(state)
+        report = build_report(state, running=folder.owner() is not None)
+        fields = ("id", "goal", "status", "repository", "branch", "base", "exitCode")
         merged = sum(todo["status"] in ("merged", "unchanged") for todo in report["todos"])
         counts = {"merged": merged, "todos": len(report["todos"])}
-        rows.append({**{name: report[name] for name in fields}, "status": status, **counts})
+        rows.append(
+            {
+                **{name: report[name] for name in fields},
+                "verification": report["verification"],
+                **counts,
+            }
+        )
     if as_json:
         print_json({"fleets": rows})
         return 0

@@ -7,6 +7,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.ids import timestamp
 from trimtab.contracts.processor import Stop
 from trimtab.runtime.live import LiveSession
+from trimtab.session.projections.usage import ModelUsage
 from trimtab.version import __version__
 
 SCHEMA_VERSION = "1.0"
@@ -90,6 +91,13 @@ def _usage(live: LiveSession | None, clock: Clock) -> JsonObject:
             "linesRemoved": changes.lines_removed,
             "filesModified": changes.files,
         },
+        **describe_spending(total),
+    }
+
+
+def describe_spending(total: ModelUsage) -> JsonObject:
+    """Return the fields of `usage` about model calls."""
+    return {
         "modelCalls": total.requests,
         "tokens": {kind: getattr(total, field) for kind, field in _TOKENS.items()},
         "costUsd": None if total.unpriced_requests else total.cost_usd,
