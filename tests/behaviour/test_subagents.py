@@ -11,6 +11,8 @@ import trimtab
 from clikit import Cli, Outcome, bash, serving
 from customizekit import write
 from hookkit import keeping, kept, saying, write_hooks
+from trimtab.customize.agents import find_agents
+from trimtab.tools.catalog import NAMES
 from trimtab.tools.task.tool import BUILTIN as OFFERED
 from trimtab.tools.task.tool import SPEC
 
@@ -103,14 +105,14 @@ async def test_each_kind_of_agent_has_its_own_tools(cli: Cli) -> None:
     assert bodies
     main, *agents = offered
     explore, general = sorted(agents, key=len)
-    assert explore == {"view", "grep", "glob", "bash", "read_bash"}
+    assert explore == {"view", "grep", "glob"}
     assert general == main
     assert "sql" not in main
     sizes = [len(one.json["messages"][0]["content"]) for one in server.requests[:3]]
     assert min(sizes) < max(sizes) / 2
 
 
-@pytest.mark.parametrize("agent", ["explore", "code-review", "research"])
+@pytest.mark.parametrize("agent", ["code-review", "research"])
 async def test_agents_that_only_read_change_nothing(cli: Cli, agent: str) -> None:
     script = [{"tools": [start(agent)]}, {"tools": [bash("touch made")]}, DONE, DONE]
     async with serving(script) as server:
@@ -297,6 +299,62 @@ async def test_built_in_agents_are_data_and_are_told_how_to_answer(
         await cli.use(server).ask("go")
         system = server.requests[1].json["messages"][0]["content"]
     assert [text for text in wanted if text not in system] == []
+
+
+CLAUDE = ["claude-opus-4.5", "claude-haiku-4.5", "claude-sonnet-4.5"]
+SERVICES: list[tuple[str, str, list[str], str]] = [
+    ("explore", "claude-opus-4.5", CLAUDE, "claude-haiku-4.5"),
+    ("task", "gpt-5", CLAUDE, "claude-haiku-4.5"),
+    ("code-review", "gpt-5", CLAUDE, "claude-sonnet-4.5"),
+    ("explore", "claude-x", ["claude-x", "claude-haiku-3", "claude-haiku-6"], "claude-haiku-6"),
+    ("explore", "gpt-5", ["gpt-5", "gpt-4.1-mini", "gpt-5-mini"], "gpt-5-mini"),
+    ("task", "gemini-3-pro", ["gemini-3-pro", "gemini-3-flash"], "gemini-3-flash"),
+    ("code-review", "gpt-5", ["gpt-5", "gpt-5-mini"], "gpt-5"),
+    ("explore", "qwen", ["qwen", "qwen-mini"], "qwen"),
+    ("general-purpose", "gpt-5", CLAUDE, "gpt-5"),
+]
+
+
+@pytest.mark.proves("SUB-02", "SUB-04", "SUB-05")
+@pytest.mark.parametrize(("agent", "session", "listed", "used"), SERVICES)
+async def test_built_in_agents_use_their_model_or_the_nearest_of_the_same_service(
+    cli: Cli, agent: str, session: str, listed: list[str], used: str
+) -> None:
+    script = {"models": listed, "replies": [{"tools": [start(agent)]}, *[DONE] * 2]}
+    async with serving(script) as server:
+        outcome = await cli.use(server).ask("go", "--model", session)
+        asked = server.requests[1].json
+    assert asked["model"] == used
+    tools = {
+        tool.get("function", tool).get("name") or tool["custom"]["name"] for tool in asked["tools"]
+    }
+    if agent == "explore":
+        assert tools <= {"grep", "rg", "glob", "view", "lsp"}
+    else:
+        assert {"bash", "view", "sql"} <= tools
+    told = [data["message"] for data in outcome.of("session.info")
+            if data["infoType"] == "agent_model"]  # fmt: skip
+    wanted = {"explore": "claude-haiku-4.5", "task": "claude-haiku-4.5",
+              "code-review": "claude-sonnet-4.5"}.get(agent, used)  # fmt: skip
+    assert bool(told) is (used != wanted)
+    assert all(f"it uses {used}" in text for text in told)
+
+
+async def test_the_models_a_person_configures_come_before_those_of_built_in_agents(
+    cli: Cli,
+) -> None:
+    settings = {"subagents": {"agents": {"explore": {"model": "mine"}}}}
+    (cli.home / "settings.json").write_text(json.dumps(settings))
+    script = {"models": CLAUDE, "replies": [{"tools": [start("explore")]}, *[DONE] * 2]}
+    async with serving(script) as server:
+        outcome = await cli.use(server).ask("go")
+        assert server.requests[1].json["model"] == "mine"
+    assert not [one for one in outcome.of("session.info") if one["infoType"] == "agent_model"]
+
+
+def test_built_in_agents_name_no_tool_that_does_not_exist() -> None:
+    for agent in find_agents([]).agents.values():
+        assert set(agent.tools or ()) <= set(NAMES), agent.name
 
 
 async def test_a_hook_that_stops_an_agent_stops_the_one_that_asked(cli: Cli) -> None:

@@ -1,7 +1,7 @@
 """The sub-agents of a session: which may start, how many at once, and what is sent to them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -9,21 +9,23 @@ import msgspec
 from trimtab.agents.agent import agent_of
 from trimtab.agents.setup import SessionSetup
 from trimtab.contracts.customization import AgentDefinition
-from trimtab.contracts.errors import TrimtabError, UsageError
+from trimtab.contracts.errors import ModelError, TrimtabError, UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.own import AgentChanged
-from trimtab.contracts.events.session import SessionError
+from trimtab.contracts.events.session import SessionError, SessionInfo
 from trimtab.contracts.events.setup import SessionBackgroundTasksChanged
 from trimtab.contracts.events.subagent import SubagentFailed
 from trimtab.contracts.options import Client, SessionOptions
+from trimtab.contracts.provider import ListsModels, Provider
 from trimtab.contracts.run import Mode, Prompt, Run
 from trimtab.contracts.text import count
 from trimtab.contracts.tool import Assignment, Tool, ToolResult
-from trimtab.customize.model_families import resolve_model_families
+from trimtab.customize.model_families import find_at_service, resolve_model_families
 from trimtab.customize.subagent_settings import PoolSettings, read_settings
 from trimtab.loop.ledger import Ledger
 from trimtab.models.choose import Chosen, ModelChooser, RoleModels
 from trimtab.models.limits import check_limits
+from trimtab.providers.names import same_model
 from trimtab.session.inbox import Inbox, TaskInbox
 from trimtab.session.projections.agents import AgentRecord
 
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 MAX_IDLE = 32
 """The number of idle agents whose conversations stay in memory; others are read from the log."""
+LIST_SECONDS = 3.0
+"""The time a service has to list its models before a built-in agent starts without its own."""
 MAX_QUOTED = 2000
 """The number of characters of an answer that a notification quotes."""
 
@@ -103,6 +107,9 @@ class SubagentPool:
         """Builds an agent that worked before, with the conversation it had."""
         self.overrides: JsonObject = {}
         """A client's `model` and `effortLevel` for agents, by name; they override settings."""
+        self._listed: dict[str, Sequence[str]] = {}
+        """The models of services, by the service's name."""
+        self._told_models: set[str] = set()
         self.agents: dict[str, PooledAgent] = {}
         """The sub-agents in memory, by id; callers come before those they called."""
         self.starting = 0
@@ -404,11 +411,15 @@ class SubagentPool:
             named = next(iter(agent.models), None)
             model = task.model or configured or named
             return own_models(runtime.runtime, model, self.options.limits)
-        names = (configured,) if configured else await self._models_of(agent)
-        if task.model:
-            names = (task.model,)
+        role = None if configured or task.model else await self._by_role()
+        if task.model or configured:
+            names: tuple[str, ...] = (task.model or configured or "",)
+        elif agent.source == "builtin":
+            names = () if role or not agent.models else await self._find_builtin(caller, agent)
+        else:
+            names = await self._models_of(agent)
         candidates = [self._by_name(caller, name) for name in names]
-        if not candidates and (role := await self._by_role()) is not None:
+        if not candidates and role is not None:
             candidates.append(role)
         if not candidates or (agent.model_policy != "required" and not task.model):
             candidates.append(own_model(caller))
@@ -423,6 +434,38 @@ class SubagentPool:
             return agent.models
         await resolve_model_families(custom, agent, offline=bool(self.options.offline))
         return custom.models_of(agent)
+
+    async def _find_builtin(self, caller: Run, agent: AgentDefinition) -> tuple[str, ...]:
+        """Return the model of a built-in agent, as far as the caller's own service has one.
+
+        Code never goes to a service that the person did not choose for the session.
+        """
+        model = caller.agent.model
+        listed = await self._list_models(model.provider)
+        found = find_at_service(agent.models[0], model.name, listed)
+        if found is not None and same_model(agent.models[0], found):
+            return (found,)
+        if (key := f"{agent.name} {model.name}") not in self._told_models:
+            self._told_models.add(key)
+            message = (
+                f"The agent {agent.name} asks for {agent.models[0]}, which this service does not "
+                f"have; it uses {found or model.name}."
+            )
+            self.setup.session.emit(SessionInfo(info_type="agent_model", message=message))
+        return () if found is None else (found,)
+
+    async def _list_models(self, provider: Provider) -> Sequence[str]:
+        """Return the models of a service, asked for once; none if it does not say."""
+        if provider.name not in self._listed:
+            names: Sequence[str] | None = None
+            if isinstance(provider, ListsModels):
+                try:
+                    async with asyncio.timeout(LIST_SECONDS):
+                        names = await provider.list_models()
+                except (ModelError, TimeoutError):
+                    names = None
+            self._listed[provider.name] = names or ()
+        return self._listed[provider.name]
 
     def _by_name(self, caller: Run, name: str) -> Chosen:
         chosen = self.models.find(name, self.options)

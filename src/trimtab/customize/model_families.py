@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from trimtab.contracts.customization import AgentDefinition, Problem
 from trimtab.customize.agents import MODEL_ALIASES
 from trimtab.models.sources import Sources
+from trimtab.providers.names import same_model
 
 if TYPE_CHECKING:
     from trimtab.customize.customizations import Customizations
@@ -30,6 +31,36 @@ async def resolve_model_families(
             custom.family_models[alias] = model
         else:
             custom.model_problems += (_missing(agent, alias),)
+
+
+SMALL = {"claude": "haiku", "gpt": "mini", "gemini": "flash"}
+"""The small models of a vendor, by the first word of its models' names."""
+
+
+def find_at_service(wanted: str, session_model: str, listed: Sequence[str]) -> str | None:
+    """Return the model of a service that a built-in agent uses in place of the one it names.
+
+    That is the model itself, else the newest of its family, else, if it is a small one, a small
+    model of the vendor of the session's model. None means the session's model.
+    """
+    for model in listed:
+        if same_model(wanted, model):
+            return model
+    family = next((name for name in set(MODEL_ALIASES.values()) if name in wanted), "")
+    if family and (found := newest(family, listed)) is not None:
+        return found
+    if family != SMALL["claude"]:
+        return None
+    name = session_model.rpartition("/")[2].lower()
+    vendor = next((vendor for vendor in SMALL if name.startswith(vendor)), None)
+    if vendor is None or SMALL[vendor] in name:
+        return None
+    small = [
+        model
+        for model in listed
+        if vendor in model.lower() and SMALL[vendor] in model.lower().replace("-", " ").split()
+    ]
+    return max(small, key=lambda model: (_version(model), -len(model)), default=None)
 
 
 def newest(family: str, models: Iterable[str]) -> str | None:
