@@ -28,9 +28,13 @@ PACKAGES = {
     "typescript-language-server": ("typescript-language-server", "typescript@5"),
     "gemini": ("@google/gemini-cli",),
     "copilot": ("@github/copilot",),
+    "mcp-everything": ("@modelcontextprotocol/server-everything",),
+    "mcp-filesystem": ("@modelcontextprotocol/server-filesystem",),
+    "mcp-memory": ("@modelcontextprotocol/server-memory",),
+    "mcp-thinking": ("@modelcontextprotocol/server-sequential-thinking",),
 }
 """Folder → package, with a version where the tests depend on it, and flags of npm."""
-PYTHON_PROGRAMS = ("basedpyright",)
+PYTHON_PROGRAMS = ("basedpyright", "mcp-server-time", "mcp-server-git")
 QUIET = ("--no-audit", "--no-fund", "--silent")
 
 

@@ -130,6 +130,19 @@ def find_lack_of_copilot() -> str:
     return find_lack_of_package("copilot", "@github/copilot")
 
 
+def find_lack_of_servers() -> str:
+    """Return why the public MCP servers cannot be used."""
+    packages = {"everything": "everything", "filesystem": "filesystem", "memory": "memory"}
+    packages["thinking"] = "sequential-thinking"
+    for folder, name in packages.items():
+        if lack := find_lack_of_package(f"mcp-{folder}", f"@modelcontextprotocol/server-{name}"):
+            return lack
+    for name in ("mcp-server-time", "mcp-server-git"):
+        if not (FOREIGN / name / "bin" / name).is_file():
+            return f"{name} has not been fetched: make foreign"
+    return ""
+
+
 def find_lack_of_model() -> str:
     usable = is_usable(os.environ)
     return "" if usable else "the embedded model has not been fetched: make foreign"
@@ -148,6 +161,7 @@ CHECKS = {
     "copilot": find_lack_of_copilot,
     "landlock": find_lack_of_landlock,
     "mcp-conformance": find_lack_of_conformance,
+    "mcp-servers": find_lack_of_servers,
     "network namespaces": find_lack_of_namespaces,
     "copilot-sdk": find_lack_of_sdk,
     "embedded model": find_lack_of_model,
