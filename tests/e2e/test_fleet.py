@@ -165,7 +165,7 @@ async def test_a_planning_run_writes_the_todos_with_sql(fleet: Fleet) -> None:
         writes("a", "a.txt", "a"),
         writes("b", "b.txt", "b"),
     ]  # fmt: skip
-    outcome = await fleet.run(rules, "Make it better", "--json")
+    outcome = await fleet.run(rules, "--json", "Make it better")
     result = read_fleet(outcome)
     assert (outcome.code, statuses(result)) == (0, {"a": "merged", "b": "merged"})
     assert fleet.trailers(result["branch"]) == ["a", "b"]

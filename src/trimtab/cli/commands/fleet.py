@@ -72,21 +72,20 @@ def add_arguments(parser: CommandParser) -> None:
 
 def takes_flags(argv: list[str]) -> bool:
     """Return True for `start`, `resume`, and a goal without the word `start`."""
-    if not argv or {"-h", "--help"} & set(argv):
-        return False
-    return argv[0] not in (*ACTIONS, "--json")
+    words = [word for word in argv if word != "--json"]
+    return bool(words) and not {"-h", "--help"} & set(words) and words[0] not in ACTIONS
 
 
 def run_flags(argv: list[str]) -> int:
     """Start or resume a fleet as the flags say."""
     clock = Clock()
+    as_document = "--json" in argv
+    argv = [word for word in argv if word != "--json"]
     action = argv[0] if argv[0] in WITH_FLAGS else "start"
     if action != argv[0] and len(argv) == 1 and is_word(argv[0]):
         check_action(argv[0])
     words = argv[1:] if action == argv[0] else argv
     plan, words = take_plan(words) if action == "start" else (None, words)
-    as_document = "--json" in words
-    words = [word for word in words if word != "--json"]
     if words and not words[0].startswith("-"):
         words = ["-p", *words]
     values = {**parse(words), "fleet": True}
