@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from clikit import bash, serving
+from conformance import check_lines
 from fleetkit import Fleet, edits, read_fleet, script_of, statuses, todo, writes
 from gitkit import git, make_repository
 
@@ -163,7 +165,7 @@ async def test_a_planning_run_writes_the_todos_with_sql(fleet: Fleet) -> None:
         writes("a", "a.txt", "a"),
         writes("b", "b.txt", "b"),
     ]  # fmt: skip
-    outcome = await fleet.run(rules, "Make it better", "--json")
+    outcome = await fleet.run(rules, "--json", "Make it better")
     result = read_fleet(outcome)
     assert (outcome.code, statuses(result)) == (0, {"a": "merged", "b": "merged"})
     assert fleet.trailers(result["branch"]) == ["a", "b"]
@@ -187,7 +189,7 @@ async def test_a_killed_coordinator_takes_its_workers_along_and_resumes(fleet: F
         seen: list[dict[str, Any]] = []
         async with asyncio.timeout(30):
             while not (seen and seen[-1]["type"] == "fleet.merged"):
-                seen.append(json.loads(await process.stdout.readline()))
+                seen.append(json.loads(await process.stdout.readline())["data"]["event"])
         process.kill()
         await process.wait()
         await fleet.gone()
@@ -323,6 +325,7 @@ async def test_a_prompt_with_fleet_plans_and_carries_out(fleet: Fleet) -> None:
     ]
     async with serving(script_of(rules)) as server:
         outcome = await fleet.cli.use(server).ask("Improve it", "--fleet", "--check", "true")
+    check_lines(outcome.out.splitlines())
     assert outcome.result["fleet"]["verification"] == "verified"
     assert statuses(outcome.result["fleet"]) == {"a": "merged"}
 
@@ -462,3 +465,20 @@ async def test_a_repository_that_is_gone_is_told(fleet: Fleet) -> None:
     assert outcome.code == 1
     assert "git failed" in outcome.text
     assert "Internal" not in outcome.notes
+
+
+async def test_names_of_files_that_are_not_utf_8_do_no_harm(fleet: Fleet) -> None:
+    odd = os.fsencode(fleet.cli.cwd) + b"/odd-\xff.txt"
+    with open(odd, "w") as file:
+        file.write("one\ntwo\nthree\n")
+    fleet.commit("odd")
+    rules = [
+        {"when": {"last": "This folder holds the merge"}, "text": "I cannot."},
+        {"when": {"last": "TODO-a-HERE"}, "tools": [bash("sed -i s/two/A/ odd*")]},
+        {"when": {"last": "TODO-b-HERE"}, "tools": [bash("sed -i s/two/B/ odd*")]},
+    ]
+    result = await fleet.start(rules, fleet.plan(todo("a"), todo("b")), "--allow-all")
+    assert fleet.cli.outcomes[-1].code == 3
+    assert result["conflicts"][0]["files"] == ["odd-\udcff.txt"]
+    shown = await fleet.cli.run("fleet", "show", result["id"])
+    assert (shown.code, "conflict of" in shown.text) == (0, True)

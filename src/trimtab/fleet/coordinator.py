@@ -375,6 +375,9 @@ class Coordinator:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _conclude(self) -> None:
+        # A merge that was recorded just before the end is completed.
+        with suppress(GitError, UsageError):
+            await self._git(self._set_branches)
         halted = self._halted
         if halted is not None and not self.state.over:
             self.record(events.Stopped(reason=halted.reason, exit_code=halted.exit_code))
@@ -387,5 +390,6 @@ class Coordinator:
         """Complete the branches and remove the worktrees, unless that was done before."""
         if not await asyncio.to_thread(os.path.isdir, self._started.folder):
             return
-        await self._git(self._set_branches)
+        with suppress(UsageError):  # somebody works on the branch already
+            await self._git(self._set_branches)
         await self._git(self._repository.remove_all)

@@ -4,6 +4,7 @@ An event is on the disk before its effect begins, so that a fleet which was kill
 have happened.
 """
 
+import json
 from typing import Literal
 
 import msgspec
@@ -188,5 +189,22 @@ AnyEvent = (
     | Undone
 )
 
-decode_event = msgspec.json.Decoder(AnyEvent).decode
-encode_event = msgspec.json.Encoder().encode
+_decoder = msgspec.json.Decoder(AnyEvent)
+_encoder = msgspec.json.Encoder()
+
+
+def encode_event(event: AnyEvent) -> bytes:
+    """Return an event as a line of JSON; bytes of a path that are not UTF-8 are escaped."""
+    try:
+        return _encoder.encode(event)
+    except UnicodeEncodeError:
+        return json.dumps(msgspec.to_builtins(event)).encode()
+
+
+def decode_event(line: bytes) -> AnyEvent:
+    """Decode a line. Raises `ValueError` if it is not an event of a fleet."""
+    try:
+        event: AnyEvent = _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        event = msgspec.convert(json.loads(line), AnyEvent)
+    return event

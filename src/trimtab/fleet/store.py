@@ -59,7 +59,7 @@ def read_log(path: str) -> Iterator[AnyEvent]:
     for number, line in enumerate(lines, 1):
         try:
             yield decode_event(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except ValueError as error:
             raise StorageError(
                 f"Line {number} of {path} is damaged ({error}); the branches of the fleet still "
                 "hold its work: see `git branch --list 'trimtab/fleet/*'`."

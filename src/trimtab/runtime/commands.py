@@ -414,10 +414,6 @@ async def change_tasks(invocation: Invocation) -> str:
     return f"Sent to {task_id}."
 
 
-async def start_fleet(invocation: Invocation) -> str:
-    return await invocation.live.request_fleet(invocation.arguments)
-
-
 async def show_permissions(invocation: Invocation) -> str:
     return describe_permissions(invocation.live)
 
@@ -499,7 +495,7 @@ COMMANDS = {
             "fleet",
             "[GOAL]",
             "Split a goal among agents in worktrees, and merge their work into a branch.",
-            start_fleet,
+            lambda invocation: invocation.live.request_fleet(invocation.arguments),
         ),
         SlashCommand(
             "history",

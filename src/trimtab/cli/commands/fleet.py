@@ -9,6 +9,8 @@ import sys
 import time
 from collections.abc import Mapping
 
+import msgspec
+
 from trimtab.cli.command_parser import Arguments, CommandParser
 from trimtab.cli.command_table import is_word
 from trimtab.cli.event_loop import run_async
@@ -18,11 +20,14 @@ from trimtab.cli.parse import Values, parse
 from trimtab.cli.streams import print_json, say
 from trimtab.config.paths import find_home
 from trimtab.contracts.errors import TrimtabError, UsageError
-from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.codec import encode
+from trimtab.contracts.events.envelope import Event, JsonObject
+from trimtab.contracts.events.own import FleetProgress
+from trimtab.contracts.ids import new_id
 from trimtab.contracts.processor import Stop
 from trimtab.contracts.text import neutralise
 from trimtab.fleet.coordinator import Coordinator
-from trimtab.fleet.events import AnyEvent, Resumed, encode_event
+from trimtab.fleet.events import AnyEvent, Resumed, Started, encode_event
 from trimtab.fleet.fleets import Fleets
 from trimtab.fleet.plan import read_plan
 from trimtab.fleet.report import (
@@ -67,21 +72,20 @@ def add_arguments(parser: CommandParser) -> None:
 
 def takes_flags(argv: list[str]) -> bool:
     """Return True for `start`, `resume`, and a goal without the word `start`."""
-    if not argv or {"-h", "--help"} & set(argv):
-        return False
-    return argv[0] not in (*ACTIONS, "--json")
+    words = [word for word in argv if word != "--json"]
+    return bool(words) and not {"-h", "--help"} & set(words) and words[0] not in ACTIONS
 
 
 def run_flags(argv: list[str]) -> int:
     """Start or resume a fleet as the flags say."""
     clock = Clock()
+    as_document = "--json" in argv
+    argv = [word for word in argv if word != "--json"]
     action = argv[0] if argv[0] in WITH_FLAGS else "start"
     if action != argv[0] and len(argv) == 1 and is_word(argv[0]):
         check_action(argv[0])
     words = argv[1:] if action == argv[0] else argv
     plan, words = take_plan(words) if action == "start" else (None, words)
-    as_document = "--json" in words
-    words = [word for word in words if word != "--json"]
     if words and not words[0].startswith("-"):
         words = ["-p", *words]
     values = {**parse(words), "fleet": True}
@@ -154,11 +158,14 @@ class FleetOutput:
 
     def __init__(self, style: str, *, quiet: bool) -> None:
         self._style = style
+        self._fleet = ""
         self._quiet = quiet
 
     def show(self, event: AnyEvent) -> None:
+        if isinstance(event, Started):
+            self._fleet = event.id
         if self._style == "json":
-            print(encode_event(event).decode(), flush=True)
+            print(encode(wrap_event(self._fleet, event)).decode(), flush=True)
         elif not self._quiet and (line := describe_event(event)):
             say(f"{event.timestamp[11:19]} {line}")
 
@@ -176,6 +183,21 @@ class FleetOutput:
         else:
             print_json(result)
         return code
+
+
+def wrap_event(fleet: str, event: AnyEvent) -> Event:
+    """Return an event of a fleet in the envelope of the JSON stream."""
+    data = FleetProgress(
+        fleet_id=fleet, event=msgspec.to_builtins(event), message=describe_event(event)
+    )
+    return Event(
+        type=data.wire_name,
+        data=data,
+        id=new_id(),
+        timestamp=event.timestamp,
+        parent_id=None,
+        ephemeral=True,
+    )
 
 
 def build_fleet_result(state: FleetState, spent: ModelUsage, clock: Clock) -> JsonObject:

@@ -159,6 +159,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "trimtab.suspended",
         "trimtab.agent_changed",
         "trimtab.events_dropped",
+        "trimtab.fleet",
         "trimtab.bridge_request",
         "trimtab.bridge_left_out",
         "trimtab.runtime_started",

@@ -236,3 +236,14 @@ class EventsDropped(EventData, type="trimtab.events_dropped", ephemeral=True):
 
     count: int
     reason: str
+
+
+class FleetProgress(EventData, type="trimtab.fleet", ephemeral=True):
+    """An event of a fleet, as its own log has it; `message` is a line for people, if it needs one.
+
+    The types and fields of `event` are described in `trimtab/fleet/events.py`.
+    """
+
+    fleet_id: str
+    event: JsonObject
+    message: str = ""

@@ -55,6 +55,20 @@ RESULT: JsonObject = {
         "schemaVersion": {"type": "string"},
         "version": {"type": "string"},
         "warnings": {"type": "array", "items": {"type": "string"}},
+        "fleet": {
+            "description": "The outcome of a fleet, if the run was one.",
+            "type": "object",
+            "required": ["id", "base", "branch", "todos", "conflicts", "checks", "verification"],
+            "properties": {
+                "id": {"type": "string"},
+                "base": {"type": "string"},
+                "branch": {"type": "string"},
+                "todos": {"type": "array", "items": {"type": "object"}},
+                "conflicts": {"type": "array", "items": {"type": "object"}},
+                "checks": {"type": "array", "items": {"type": "object"}},
+                "verification": {"enum": ["verified", "partly", "unverified"]},
+            },
+        },
         "usage": {
             "type": "object",
             "required": [
