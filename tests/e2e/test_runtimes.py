@@ -201,7 +201,7 @@ async def test_a_resumed_session_goes_on_with_the_sessions_of_its_runtime(
     assert started["runtime"] == runtime
     (named,) = first.of("trimtab.runtime_session")
     assert started["resumed"] == named["sessionId"]
-    (own,) = (cli.home.parent / f".{runtime}-sessions").iterdir()
+    (own,) = programs.sessions
     assert len(own.read_text().splitlines()) == 2
 
 
@@ -509,3 +509,25 @@ async def test_the_probe_of_copilot_warns_of_its_built_in_servers(cli: Cli) -> N
     probed = await cli.run("runtimes", "probe", "copilot")
     assert probed.code == 0, probed.notes
     assert "open pull requests and change issues outside of this log" in probed.text
+
+
+@pytest.mark.needs("bubblewrap")
+async def test_a_sandbox_holds_the_whole_program_and_leaves_it_its_own_files(cli: Cli) -> None:
+    programs = StandIns(cli)
+    programs.plan({"run": "echo in > in.txt; echo out > $HOME/out.txt; true"}, "All done.")
+    temp = cli.home.parent / "tmp"
+    temp.mkdir()
+    cli.env["TMPDIR"] = str(temp)  # else everything in /tmp could be written
+    refused = await programs.ask("codex", "--allow-all", "--sandbox")
+    assert refused.code == 2
+    assert "cannot reach its models from the sandbox" in refused.notes
+    (cli.home / "settings.json").write_text('{"sandbox": {"network": "on"}}')
+    outcome = await programs.ask("codex", "--allow-all", "--sandbox")
+    assert outcome.code == 0, outcome.notes
+    (changed,) = outcome.of("trimtab.workspace_changed")
+    assert [path["path"] for path in changed["changes"]] == [str(cli.cwd / "in.txt")]
+    (done,) = outcome.of("tool.execution_complete")
+    assert "Read-only file system" in done["result"]["content"]
+    assert (cli.cwd / "in.txt").exists()
+    assert not (cli.home.parent / "out.txt").exists()
+    assert len(programs.sessions) == 1
