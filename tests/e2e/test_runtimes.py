@@ -424,7 +424,8 @@ You are careful.
 async def test_an_agents_file_names_the_runtime_that_does_its_work(cli: Cli) -> None:
     folder = cli.home / "agents"
     folder.mkdir()
-    (folder / "other.agent.md").write_text(AGENT.format(runtime="claude"))
+    named = AGENT.replace("---\nYou", "model: opus\neffort: low\n---\nYou")
+    (folder / "other.agent.md").write_text(named.format(runtime="claude"))
     programs = StandIns(cli)
     outcome = await cli.run(
         "-p", "go", "--agent", "other", "--allow-all", "--output-format", "json"
@@ -432,6 +433,7 @@ async def test_an_agents_file_names_the_runtime_that_does_its_work(cli: Cli) -> 
     assert outcome.code == 0, outcome.notes
     (given,) = programs.got
     assert given["flags"]["--append-system-prompt"] == ["You are careful."]
+    assert (given["flags"]["--model"], given["flags"]["--effort"]) == (["opus"], ["low"])
 
 
 async def test_a_repositorys_agent_has_its_runtime_only_in_a_trusted_folder(cli: Cli) -> None:
