@@ -46,8 +46,14 @@ class StandIns:
     @property
     def got(self) -> list[dict[str, Any]]:
         """What the programs were given, run by run."""
-        path = Path(f"{self.plan_file}.got")
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        found = self.cli.home.parent.rglob("stand-in-sessions.got")
+        return [json.loads(line) for path in found for line in path.read_text().splitlines()]
+
+    @property
+    def sessions(self) -> list[Path]:
+        """The sessions that the programs keep themselves."""
+        found = self.cli.home.parent.rglob("stand-in-sessions")
+        return [session for folder in found for session in folder.iterdir()]
 
     async def ask(self, runtime: str, *flags: str, prompt: str = "do it") -> Outcome:
         """Run one prompt and print the events."""

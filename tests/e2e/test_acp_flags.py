@@ -15,6 +15,7 @@ from acpkit import Link, connected
 from clikit import Cli, bash, serving
 from gitkit import git
 from mcpkit import PYTHON, SCRIPT, HttpPeer, serving_http
+from runtimekit import StandIns, logged
 from trimtab.cli.flags import FLAGS
 from trimtab.workspace.sandbox.detection import try_all
 
@@ -217,6 +218,14 @@ ROWS: dict[str, Row] = {
     "--no-sandbox": Row(["--no-sandbox"], lambda t: t.made, MAKE),
     "--experimental": Row(["--experimental"], lambda t: t.stop == "end_turn"),
     "--feature": Row(["--feature", "DISABLE_WEB_TOOLS=on"], lambda t: "web_fetch" not in t.tools),
+    "--agent-runtime": Row(
+        ["--agent-runtime", "claude"],
+        lambda t: t.made and t.asked == 1 and t.statuses == ["completed"],
+    ),
+    "--runtime-models": Row(
+        ["--agent-runtime", "pi", "--runtime-models", "host", "--allow-all"],
+        lambda t: t.made and logged(t.cli, "trimtab.runtime_started")[0]["models"] == "host",
+    ),
     "--no-experimental": Row(["--no-experimental"], lambda t: t.stop == "end_turn"),
 }
 """A row for each flag; the rows of the two below are shared."""
@@ -309,6 +318,7 @@ def prepare(cli: Cli, folder: Path) -> None:
     (cli.home / "agents").mkdir()
     (cli.home / "agents" / "poet.md").write_text("---\ndescription: x\n---\nAlways rhyme.\n")
     cli.env["HIDDEN"] = "s3cr3t-value"
+    StandIns(cli).plan({"run": "touch made"}, "done")
 
 
 def set_price(cli: Cli, base_url: str) -> None:

@@ -129,6 +129,18 @@ async def test_wrong_arguments_are_one_sentence(cli: Cli, args: tuple[str, ...],
     assert len(outcome.notes.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize("command", [(), ("--", "sleep", "300")])
+async def test_the_deadline_ends_the_server_and_its_command(
+    cli: Cli, command: tuple[str, ...]
+) -> None:
+    async with serving([]) as server:
+        outcome = await cli.use(server).run("bridge", "--deadline", "1s", *command)
+    assert outcome.code == 6
+    assert "Stopped at the deadline of 1 s." in outcome.notes
+    lines = cli.logs()[0].read_text().splitlines()
+    assert json.loads(lines[-1])["type"] == "session.shutdown"
+
+
 async def test_a_port_in_use_is_one_sentence(cli: Cli) -> None:
     async with serving([]) as server:
         outcome = await cli.use(server).run("bridge", "--port", str(server.port))

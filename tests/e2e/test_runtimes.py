@@ -201,7 +201,7 @@ async def test_a_resumed_session_goes_on_with_the_sessions_of_its_runtime(
     assert started["runtime"] == runtime
     (named,) = first.of("trimtab.runtime_session")
     assert started["resumed"] == named["sessionId"]
-    (own,) = (cli.home.parent / f".{runtime}-sessions").iterdir()
+    (own,) = programs.sessions
     assert len(own.read_text().splitlines()) == 2
 
 
@@ -424,7 +424,8 @@ You are careful.
 async def test_an_agents_file_names_the_runtime_that_does_its_work(cli: Cli) -> None:
     folder = cli.home / "agents"
     folder.mkdir()
-    (folder / "other.agent.md").write_text(AGENT.format(runtime="claude"))
+    named = AGENT.replace("---\nYou", "model: opus\neffort: low\n---\nYou")
+    (folder / "other.agent.md").write_text(named.format(runtime="claude"))
     programs = StandIns(cli)
     outcome = await cli.run(
         "-p", "go", "--agent", "other", "--allow-all", "--output-format", "json"
@@ -432,6 +433,7 @@ async def test_an_agents_file_names_the_runtime_that_does_its_work(cli: Cli) -> 
     assert outcome.code == 0, outcome.notes
     (given,) = programs.got
     assert given["flags"]["--append-system-prompt"] == ["You are careful."]
+    assert (given["flags"]["--model"], given["flags"]["--effort"]) == (["opus"], ["low"])
 
 
 async def test_a_repositorys_agent_has_its_runtime_only_in_a_trusted_folder(cli: Cli) -> None:
@@ -509,3 +511,25 @@ async def test_the_probe_of_copilot_warns_of_its_built_in_servers(cli: Cli) -> N
     probed = await cli.run("runtimes", "probe", "copilot")
     assert probed.code == 0, probed.notes
     assert "open pull requests and change issues outside of this log" in probed.text
+
+
+@pytest.mark.needs("bubblewrap")
+async def test_a_sandbox_holds_the_whole_program_and_leaves_it_its_own_files(cli: Cli) -> None:
+    programs = StandIns(cli)
+    programs.plan({"run": "echo in > in.txt; echo out > $HOME/out.txt; true"}, "All done.")
+    temp = cli.home.parent / "tmp"
+    temp.mkdir()
+    cli.env["TMPDIR"] = str(temp)  # else everything in /tmp could be written
+    refused = await programs.ask("codex", "--allow-all", "--sandbox")
+    assert refused.code == 2
+    assert "cannot reach its models from the sandbox" in refused.notes
+    (cli.home / "settings.json").write_text('{"sandbox": {"network": "on"}}')
+    outcome = await programs.ask("codex", "--allow-all", "--sandbox")
+    assert outcome.code == 0, outcome.notes
+    (changed,) = outcome.of("trimtab.workspace_changed")
+    assert [path["path"] for path in changed["changes"]] == [str(cli.cwd / "in.txt")]
+    (done,) = outcome.of("tool.execution_complete")
+    assert "Read-only file system" in done["result"]["content"]
+    assert (cli.cwd / "in.txt").exists()
+    assert not (cli.home.parent / "out.txt").exists()
+    assert len(programs.sessions) == 1

@@ -71,7 +71,7 @@ def check_work(cli: Cli, outcome: Outcome, server: Any) -> None:
     assert (call["toolName"], call["arguments"]["command"]) == ("bash", COMMAND)
     assert outcome.of("tool.execution_complete")[0]["success"] is True
     (changed,) = outcome.of("trimtab.workspace_changed")
-    assert changed["toolCallId"] == call["toolCallId"]
+    assert [path["path"] for path in changed["changes"]] == [str(cli.cwd / "made.txt")]
     texts = [message["content"] for message in outcome.of("assistant.message")]
     assert texts[0] == "I look."
     assert texts[-1] == "All done."
@@ -102,6 +102,16 @@ async def test_a_real_runtime_works_with_the_models_of_the_host(cli: Cli, runtim
         outcome = await ask(host_models(cli, runtime, server), runtime, *flags)
         check_work(cli, outcome, server)
         assert {call["purpose"] for call in logged(cli, "trimtab.model_call")} == {"bridge"}
+
+
+@pytest.mark.needs("bubblewrap")
+@pytest.mark.parametrize("runtime", BOTH)
+async def test_a_real_runtime_works_in_the_sandbox(cli: Cli, runtime: str) -> None:
+    (cli.home / "settings.json").write_text('{"sandbox": {"network": "on"}}')
+    async with serving(script(CALLS[runtime])) as server:
+        flags = ("--allow-all", "--runtime-models", "host", "--sandbox")
+        outcome = await ask(host_models(cli, runtime, server), runtime, *flags)
+        check_work(cli, outcome, server)
 
 
 @pytest.mark.parametrize("runtime", BOTH)

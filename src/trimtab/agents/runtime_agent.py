@@ -12,6 +12,7 @@ from trimtab.agents.setup import SessionSetup
 from trimtab.bridge.journal import Journal
 from trimtab.bridge.server import Bridge
 from trimtab.bridge.targets import ModelTargets
+from trimtab.config.files import make_private_dir
 from trimtab.contracts.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -278,8 +279,11 @@ def confine(choice: RuntimeChoice, setup: SessionSetup) -> "Confinement | None":
             "or list their hosts under sandbox.allowedHosts."
         )
     home = setup.workspace.home
-    own = [os.path.join(home, name) for name in runtime.state]
-    writable = (*policy.writable, *(path for path in own if os.path.lexists(path)))
+    folders = [os.path.join(home, name) for name in runtime.state]
+    for folder in folders:
+        make_private_dir(folder)  # the program could not create it from inside
+    files = [os.path.join(home, name) for name in runtime.state_files]
+    writable = (*policy.writable, *folders, *(path for path in files if os.path.lexists(path)))
     wider = Confinement(
         confinement.backend,
         msgspec.structs.replace(policy, writable=writable),

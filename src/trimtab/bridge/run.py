@@ -13,6 +13,7 @@ from trimtab.contracts.errors import ConfigurationError
 from trimtab.workspace.environment import find_keys
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_TERM_SECONDS = 2.0
 KEY_VARIABLE = "TRIMTAB_BRIDGE_KEY"
 """The variable in which programs find the key of the bridge."""
 _PROVIDER = "trimtab"
@@ -103,6 +104,19 @@ def _opencode(base: str, model: str) -> dict[str, object]:
     return {"provider": {_PROVIDER: provider}, "model": f"{_PROVIDER}/{model}"}
 
 
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End a command that still runs: ask it to, then kill it."""
+    if process.returncode is not None:
+        return
+    process.terminate()
+    try:
+        async with asyncio.timeout(_TERM_SECONDS):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+
+
 async def run_command(command: Sequence[str], bridge: Bridge, env: Mapping[str, str]) -> int:
     """Run a command that uses the bridge; return its exit code.
 
@@ -134,7 +148,5 @@ async def run_command(command: Sequence[str], bridge: Bridge, env: Mapping[str, 
         try:
             code = await process.wait()
         finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+            await _end(process)
     return 128 - code if code < 0 else code

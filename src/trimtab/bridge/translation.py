@@ -1,6 +1,6 @@
 """Serves a request on the wire of another service, or on a model without a wire."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -122,6 +122,8 @@ class Translation:
         self._call = call
         self._journal = journal
         self._begun = False
+        self._said = False
+        """True once a piece of the answer's text or of its reasoning was sent."""
 
     async def answer(self, served: ServedRequest, request: Request) -> None:
         """Answer as the model answers. Raises `ModelError` if it fails before it begins."""
@@ -164,6 +166,9 @@ class Translation:
         if writer is None:
             await self._exchange.answer(200, self._adapter.wire.body(reply, served))
             return
+        if not self._said:  # a model that does not stream, such as the embedded one
+            for whole in _pieces(message):
+                await self._send(writer.write(whole))
         await self._send(writer.finish(reply))
         await self._exchange.end()
 
@@ -177,7 +182,16 @@ class Translation:
         if isinstance(delta, ReasoningDone):
             return ReasoningDone(seal(self._call.target.origin, delta.reasoning))
         if isinstance(delta, TextDelta | ReasoningDelta):
+            self._said = True
             self._call.received += len(delta.text)
         elif isinstance(delta, ToolCallDelta):
             self._call.received += len(delta.arguments)
         return delta
+
+
+def _pieces(message: AssistantMessage) -> Iterator[Delta]:
+    """Yield the reasoning and the text of a message, each as one piece."""
+    if message.reasoning is not None:
+        yield ReasoningDone(message.reasoning)
+    if message.text:
+        yield TextDelta(message.text)

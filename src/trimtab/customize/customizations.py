@@ -337,6 +337,8 @@ class Customizations:
 
     def models_of(self, agent: AgentDefinition) -> tuple[str, ...]:
         """Return the models of an agent, with families resolved; unresolved ones are left out."""
+        if agent.runtime and self.given.runtime_models != "host":
+            return agent.models  # names of the runtime's own models
         from trimtab.customize.agents import MODEL_ALIASES
 
         models = [

@@ -224,7 +224,8 @@ class Runtime:
 
             offline = is_offline(options, self.env)
             agent = custom.find_agent(options.customize.agent)
-            await resolve_model_families(custom, agent, offline=offline)
+            if not agent.runtime or options.runtime_models == "host":
+                await resolve_model_families(custom, agent, offline=offline)
         return custom, resolve(options, self.env, custom)
 
     def build_masker(self, options: SessionOptions) -> Masker:

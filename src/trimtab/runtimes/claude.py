@@ -61,7 +61,8 @@ class Claude(AgentRuntime):
         host_models=True,
     )
     keys = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
-    state = (".claude", ".claude.json", ".cache/claude")
+    state = (".claude",)
+    state_files = (".claude.json",)
     tools: ClassVar[Mapping[str, RenamedTool]] = {
         "Bash": RenamedTool("bash"),
         "Read": RenamedTool("view", _PATH),

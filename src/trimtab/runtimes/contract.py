@@ -250,7 +250,9 @@ class AgentRuntime:
     keys: ClassVar[tuple[str, ...]] = ()
     """The variables with keys that its own models need; it gets no others."""
     state: ClassVar[tuple[str, ...]] = ()
-    """Files and folders below the home directory that it must be able to write."""
+    """Folders below the home directory that it must be able to write; created for a sandbox."""
+    state_files: ClassVar[tuple[str, ...]] = ()
+    """Files below the home directory that it must be able to write, if they exist."""
     tools: ClassVar[Mapping[str, RenamedTool]] = {}
     harmless: ClassVar[frozenset[str]] = frozenset()
     """Its tools that touch nothing outside its own session."""

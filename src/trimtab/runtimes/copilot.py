@@ -58,7 +58,7 @@ class CopilotCli(AgentRuntime):
         *("GH_TOKEN", "GITHUB_TOKEN", "COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY"),
         "COPILOT_PROVIDER_BEARER_TOKEN",
     )
-    state = (".copilot", ".cache/copilot", ".cache/github-copilot")
+    state = (".copilot", ".cache/copilot")
     fallback = ("gh", "copilot")
     caution = (
         "Its built-in MCP servers are off. With the setting runtimes.copilot.disableBuiltinMcps "

@@ -37,7 +37,7 @@ class Gemini(AgentRuntime):
     install = "npm install -g @google/gemini-cli"
     capabilities = Capabilities(streaming=True, session_resume=True, token_tracking=True)
     keys = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
-    state = (".gemini", ".cache/google-vscode-extension")
+    state = (".gemini",)
     tools: ClassVar[Mapping[str, RenamedTool]] = {
         "run_shell_command": RenamedTool("bash"),
         "read_file": RenamedTool("view", {**_PATH, "absolute_path": "path"}),

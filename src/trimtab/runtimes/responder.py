@@ -179,6 +179,7 @@ class Answer:
         counts = self._choice.models == "own"
         self._events = SessionEvents(run, self._runtime, counts_tokens=counts)
         self._program: RuntimeProgram
+        self._confinement: Confined | None = None
         self._ended: Ended | None = None
         self._stop: asyncio.Future[Stop] = asyncio.get_running_loop().create_future()
         self._decisions: dict[str, asyncio.Task[Permit]] = {}
@@ -208,8 +209,9 @@ class Answer:
         await recorder.begin(self._reason)
         try:
             self._ports.workspace.shells.guard()
+            self._confinement = self._ports.confine()
             self._program = RuntimeProgram(
-                argv, cwd=job.cwd, env=env, confinement=self._ports.confine(), say=self._remark
+                argv, cwd=job.cwd, env=env, confinement=self._confinement, say=self._remark
             )
             return await self._follow(job, bridge)
         finally:
@@ -316,7 +318,8 @@ class Answer:
         if pending is None or ended.id in self._denied:
             self._events.end_call(ended, code="denied" if pending is not None else "failure")
             return
-        if not changes_nothing(pending.call.name):
+        # While a sandbox is open, its placeholders for protected files are in the workspace.
+        if self._confinement is None and not changes_nothing(pending.call.name):
             await self._ports.recorder.end(self._reason_of(pending))
         result = ToolResult(text=ended.text, kind="failure" if ended.failed else "success")
         for guard in self._ports.guards(run):

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from trimtab.bridge.protocols import PROTOCOLS, Protocol
 from trimtab.bridge.server import Bridge
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.session import SessionWarning
+from trimtab.contracts.messages import AssistantMessage, ToolCall
 from trimtab.contracts.options import LimitOptions, SessionOptions
+from trimtab.contracts.provider import Delta, Reply, Request
 from trimtab.providers.http_server import Exchange, Headers, HttpServer, ServerLimits
 from trimtab.runtime.bridge_session import open_bridge
 from trimtab.runtime.runtime import Runtime
@@ -385,6 +388,38 @@ async def test_a_model_without_a_service_answers_on_every_route(
         answer = await send(running, route, body_of(route, stream=stream))
         assert answer.status_code == 200, answer.text
         assert text_of(route, answer) == "Hello from here."
+
+
+class Whole:
+    """A model that answers with everything at once, as the embedded one does."""
+
+    name = "whole"
+
+    def __init__(self, reply: Reply) -> None:
+        self._reply = reply
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta | Reply, None]:
+        yield self._reply
+
+    async def aclose(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("route", WIRES)
+async def test_a_model_that_does_not_stream_answers_a_stream(tmp_path: Path, route: str) -> None:
+    call = ToolCall(id="call_1", name="look", arguments='{"at": "it"}')
+    message = AssistantMessage(text="Hello from here.", tool_calls=(call,))
+    env = {"HOME": str(tmp_path), "COPILOT_HOME": str(tmp_path / "home"), "TRIMTAB_NO_LOGIN": "1"}
+    runtime = Runtime(env=env, provider=Whole(Reply(message=message)))
+    options = SessionOptions(cwd=str(tmp_path))
+    async with (
+        ModelServer(Script.of([])) as server,
+        open_bridge(runtime, options) as (bridge, session),
+    ):
+        running = Bridged(bridge, session, server)
+        answer = await send(running, route, body_of(route, stream=True))
+        assert text_of(route, answer) == "Hello from here."
+        assert "call_1" in answer.text
 
 
 @pytest.mark.proves("AMLMS-06")

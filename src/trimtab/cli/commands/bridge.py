@@ -11,7 +11,7 @@ from trimtab.bridge.targets import ModelMapping
 from trimtab.cli.command_parser import Arguments, CommandParser, port_number, positive
 from trimtab.cli.event_loop import run_async
 from trimtab.cli.parse import parse_duration
-from trimtab.contracts.errors import UsageError
+from trimtab.contracts.errors import ExitCode, UsageError
 from trimtab.contracts.options import LimitOptions, SessionOptions
 from trimtab.contracts.provider import CREDIT_USD
 from trimtab.runtime.bridge_session import open_bridge
@@ -105,10 +105,15 @@ async def _serve(args: Arguments, options: SessionOptions, mappings: list[ModelM
         if args.json:
             line = {"url": bridge.url, "key": bridge.key, "sessionId": session.id}
             print(json.dumps(line), flush=True)
-        if args.args:
-            return await run_command(args.args, bridge, runtime.env)
-        if not args.json:
+        if not args.args and not args.json:
             print(f"listening on {bridge.url}\nkey {bridge.key}", flush=True)
             print(f"session {session.id}", file=sys.stderr)
-        await stopped.wait()
+        try:
+            async with asyncio.timeout(args.deadline):
+                if args.args:
+                    return await run_command(args.args, bridge, runtime.env)
+                await stopped.wait()
+        except TimeoutError:
+            print(f"Stopped at the deadline of {args.deadline:g} s.", file=sys.stderr)
+            return ExitCode.LIMIT
     return 0
