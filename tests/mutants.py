@@ -4,8 +4,8 @@
 
 Each package gets a random sample of mutants, made by cosmic-ray's operators in a copy of the
 tree. A mutant is tried by the tests that reach its line, in this process or in the program they
-start: a run of the suite under coverage finds them. At most `MOST_TESTS` of them are tried, so
-the share of survivors is an upper bound. `tests/mutants.toml` names survivors that change nothing
+start: a run of the suite under coverage finds them. At most `MOST_TESTS` of them are tried, after
+the unit tests of the package, so the share of survivors is an upper bound. `tests/mutants.toml` names survivors that change nothing
 a test could see, with the reason; they are not made again.
 """
 
@@ -44,6 +44,7 @@ PACKAGES = {
     ),
 }
 MOST_TESTS = 160
+MOST_OWN = 400
 TIMEOUT = 240.0
 IGNORED_OPERATORS = re.compile(r"NoOp|RemoveDecorator|Variable|ExceptionReplacer")
 
@@ -233,12 +234,19 @@ def digest(path: Path) -> str:
 
 
 def list_tests(reached: Reached, mutant: Mutant) -> list[str]:
-    """Return the tests that reach a line; if the file has changed since, those of the file."""
+    """Return the unit tests of the package that reach the file, and then those of the line.
+
+    A line of the module itself is reached by whatever imports it first, so the line alone does not
+    say which tests depend on it. If the file has changed since, its tests are taken for the line's.
+    """
     lines = reached.lines.get(mutant.path, {})
+    of_file = {reached.tests[number] for numbers in lines.values() for number in numbers}
+    unit = f"tests/unit/{mutant.path.removeprefix(SOURCE).partition('/')[0]}/"
+    own = sorted(test for test in of_file if test.startswith(unit))[:MOST_OWN]
+    of_line = prefer(of_file, mutant.path)
     if reached.digests.get(mutant.path) == digest(TOP / mutant.path):
-        return [reached.tests[number] for number in lines.get(str(mutant.line), ())]
-    found = {reached.tests[number] for numbers in lines.values() for number in numbers}
-    return prefer(found, mutant.path)
+        of_line = [reached.tests[number] for number in lines.get(str(mutant.line), ())]
+    return list(dict.fromkeys((*own, *of_line)))
 
 
 def choose(package: str, count: int, seed: int) -> list[Mutant]:
