@@ -8,10 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from conformance import check_lines
+from loopkit import MemorySession, make_run
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.options import LimitOptions
 from trimtab.contracts.provider import Price, Usage
+from trimtab.contracts.run import Prompt
 from trimtab.loop.ledger import Allowance, Estimate, Ledger, Spending
+from trimtab.loop.processors.budget import Budget
 from trimtab.providers.prices import price_of
 from trimtab.testing.playing import play
 
@@ -169,3 +172,46 @@ def test_no_adversarial_run_goes_past_its_limit_by_more_than_one_request(
     total = played.projections.usage.total
     assert total.requests == len(played.requests), "the ledger has every call"
     assert sum(tokens) == (total.input_tokens or 0) + (total.output_tokens or 0)
+
+
+def budget_texts(session: MemorySession) -> list[str]:
+    """What the model was told about the budget."""
+    return [
+        str(data.transformed_content)
+        for data in session.of("user.message")
+        if data.source == "budget"
+    ]
+
+
+async def test_the_model_is_told_what_is_left_after_a_prompt_of_a_person_and_not_otherwise() -> (
+    None
+):
+    spent = Spending(tokens=1_500)
+    budget = Budget(Ledger(Allowance(tokens=10_000), lambda: spent))
+    run = make_run([], "go", processors=[budget])
+    session = run.session
+    assert isinstance(session, MemorySession)
+    await budget.before_request(run)
+    assert budget_texts(session) == []
+    await budget.on_prompt(run, Prompt(text="later", source="jit-instruction"))
+    await budget.before_request(run)
+    assert budget_texts(session) == []
+    await budget.on_prompt(run, Prompt(text="now", source="user"))
+    await budget.before_request(run)
+    await budget.before_request(run)
+    [told] = budget_texts(session)
+    assert "7,476 tokens" in told  # a call under way is counted, too
+
+
+async def test_a_level_is_announced_once_and_not_again_after_the_limit_was_raised() -> None:
+    spent, ledger = Spending(tokens=600), Ledger(Allowance(tokens=1_000), lambda: spent)
+    budget = Budget(ledger)
+    run = make_run([], "go", processors=[budget])
+    session = run.session
+    assert isinstance(session, MemorySession)
+    await budget.before_request(run)
+    await budget.before_request(run)
+    ledger.allowance = Allowance(tokens=100_000)
+    await budget.before_request(run)
+    messages = [data.message for data in session.of("session.info")]
+    assert messages == ["50% of the budget is spent: 600 of 1,000 tokens."]
