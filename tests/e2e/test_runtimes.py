@@ -115,6 +115,15 @@ async def test_our_rules_decide_about_each_call_of_a_runtime_that_asks(
     assert (denial["toolName"], denial["toolCallId"]) == ("bash", "call_2")
 
 
+async def test_a_program_that_does_not_ask_although_it_should_is_stopped(cli: Cli) -> None:
+    programs = StandIns(cli)
+    programs.plan({"run": "touch unasked", "unasked": True}, {"run": "touch later"}, "All done.")
+    outcome = await programs.ask("claude", "--allow-all")
+    assert outcome.code == 4
+    assert "ran bash without asking" in outcome.notes
+    assert not (cli.cwd / "later").exists()
+
+
 async def test_a_command_that_nobody_allowed_is_denied_without_a_person(cli: Cli) -> None:
     programs = StandIns(cli)
     programs.plan({"run": "curl example.com > out"}, "All done.")
@@ -404,6 +413,14 @@ async def test_host_models_and_the_session_have_one_budget(cli: Cli) -> None:
     (done,) = outcome.of("tool.execution_complete")
     assert done["result"]["content"] == "402"
     assert outcome.code == 5, outcome.notes
+
+
+async def test_a_runtime_cannot_be_kept_offline(cli: Cli) -> None:
+    programs = StandIns(cli)
+    outcome = await programs.ask("claude", "--allow-all", "--offline")
+    assert outcome.code == 2
+    assert "which --offline forbids" in outcome.notes
+    assert not programs.got
 
 
 async def test_gemini_has_its_own_models_only(cli: Cli) -> None:

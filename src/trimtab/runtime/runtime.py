@@ -10,6 +10,7 @@ from trimtab.agents.build import AgentPorts, build_agent
 from trimtab.agents.setup import SessionSetup, set_up_languages
 from trimtab.checkout.checkout import Checkout
 from trimtab.config.paths import Home, find_home
+from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.own import AgentChanged
 from trimtab.contracts.events.session import (
@@ -240,6 +241,11 @@ class Runtime:
         name = options.runtime or (used.runtime if used else None)
         if name is None or name == OWN_LOOP:
             return None
+        if is_offline(options, self.env):
+            raise UsageError(
+                f"The runtime {name} may contact other machines, which --offline forbids; leave "
+                "one of the two out."
+            )
         from trimtab.agents.runtime_agent import choose_runtime
 
         same = used if used is not None and used.runtime == name else None

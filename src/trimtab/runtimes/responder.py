@@ -10,6 +10,7 @@ import msgspec
 
 from trimtab.bridge.run import command_environment
 from trimtab.bridge.server import Bridge
+from trimtab.contracts.errors import ExitCode
 from trimtab.contracts.events.own import (
     RuntimeEnded,
     RuntimeEvent,
@@ -321,6 +322,7 @@ class Answer:
         # While a sandbox is open, its placeholders for protected files are in the workspace.
         if self._confinement is None and not changes_nothing(pending.call.name):
             await self._ports.recorder.end(self._reason_of(pending))
+        self._check_asked(ended, pending)
         result = ToolResult(text=ended.text, kind="failure" if ended.failed else "success")
         for guard in self._ports.guards(run):
             result = await guard.after_tool(run, pending, result)
@@ -331,6 +333,17 @@ class Answer:
         command = describe_args(pending.args)
         kind, agent = "shell" if command else "custom-tool", self._run.agent.id or None
         return Reason(kind, pending.call.id, command or pending.call.name, agent)
+
+    def _check_asked(self, ended: CallEnded, pending: PendingCall) -> None:
+        """End the run of a program that should ask and did not: rules might be broken."""
+        asks = self._runtime.capabilities.asks_permission
+        if asks and not ended.failed and ended.id not in self._decisions:
+            message = (
+                f"{self._runtime.title} ran {pending.call.name} without asking, so it was stopped; "
+                "check whether its settings forbid hooks."
+            )
+            self._remark(message)
+            self._halt(Stop(reason="error", exit_code=ExitCode.DENIED, message=message))
 
     def _heed_stop(self) -> None:
         """End the run if a hook asked for it."""
