@@ -49,7 +49,7 @@ scorecard: $(INSTALLED_DEV)  ## Measure the promises at full size
 	@$(BIN)/python bench/scorecard.py
 
 scenarios: $(INSTALLED_DEV)  ## Accept what the recorded sessions come to now; `make test` compares
-	@$(BIN)/python tests/scenariokit.py --update
+	@$(BIN)/trimtab simulate tests/scenarios --update
 
 docs: $(INSTALLED_DEV)  ## Write the generated reference pages
 	@$(BIN)/python docs/generate.py

@@ -75,6 +75,7 @@ FIRST = {
     "trimtab worktrees remove": "trimtab -p x --worktree=fix",
     "trimtab sessions restore": "trimtab sessions delete {session}",
     "trimtab plugins trust": "trimtab plugins install ./prices",
+    "trimtab simulate": "trimtab simulate --update",
 }
 """Commands that a page shows earlier, by the beginning of those that need them."""
 REFUSED = {
@@ -171,6 +172,8 @@ async def furnish(cli: Cli) -> dict[str, str]:
         ".github/agents/prices.md": "---\nname: prices\ndescription: d\n---\nCheck.\n",
         ".github/skills/deploy/SKILL.md": "---\nname: deploy\ndescription: d\n---\nDeploy.\n",
         ".gitignore": "*.jsonl\n",
+        "tests/scenarios/greet/scenario.json": '{"prompts": ["hi"]}',
+        "tests/scenarios/greet/answers.yaml": "- text: Hello.\n",
         "bin/claude": ASKING,
         "bin/codex": ASKING,
     }

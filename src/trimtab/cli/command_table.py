@@ -75,6 +75,7 @@ GROUPS = (
     (
         "For developers",
         (
+            ("simulate", "play recorded sessions again, and show what differs"),
             ("mock-model", "run a model server that answers from a script"),
             ("schema", "print the JSON Schema of the event stream"),
         ),

@@ -1,0 +1,1 @@
+python3 -c 'import shop; assert shop.total([1, 2]) == 3' && echo ok
