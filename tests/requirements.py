@@ -4,20 +4,36 @@ import ast
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 TESTS = Path(__file__).parent
 DECISIONS = TESTS.parent / "docs" / "decisions"
 OPEN = TESTS / "open-statements.txt"
 
 
-def entries() -> dict[str, dict[str, str]]:
+def entries() -> dict[str, dict[str, Any]]:
     """Id → its entry, in the order of the file."""
-    groups = tomllib.loads((TESTS / "requirements.toml").read_text(encoding="utf-8"))
+    found = tomllib.loads((TESTS / "requirements.toml").read_text(encoding="utf-8"))
     return {
         name: entry
-        for group in groups.values()
+        for group in found.values()
         for name, entry in group.items()
         if isinstance(entry, dict)
+    }
+
+
+def groups() -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Group → its title, and the paths where it is built."""
+    found = tomllib.loads((TESTS / "requirements.toml").read_text(encoding="utf-8"))
+    return {name: (str(group["title"]), tuple(group["built"])) for name, group in found.items()}
+
+
+def built() -> dict[str, tuple[str, ...]]:
+    """Id → the paths where it is built: its own, else those of its group."""
+    usual = groups()
+    return {
+        name: tuple(entry["built"]) if "built" in entry else usual[name.partition("-")[0]][1]
+        for name, entry in entries().items()
     }
 
 
@@ -68,12 +84,12 @@ def write_open() -> None:
 
 def report() -> str:
     done, ruled = proven(), decided()
-    groups: dict[str, list[str]] = {}
+    by_group: dict[str, list[str]] = {}
     for name in statements():
-        groups.setdefault(name.split("-")[0], []).append(name)
+        by_group.setdefault(name.split("-")[0], []).append(name)
     rows = [f"{'group':<10} {'proven':>6} {'decided':>7} {'open':>5}"]
     total = [0, 0, 0]
-    for group, names in groups.items():
+    for group, names in by_group.items():
         counts = [
             sum(name in done for name in names),
             sum(name in ruled for name in names),

@@ -8,6 +8,7 @@ import msgspec
 from trimtab.agents.agent import AgentParts, SessionAgent
 from trimtab.agents.call_context import ContextFactory
 from trimtab.agents.fence import SessionFence
+from trimtab.agents.message_telemetry import TelemetryMeter
 from trimtab.agents.setup import SessionSetup
 from trimtab.agents.toolset import choose_tools
 from trimtab.attachments.attached_images import AttachedImages
@@ -311,11 +312,10 @@ def build_stop_gate(setup: SessionSetup) -> StopGate | None:
 
 def build_before_idle(
     setup: SessionSetup, parts: AgentParts
-) -> "Callable[[Run, Stop], Awaitable[None]] | None":
-    """Build the function that ends a run: calls the end hooks, then commits the worktree."""
+) -> "Callable[[Run, Stop], Awaitable[None]]":
+    """Build the function that ends a run: end hooks, the commit of a worktree, telemetry."""
     hooks, checkpoints = setup.hooks, parts.checkpoints
-    if hooks is None and checkpoints is None:
-        return None
+    telemetry = TelemetryMeter(setup.session.projections, setup.env)
 
     async def before_idle(run: Run, stop: Stop) -> None:
         if hooks is not None:
@@ -326,6 +326,7 @@ def build_before_idle(
             await end_hook(hooks, run, stop)
         if checkpoints is not None:
             await checkpoints.end()
+        telemetry.emit(run, stop)
 
     return before_idle
 

@@ -152,6 +152,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "trimtab.queue_paused",
         "trimtab.retry_wait",
         "trimtab.compaction_skipped",
+        "trimtab.message_telemetry",
         "trimtab.images_removed",
         "trimtab.left_out",
         "trimtab.connection_refused",

@@ -172,6 +172,23 @@ class RetryWait(EventData, type="trimtab.retry_wait", ephemeral=True):
     seconds_left: float
 
 
+class MessageTelemetry(EventData, type="trimtab.message_telemetry", ephemeral=True):
+    """The work on a message took so much. It is shown to clients and sent to nobody.
+
+    `destination` is `local`, or `opentelemetry` if the person has switched the export on.
+    """
+
+    stop_reason: str
+    model: str
+    model_calls: int
+    input_tokens: int
+    output_tokens: int
+    lines_added: int
+    lines_removed: int
+    duration_ms: int
+    destination: str
+
+
 class CompactionSkipped(EventData, type="trimtab.compaction_skipped", ephemeral=True):
     """The conversation was not summarised, and why; sent when the use of the window changes."""
 
