@@ -26,7 +26,8 @@ from trimtab.workspace.git import GitError
 STOP_POLL = 0.2
 OUT_OF_BUDGET = "The budget is used up; resume the fleet with a higher limit."
 OnEvent = Callable[[AnyEvent], None]
-MODES = ("--autopilot", "--mode")
+NOT_FOR_PLANS = ("--autopilot", "--mode", "--agent-runtime", "--runtime-models")
+"""Flags that the planning run does not get: it needs plan mode and our own `sql` tool."""
 ALWAYS = ("--allow-tool=write",)
 """A worker may write in its folder: nobody else works there, and nothing leaves it unmerged."""
 
@@ -304,7 +305,9 @@ class Coordinator:
     def _flags(self, kind: Kind, budget: Spent) -> tuple[str, ...]:
         flags = [*self._started.flags]
         if kind == "plan":
-            flags = [flag for flag in flags if flag.partition("=")[0] not in MODES] + ["--plan"]
+            flags = [flag for flag in flags if flag.partition("=")[0] not in NOT_FOR_PLANS] + [
+                "--plan"
+            ]
         else:
             flags += ALWAYS
         if budget.tokens is not None:

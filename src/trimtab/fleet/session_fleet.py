@@ -146,6 +146,8 @@ def render_options(options: SessionOptions) -> Iterator[str]:
         "--disable-mcp-server": custom.disabled_servers,
         "--model": () if options.model is None else (options.model,),
         "--effort": () if options.effort is None else (options.effort,),
+        "--agent-runtime": () if options.runtime is None else (options.runtime,),
+        "--runtime-models": () if options.runtime_models is None else (options.runtime_models,),
         "--agent": () if custom.agent is None else (custom.agent,),
     }
     yield from (f"{name}={value}" for name, values in lists.items() for value in values)
