@@ -25,6 +25,7 @@ from trimtab.runtimes.models import list_models
 from trimtab.runtimes.table import load_runtime
 from trimtab.testing import Script, ScriptedProvider
 from trimtab.testing.playing import ALLOW_ALL
+from trimtab.undo.rewind import list_points
 
 MAKE = {"run": "printf hello > made.txt; cat made.txt"}
 
@@ -114,6 +115,46 @@ async def test_prompts_follow_each_other_in_one_session_of_the_runtime(cli: Cli)
     assert first.resumed is None
     assert second.resumed == third.resumed == session.session_id
     assert [given["prompt"].split()[-1] for given in programs.got] == ["first", "second", "third"]
+
+
+async def test_a_runtime_is_told_what_others_said_before(cli: Cli) -> None:
+    programs = StandIns(cli)
+    programs.plan("I look.", MAKE, "It is done.")
+    async with opened(cli, "codex") as (live, _):
+        await live.ask("first")
+        session = live.id
+    programs.plan("Fine.")
+    watch = Watch()
+    for runtime in ("pi", "pi", "codex"):
+        options = SessionOptions(cwd=str(cli.cwd), runtime=runtime, permissions=ALLOW_ALL)
+        client = Client(on_event=watch.on_event)
+        resumed = await Runtime(env=cli.env).resume(session, options, client)
+        await resumed.ask("and now?")
+        await resumed.close()
+    started = watch.of("trimtab.runtime_started")
+    assert [event.handed_over for event in started] == [5, None, 9]
+    assert [event.resumed is not None for event in started] == [False, True, False]
+    told = [given["prompt"] for given in programs.got if "earlier_conv" in given["prompt"]]
+    assert len(told) == 2
+    assert all("It is done." in text and "Result of bash: hello" in text for text in told)
+    assert all(text.endswith("and now?") for text in told)
+
+
+async def test_after_a_rewind_a_runtime_begins_anew_with_what_is_left(cli: Cli) -> None:
+    programs = StandIns(cli)
+    async with opened(cli, "pi") as (live, watch):
+        await live.ask("first")
+        programs.plan("A wrong answer.")
+        await live.ask("second")
+        points = list_points(live.folder.events)
+        live.rewind(points[-1], "conversation")
+        programs.plan("Better.")
+        await live.ask("another second")
+    last = watch.of("trimtab.runtime_started")[-1]
+    assert (last.resumed, last.handed_over) == (None, 2)
+    prompt = programs.got[-1]["prompt"]
+    assert "first" in prompt
+    assert "A wrong answer." not in prompt
 
 
 async def test_an_aborted_runtime_is_gone_at_once_and_the_next_prompt_works(cli: Cli) -> None:

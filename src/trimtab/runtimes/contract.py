@@ -76,6 +76,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     prompt: str
     cwd: str
+    handed_over: int = 0
+    """The number of earlier messages that the prompt begins with."""
     system: str = ""
     """Instructions of a custom agent."""
     model: str | None = None

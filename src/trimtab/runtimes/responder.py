@@ -40,6 +40,7 @@ from trimtab.runtimes.contract import (
     TurnBegan,
 )
 from trimtab.runtimes.failures import build_crash, build_error, classify
+from trimtab.runtimes.handover import hand_over
 from trimtab.runtimes.judged_call import changes_nothing, describe_args, judge
 from trimtab.runtimes.program import RuntimeProgram, read_line
 from trimtab.runtimes.session_events import SessionEvents
@@ -119,8 +120,12 @@ class RuntimeResponder:
             self.wanted = model.name or None
         self._warn_of_shorthand(run)
         resume = ports.last_session(run) if runtime.capabilities.session_resume else None
+        text, handed_over = prompt.transformed or prompt.text, 0
+        if resume is None:
+            text, handed_over = hand_over(run.session.conversation.messages[:-1], text)
         return Job(
-            prompt=prompt.transformed or prompt.text,
+            prompt=text,
+            handed_over=handed_over,
             cwd=ports.workspace.root,
             system=ports.system(),
             model=self.wanted,
@@ -203,6 +208,7 @@ class Answer:
                 models=choice.models,
                 program=choice.binary.bin,
                 resumed=job.resume,
+                handed_over=job.handed_over or None,
             )
         )
         await run.session.synced()
