@@ -88,6 +88,8 @@ class RuntimePorts(msgspec.Struct, frozen=True, kw_only=True):
     suggest: Callable[[str], Awaitable[str]]
     """Returns advice about a model that the runtime does not know."""
     folders: Callable[[], tuple[str, ...]]
+    secrets: Callable[[], tuple[str, ...]]
+    """Returns the names of variables that nobody else may see."""
     max_continues: int | None = None
 
 
@@ -146,7 +148,8 @@ class RuntimeResponder:
         else:
             dropped = {name for name in find_keys(env) if name not in runtime.keys}
             found = {name: value for name, value in env.items() if name not in dropped}
-        found = {name: value for name, value in found.items() if name not in _NESTED}
+        hidden = {*_NESTED, *self._ports.secrets()}
+        found = {name: value for name, value in found.items() if name not in hidden}
         return {**found, **runtime.environment(job), "PWD": job.cwd}
 
     def name_model(self, run: Run, model: str) -> None:
@@ -201,6 +204,7 @@ class Answer:
         job = self._responder.build_job(run, folder, bridge)
         argv = [*choice.binary.command, *self._runtime.arguments(job)]
         env = self._responder.build_environment(job, bridge)
+        self._confinement = self._ports.confine()
         run.session.emit(
             RuntimeStarted(
                 runtime=self._runtime.name,
@@ -216,7 +220,6 @@ class Answer:
         await recorder.begin(self._reason)
         try:
             self._ports.workspace.shells.guard()
-            self._confinement = self._ports.confine()
             self._program = RuntimeProgram(
                 argv, cwd=job.cwd, env=env, confinement=self._confinement, say=self._remark
             )
