@@ -19,6 +19,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.messages import ToolMessage
 from trimtab.contracts.options import Client, PermissionOptions
 from trimtab.contracts.permission import Answer, Ask
+from trimtab.contracts.provider import AnswerSchema
 from trimtab.contracts.run import Prompt
 from trimtab.runtimes.binaries import Binaries
 from trimtab.runtimes.models import list_models
@@ -198,6 +199,36 @@ async def test_a_short_name_of_a_model_is_passed_on_with_one_warning(cli: Cli) -
     warned = [event.message for event in watch.of("session.warning")]
     assert len([text for text in warned if "no short names for models" in text]) == 1
     assert programs.got[0]["flags"]["--model"] == ["sonnet"]
+
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+@pytest.mark.parametrize("runtime", ["claude", "codex"])
+async def test_images_reach_a_runtime_that_takes_them_and_are_told_otherwise(
+    cli: Cli, runtime: str
+) -> None:
+    programs = StandIns(cli)
+    image = {"type": "blob", "mimeType": "image/png", "data": PIXEL, "displayName": "a.png"}
+    async with opened(cli, runtime) as (live, watch):
+        await live.ask(Prompt(text="look", attachments=(image,)))
+    (given,) = programs.got
+    warned = any("takes no images" in event.message for event in watch.of("session.warning"))
+    if runtime == "claude":
+        assert given["prompt"][0]["source"]["data"] == PIXEL
+        assert not warned
+    else:
+        assert warned
+
+
+async def test_a_runtime_cannot_be_kept_to_a_schema_of_the_answer(cli: Cli) -> None:
+    programs = StandIns(cli)
+    schema = AnswerSchema(name="answer", schema={"type": "object"})
+    async with opened(cli, "claude") as (live, _):
+        stop = await live.ask(Prompt(text="go", answer_schema=schema))
+    assert stop.exit_code == 2
+    assert "schema" in stop.message
+    assert not programs.got
 
 
 async def test_claude_knows_short_names(cli: Cli) -> None:

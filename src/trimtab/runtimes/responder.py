@@ -10,7 +10,7 @@ import msgspec
 
 from trimtab.bridge.run import command_environment
 from trimtab.bridge.server import Bridge
-from trimtab.contracts.errors import ExitCode
+from trimtab.contracts.errors import ExitCode, UsageError
 from trimtab.contracts.events.own import (
     RuntimeEnded,
     RuntimeEvent,
@@ -107,6 +107,11 @@ class RuntimeResponder:
     async def respond(self, run: Run) -> Stop:
         """Answer the prompt that was recorded last."""
         self._ports.check_rules(run)
+        if run.origin.answer_schema is not None:
+            raise UsageError(
+                f"{self.choice.runtime.title} cannot be kept to a schema of its answer; leave out "
+                "the schema or the runtime."
+            )
         if (stop := await self._ports.check_limits(run)) is not None:
             return stop
         host = self.choice.models == "host"
@@ -127,6 +132,7 @@ class RuntimeResponder:
             text, handed_over = hand_over(run.session.conversation.messages[:-1], text)
         return Job(
             prompt=text,
+            images=self._find_images(run),
             handed_over=handed_over,
             cwd=ports.workspace.root,
             system=ports.system(),
@@ -139,6 +145,22 @@ class RuntimeResponder:
             settings=self.choice.settings,
             scratch=folder,
         )
+
+    def _find_images(self, run: Run) -> tuple[tuple[str, str], ...]:
+        """Return the images of the prompt; warn if the runtime takes none."""
+        images = [
+            (str(attachment["mimeType"]), attachment["data"])
+            for attachment in run.prompt.attachments
+            if str(attachment.get("mimeType")).startswith("image/")
+            and isinstance(attachment.get("data"), str)
+        ]
+        if images and not self.choice.runtime.capabilities.images:
+            message = (
+                f"{self.choice.runtime.title} takes no images, so those of the prompt are left out."
+            )
+            run.session.emit(SessionWarning(warning_type="runtime", message=message))
+            return ()
+        return tuple(images)
 
     def build_environment(self, job: Job, bridge: Bridge | None) -> dict[str, str]:
         """Return the person's variables, with the keys of this runtime and of no other service."""
