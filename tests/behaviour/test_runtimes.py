@@ -19,12 +19,14 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.messages import ToolMessage
 from trimtab.contracts.options import Client, PermissionOptions
 from trimtab.contracts.permission import Answer, Ask
+from trimtab.contracts.provider import AnswerSchema
 from trimtab.contracts.run import Prompt
 from trimtab.runtimes.binaries import Binaries
 from trimtab.runtimes.models import list_models
 from trimtab.runtimes.table import load_runtime
 from trimtab.testing import Script, ScriptedProvider
 from trimtab.testing.playing import ALLOW_ALL
+from trimtab.undo.rewind import list_points
 
 MAKE = {"run": "printf hello > made.txt; cat made.txt"}
 
@@ -116,6 +118,46 @@ async def test_prompts_follow_each_other_in_one_session_of_the_runtime(cli: Cli)
     assert [given["prompt"].split()[-1] for given in programs.got] == ["first", "second", "third"]
 
 
+async def test_a_runtime_is_told_what_others_said_before(cli: Cli) -> None:
+    programs = StandIns(cli)
+    programs.plan("I look.", MAKE, "It is done.")
+    async with opened(cli, "codex") as (live, _):
+        await live.ask("first")
+        session = live.id
+    programs.plan("Fine.")
+    watch = Watch()
+    for runtime in ("pi", "pi", "codex"):
+        options = SessionOptions(cwd=str(cli.cwd), runtime=runtime, permissions=ALLOW_ALL)
+        client = Client(on_event=watch.on_event)
+        resumed = await Runtime(env=cli.env).resume(session, options, client)
+        await resumed.ask("and now?")
+        await resumed.close()
+    started = watch.of("trimtab.runtime_started")
+    assert [event.handed_over for event in started] == [5, None, 9]
+    assert [event.resumed is not None for event in started] == [False, True, False]
+    told = [given["prompt"] for given in programs.got if "earlier_conv" in given["prompt"]]
+    assert len(told) == 2
+    assert all("It is done." in text and "Result of bash: hello" in text for text in told)
+    assert all(text.endswith("and now?") for text in told)
+
+
+async def test_after_a_rewind_a_runtime_begins_anew_with_what_is_left(cli: Cli) -> None:
+    programs = StandIns(cli)
+    async with opened(cli, "pi") as (live, watch):
+        await live.ask("first")
+        programs.plan("A wrong answer.")
+        await live.ask("second")
+        points = list_points(live.folder.events)
+        live.rewind(points[-1], "conversation")
+        programs.plan("Better.")
+        await live.ask("another second")
+    last = watch.of("trimtab.runtime_started")[-1]
+    assert (last.resumed, last.handed_over) == (None, 2)
+    prompt = programs.got[-1]["prompt"]
+    assert "first" in prompt
+    assert "A wrong answer." not in prompt
+
+
 async def test_an_aborted_runtime_is_gone_at_once_and_the_next_prompt_works(cli: Cli) -> None:
     programs = StandIns(cli)
     programs.plan("I begin.", {"run": "touch begun; sleep 300"})
@@ -157,6 +199,36 @@ async def test_a_short_name_of_a_model_is_passed_on_with_one_warning(cli: Cli) -
     warned = [event.message for event in watch.of("session.warning")]
     assert len([text for text in warned if "no short names for models" in text]) == 1
     assert programs.got[0]["flags"]["--model"] == ["sonnet"]
+
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+@pytest.mark.parametrize("runtime", ["claude", "codex"])
+async def test_images_reach_a_runtime_that_takes_them_and_are_told_otherwise(
+    cli: Cli, runtime: str
+) -> None:
+    programs = StandIns(cli)
+    image = {"type": "blob", "mimeType": "image/png", "data": PIXEL, "displayName": "a.png"}
+    async with opened(cli, runtime) as (live, watch):
+        await live.ask(Prompt(text="look", attachments=(image,)))
+    (given,) = programs.got
+    warned = any("takes no images" in event.message for event in watch.of("session.warning"))
+    if runtime == "claude":
+        assert given["prompt"][0]["source"]["data"] == PIXEL
+        assert not warned
+    else:
+        assert warned
+
+
+async def test_a_runtime_cannot_be_kept_to_a_schema_of_the_answer(cli: Cli) -> None:
+    programs = StandIns(cli)
+    schema = AnswerSchema(name="answer", schema={"type": "object"})
+    async with opened(cli, "claude") as (live, _):
+        stop = await live.ask(Prompt(text="go", answer_schema=schema))
+    assert stop.exit_code == 2
+    assert "schema" in stop.message
+    assert not programs.got
 
 
 async def test_claude_knows_short_names(cli: Cli) -> None:

@@ -360,11 +360,13 @@ async def test_keys_of_other_services_do_not_reach_the_program(cli: Cli) -> None
         "ANTHROPIC_API_KEY": "sk-ant-mine-0123456789",
         "OPENAI_API_KEY": "sk-other-0123456789",
         "COPILOT_PROVIDER_API_KEY": "sk-host-0123456789",
+        "MY_SECRET": "a-secret-value-0123",
     }
     programs.plan({"run": "env"}, "All done.")
-    outcome = await programs.ask("claude", "--allow-all")
+    outcome = await programs.ask("claude", "--allow-all", "--secret-env-vars", "MY_SECRET")
     assert outcome.code == 0, outcome.notes
     given = programs.got[0]["env"]
+    assert "MY_SECRET" not in given
     assert "ANTHROPIC_API_KEY" in given
     assert "OPENAI_API_KEY" not in given
     assert "sk-ant-mine" not in outcome.text

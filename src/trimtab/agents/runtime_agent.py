@@ -135,6 +135,7 @@ def give_runtime(
         ),
         suggest=lambda model: suggest_model(choice, setup, model),
         folders=lambda: support.options().permissions.add_dirs,
+        secrets=lambda: support.options().secrets,
         max_continues=support.options().limits.max_continues,
     )
     wanted = agent.model.name if choice.models == "own" else None

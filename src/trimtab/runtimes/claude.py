@@ -59,6 +59,7 @@ class Claude(AgentRuntime):
         session_persistence_control=True,
         asks_permission=True,
         host_models=True,
+        images=True,
     )
     keys = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
     state = (".claude",)
@@ -114,7 +115,15 @@ class Claude(AgentRuntime):
     def input(self, job: Job) -> bytes:
         hooks = [{"matcher": None, "hookCallbackIds": [_HOOK], "timeout": _HOOK_SECONDS}]
         start = {"subtype": "initialize", "hooks": {"PreToolUse": hooks}}
-        prompt = {"role": "user", "content": job.prompt}
+        content: list[JsonObject] = [
+            {
+                "type": "image",
+                "source": {"type": "base64", "media_type": mime_type, "data": data},
+            }
+            for mime_type, data in job.images
+        ]
+        content.append({"type": "text", "text": job.prompt})
+        prompt = {"role": "user", "content": content if job.images else job.prompt}
         lines: list[JsonObject] = [
             {"type": "control_request", "request_id": _HOOK, "request": start},
             {"type": "user", "message": prompt, "parent_tool_use_id": None, "session_id": ""},

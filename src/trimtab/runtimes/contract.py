@@ -37,6 +37,8 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """True if it asks before each tool call, so that rules and hooks decide."""
     host_models: bool = False
     """True if it can use the models of Trimtab."""
+    images: bool = False
+    """True if it takes the images of a prompt."""
 
 
 class Binary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -76,6 +78,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     prompt: str
     cwd: str
+    images: tuple[tuple[str, str], ...] = ()
+    """MIME type and base64 data of each image."""
+    handed_over: int = 0
+    """The number of earlier messages that the prompt begins with."""
     system: str = ""
     """Instructions of a custom agent."""
     model: str | None = None

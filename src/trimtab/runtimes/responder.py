@@ -10,7 +10,7 @@ import msgspec
 
 from trimtab.bridge.run import command_environment
 from trimtab.bridge.server import Bridge
-from trimtab.contracts.errors import ExitCode
+from trimtab.contracts.errors import ExitCode, UsageError
 from trimtab.contracts.events.own import (
     RuntimeEnded,
     RuntimeEvent,
@@ -40,6 +40,7 @@ from trimtab.runtimes.contract import (
     TurnBegan,
 )
 from trimtab.runtimes.failures import build_crash, build_error, classify
+from trimtab.runtimes.handover import hand_over
 from trimtab.runtimes.judged_call import changes_nothing, describe_args, judge
 from trimtab.runtimes.program import RuntimeProgram, read_line
 from trimtab.runtimes.session_events import SessionEvents
@@ -87,6 +88,8 @@ class RuntimePorts(msgspec.Struct, frozen=True, kw_only=True):
     suggest: Callable[[str], Awaitable[str]]
     """Returns advice about a model that the runtime does not know."""
     folders: Callable[[], tuple[str, ...]]
+    secrets: Callable[[], tuple[str, ...]]
+    """Returns the names of variables that nobody else may see."""
     max_continues: int | None = None
 
 
@@ -104,6 +107,11 @@ class RuntimeResponder:
     async def respond(self, run: Run) -> Stop:
         """Answer the prompt that was recorded last."""
         self._ports.check_rules(run)
+        if run.origin.answer_schema is not None:
+            raise UsageError(
+                f"{self.choice.runtime.title} cannot be kept to a schema of its answer; leave out "
+                "the schema or the runtime."
+            )
         if (stop := await self._ports.check_limits(run)) is not None:
             return stop
         host = self.choice.models == "host"
@@ -119,8 +127,13 @@ class RuntimeResponder:
             self.wanted = model.name or None
         self._warn_of_shorthand(run)
         resume = ports.last_session(run) if runtime.capabilities.session_resume else None
+        text, handed_over = prompt.transformed or prompt.text, 0
+        if resume is None:
+            text, handed_over = hand_over(run.session.conversation.messages[:-1], text)
         return Job(
-            prompt=prompt.transformed or prompt.text,
+            prompt=text,
+            images=self._find_images(run),
+            handed_over=handed_over,
             cwd=ports.workspace.root,
             system=ports.system(),
             model=self.wanted,
@@ -133,6 +146,22 @@ class RuntimeResponder:
             scratch=folder,
         )
 
+    def _find_images(self, run: Run) -> tuple[tuple[str, str], ...]:
+        """Return the images of the prompt; warn if the runtime takes none."""
+        images = [
+            (str(attachment["mimeType"]), attachment["data"])
+            for attachment in run.prompt.attachments
+            if str(attachment.get("mimeType")).startswith("image/")
+            and isinstance(attachment.get("data"), str)
+        ]
+        if images and not self.choice.runtime.capabilities.images:
+            message = (
+                f"{self.choice.runtime.title} takes no images, so those of the prompt are left out."
+            )
+            run.session.emit(SessionWarning(warning_type="runtime", message=message))
+            return ()
+        return tuple(images)
+
     def build_environment(self, job: Job, bridge: Bridge | None) -> dict[str, str]:
         """Return the person's variables, with the keys of this runtime and of no other service."""
         runtime, env = self.choice.runtime, self._ports.env
@@ -141,7 +170,8 @@ class RuntimeResponder:
         else:
             dropped = {name for name in find_keys(env) if name not in runtime.keys}
             found = {name: value for name, value in env.items() if name not in dropped}
-        found = {name: value for name, value in found.items() if name not in _NESTED}
+        hidden = {*_NESTED, *self._ports.secrets()}
+        found = {name: value for name, value in found.items() if name not in hidden}
         return {**found, **runtime.environment(job), "PWD": job.cwd}
 
     def name_model(self, run: Run, model: str) -> None:
@@ -196,6 +226,7 @@ class Answer:
         job = self._responder.build_job(run, folder, bridge)
         argv = [*choice.binary.command, *self._runtime.arguments(job)]
         env = self._responder.build_environment(job, bridge)
+        self._confinement = self._ports.confine()
         run.session.emit(
             RuntimeStarted(
                 runtime=self._runtime.name,
@@ -203,6 +234,7 @@ class Answer:
                 models=choice.models,
                 program=choice.binary.bin,
                 resumed=job.resume,
+                handed_over=job.handed_over or None,
             )
         )
         await run.session.synced()
@@ -210,7 +242,6 @@ class Answer:
         await recorder.begin(self._reason)
         try:
             self._ports.workspace.shells.guard()
-            self._confinement = self._ports.confine()
             self._program = RuntimeProgram(
                 argv, cwd=job.cwd, env=env, confinement=self._confinement, say=self._remark
             )

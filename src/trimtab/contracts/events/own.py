@@ -78,6 +78,8 @@ class RuntimeStarted(EventData, type="trimtab.runtime_started"):
     program: str | None = None
     resumed: str | None = None
     """The id of the program's own session that it goes on with."""
+    handed_over: int | None = None
+    """The number of earlier messages that it was told as text, because it took no part in them."""
 
 
 class RuntimeSession(EventData, type="trimtab.runtime_session"):

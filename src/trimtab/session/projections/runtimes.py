@@ -5,7 +5,8 @@ from typing import ClassVar, Literal
 import msgspec
 
 from trimtab.contracts.events.envelope import Event
-from trimtab.contracts.events.own import RuntimeSession, RuntimeStarted
+from trimtab.contracts.events.own import ModelCall, RuntimeSession, RuntimeStarted
+from trimtab.contracts.events.session import SessionSnapshotRewind
 
 
 class UsedRuntime(msgspec.Struct, frozen=True):
@@ -20,7 +21,12 @@ class Runtimes:
     """The last runtime of each agent; the main agent's id is None."""
 
     reads: ClassVar[frozenset[str]] = frozenset(
-        ("trimtab.runtime_started", "trimtab.runtime_session")
+        (
+            "trimtab.runtime_started",
+            "trimtab.runtime_session",
+            "trimtab.model_call",
+            "session.snapshot_rewind",
+        )
     )
 
     def __init__(self) -> None:
@@ -30,7 +36,12 @@ class Runtimes:
     def apply(self, event: Event) -> None:
         agent = event.agent_id
         match event.data:
+            case SessionSnapshotRewind():
+                self._sessions.clear()
+            case ModelCall(purpose="main" | "subagent"):
+                self._keep_only(agent, "")
             case RuntimeStarted(runtime=runtime, models=models):
+                self._keep_only(agent, runtime)
                 known = self._sessions.get((agent, runtime))
                 source: Literal["own", "host"] = "host" if models == "host" else "own"
                 self.last[agent] = UsedRuntime(runtime, source, known)
@@ -40,5 +51,13 @@ class Runtimes:
                 self.last[agent] = msgspec.structs.replace(before, session_id=session_id)
 
     def session_of(self, agent: str | None, runtime: str) -> str | None:
-        """Return the id of the runtime's own session that an agent had last."""
+        """Return the id of the runtime's own session, if it knows all of the conversation.
+
+        It does not after a rewind, or if somebody else has answered since.
+        """
         return self._sessions.get((agent, runtime))
+
+    def _keep_only(self, agent: str | None, runtime: str) -> None:
+        """Forget the sessions of other runtimes: they miss what is said now."""
+        for key in [key for key in self._sessions if key[0] == agent and key[1] != runtime]:
+            del self._sessions[key]
