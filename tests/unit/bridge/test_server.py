@@ -408,7 +408,8 @@ class Whole:
 @pytest.mark.parametrize("route", WIRES)
 async def test_a_model_that_does_not_stream_answers_a_stream(tmp_path: Path, route: str) -> None:
     call = ToolCall(id="call_1", name="look", arguments='{"at": "it"}')
-    message = AssistantMessage(text="Hello from here.", tool_calls=(call,))
+    bare = ToolCall(id="call_2", name="look", arguments="")
+    message = AssistantMessage(text="Hello from here.", tool_calls=(call, bare))
     env = {"HOME": str(tmp_path), "COPILOT_HOME": str(tmp_path / "home"), "TRIMTAB_NO_LOGIN": "1"}
     runtime = Runtime(env=env, provider=Whole(Reply(message=message)))
     options = SessionOptions(cwd=str(tmp_path))
@@ -420,6 +421,7 @@ async def test_a_model_that_does_not_stream_answers_a_stream(tmp_path: Path, rou
         answer = await send(running, route, body_of(route, stream=True))
         assert text_of(route, answer) == "Hello from here."
         assert "call_1" in answer.text
+        assert "call_2" in answer.text
 
 
 @pytest.mark.proves("AMLMS-06")

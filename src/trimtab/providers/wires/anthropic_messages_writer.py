@@ -149,7 +149,7 @@ class MessagesWriter:
         known = self._calls.get(call.id)
         sent = "".join(known.pieces) if known is not None else ""
         rest = call.arguments[len(sent) :] if call.arguments.startswith(sent) else ""
-        return self._write_call(call.id, call.name, rest) if rest else b""
+        return self._write_call(call.id, call.name, rest) if rest or known is None else b""
 
 
 class _Call:

@@ -113,4 +113,4 @@ class ChatWriter:
         known = self._calls.get(call.id)
         sent = "".join(known[1]) if known is not None else ""
         rest = call.arguments[len(sent) :] if call.arguments.startswith(sent) else ""
-        return self._write_call(call.id, call.name, rest) if rest else b""
+        return self._write_call(call.id, call.name, rest) if rest or known is None else b""
