@@ -276,23 +276,25 @@ async def test_tools_of_an_editor_are_ours_or_the_model_is_told_what_to_do_inste
         ("create_and_run_task", {"task": task, "workspaceFolder": "."}),
         ("grep_search", {"query": "ONE (1)", "isRegexp": False}),
         ("file_search", {"query": "*.txt"}),
+        ("semantic_search", {"query": "the two of a"}),
+        ("manage_todo_list", {"operation": "read"}),
         ("terminal_selection", {}),
         ("run_task", {"id": "shell: build"}),
-        ("semantic_search", {"query": "x"}),
         ("get_vscode_api", {"query": "x"}),
         ("test_failure", {}),
         ("run_tests", {"files": []}),
-        ("manage_todo_list", {"operation": "read"}),
+        ("get_errors", {"filePaths": ["a.txt"]}),
     ]
     script = [{"tools": [{"name": name, "arguments": args}]} for name, args in calls]
     async with serving([*script, {"text": "done"}]) as server:
         outcome = await cli.use(server).ask("go")
     ended = completed(outcome)
-    assert [one["success"] for one in ended] == [True] * 6 + [False] * 7, ended
+    assert [one["success"] for one in ended] == [True] * 8 + [False] * 6, ended
     assert "sleep 30" in ended[1]["result"]["content"]
     assert ended[3]["result"]["content"].startswith("a b $HOME\n")
     assert "one (1)" in ended[4]["result"]["content"]
-    for (name, _), one in list(zip(calls, ended, strict=True))[6:]:
+    assert "a.txt" in ended[6]["result"]["content"]
+    for (name, _), one in list(zip(calls, ended, strict=True))[8:]:
         told = one["error"]["message"]
         assert told.startswith(f"Tool '{name}' does not exist. ")
         assert len(told) > len(f"Tool '{name}' does not exist. ")

@@ -2,6 +2,8 @@
 
 import socket
 
+import pytest
+
 from clikit import Cli, bash, serving
 from tuikit import conversing, open_terminal
 
@@ -54,6 +56,17 @@ async def test_a_resumed_session_shows_its_past_as_it_was_shown(cli: Cli) -> Non
         assert line in terminal.text.split("\n"), terminal.text
 
 
+@pytest.mark.proves("HEAD-11")
+@pytest.mark.parametrize("written", ["--resume={}", "--resume {}"])
+async def test_a_session_is_resumed_by_its_id_in_both_spellings(cli: Cli, written: str) -> None:
+    async with serving([{"text": "One."}, {"text": "Two."}]) as server:
+        first = await cli.use(server).ask("tell me of apples")
+        await cli.ask("and pears", *written.format(first.result["sessionId"]).split())
+        said = [message["content"] for message in server.requests[-1].json["messages"]]
+    assert any("tell me of apples" in str(text) for text in said)
+
+
+@pytest.mark.proves("HEAD-11")
 async def test_a_session_is_chosen_among_the_earlier_ones(cli: Cli) -> None:
     script = [{"text": "About apples."}, {"text": "About pears."}, {"text": "More."}]
     async with serving(script) as server:

@@ -12,6 +12,7 @@ from trimtab.customize.context import SessionContext
 from trimtab.customize.customizations import Customizations
 
 if TYPE_CHECKING:
+    from trimtab.contracts.web import SearchService
     from trimtab.hooks.caller import HookCaller
     from trimtab.lsp.languages import SessionLanguages
 
@@ -63,6 +64,24 @@ def set_up_languages(setup: SessionSetup) -> SessionSetup:
     return msgspec.structs.replace(setup, languages=languages)
 
 
+def read_search_service(value: object) -> "SearchService":
+    """Return the setting `webSearch`. Raises `ConfigurationError`."""
+    from trimtab.contracts.errors import ConfigurationError
+    from trimtab.contracts.web import SearchService
+
+    try:
+        service = msgspec.convert(value, SearchService)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(
+            f"The setting `webSearch` is invalid: {error}; correct it."
+        ) from None
+    if "{query}" not in service.url or not service.url.startswith(("http://", "https://")):
+        raise ConfigurationError(
+            "The setting `webSearch` is invalid: url must be an address with {query}; correct it."
+        )
+    return service
+
+
 def find_tool_conditions(
     custom: Customizations, home: Home | None, mode: Mode, model: str
 ) -> ToolConditions:
@@ -82,6 +101,9 @@ def find_tool_conditions(
     )
     if home is None or not custom.has_settings:
         return conditions
+    if "webSearch" in custom.settings.values:
+        service = read_search_service(custom.settings.values["webSearch"])
+        conditions = msgspec.structs.replace(conditions, web_search=service)
     if "subagents" in custom.settings.values:
         from trimtab.customize.subagent_settings import read_settings
 

@@ -16,7 +16,7 @@ from trimtab.tools.catalog import NAMES, BuiltinTool, builtin_tools, read_specs
 if TYPE_CHECKING:
     from trimtab.config.paths import Home
     from trimtab.contracts.language import LanguagePort
-    from trimtab.contracts.web import Page
+    from trimtab.contracts.web import Page, SearchService
     from trimtab.tools.memories import Memories
 
 NEEDS_CLIENT = frozenset(("ask_user", "exit_plan_mode"))
@@ -31,8 +31,8 @@ FEATURES = {"report_intent": "REPORT_INTENT"}
 """Tools behind a feature flag."""
 
 
-WHERE_USEFUL = frozenset(("lsp", "notebook"))
-"""Tools that only projects with files for them get; a list of available tools may name them."""
+WHERE_USEFUL = frozenset(("lsp", "notebook", "web_search"))
+"""Tools that only some sessions get: those with files, a server or a service for them."""
 
 
 class ToolConditions(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +53,8 @@ class ToolConditions(msgspec.Struct, frozen=True, kw_only=True):
     """Feature flags that somebody turned off."""
     suffixes: Collection[str] = ()
     """Suffixes of files in the working directory."""
+    web_search: "SearchService | None" = None
+    """The search service that the person configured."""
     has_language_servers: bool = False
     language: "LanguagePort | None" = None
     """The language servers of the session, if it is open."""
@@ -86,6 +88,8 @@ def choose_tools(options: SessionOptions, client: Client, now: ToolConditions) -
         tools |= {"read_memories": ReadMemories(now.memory)}
     if "web_fetch" in tools:
         tools["web_fetch"] = build_web_fetch(now.env)
+    if "web_search" in tools and now.web_search is not None:
+        tools["web_search"] = build_web_search(now.web_search, now.env)
     if "lsp" in tools and now.language is not None:
         tools["lsp"] = build_lsp(now.language)
     if "session_store_sql" in tools and now.home is not None:
@@ -123,7 +127,9 @@ def choose_names(options: SessionOptions, client: Client, now: ToolConditions) -
     if now.mode != "autopilot":
         excluded.add("task_complete")
     if is_offline(options, now.env) or "DISABLE_WEB_TOOLS" in now.features:
-        excluded.add("web_fetch")
+        excluded |= {"web_fetch", "web_search"}
+    if now.web_search is None:
+        excluded.add("web_search")
     if now.home is None:
         excluded.add("session_store_sql")
     if ".ipynb" not in now.suffixes and "notebook" not in (options.available_tools or ()):
@@ -154,6 +160,25 @@ def build_web_fetch(env: Mapping[str, str]) -> Tool:
         return WebFetch(fetch)
 
     return BuiltinTool(read_specs()["web_fetch"], make)
+
+
+def build_web_search(service: "SearchService", env: Mapping[str, str]) -> Tool:
+    async def fetch(url: str) -> "Page":
+        from trimtab.providers.pages import PageFetcher
+
+        headers = {
+            name: env.get(value[1:], "") if value.startswith("$") else value
+            for name, value in service.headers.items()
+        }
+        # The person chose the address, which may be that of their own machine.
+        return await PageFetcher(env, accepts=lambda _: True, headers=headers).fetch(url)
+
+    def make() -> Tool:
+        from trimtab.tools.web_search.tool import WebSearch
+
+        return WebSearch(service.url, fetch)
+
+    return BuiltinTool(read_specs()["web_search"], make)
 
 
 def build_lsp(language: "LanguagePort") -> Tool:

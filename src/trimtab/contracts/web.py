@@ -19,6 +19,16 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     moved_to: str = ""
 
 
+class SearchService(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The setting `webSearch`: an address with `{query}`, and headers.
+
+    A header's value may be `$NAME`, which stands for a variable of the environment.
+    """
+
+    url: str
+    headers: dict[str, str] = {}
+
+
 class FetchProblem(Exception):
     """Raised when a page cannot be fetched; the message is for the model."""
 

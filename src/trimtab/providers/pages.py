@@ -58,11 +58,13 @@ class PageFetcher:
         accepts: Callable[[str], bool] = is_public,
         seconds: float = TIMEOUT,
         max_bytes: int = MAX_BYTES,
+        headers: Mapping[str, str] = {},
     ) -> None:
         self._env = env
         self._accepts = accepts
         self._seconds = seconds
         self._max_bytes = max_bytes
+        self._headers = {**HEADERS, **headers}
 
     async def fetch(self, url: str) -> Page:
         """Fetch a page. Raises `FetchProblem`."""
@@ -88,7 +90,7 @@ class PageFetcher:
                 raise FetchProblem("Addresses with a user name or password are not fetched.")
             if proxy_for(address, self._env) is not None:
                 await self._check_proxied(address)
-            response = await http.request("GET", url.strip(), HEADERS)
+            response = await http.request("GET", url.strip(), self._headers)
             try:
                 target = response.headers.get("location", "")
                 if response.status not in REDIRECTS or not target:

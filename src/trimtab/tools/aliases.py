@@ -1,7 +1,7 @@
 """Translates calls of tools that models know from editors and other agents."""
 
 from collections.abc import Callable, Mapping
-from re import escape
+from re import escape, findall
 from shlex import quote
 from typing import Any
 
@@ -76,6 +76,66 @@ def search_text(args: dict[str, Any]) -> dict[str, Any]:
     return found | ({"glob": args["includePattern"]} if args.get("includePattern") else {})
 
 
+def search_meaning(args: dict[str, Any]) -> dict[str, Any]:
+    """Turn a search by meaning into one for any of its words."""
+    words = [word for word in findall(r"\w+", str(args.get("query", ""))) if len(word) > MIN_WORD]
+    pattern = "|".join(dict.fromkeys(words)) or escape(str(args.get("query", "")))
+    return {"pattern": pattern, "-i": True, "output_mode": "files_with_matches"}
+
+
+def code_errors(args: dict[str, Any]) -> dict[str, Any]:
+    """Turn a question for the errors of files into one for the first of them."""
+    paths = args.get("filePaths")
+    return {"action": "diagnostics", "path": str(paths[0]) if isinstance(paths, list) else ""}
+
+
+def code_uses(args: dict[str, Any]) -> dict[str, Any]:
+    """Turn a search for the uses of a symbol into a question to a language server."""
+    paths = args.get("filePaths")
+    found = {"action": "references", "symbol": str(args.get("symbolName", ""))}
+    return found | ({"path": str(paths[0])} if isinstance(paths, list) and paths else {})
+
+
+def todo_statements(args: dict[str, Any]) -> dict[str, Any]:
+    """Turn a whole to-do list, as editors and Claude Code write it, into statements."""
+    given = args.get("todoList") or args.get("todos")
+    if args.get("operation") == "read" or not isinstance(given, list):
+        return {"description": "Read the todos", "query": "SELECT * FROM todos"}
+    rows = [
+        "({}, {}, {}, {})".format(
+            *map(quote_sql, (f"todo-{number}", find_title(todo), find_note(todo), find_state(todo)))
+        )
+        for number, todo in enumerate(given, 1)
+        if isinstance(todo, dict)
+    ]
+    statements = ["DELETE FROM todos;"]
+    if rows:
+        statements.append(" ".join((INSERT_TODOS, ", ".join(rows))) + ";")
+    query = "\n".join(statements)
+    return {"description": "Write the todos", "query": query}
+
+
+def find_title(todo: dict[str, Any]) -> str:
+    return str(todo.get("title") or todo.get("content") or "")
+
+
+def find_note(todo: dict[str, Any]) -> str:
+    return str(todo.get("description") or todo.get("activeForm") or "")
+
+
+def find_state(todo: dict[str, Any]) -> str:
+    state = str(todo.get("status", "")).replace("-", "_")
+    return {"completed": "done", "in_progress": "in_progress"}.get(state, "pending")
+
+
+def quote_sql(text: str) -> str:
+    escaped = text.replace("'", "''")
+    return f"'{escaped}'"
+
+
+INSERT_TODOS = "INSERT INTO todos (id, title, description, status) VALUES"
+MIN_WORD = 2
+"""Shorter words are not searched for."""
 ALIASES: Mapping[str, Alias] = {
     # VS Code
     "run_in_terminal": Alias(
@@ -95,6 +155,10 @@ ALIASES: Mapping[str, Alias] = {
         "edit", {"filePath": "path", "oldString": "old_str", "newString": "new_str"}
     ),
     "file_search": Alias("glob", {"query": "pattern"}),
+    "semantic_search": Alias("grep", rewrite=search_meaning),
+    "get_errors": Alias("lsp", rewrite=code_errors),
+    "list_code_usages": Alias("lsp", rewrite=code_uses),
+    "manage_todo_list": Alias("sql", rewrite=todo_statements),
     "edit_notebook_file": Alias("notebook", rewrite=editor_cell),
     # Claude Code
     "Bash": Alias("bash"),
@@ -102,19 +166,18 @@ ALIASES: Mapping[str, Alias] = {
     "Write": Alias("create", {"file_path": "path", "content": "file_text"}),
     "Edit": Alias("edit", {"file_path": "path", "old_string": "old_str", "new_string": "new_str"}),
     "NotebookEdit": Alias("notebook", rewrite=claude_cell),
+    "TodoWrite": Alias("sql", rewrite=todo_statements),
     "Grep": Alias("grep"),
     "Glob": Alias("glob", {"path": "paths"}),
 }
 INSTEAD: Mapping[str, str] = {
     "terminal_selection": "There is no editor here; use read_bash to see the output of a command.",
     "run_task": "Read .vscode/tasks.json and run the command of the task with bash.",
-    "semantic_search": "Search with grep for words the code would use, and with glob for names.",
+    "list_code_usages": "Search with grep for the name.",
     "get_vscode_api": "Look into the package's own files or its documentation.",
     "test_failure": "Run the tests with bash and read what they print.",
     "run_tests": "Run the tests with bash, with the command this project uses.",
     "get_errors": "Run the project's compiler, type checker or linter with bash.",
-    "manage_todo_list": "Keep your to-do list in the table todos, with the sql tool.",
-    "TodoWrite": "Keep your to-do list in the table todos, with the sql tool.",
 }
 """Tools of editors and other agents without an equivalent, and what to do instead."""
 EDITOR = "str_replace_editor"

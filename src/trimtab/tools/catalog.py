@@ -37,6 +37,7 @@ NAMES = (
     "stop_agent",
     "notebook",
     "lsp",
+    "web_search",
     "store_memory",
     "read_memories",
     "session_store_sql",

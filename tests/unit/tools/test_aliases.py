@@ -1,10 +1,12 @@
 """Names models know our tools by from elsewhere: what they mean here, and what they never mean."""
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from toolkit import open_bench
 from trimtab.contracts.messages import ToolCall
 from trimtab.contracts.tool import ToolResult
 from trimtab.tools.aliases import ALIASES
@@ -56,6 +58,48 @@ def call(name: str, **args: Any) -> ToolCall:
             call("Edit", file_path="a", old_string="x", new_string="y"),
             "edit",
             {"path": "a", "old_str": "x", "new_str": "y"},
+        ),
+        (
+            call("semantic_search", query="where is the price of a rounded item"),
+            "grep",
+            {
+                "pattern": "where|the|price|rounded|item",
+                "-i": True,
+                "output_mode": "files_with_matches",
+            },
+        ),
+        (call("get_errors", filePaths=["a"]), "lsp", {"action": "diagnostics", "path": "a"}),
+        (
+            call("list_code_usages", symbolName="x", filePaths=["a"]),
+            "lsp",
+            {"action": "references", "symbol": "x", "path": "a"},
+        ),
+        (
+            call(
+                "manage_todo_list",
+                operation="write",
+                todoList=[{"id": 1, "title": "It's", "description": "d", "status": "in-progress"}],
+            ),
+            "sql",
+            {
+                "description": "Write the todos",
+                "query": "DELETE FROM todos;\nINSERT INTO todos (id, title, description, status) "
+                "VALUES ('todo-1', 'It''s', 'd', 'in_progress');",
+            },
+        ),
+        (
+            call("TodoWrite", todos=[{"content": "x", "status": "completed", "activeForm": "y"}]),
+            "sql",
+            {
+                "description": "Write the todos",
+                "query": "DELETE FROM todos;\nINSERT INTO todos (id, title, description, status) "
+                "VALUES ('todo-1', 'x', 'y', 'done');",
+            },
+        ),
+        (
+            call("manage_todo_list", operation="read"),
+            "sql",
+            {"description": "Read the todos", "query": "SELECT * FROM todos"},
         ),
         (call("Grep", pattern="x", path="a"), "grep", {"pattern": "x", "path": "a"}),
         (call("Glob", pattern="*", path="a"), "glob", {"pattern": "*", "paths": ["a"]}),
@@ -116,3 +160,16 @@ def test_a_wrong_argument_is_named_as_our_tool_has_it() -> None:
     refused = read_arguments(TOOLS["view"].spec, meant.arguments)
     assert isinstance(refused, ToolResult)
     assert '"path": Expected string' in refused.text
+
+
+async def test_a_to_do_list_of_another_agent_is_kept_in_the_table(tmp_path: Path) -> None:
+    todos = [{"content": "It's one; DROP TABLE todos", "status": "pending"}, {"content": "two"}]
+    async with open_bench(tmp_path) as bench:
+        written = translate(call("TodoWrite", todos=todos), bench.tools)
+        args = msgspec.json.decode(written.arguments)
+        assert (await bench.call("sql", **args)).kind == "success"
+        again = translate(call("TodoWrite", todos=todos[:1]), bench.tools)
+        await bench.call("sql", **msgspec.json.decode(again.arguments))
+        shown = await bench.text("sql", description="x", query="SELECT title, status FROM todos")
+    assert "It's one; DROP TABLE todos" in shown
+    assert "two" not in shown

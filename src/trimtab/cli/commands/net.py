@@ -19,9 +19,13 @@ def add_arguments(parser: CommandParser) -> None:
 def run(args: Arguments) -> int:
     options = SessionOptions(cwd=os.getcwd(), offline=args.offline or None)
     offline = is_offline(options, os.environ)
-    servers = gather(os.environ, options).servers.servers
+    custom = gather(os.environ, options)
     sources = Sources(os.environ, find_home(os.environ), offline=offline)
-    destinations = sources.destinations(servers.values())
+    destinations = [*sources.destinations(custom.servers.servers.values())]
+    if (service := custom.settings.values.get("webSearch")) is not None:
+        address = str(service.get("url")) if isinstance(service, dict) else str(service)
+        why = "the tool web_search (setting webSearch), if a call of it is allowed"
+        destinations.append(Destination(address=address, why=why, allowed=not offline))
     if args.json:
         print_json({"offline": offline, "destinations": destinations})
         return 0
