@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from conformance import check_lines
 from loopkit import MemorySession, make_run
 from trimtab.contracts.errors import ConfigurationError
+from trimtab.contracts.events.system import SystemMessage
+from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.options import LimitOptions
 from trimtab.contracts.provider import Price, Usage
 from trimtab.contracts.run import Prompt
 from trimtab.loop.ledger import Allowance, Estimate, Ledger, Spending
-from trimtab.loop.processors.budget import Budget
+from trimtab.loop.processors.budget import Budget, estimate_prompt
 from trimtab.providers.prices import price_of
 from trimtab.testing.playing import play
 
@@ -215,3 +217,11 @@ async def test_a_level_is_announced_once_and_not_again_after_the_limit_was_raise
     await budget.before_request(run)
     messages = [data.message for data in session.of("session.info")]
     assert messages == ["50% of the budget is spent: 600 of 1,000 tokens."]
+
+
+def test_the_tokens_of_a_request_nobody_measured_are_a_quarter_of_its_characters() -> None:
+    run = make_run([], "go")
+    run.session.emit(UserMessage(content="x" * 400))
+    run.session.emit(SystemMessage(role="system", content="y" * 80))
+    assert run.measured is None
+    assert 120 <= estimate_prompt(run) <= 125

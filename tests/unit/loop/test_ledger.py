@@ -85,3 +85,10 @@ def test_only_one_call_goes_past_a_limit_however_many_agents_work(
     for agent in under_way:
         account.pay(agent, bill)
     assert sum(account.bills[:-1]) <= max(limit, bill)
+
+
+def test_a_call_that_costs_exactly_what_is_left_fits_and_one_that_costs_more_does_not() -> None:
+    ledger = Ledger(Allowance(tokens=1_000, usd=0.5), Spending)
+    assert ledger.fits(Estimate(tokens=1_000, usd=0.5))
+    assert not ledger.fits(Estimate(tokens=1_001, usd=0.5))
+    assert not ledger.fits(Estimate(tokens=1_000, usd=0.51))
