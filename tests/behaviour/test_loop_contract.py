@@ -147,6 +147,7 @@ async def test_the_wiring_of_processors_is_one_visible_list(tmp_path: Path) -> N
         "PlanMode",
         "Permissions",
         "Recorder",
+        "PullRequests",
         "PlanWatcher",
         "Progress",
         "Autopilot",
