@@ -316,15 +316,21 @@ async def test_one_budget_holds_for_all_workers_and_gives_exit_code_5(fleet: Fle
     assert read_fleet(resumed)["usage"]["tokens"] > result["usage"]["tokens"]
 
 
-async def test_a_prompt_with_fleet_plans_and_carries_out(fleet: Fleet) -> None:
+@pytest.mark.parametrize("flags", [["--fleet"], ["--plan", "--mode", "autopilot", "--fleet"]])
+async def test_a_prompt_with_fleet_plans_and_carries_out(fleet: Fleet, flags: list[str]) -> None:
     query = "INSERT INTO todos (id, title, description) VALUES ('a', 'Part a', 'TODO-a-HERE')"
     call = {"name": "sql", "arguments": {"description": "plan", "query": query}}
     rules = [
         {"when": {"last": "Split the goal into todos"}, "tools": [call]},
         writes("a", "a.txt", "a"),
     ]
-    async with serving(script_of(rules)) as server:
-        outcome = await fleet.cli.use(server).ask("Improve it", "--fleet", "--check", "true")
+    script = script_of(rules)
+    if "autopilot" in flags:
+        done = {"name": "task_complete", "arguments": {"summary": "Done."}}
+        script["replies"].append({"when": {"last": "inserted"}, "text": "Planned."})
+        script["otherwise"] = {"tools": [done], "repeat": "forever"}
+    async with serving(script) as server:
+        outcome = await fleet.cli.use(server).ask("Improve it", *flags, "--check", "true")
     check_lines(outcome.out.splitlines())
     assert outcome.result["fleet"]["verification"] == "verified"
     assert statuses(outcome.result["fleet"]) == {"a": "merged"}
