@@ -30,6 +30,9 @@ for round in 1 2 3 4 5 6 7 8; do
   for file in $found; do pid=${{file#/proc/}}; kill -9 "${{pid%/limits}}" 2>/dev/null; done
 done"""
 
+GUARDIAN_START = b"/bin/sh\0-c\0" + GUARDIAN.partition("\n")[0].encode()
+GUARDIAN_SECONDS = 1.5
+"""Seconds that the guardian of an agent inside a command has to end that agent's commands."""
 KILL_TIMEOUT = 3.0
 """Seconds until we give up on processes that cannot be killed (root's, stuck in the kernel)."""
 
@@ -172,6 +175,33 @@ def descendants(roots: Iterable[int]) -> set[int]:
     return found
 
 
+def family_of(tag: int | None, leader: int) -> dict[int, int]:
+    """Return the descendants of a command with the times they started.
+
+    An agent inside the command tags its own commands, so they are found only while it lives.
+    """
+    found = descendants(processes_of(tag, leader))
+    return {pid: started for pid in found if (started := start_of(pid))}
+
+
+def start_of(pid: int) -> int:
+    """Return when a process started, in ticks since the machine did; 0 if there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except (OSError, IndexError):
+        return 0
+
+
+def is_guardian(pid: int) -> bool:
+    """Return True for a guardian, ours or that of another agent."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().startswith(GUARDIAN_START)
+    except OSError:
+        return False
+
+
 def parent_of(pid: int) -> int:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
@@ -201,25 +231,29 @@ def name_of(pid: int) -> str:
         return "?"
 
 
-async def end(tag: int | None, leader: int) -> None:
+async def end(tag: int | None, leader: int, family: Mapping[int, int] = {}) -> None:
     """Kill a command's process group and every descendant, until none is left, not even zombies.
 
     Zombies become our children one by one, as their own parents die. Only the leader is left for
-    its owner to reap, who needs its exit status.
+    its owner to reap, who needs its exit status. `family` are descendants from before the command
+    was asked to end: by now they may have lost the parents by which they would be found.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + KILL_TIMEOUT
     pause, rounds = 0.001, 0
     # An agent inside this command tags its own commands: those are found as descendants.
     related = descendants(processes_of(tag, leader))
+    related |= {pid for pid, started in family.items() if start_of(pid) == started}
     send(-leader, signal.SIGKILL)
     while found := related.union(processes_of(tag, leader) or processes_of(tag, leader)):
         alive = living(found - {leader})
         if leader in found and is_alive(leader):
             alive.append(leader)
         related.intersection_update(alive)
+        spared = loop.time() < deadline - KILL_TIMEOUT + GUARDIAN_SECONDS
         for pid in alive:
-            send(pid, signal.SIGKILL)
+            if not (spared and is_guardian(pid)):
+                send(pid, signal.SIGKILL)
         rounds = 0 if alive else rounds + 1
         if (found == {leader} and rounds > 1) or rounds > 10 or loop.time() > deadline:
             return

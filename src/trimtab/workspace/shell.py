@@ -347,6 +347,7 @@ class Shell:
         """End the command and its descendants, after a moment to clean up."""
         if self.finished.is_set():
             return
+        family = process_tracking.family_of(self._tag, self.pid)
         process_tracking.send(-self.pid, signal.SIGTERM)
         process_tracking.send(-self.pid, signal.SIGCONT)
         try:
@@ -354,7 +355,7 @@ class Shell:
                 await self.finished.wait()
         except TimeoutError:
             pass
-        await process_tracking.end(self._tag, self.pid)
+        await process_tracking.end(self._tag, self.pid, family)
         try:
             async with asyncio.timeout(1):
                 await self.finished.wait()
