@@ -294,7 +294,7 @@ def list_fleets(fleets: Fleets, *, as_json: bool) -> int:
         goal = neutralise(" ".join(str(row["goal"]).split()))[:60]
         print(f"{row['id']}  {row['status']:<10} {row['merged']}/{row['todos']}  {goal}")
     if not rows:
-        say('There are no fleets; start one with: trimtab fleet "GOAL"')
+        print('There are no fleets; start one with: trimtab fleet "GOAL"')
     return 0
 
 
