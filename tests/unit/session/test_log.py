@@ -71,10 +71,12 @@ class SlowDisk:
 
     def __init__(self) -> None:
         self.free = threading.Semaphore(0)
+        self.begun = threading.Semaphore(0)
         self.size = 0
 
     def sync(self, fd: int) -> None:
         written = os.fstat(fd).st_size
+        self.begun.release()
         assert self.free.acquire(timeout=10)
         os.fdatasync(fd)
         self.size = written
@@ -101,7 +103,8 @@ async def test_what_is_appended_while_a_sync_runs_is_waited_for_as_well(path: Pa
     log = EventLog.create(str(path), sync=disk.sync)
     log.append(LINE)
     first = asyncio.ensure_future(log.synced())
-    await asyncio.wait([first], timeout=0.01)
+    await asyncio.sleep(0)  # let it ask for the sync, which another thread begins
+    assert await asyncio.to_thread(disk.begun.acquire, timeout=10)
     log.append(LINE)
     second = asyncio.ensure_future(log.synced())
     disk.free.release()
