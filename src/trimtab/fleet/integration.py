@@ -25,7 +25,7 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MergePorts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a merge needs of its coordinator."""
+    """The coordinator's services that a merge uses."""
 
     state: Callable[[], FleetState]
     record: Callable[[AnyEvent], None]

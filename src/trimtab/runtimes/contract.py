@@ -1,5 +1,6 @@
 """The contract of a runtime: how another agent's program is found, called and read."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -243,7 +244,7 @@ class Reader(Protocol):
         ...
 
 
-class AgentRuntime:
+class AgentRuntime(ABC):
     """A runtime: constants and pure functions; it starts nothing itself."""
 
     name: ClassVar[str]
@@ -269,11 +270,11 @@ class AgentRuntime:
     list_arguments: ClassVar[tuple[str, ...]] = ()
     """The arguments that print its models, one a line."""
     caution: ClassVar[str] = ""
-    """What a person should know before they change its settings."""
+    """A warning for people who are about to change its settings."""
 
+    @abstractmethod
     def arguments(self, job: Job) -> list[str]:
         """Return the arguments after the program."""
-        raise NotImplementedError
 
     def environment(self, job: Job) -> Mapping[str, str]:
         """Return the variables that it needs besides the person's own."""
@@ -288,12 +289,13 @@ class AgentRuntime:
         """True if it reads answers after the prompt, until its result."""
         return self.capabilities.asks_permission
 
+    @abstractmethod
     def reader(self) -> Reader:
-        raise NotImplementedError
+        """Return a new reader of what it prints."""
 
     def answer(self, asked: Asked, permit: Permit) -> bytes:
-        """Return the line that answers a request for permission."""
-        raise NotImplementedError
+        """Return the line that answers a request for permission; one that never asks gets none."""
+        return b""
 
     async def fetch_models(self, env: Mapping[str, str]) -> list[str] | None:
         """Ask its service for its models, if its program prints none; None if that fails."""

@@ -45,7 +45,8 @@ class JudgedTool:
         return [Access(kind="custom-tool", target=self.spec.name, intention=intention)]
 
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
-        raise NotImplementedError(f"{self._title} runs {self._theirs} itself")
+        text = f"{self._title} runs {self._theirs} itself; it is only judged here."
+        return ToolResult(text=text, kind="failure")
 
 
 def complete(args: Args, spec: ToolSpec) -> JsonObject:

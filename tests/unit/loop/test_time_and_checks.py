@@ -48,11 +48,11 @@ def test_a_check_counts_until_files_change_again() -> None:
     [
         ("pytest  -q   tests", True),
         ("  pytest -q tests\n", True),
-        ("cd /work/project && pytest -q tests", True),
+        ("cd /srv/project && pytest -q tests", True),
         ("cd . && pytest -q tests", True),
-        ("cd '/work/project/' && pytest -q tests", True),
+        ("cd '/srv/project/' && pytest -q tests", True),
         ("cd src && pytest -q tests", False),
-        ("cd /work/project; pytest -q tests", False),
+        ("cd /srv/project; pytest -q tests", False),
         ("pytest -q tests || true", False),
         ("pytest -q tests # all", False),
         ("pytest -q 'tests", False),
@@ -60,7 +60,7 @@ def test_a_check_counts_until_files_change_again() -> None:
     ],
 )
 def test_a_check_is_recognised_in_other_spacing_and_in_its_folder(command: str, same: bool) -> None:
-    checks = Checks(("pytest -q tests",), lambda: 0, "/work/project")
+    checks = Checks(("pytest -q tests",), lambda: 0, "/srv/project")
     checks.record(command, 0)
     assert (checks.end_state == "green") is same
 
