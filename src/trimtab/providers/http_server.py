@@ -1,6 +1,8 @@
 """A small HTTP/1.1 server for this machine, which can also break connections on purpose."""
 
 import asyncio
+import errno
+import os
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -130,9 +132,16 @@ class HttpServer:
         self._connections: set[_Connection] = set()
 
     async def start(self, host: str, port: int) -> int:
-        """Begin to listen; return the port."""
+        """Begin to listen; return the port. Raises `OSError` and `OverflowError`."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._accept, host, port, backlog=1024)
+        try:
+            self._server = await loop.create_server(self._accept, host, port, backlog=1024)
+        except OSError as error:
+            if (
+                error.errno is not None and error.errno in errno.errorcode
+            ):  # asyncio's text repeats the address
+                raise OSError(error.errno, os.strerror(error.errno)) from None
+            raise
         chosen: int = self._server.sockets[0].getsockname()[1]
         return chosen
 

@@ -209,7 +209,10 @@ async def test_requests_on_one_connection_are_answered_in_turn() -> None:
 async def test_a_port_in_use_is_said_with_what_to_do() -> None:
     async with ModelServer(Script.of([])) as server:
         other = ModelServer(Script.of([]), port=server.port)
-        with pytest.raises(ConfigurationError, match=r"cannot listen.*choose another port"):
+        with pytest.raises(
+            ConfigurationError,
+            match=r"cannot listen.*\(Address already in use\); choose another port",
+        ):
             await other.start()
 
 
