@@ -73,12 +73,3 @@ def logged(cli: Cli, wire_name: str) -> list[dict[str, Any]]:
     lines = [line for path in cli.logs() for line in path.read_text().splitlines()]
     events = map(json.loads, lines)
     return [event["data"] for event in events if event["type"] == wire_name]
-
-
-def is_running(pid: int) -> bool:
-    """Return True if a process is alive."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"

@@ -111,6 +111,15 @@ async def until(condition: Callable[[], bool], seconds: float = 60) -> None:
             await asyncio.sleep(0.01)
 
 
+def is_running(pid: int) -> bool:
+    """Return True if a process is alive; one that has ended may still wait to be collected."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:  # FileNotFoundError, or ProcessLookupError if it ends between open and read
+        return False
+    return state != "Z"
+
+
 def processes_with(marker: str) -> list[str]:
     """Command lines of the living processes whose environment or command line has the marker."""
     found = []

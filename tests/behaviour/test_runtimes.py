@@ -12,8 +12,8 @@ import pytest
 from clikit import Cli
 from githubkit import TOKEN, GitHub
 from livekit import Watch
-from runtimekit import StandIns, is_running
-from toolkit import until
+from runtimekit import StandIns
+from toolkit import is_running, until
 from trimtab import LiveSession, Runtime, SessionOptions
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.messages import ToolMessage

@@ -13,6 +13,7 @@ import pytest
 
 from acpkit import RawClient, connected
 from clikit import Cli, bash, serving
+from toolkit import is_running
 
 
 def use(name: str, **arguments: Any) -> dict[str, Any]:
@@ -361,12 +362,3 @@ async def test_a_client_that_stops_reading_ends_the_process_within_a_second(cli:
             await link.agent.load_session(cwd=str(cli.cwd), session_id=session, mcp_servers=[])
             [call] = link.editor.calls().values()
             assert call["status"] == "failed"
-
-
-def is_running(pid: int) -> bool:
-    """True if a process exists and is not a zombie."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"

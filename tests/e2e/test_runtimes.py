@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from clikit import Cli, serving
-from runtimekit import NAMES, StandIns, is_running, logged
-from toolkit import until
+from runtimekit import NAMES, StandIns, logged
+from toolkit import is_running, until
 
 MAKE = {"run": "printf hello > made.txt; cat made.txt"}
 CACHED = {"input": 100, "output": 10, "cached": 40}

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from clikit import Cli, Outcome, serving
-from runtimekit import is_running, logged, use_real
-from toolkit import until
+from runtimekit import logged, use_real
+from toolkit import is_running, until
 from trimtab.providers.http_server import Exchange, HttpServer
 
 COMMAND = "printf hello > made.txt; cat made.txt"

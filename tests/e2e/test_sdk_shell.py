@@ -1,23 +1,14 @@
 """Commands that a person runs through the official SDK, and remote control, which is off."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 from copilot import rpc
 
 from sdkkit import Sdk, talking
+from toolkit import is_running
 
 DONE = {"text": "Done."}
-
-
-def is_running(process: int) -> bool:
-    """Tell whether a process runs; one that has ended may still wait to be collected."""
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
 
 
 async def test_a_persons_command_runs_in_the_sessions_folder_and_is_recorded(sdk: Sdk) -> None:
