@@ -35,11 +35,11 @@ from trimtab.providers.windows import DEFAULT
 if TYPE_CHECKING:
     from trimtab.config.feature_flags import Flag
     from trimtab.config.settings import Settings
-    from trimtab.customize.instructions import TouchedInstructions
     from trimtab.customize.language_servers import FoundLanguageServers
     from trimtab.customize.mcp_servers import FoundServers
     from trimtab.customize.plugins import Plugin
     from trimtab.customize.server_entry import ServerFile
+    from trimtab.customize.touched_instructions import TouchedInstructions
 
 SETTINGS_FILES = ("settings.json", "settings.local.json")
 READ = ("settings", "all_plugins", "instructions", "skills", "agents", "servers", "_touched")
@@ -409,7 +409,7 @@ class Customizations:
 
     @cached_property
     def _touched(self) -> "TouchedInstructions":
-        from trimtab.customize.instructions import TouchedInstructions
+        from trimtab.customize.touched_instructions import TouchedInstructions
 
         return TouchedInstructions(self.places, self.instructions, self._known_texts)
 

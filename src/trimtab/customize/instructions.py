@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -62,54 +62,14 @@ def find_instructions(
     )
 
 
-class TouchedInstructions:
-    """Finds instructions for a path when a tool touches it: by its folders and by globs.
-
-    Each is returned once; texts in `known` are not returned.
-    """
-
-    def __init__(
-        self, places: Places, found: FoundInstructions, known: Collection[str] = ()
-    ) -> None:
-        self._places = places
-        self._scoped = [item for item in found.instructions if item.globs]
-        self._folders = set(places.chain)
-        self.known = {*known, *(instruction.text for instruction in found.always)}
-
-    def touch(self, path: str) -> list[Instruction]:
-        """Return the instructions for a file or folder that were not returned before."""
-        root = self._places.root
-        if not path.startswith(root.rstrip(os.sep) + os.sep):
-            return []
-        found = [*self._find_by_folder(path), *self._find_by_glob(os.path.relpath(path, root))]
-        new = [instruction for instruction in merge(found) if instruction.text not in self.known]
-        self.known.update(instruction.text for instruction in new)
-        return new
-
-    def _find_by_folder(self, path: str) -> list[Instruction]:
-        folder = path if os.path.isdir(path) else os.path.dirname(path)
-        root, unread = self._places.root, []
-        while folder not in self._folders and folder.startswith(root + os.sep):
-            self._folders.add(folder)
-            unread.append(folder)
-            folder = os.path.dirname(folder)
-        if not unread:
-            return []
-        search = _Search(self._places)
-        search.read_settings()
-        for parent in reversed(unread):
-            if not IGNORED.intersection(os.path.relpath(parent, root).split(os.sep)):
-                search.read_folder(parent, "directory")
-        return search.found
-
-    def _find_by_glob(self, relative: str) -> list[Instruction]:
-        if not self._scoped:
-            return []
-        from trimtab.customize.globs import matches
-
-        found = [scoped for scoped in self._scoped if matches(relative, scoped.globs)]
-        self._scoped = [scoped for scoped in self._scoped if scoped not in found]
-        return found
+def find_in_folders(places: Places, folders: Iterable[str]) -> list[Instruction]:
+    """Return the instructions in folders below the root, without those in ignored folders."""
+    search = _Search(places)
+    search.read_settings()
+    for folder in folders:
+        if not IGNORED.intersection(os.path.relpath(folder, places.root).split(os.sep)):
+            search.read_folder(folder, "directory")
+    return search.found
 
 
 def merge(found: Iterable[Instruction]) -> list[Instruction]:

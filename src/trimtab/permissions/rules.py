@@ -14,7 +14,7 @@ from trimtab.permissions.paths import fold, resolve
 if TYPE_CHECKING:
     from trimtab.permissions.shell.verdict.analysis import Found
 
-_RULE = re.compile(r"([A-Za-z0-9_@][\w@./:-]*)(?:\((.*)\))?", re.DOTALL)
+_RULE = r"([A-Za-z0-9_@][\w@./:-]*)(?:\((.*)\))?"
 _ALIASES = {
     "bash": "shell",
     "edit": "write",
@@ -33,7 +33,7 @@ _SYNTAX = "write shell(git:*), write(PATH), url(example.com), SERVER(TOOL) or a 
 
 def parse_rule(text: str, source: str = "flag") -> Rule:
     """Read one rule. Raises `UsageError` that names it."""
-    match = _RULE.fullmatch(text.strip())
+    match = re.fullmatch(_RULE, text.strip(), re.DOTALL)
     if match is None:
         raise UsageError(f"The permission rule {text!r} cannot be read; {_SYNTAX}.")
     kind, argument = match[1], match[2]

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 Schema = dict[str, Any]
 
 
-class Problem(NamedTuple):
+class Problem(msgspec.Struct, frozen=True):
     """A problem of a field: `short` for the event, `expected` as additional help for the model."""
 
     short: str

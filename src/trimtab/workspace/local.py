@@ -89,10 +89,8 @@ class LocalWorkspace:
 
         Searches omit what matches a pattern in `hidden`.
         """
-
-        from copy import copy
-
-        pinned_copy = copy(self)
+        pinned_copy = object.__new__(type(self))  # `copy` would import a module for the first call
+        pinned_copy.__dict__.update(self.__dict__)
         pinned_copy.pins, pinned_copy._hidden = pins, hidden
         return pinned_copy
 

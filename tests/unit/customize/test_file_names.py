@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from customizekit import places_in, write
-from trimtab.customize.instructions import TouchedInstructions, find_instructions
+from trimtab.customize.instructions import find_instructions
+from trimtab.customize.touched_instructions import TouchedInstructions
 
 
 @pytest.mark.parametrize(

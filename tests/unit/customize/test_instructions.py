@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from customizekit import places_in, write
 from trimtab.contracts.customization import Instruction
 from trimtab.customize.instructions import (
-    TouchedInstructions,
     child_folders,
     find_instructions,
     merge,
 )
+from trimtab.customize.touched_instructions import TouchedInstructions
 
 ROWS = [
     ("home/.copilot/copilot-instructions.md", "user"),
