@@ -95,6 +95,8 @@ class Editor:
         self.files: dict[str, str] = {}
         self.updates: list[dict[str, Any]] = []
         self.asked: list[dict[str, Any]] = []
+        self.withdrawn: list[Any] = []
+        """The ids of the questions that the agent no longer wants answered."""
         self.problems: list[str] = []
         self.terminals: dict[str, asyncio.subprocess.Process] = {}
         self.outputs: dict[str, bytearray] = {}
@@ -119,6 +121,8 @@ class Editor:
             self.problems.append(f"{message}: {error}")
         if message.get("method") == "session/update":
             self.updates.append(message["params"])
+        elif message.get("method") == "$/cancel_request":
+            self.withdrawn.append(message["params"]["requestId"])
         elif "method" in message and "id" in message:
             self.asked.append({"method": message["method"], **message["params"]})
         self._changed.set()
@@ -174,6 +178,8 @@ class Editor:
     async def create_elicitation(self, message: str, mode: Any, **_: Any) -> Any:
         if self.form == "error":
             raise acp.RequestError.internal_error()
+        if self.form == "hang":
+            await asyncio.Event().wait()
         return TypeAdapter(CreateElicitationResponse).validate_python(self.form)
 
     async def read_text_file(

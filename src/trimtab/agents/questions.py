@@ -1,8 +1,17 @@
 """Questions of a session that wait for an answer; the first answer wins."""
 
 import asyncio
-from collections.abc import Awaitable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar, Protocol
+
+
+class Request(Protocol):
+    """An event that asks something, and is answered by its request id."""
+
+    wire_name: ClassVar[str]
+
+    @property
+    def request_id(self) -> str: ...
 
 
 class Questions:
@@ -10,6 +19,8 @@ class Questions:
 
     def __init__(self) -> None:
         self._open: dict[str, asyncio.Future[Any]] = {}
+        self.requests: dict[str, Request] = {}
+        """The requests that are shown in one place and may be answered from another."""
 
     def open(self, request_id: str) -> Awaitable[Any]:
         """Open a question and return its future answer, which may arrive before it is awaited."""
@@ -23,6 +34,23 @@ class Questions:
             return await self.open(request_id)
         finally:
             self._open.pop(request_id, None)
+
+    async def first_answer(self, request: Request, ask: Callable[[], Awaitable[Any]]) -> Any:
+        """Return whichever comes first: the reply to `ask`, or an answer by the request's id.
+
+        If the answer comes by the id, `ask` is cancelled.
+        """
+        self.requests[request.request_id] = request
+        answer = asyncio.ensure_future(self.wait(request.request_id))
+        reply = asyncio.ensure_future(ask())
+        try:
+            await asyncio.wait((answer, reply), return_when=asyncio.FIRST_COMPLETED)
+            return (reply if reply.done() and not answer.done() else answer).result()
+        finally:
+            del self.requests[request.request_id]
+            for task in (answer, reply):
+                task.cancel()
+            await asyncio.gather(answer, reply, return_exceptions=True)
 
     def is_open(self, request_id: str) -> bool:
         """Return True if somebody still waits for the answer."""

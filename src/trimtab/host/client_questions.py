@@ -12,8 +12,6 @@ from trimtab.contracts.events.question import (
     ElicitationRequested,
     McpOauthCompleted,
     McpOauthRequired,
-    UserInputCompleted,
-    UserInputRequested,
 )
 from trimtab.contracts.events.session import SessionError
 from trimtab.contracts.ids import new_id
@@ -26,7 +24,8 @@ from trimtab.contracts.questions import (
     TokenRequest,
 )
 from trimtab.host.ports import ClientError
-from trimtab.runtime.plan_approval import present_plan
+from trimtab.runtime.person_questions import present_question
+from trimtab.runtime.plan_approval import present_plan, read_verdict
 
 if TYPE_CHECKING:
     from trimtab.host.hosted import HostedSession
@@ -38,35 +37,17 @@ TOKEN_SECONDS = 600.0
 
 async def ask_person(hosted: "HostedSession", question: Question) -> Response | None:
     """Return the person's answer, or None if the client has none."""
-    request_id = new_id()
     params: JsonObject = {"question": question.text, "allowFreeform": question.allow_freeform}
     if question.choices:
         params["choices"] = list(question.choices)
-    hosted.live.emit(
-        UserInputRequested(
-            request_id=request_id,
-            question=question.text,
-            choices=list(question.choices) or None,
-            allow_freeform=question.allow_freeform,
-            tool_call_id=question.call_id or None,
-        )
-    )
-    reply: Any = None
     try:
-        reply = await hosted.first_answer(
-            request_id,
+        return await present_question(
+            hosted.live,
+            question,
             lambda: hosted.ask_any_client("request_user_input", "userInput.request", params),
         )
     except ClientError:
         return None
-    finally:
-        fields = reply if isinstance(reply, dict) else {}
-        answer = fields.get("answer")
-        freeform = bool(fields.get("wasFreeform", answer not in question.choices))
-        hosted.live.emit(
-            UserInputCompleted(request_id=request_id, answer=answer, was_freeform=freeform)
-        )
-    return Response(text=answer, freeform=freeform) if isinstance(answer, str) else None
 
 
 async def ask_form(hosted: "HostedSession", form: Form) -> JsonObject | None:
@@ -140,29 +121,20 @@ async def ask_token(hosted: "HostedSession", request: TokenRequest) -> JsonObjec
 async def ask_approval(hosted: "HostedSession", plan: PlanReady) -> PlanVerdict:
     """Return a client's verdict on a plan."""
 
-    async def decide(request_id: str, content: str) -> PlanVerdict:
+    async def decide(content: str) -> PlanVerdict:
         params: JsonObject = {
             "summary": plan.summary,
             "planContent": content,
             "actions": list(plan.actions),
             "recommendedAction": plan.recommended,
         }
-        reply: Any = None
         try:
-            reply = await hosted.first_answer(
-                request_id,
-                lambda: hosted.ask_any_client(
-                    "request_exit_plan_mode", "exitPlanMode.request", params
-                ),
+            reply = await hosted.ask_any_client(
+                "request_exit_plan_mode", "exitPlanMode.request", params
             )
         except ClientError as error:
-            reply = {"approved": False, "feedback": error.message}
-        fields = reply if isinstance(reply, dict) else {}
-        return PlanVerdict(
-            approved=fields.get("approved") is True,
-            action=fields.get("selectedAction") or plan.recommended,
-            feedback=fields.get("feedback"),
-        )
+            return PlanVerdict(approved=False, action=plan.recommended, feedback=error.message)
+        return read_verdict(reply, plan)
 
     return await present_plan(hosted.live, plan, decide)
 
@@ -171,7 +143,7 @@ async def ask_mode_switch(hosted: "HostedSession", error: ModelError) -> bool:
     """Offer to continue with model `auto` after a rate limit; return True if a client accepts."""
     if not hosted.supports("request_auto_mode_switch"):
         return False
-    live, request_id = hosted.live, new_id()
+    live = hosted.live
     error.reported = True
     live.emit(
         SessionError(
@@ -183,16 +155,15 @@ async def ask_mode_switch(hosted: "HostedSession", error: ModelError) -> bool:
         )
     )
     retry_after = int(error.retry_after) if error.retry_after else None
-    live.emit(
-        AutoModeSwitchRequested(
-            request_id=request_id, error_code=error.code, retry_after_seconds=retry_after
-        )
+    request = AutoModeSwitchRequested(
+        request_id=new_id(), error_code=error.code, retry_after_seconds=retry_after
     )
+    live.emit(request)
     params: JsonObject = {"errorCode": error.code, "retryAfterSeconds": retry_after}
     reply: Any = None
     try:
-        reply = await hosted.first_answer(
-            request_id,
+        reply = await live.questions.first_answer(
+            request,
             lambda: hosted.ask_any_client(
                 "request_auto_mode_switch",
                 "autoModeSwitch.request",
@@ -203,7 +174,7 @@ async def ask_mode_switch(hosted: "HostedSession", error: ModelError) -> bool:
         reply = None
     response = reply.get("response") if isinstance(reply, dict) else reply
     response = response if response in ("yes", "yes_always") else "no"
-    live.emit(AutoModeSwitchCompleted(request_id=request_id, response=response))
+    live.emit(AutoModeSwitchCompleted(request_id=request.request_id, response=response))
     if response == "no":
         return False
     live.controls.set_model("auto", cause="rate_limit_auto_switch")

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ import msgspec
 from trimtab.agents.client_tools import ExternalTool, ToolDefinition
 from trimtab.agents.questions import Questions
 from trimtab.contracts.errors import AuthenticationError, ConfigurationError, ModelError
+from trimtab.contracts.events.codec import encode
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.permission import PermissionRequested
 from trimtab.contracts.events.question import CommandCompleted, CommandQueued
@@ -18,7 +19,7 @@ from trimtab.contracts.events.session import SessionTitleChanged
 from trimtab.contracts.events.setup import CapabilitiesChanged, CommandsChanged
 from trimtab.contracts.events.tool import ExternalToolRequested
 from trimtab.contracts.hooks import HookFailed
-from trimtab.contracts.ids import new_id
+from trimtab.contracts.ids import new_id, timestamp
 from trimtab.contracts.options import Client
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import (
@@ -123,7 +124,7 @@ class HostedSession:
     def attach(self, live: LiveSession) -> None:
         """Set the session that the clients share, and give it their tools."""
         self._live = live
-        live.host = self
+        live.host, live.questions = self, self.questions
         live.client_commands = lambda: [str(command.get("name")) for command in self.commands]
         self._title = live.projections.title.text
         self.refresh()
@@ -261,6 +262,16 @@ class HostedSession:
         """Send a client that joined late the requests that still wait for an answer."""
         for event, line in self._requests.values():
             participant.send(self.id, event, line)
+        for request in self._shown_requests():
+            event = Event(
+                type=request.wire_name,
+                data=request,
+                id=new_id(),
+                timestamp=timestamp(),
+                parent_id=None,
+                ephemeral=True,
+            )
+            participant.send(self.id, event, encode(event))
 
     def waiting_calls(self) -> list[str]:
         """Return the ids of the tool calls that wait for a client's answer."""
@@ -275,7 +286,17 @@ class HostedSession:
 
     def open_requests(self, wire_name: str) -> list[Any]:
         """Return the data of unanswered requests of an event type."""
-        return [event.data for event, _ in self._requests.values() if event.type == wire_name]
+        requests = [event.data for event, _ in self._requests.values()]
+        return [
+            request
+            for request in (*requests, *self._shown_requests())
+            if request.wire_name == wire_name
+        ]
+
+    def _shown_requests(self) -> list[Any]:
+        """Return unanswered requests that were put to a person before this object followed."""
+        shown = self.questions.requests
+        return [request for key, request in shown.items() if key not in self._requests]
 
     async def get_token(self, provider: str) -> str:
         """Return a token for a model service from the first client that supplies one."""
@@ -356,18 +377,6 @@ class HostedSession:
                     continue
             self._client_joined.clear()
             await self._client_joined.wait()
-
-    async def first_answer(self, request_id: str, ask: Callable[[], Awaitable[Any]]) -> Any:
-        """Return whichever comes first: the reply to `ask`, or an answer by the request's id."""
-        answer = asyncio.ensure_future(self.questions.wait(request_id))
-        reply = asyncio.ensure_future(ask())
-        try:
-            await asyncio.wait((answer, reply), return_when=asyncio.FIRST_COMPLETED)
-            return (reply if reply.done() and not answer.done() else answer).result()
-        finally:
-            for task in (answer, reply):
-                task.cancel()
-            await asyncio.gather(answer, reply, return_exceptions=True)
 
     async def _transform(self, sections: Mapping[str, str]) -> Mapping[str, str]:
         wrapped = {name: {"content": text} for name, text in sections.items()}

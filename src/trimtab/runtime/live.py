@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from trimtab.agents.questions import Questions
 from trimtab.contracts.cancellation import end_cancellation
 from trimtab.contracts.errors import ExitCode, ModelError, TrimtabError, UsageError
 from trimtab.contracts.events.assistant import Abort, AssistantIdle
@@ -75,6 +76,8 @@ class LiveSession:
         self._tasks: SessionTasks | None = None
         controls.send = self.send
         self._on_close: list[Callable[[], None]] = []
+        self.questions = Questions()
+        """The questions that wait for an answer, from wherever it comes."""
         self.host: object | None = None
         """Shares the session between clients, if its transport has them share it."""
         self.jobs: dict[str, asyncio.Task[None]] = {}

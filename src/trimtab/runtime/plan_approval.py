@@ -1,7 +1,7 @@
 """Submits a finished plan for approval, and leaves plan mode when it is approved."""
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,27 +16,29 @@ if TYPE_CHECKING:
     from trimtab.runtime.live import LiveSession
 
 FLEET = "autopilot_fleet"
-Decide = Callable[[str, str], Awaitable["PlanVerdict"]]
-"""Takes the request id and the text of the plan, and returns the verdict."""
+Decide = Callable[[str], Awaitable["PlanVerdict"]]
+"""Takes the text of the plan, and returns the verdict."""
 
 
 async def present_plan(live: "LiveSession", plan: "PlanReady", decide: Decide) -> "PlanVerdict":
-    """Emit the request, await the verdict, and leave plan mode if the plan is approved."""
-    request_id = new_id()
+    """Emit the request, await the verdict, and leave plan mode if the plan is approved.
+
+    The verdict is that of `decide`, or one that a client gave by the request's id before.
+    """
     content = live.folder.read_plan() or plan.summary
-    live.emit(
-        ExitPlanModeRequested(
-            request_id=request_id,
-            summary=plan.summary,
-            plan_content=content,
-            actions=list(plan.actions),
-            recommended_action=plan.recommended,
-        )
+    request = ExitPlanModeRequested(
+        request_id=new_id(),
+        summary=plan.summary,
+        plan_content=content,
+        actions=list(plan.actions),
+        recommended_action=plan.recommended,
     )
-    verdict = await decide(request_id, content)
+    live.emit(request)
+    answer = await live.questions.first_answer(request, lambda: decide(content))
+    verdict = read_verdict(answer, plan)
     live.emit(
         ExitPlanModeCompleted(
-            request_id=request_id,
+            request_id=request.request_id,
             approved=verdict.approved,
             selected_action=verdict.action if verdict.approved else None,
             feedback=verdict.feedback,
@@ -51,6 +53,20 @@ async def present_plan(live: "LiveSession", plan: "PlanReady", decide: Decide) -
         if verdict.action == FLEET and await start_fleet(live, edited or content):
             verdict = msgspec.structs.replace(verdict, by_fleet=True)
     return verdict
+
+
+def read_verdict(answer: Any, plan: "PlanReady") -> "PlanVerdict":
+    """Return the verdict in an answer; one that cannot be read approves nothing."""
+    from trimtab.contracts.questions import PlanVerdict
+
+    if isinstance(answer, PlanVerdict):
+        return answer
+    fields = answer if isinstance(answer, dict) else {}
+    return PlanVerdict(
+        approved=fields.get("approved") is True,
+        action=fields.get("selectedAction") or plan.recommended,
+        feedback=fields.get("feedback"),
+    )
 
 
 async def start_fleet(live: "LiveSession", plan: str) -> bool:
@@ -79,7 +95,7 @@ async def carry_out_plan(live: "LiveSession", mode: "Mode") -> None:
 
     plan = live.folder.read_plan() or live.answer
 
-    async def approve(_request_id: str, _content: str) -> PlanVerdict:
+    async def approve(_content: str) -> PlanVerdict:
         return PlanVerdict(approved=True, action=mode)
 
     await present_plan(live, PlanReady(summary=plan, actions=(mode,), recommended=mode), approve)

@@ -152,7 +152,7 @@ class Attachment:
                 method = "session.ui.handlePendingExitPlanMode"
                 reply = await self._visitor.call(method, requestId=request_id, response=verdict)
         if not reply.get("success"):
-            say("Somebody else has answered, or the question is put where the session is hosted.")
+            say("Somebody else has answered.")
 
     def _on_event(self, event: Event, line: bytes) -> None:
         if self._as_json:

@@ -7,6 +7,7 @@ from trimtab.contracts.cancellation import end_cancellation
 from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.events.codec import decode
 from trimtab.contracts.events.envelope import Event, JsonObject
+from trimtab.contracts.events.permission import PermissionRequested
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.options import Client
@@ -18,6 +19,7 @@ from trimtab.host.part_fold import PartFold
 from trimtab.host.parts import ModeInUse, ModelInUse, Part, ReplyEnded, TodosChanged, ToolInvocation
 from trimtab.host.parts import Question as QuestionPart
 from trimtab.runtime.live import LiveSession
+from trimtab.runtime.person_questions import present_question
 from trimtab.runtime.plan_approval import present_plan
 from trimtab.session.todos import read_todos
 from trimtab.transports.acp.connection import Connection
@@ -323,8 +325,13 @@ class EditorSession:
         call = self._describe(self._builder.find_call(agent_id, call_id), call_id)
         if content := await show_request(request, call.get("rawInput"), self._read_file):
             call["content"] = content
-        assert self._desk is not None
-        return await self._desk.ask(request, call)
+        desk = self._desk
+        assert desk is not None
+        asked = PermissionRequested(request_id=request_id, permission_request=request)
+        answer: Answer = await self.live.questions.first_answer(
+            asked, lambda: desk.ask(request, call)
+        )
+        return answer
 
     async def _read_file(self, path: str) -> bytes | None:
         try:
@@ -335,7 +342,11 @@ class EditorSession:
     async def _ask_person(self, question: Question) -> Response | None:
         shown = self._builder.find_call(None, question.call_id)
         call_id = shown.id if shown is not None else None
-        return await ask_question(self._connection, self.id, call_id, question)
+        return await present_question(
+            self.live,
+            question,
+            lambda: ask_question(self._connection, self.id, call_id, question),
+        )
 
     async def _ask_form(self, form: Form) -> JsonObject | None:
         support = self.capabilities.elicitation
@@ -343,7 +354,7 @@ class EditorSession:
         return await show_form(self._connection, self.id, support, form)
 
     async def _ask_approval(self, plan: PlanReady) -> PlanVerdict:
-        async def decide(_request_id: str, content: str) -> PlanVerdict:
+        async def decide(content: str) -> PlanVerdict:
             assert self._desk is not None
             shown = self._builder.find_call(None, plan.call_id)
             return await self._desk.ask_plan(plan, content, self._describe(shown, plan.call_id))

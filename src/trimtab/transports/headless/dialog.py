@@ -6,12 +6,14 @@ import re
 import signal
 from collections import deque
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
 
 from trimtab.contracts.cancellation import end_cancellation
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.envelope import Event, JsonObject
+from trimtab.contracts.events.permission import PermissionRequested
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import (
@@ -25,6 +27,7 @@ from trimtab.contracts.questions import (
 from trimtab.contracts.run import Prompt
 from trimtab.contracts.text import count, neutralise
 from trimtab.runtime.live import LiveSession
+from trimtab.runtime.person_questions import present_question
 from trimtab.runtime.plan_approval import present_plan
 from trimtab.transports.headless.keyboard import Keyboard
 from trimtab.transports.headless.output import Output
@@ -261,7 +264,17 @@ class Dialog:
             self._say(f"exit code {code}")
 
     async def ask(self, request_id: str, request: JsonObject) -> Answer:
-        """Ask the person for a permission."""
+        """Ask for a permission; return the answer of the person, or of another client."""
+        live = self._live
+        if live is None:
+            return await self._ask_permission(request)
+        asked = PermissionRequested(request_id=request_id, permission_request=request)
+        here = _Answered(lambda: self._ask_permission(request))
+        answer: Answer = await live.questions.first_answer(asked, here)
+        self._tell_unless(here)
+        return answer
+
+    async def _ask_permission(self, request: JsonObject) -> Answer:
         question, known = describe_request(request), "yn"
         if request.get("suggestedRules"):
             known = "ysan"
@@ -284,7 +297,14 @@ class Dialog:
         return "once" if reply in ("o", "once") else "no"
 
     async def ask_person(self, question: "Question") -> "Response | None":
-        """Ask the person a question of the agent; return None for Ctrl-D."""
+        """Put a question of the agent; return None for Ctrl-D."""
+        assert self._live is not None
+        here = _Answered(lambda: self._ask_choice(question))
+        response = await present_question(self._live, question, here)
+        self._tell_unless(here)
+        return response
+
+    async def _ask_choice(self, question: "Question") -> "Response | None":
         while (reply := await self._ask_line(describe_question(question))) is not None:
             if (number := _read_number(reply, len(question.choices))) is not None:
                 return Response(text=question.choices[number], freeform=False)
@@ -295,7 +315,7 @@ class Dialog:
     async def ask_approval(self, plan: "PlanReady") -> "PlanVerdict":
         """Show a finished plan: the person accepts it, refuses it or says what to change."""
 
-        async def decide(_: str, content: str) -> PlanVerdict:
+        async def choose(content: str) -> PlanVerdict:
             choices = plan_choices(plan)
             reply = await self._ask_line(describe_plan(plan, content))
             if reply is None:
@@ -306,7 +326,14 @@ class Dialog:
             return PlanVerdict(approved=action is not None, action=action)
 
         assert self._live is not None
-        return await present_plan(self._live, plan, decide)
+        here = _Answered(choose)
+        verdict = await present_plan(self._live, plan, here)
+        self._tell_unless(here)
+        return verdict
+
+    def _tell_unless(self, here: "_Answered") -> None:
+        if not here.answered:
+            self._say("Another client has answered.")
 
     async def _ask_line(self, question: str) -> str | None:
         """Ask one question at a time; return the line typed after it is shown, stripped."""
@@ -319,6 +346,19 @@ class Dialog:
         progress = self._face.tidy()
         self._screen.write(f"{text}\n".encode("utf-8", "replace"))
         self._face.show_progress(progress)
+
+
+class _Answered:
+    """Asks the person at this terminal; `answered` is True once they have answered."""
+
+    def __init__(self, ask: Callable[..., Awaitable[Any]]) -> None:
+        self._ask = ask
+        self.answered = False
+
+    async def __call__(self, *args: str) -> Any:
+        answer = await self._ask(*args)
+        self.answered = True
+        return answer
 
 
 def _read_number(text: str, most: int) -> int | None:

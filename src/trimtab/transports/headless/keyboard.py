@@ -113,7 +113,7 @@ class Keyboard:
                 pass
             return line
         finally:
-            self.line = begun
+            self.line = begun + self.line  # what an answer from elsewhere interrupted is kept
 
     def show(self) -> None:
         """Print the mark and the line typed so far."""

@@ -33,11 +33,12 @@ class HostClient:
 class VisitedSession(HostedSession):
     """A session whose host is no `HostedSession`: clients follow it and send it prompts.
 
-    They add no tools, and its questions are answered where it is hosted.
+    They add no tools. Its questions are put where it is hosted; the first answer counts.
     """
 
     def __init__(self, live: LiveSession) -> None:
         super().__init__(live.id, lambda _: None)
+        self.questions = live.questions
         self.join(HostClient(), Capabilities())
         self.attach(live)
         live.on_close(live.subscribe(self.as_client().on_event or (lambda _event, _line: None)))
