@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clikit import Cli, serving
+from clikit import Cli, bash, serving
 from trimtab import Runtime
 
 
@@ -313,3 +313,20 @@ async def test_clients_are_given_models_in_the_words_of_the_service(tmp_path: Pa
             "COPILOT_MODEL": "m",
         }
         assert await Runtime(env=env).list_models() == [model]
+
+
+async def test_a_fallback_model_takes_over_from_one_that_repeats_itself(cli: Cli) -> None:
+    again = {"when": {"model": "^first$"}, "tools": [bash("echo same")]}
+    async with serving({"replies": [again], "otherwise": "Done another way."}) as server:
+        args = ("--model", "first", "--fallback-model", "second", "--allow-all")
+        outcome = await cli.use(server).ask("go", *args)
+    assert outcome.code == 0, outcome.notes
+    (change,) = outcome.of("session.model_change")
+    assert (change["previousModel"], change["newModel"]) == ("first", "second")
+    warnings = outcome.of("session.warning")
+    assert [warning["warningType"] for warning in warnings] == [
+        "stall_nudge",
+        "model_fallback",
+        "stall_change",
+    ]
+    assert "From now on the model is second" in warnings[-1]["message"]

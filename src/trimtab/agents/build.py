@@ -202,7 +202,7 @@ def build_turn_limit(max_turns: int | None, taken: int = 0) -> "TurnLimit | None
 
 
 async def change_way(run: Run) -> str:
-    """Give a run that repeats itself another effort and a fresh context."""
+    """Give a run that repeats itself another effort or model, and a fresh context."""
     from trimtab.agents.unattended import change_way
 
     return await change_way(run)

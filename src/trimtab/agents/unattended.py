@@ -148,7 +148,7 @@ def call_python(setup: SessionSetup, name: str, facts: "JitFacts") -> Any:
 
 
 async def change_way(run: Run) -> str:
-    """Give a run that repeats itself another effort, and a fresh context if its own is long.
+    """Give a run that repeats itself another effort or model, and a fresh context if it is long.
 
     Returns what was done, as a sentence for the warning about it; empty if nothing was.
     """
@@ -157,6 +157,8 @@ async def change_way(run: Run) -> str:
         effort = "medium" if agent.model.effort == "high" else "high"
         run.agent = agent.with_model(effort=effort)
         done.append(f"the effort is {effort}")
+    elif agent.parts.retry.fallbacks.switch_when_stuck(run):
+        done.append(f"the model is {run.agent.model.name}")
     if len(run.session.conversation.messages) > LONG:
         await agent.parts.compaction.compact(run, "manual")
         done.append("the context is fresh")

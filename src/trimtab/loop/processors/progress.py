@@ -52,7 +52,7 @@ class Progress(Processor):
     """Stops a run when a call has had the same result `limit` times and nothing new happened.
 
     Before that, the model is told that it repeats itself, and later its way is changed: the call
-    is closed, and `change_way` gives it another effort and a fresh context. Each step is an event.
+    is closed, and `change_way` gives it another effort or model. Each step is an event.
 
     A call or result that did not occur before in this prompt is new. So a test that fails the same
     way between different edits is no repetition, and neither are two hundred similar edits. Every

@@ -44,9 +44,21 @@ class Fallbacks:
         self._models = list(models)
 
     def switch(self, run: Run, error: ModelError) -> bool:
-        """Switch to the next model and emit events about it; return False if there is none."""
+        """Replace a model that failed by the next one; return False if none is left."""
         if error.category not in REPLACEABLE or not self._models:
             return False
+        self._take_next(run, f"{run.agent.model.name} cannot answer ({error.message})")
+        return True
+
+    def switch_when_stuck(self, run: Run) -> bool:
+        """Replace a model that repeats itself by the next one; return False if none is left."""
+        if not self._models:
+            return False
+        self._take_next(run, f"{run.agent.model.name} repeats itself")
+        return True
+
+    def _take_next(self, run: Run, reason: str) -> None:
+        """Switch to the next model, and emit events about it."""
         fallback, before = self._models.pop(0), run.agent.model
         model = msgspec.structs.replace(
             before,
@@ -59,8 +71,7 @@ class Fallbacks:
         run.session.emit(
             SessionWarning(
                 warning_type="model_fallback",
-                message=f"{before.name} cannot answer ({error.message}); continuing with the "
-                f"fallback model {fallback.model}.",
+                message=f"{reason}; continuing with the fallback model {fallback.model}.",
             )
         )
         run.session.emit(
@@ -68,7 +79,6 @@ class Fallbacks:
                 previous_model=before.name, new_model=fallback.model, cause="fallback"
             )
         )
-        return True
 
 
 class Retry(Processor):
@@ -87,7 +97,7 @@ class Retry(Processor):
         last_resort: Callable[[ModelError], Awaitable[bool]] | None = None,
     ) -> None:
         self._policy = policy
-        self._fallbacks = fallbacks or Fallbacks()
+        self.fallbacks = fallbacks or Fallbacks()
         self._tick = tick
         self._last_resort = last_resort
         self._first_attempt = 0
@@ -103,7 +113,7 @@ class Retry(Processor):
             await self._wait(run, error, tried)
             return True
         self._first_attempt = attempt + 1
-        if self._fallbacks.switch(run, error):
+        if self.fallbacks.switch(run, error):
             return True
         if self._last_resort is None or error.category != "rate_limit":
             return False
