@@ -100,11 +100,34 @@ async def test_a_mistyped_answer_is_asked_for_again(cli: Cli, typed: str) -> Non
     script = [{"tools": [bash("rm -rf build $TARGET")]}, {"text": "Over."}]
     async with serving(script) as server, talking(cli.use(server), "-i", "clean") as terminal:
         await terminal.shows(r"Run this command\?[\s\S]*" + MARK)
-        assert "  s  yes" not in terminal.seen
+        assert "  2  yes" not in terminal.seen
         terminal.type(f"{typed}\n")
-        await terminal.shows(r"Type y, n, or what to do instead\.[\s\S]*" + MARK)
+        await terminal.shows(r"Type 1, 4, or what to do instead\.[\s\S]*" + MARK)
         terminal.type("n\n")
         await terminal.shows(r"rejected this tool call[\s\S]*> $")
+
+
+async def test_a_rule_is_edited_before_it_is_allowed(cli: Cli) -> None:
+    script = [
+        {"tools": [bash("touch one")]},
+        {"tools": [bash("touch two")]},
+        {"tools": [bash("mkdir three")]},
+        {"text": "Over."},
+    ]
+    async with serving(script) as server, talking(cli.use(server), "-i", "make") as terminal:
+        await terminal.shows(r"  e  edit the rule[\s\S]*" + MARK)
+        terminal.type("e\n")
+        await terminal.shows(r"rule: shell\(touch\)$")
+        terminal.type("\x15write(x)\n")
+        await terminal.shows(r"Only rules for commands can be written here[\s\S]*" + MARK)
+        terminal.type("e\n")
+        await terminal.shows(r"written here[\s\S]*rule: shell\(touch\)$")
+        terminal.type(", shell(mkdir)\n")
+        await terminal.shows(r"allow shell\(touch\), shell\(mkdir\) in this session[\s\S]*" + MARK)
+        assert not (cli.cwd / "one").exists()
+        terminal.type("2\n")
+        await terminal.shows(r"Over\.\s+> $")
+        assert sorted(path.name for path in cli.cwd.iterdir()) == ["one", "three", "two"]
 
 
 async def test_what_was_typed_before_the_start_does_not_trust_a_folder(cli: Cli) -> None:

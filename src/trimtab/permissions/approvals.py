@@ -81,3 +81,24 @@ def describe_cover(rules: Sequence[Rule]) -> str:
         else:
             parts.append(f"every call of {rule.argument or 'any tool'} of {rule.kind}")
     return "; ".join(parts) + "." if parts else ""
+
+
+def offer_rules(request: JsonObject, text: str) -> tuple[JsonObject, JsonObject]:
+    """Return a request for a command that offers the rules a person wrote, and what they cover.
+
+    Raises `UsageError` for rules that cannot be read or are not about commands.
+    """
+    import re
+
+    from trimtab.contracts.errors import UsageError
+    from trimtab.permissions.rules import parse_rules
+
+    rules = parse_rules(re.findall(r"[^,()]+\([^()]*\)|[^,\s][^,]*", text), "session")
+    names = [rule.argument for rule in rules if rule.kind == "shell" and rule.argument]
+    if not rules or len(names) < len(rules):
+        raise UsageError("Only rules for commands can be written here, such as shell(git:*).")
+    offered = {
+        "suggestedRules": [str(rule) for rule in rules],
+        "suggestedRulesCover": describe_cover(rules),
+    }
+    return request | offered, {"kind": "commands", "commandIdentifiers": names}

@@ -20,12 +20,12 @@ from trimtab.transports.headless.questions import (
     describe_plan,
     describe_question,
     describe_request,
+    name_answers,
     plan_choices,
+    read_answer,
 )
 from trimtab.transports.rpc.visitor import Visitor
 
-PERMISSIONS = {"y": "approve-once", "s": "approve-for-session", "a": "approve-for-location"}
-"""Lines that approve a permission request, and what they approve."""
 HELP = "Type a prompt; /stop ends the run, /quit leaves the session as it is."
 MAX_LINE = 1 << 20
 
@@ -134,9 +134,14 @@ class Attachment:
     ) -> None:
         match question:
             case PermissionRequested():
-                verdict: JsonObject = {"kind": PERMISSIONS.get(text.lower(), "reject")}
-                if verdict["kind"] == "reject" and text.lower() not in ("n", "no"):
-                    verdict["feedback"] = text
+                given = read_answer(text, question.permission_request, None)
+                if given is None:
+                    self._questions[request_id] = question
+                    known = name_answers(question.permission_request)
+                    raise UsageError(f"Type {known}, or what to do instead.")
+                verdict: JsonObject = {"kind": given.kind}
+                if given.feedback:
+                    verdict["feedback"] = given.feedback
                 method = "session.permissions.handlePendingPermissionRequest"
                 reply = await self._visitor.call(method, requestId=request_id, result=verdict)
             case UserInputRequested(choices=choices):

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from trimtab.contracts.cancellation import end_cancellation
-from trimtab.contracts.errors import TrimtabError
+from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.permission import PermissionRequested
 from trimtab.contracts.events.user import UserMessage
@@ -36,25 +36,20 @@ from trimtab.transports.headless.questions import (
     describe_question,
     describe_request,
     describe_trust,
+    may_edit_rules,
+    name_answers,
     plan_choices,
+    read_answer,
 )
 from trimtab.transports.headless.text import TextOutput
 from trimtab.transports.headless.work_lines import WorkLines
 
 MAX_DIGITS = 4
-MIN_FEEDBACK = 3
-"""Characters; a shorter text is a mistyped answer and not feedback for the agent."""
 CLOSING = 4.0
 """Seconds that a session has to close."""
 PROMPT, QUESTION = "> ", "? "
 HINT = "Enter sends, Ctrl-C stops the agent, /help lists commands, Ctrl-D leaves."
-_ANSWERS = {
-    "y": "approve-once",
-    "yes": "approve-once",
-    "s": "approve-for-session",
-    "a": "approve-for-location",
-}
-_LIKE_AN_ANSWER = re.compile(r"(?:y|yes|n|no|s|a|o|once|\d{1,3})", re.IGNORECASE)
+_LIKE_AN_ANSWER = re.compile(r"(?:y|yes|n|no|s|a|e|o|once|\d{1,3})", re.IGNORECASE)
 _MAX_SHOWN = 70
 
 
@@ -275,26 +270,33 @@ class Dialog:
         return answer
 
     async def _ask_permission(self, request: JsonObject) -> Answer:
-        question, known = describe_request(request), "yn"
-        if request.get("suggestedRules"):
-            known = "ysan"
+        question, approval = describe_request(request, edits=True), None
         while True:
-            reply = await self._ask_line(question)
-            word = (reply or "n").lower()
-            if word in _ANSWERS and word[0] in known:
-                return Answer(kind=_ANSWERS[word])
-            if word in ("n", "no"):
-                return Answer(kind="reject")
-            if len(word) >= MIN_FEEDBACK:
-                return Answer(kind="reject", feedback=reply)
-            question = f"Type {', '.join(known)}, or what to do instead.\n"
+            reply = await self._ask_line(question) or "n"
+            if reply.lower() == "e" and may_edit_rules(request):
+                try:
+                    request, approval = await self._edit_rules(request)
+                    question = describe_request(request, edits=True)
+                except UsageError as error:
+                    question = f"{error.message}\n"
+            elif (answer := read_answer(reply, request, approval)) is not None:
+                return answer
+            else:
+                question = f"Type {name_answers(request, edits=True)}, or what to do instead.\n"
+
+    async def _edit_rules(self, request: JsonObject) -> tuple[JsonObject, JsonObject]:
+        from trimtab.permissions.approvals import offer_rules
+
+        named = ", ".join(str(rule) for rule in request["suggestedRules"])
+        text = await self._ask_line("Change the rule, then press Enter.\n", "rule: ", named)
+        return offer_rules(request, text or named)
 
     async def ask_trust(self, question: TrustQuestion) -> TrustAnswer:
         """Ask whether the session's folder may configure the agent."""
         reply = (await self._ask_line(describe_trust(question)) or "n").lower()
-        if reply in ("y", "yes"):
+        if reply in ("1", "y", "yes"):
             return "always"
-        return "once" if reply in ("o", "once") else "no"
+        return "once" if reply in ("2", "o", "once") else "no"
 
     async def ask_person(self, question: "Question") -> "Response | None":
         """Put a question of the agent; return None for Ctrl-D."""
@@ -335,10 +337,13 @@ class Dialog:
         if not here.answered:
             self._say("Another client has answered.")
 
-    async def _ask_line(self, question: str) -> str | None:
-        """Ask one question at a time; return the line typed after it is shown, stripped."""
+    async def _ask_line(self, question: str, mark: str = QUESTION, text: str = "") -> str | None:
+        """Ask one question at a time; return the line typed after it is shown, stripped.
+
+        `text` is there already, to be changed.
+        """
         async with self._asking:
-            reply = await self._keyboard.answer(f"\n{question}", QUESTION)
+            reply = await self._keyboard.answer(f"\n{question}", mark, text)
             return None if reply is None else reply.strip()
 
     def _say(self, text: str) -> None:

@@ -95,9 +95,10 @@ class Keyboard:
             self._reader = None
             self._shown = False
 
-    async def answer(self, question: str, mark: str) -> str | None:
+    async def answer(self, question: str, mark: str, text: str = "") -> str | None:
         """Show a question and return a line that was begun after it was shown.
 
+        `text` is the beginning of that line, which the person may change.
         The mark appears once nothing has been typed for a moment. A line begun before that is
         kept and restored afterwards. Empty lines are ignored.
         """
@@ -105,7 +106,7 @@ class Keyboard:
         self._tidy()
         self._write(question)
         await self._quiet()
-        begun, self.line = self.line, ""
+        begun, self.line = self.line, text
         if begun:
             self._write("(your unfinished line is kept for the next prompt)\n")
         try:

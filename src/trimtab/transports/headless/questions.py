@@ -5,29 +5,67 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import TrustQuestion
 from trimtab.contracts.text import count, neutralise
 
 if TYPE_CHECKING:
     from trimtab.contracts.questions import PlanReady, Question
 
+MIN_FEEDBACK = 3
+"""Characters; a shorter text is a mistyped answer and not feedback for the agent."""
+_ANSWERS = {
+    **dict.fromkeys(("1", "y", "yes"), "approve-once"),
+    **dict.fromkeys(("2", "s"), "approve-for-session"),
+    **dict.fromkeys(("3", "a"), "approve-for-location"),
+    **dict.fromkeys(("4", "n", "no"), "reject"),
+}
 MAX_LENGTH = 4000
 MAX_ITEMS = 20
 
 
-def describe_request(request: JsonObject) -> str:
-    """Return a permission question: what would happen, and what each answer allows."""
+def describe_request(request: JsonObject, *, edits: bool = False) -> str:
+    """Return a permission question: what would happen, and what each answer allows.
+
+    With `edits` the person may write the rule themselves.
+    """
     lines = [*_describe_access(request), ""]
     if warning := request.get("warning"):
         lines.insert(-1, f"  ! {_show(warning)}")
-    lines.append("  y  yes, this once")
+    lines.append("  1  yes, once (or y)")
     if rules := request.get("suggestedRules"):
         named = ", ".join(_show(rule) for rule in rules)
-        lines.append(f"  s  yes, and allow {named} for this session")
-        lines.append(f"  a  yes, and allow {named} always in this place")
+        lines.append(f"  2  yes, allow {named} in this session")
+        lines.append(f"  3  yes, allow {named} always in this place")
         lines.append(f"     that covers {_show(request.get('suggestedRulesCover', ''))}")
-    lines.append("  n  no; or type what to do instead")
+        if edits and may_edit_rules(request):
+            lines.append("  e  edit the rule")
+    lines.append("  4  no (or n); or type what to do instead")
     return "\n".join(lines) + "\n"
+
+
+def read_answer(reply: str, request: JsonObject, approval: JsonObject | None) -> Answer | None:
+    """Return the answer in a line that a person typed; None if it is mistyped.
+
+    `approval` is what a rule that they wrote themselves covers.
+    """
+    kind = _ANSWERS.get(reply.lower(), "")
+    if kind.startswith("approve-for") and not request.get("suggestedRules"):
+        return None
+    if kind:
+        return Answer(kind=kind, approval=approval if kind.startswith("approve-for") else None)
+    return Answer(kind="reject", feedback=reply) if len(reply) >= MIN_FEEDBACK else None
+
+
+def name_answers(request: JsonObject, *, edits: bool = False) -> str:
+    """Return the keys that answer a request."""
+    keys = ("1", "2", "3", "4") if request.get("suggestedRules") else ("1", "4")
+    return ", ".join((*keys, "e") if edits and may_edit_rules(request) else keys)
+
+
+def may_edit_rules(request: JsonObject) -> bool:
+    """Return True if the person may write the rule for a request themselves."""
+    return request.get("kind") == "shell" and bool(request.get("suggestedRules"))
 
 
 def _describe_access(request: JsonObject) -> list[str]:
@@ -87,7 +125,9 @@ def describe_trust(question: TrustQuestion) -> str:
     items = [f"  {item.kind:<10} {_show(item.path)}" for item in question.items[:MAX_ITEMS]]
     if len(question.items) > MAX_ITEMS:
         items.append(f"  … and {len(question.items) - MAX_ITEMS} more")
-    answers = "  y  yes, and remember it\n  o  yes, for now\n  n  no, go on without it\n"
+    answers = (
+        "  1  yes, and remember it (or y)\n  2  yes, for now\n  4  no, go on without it (or n)\n"
+    )
     return "\n".join([head, *items, "", answers])
 
 

@@ -1,18 +1,15 @@
 """Questions to the person: their text, their choices with fixed keys, and the answers."""
 
-import re
 from typing import Any
 
 import msgspec
 
-from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import TrustQuestion
 from trimtab.contracts.text import count, neutralise
 from trimtab.host.parts import Question
-from trimtab.permissions.approvals import describe_cover
-from trimtab.permissions.rules import parse_rules
+from trimtab.permissions.approvals import offer_rules
 from trimtab.transports.tui.cells import Line
 from trimtab.transports.tui.diff import render_diff
 from trimtab.transports.tui.transcript import new_stream
@@ -77,15 +74,8 @@ def build_question(part: Question, columns: int, agent: str = "") -> Asked:
 
 def edit_rules(asked: Asked, text: str) -> Asked:
     """Return a question that offers other rules for commands. Raises `UsageError`."""
-    rules = parse_rules(re.findall(r"[^,()]+\([^()]*\)|[^,\s][^,]*", text), "session")
-    names = [rule.argument for rule in rules if rule.kind == "shell" and rule.argument]
-    if asked.part is None or not rules or len(names) < len(rules):
-        raise UsageError("Only rules for commands can be written here, such as shell(git:*).")
-    request = asked.part.request | {
-        "suggestedRules": [str(rule) for rule in rules],
-        "suggestedRulesCover": describe_cover(rules),
-    }
-    approval = {"kind": "commands", "commandIdentifiers": names}
+    assert asked.part is not None
+    request, approval = offer_rules(asked.part.request, text)
     part = msgspec.structs.replace(asked.part, request=request)
     return msgspec.structs.replace(
         _permission(part, 0, approval), agent=asked.agent, id=asked.id, kind=asked.kind, part=part
