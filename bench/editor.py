@@ -15,6 +15,7 @@ from trimtab.testing import ModelServer, Script
 ROUNDS = 15
 SESSIONS = 50
 TOKENS = 200
+CANCELS = 20
 
 
 class Client:
@@ -36,10 +37,17 @@ class Client:
         return self.read(lambda message: message.get("id") == self._next)["result"]
 
     def send(self, method: str, **params: Any) -> None:
-        assert self.process.stdin is not None
+        """Send a request."""
         self._next += 1
-        request = {"jsonrpc": "2.0", "id": self._next, "method": method, "params": params}
-        self.process.stdin.write(json.dumps(request).encode() + b"\n")
+        self._write({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
+
+    def notify(self, method: str, **params: Any) -> None:
+        """Send a notification."""
+        self._write({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def _write(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
         self.process.stdin.flush()
 
     def read(self, wanted: Callable[[Any], bool]) -> Any:
@@ -156,6 +164,32 @@ def token_ms(trimtab: Path, env: dict[str, str]) -> float:
     return statistics.median(times) * 1000
 
 
+def cancel_ms(trimtab: Path, env: dict[str, str]) -> tuple[float, float]:
+    """The longest time to cancel a prompt, and the time from closed input to the end, in ms."""
+    client = Client(trimtab, env)
+    client.call("initialize", protocolVersion=1)
+    session = client.call("session/new", cwd=env["HOME"], mcpServers=[])["sessionId"]
+    prompt = [{"type": "text", "text": "hello"}]
+    times: list[float] = []
+    for _ in range(CANCELS):
+        client.send("session/prompt", sessionId=session, prompt=prompt)
+        client.read(is_chunk)
+        began = time.perf_counter()
+        client.notify("session/cancel", sessionId=session)
+        client.read(lambda message: "result" in message)
+        times.append(time.perf_counter() - began)
+    client.send("session/prompt", sessionId=session, prompt=prompt)
+    client.read(is_chunk)
+    began = time.perf_counter()
+    client.end()
+    return max(times) * 1000, (time.perf_counter() - began) * 1000
+
+
+def is_chunk(message: Any) -> bool:
+    update = message.get("params", {}).get("update", {})
+    return bool(update.get("sessionUpdate") == "agent_message_chunk")
+
+
 async def measure_editor(trimtab: Path, python: Path, row: Callable[..., None]) -> None:
     """Report the figures. Starts and floors alternate, because the machine may be busy."""
     answers = {"replies": [], "otherwise": {"text": "hello", "repeat": "forever"}}
@@ -178,4 +212,7 @@ async def measure_editor(trimtab: Path, python: Path, row: Callable[..., None]) 
         env = build_env(folder, clock.base_url)
         delay = await asyncio.to_thread(token_ms, trimtab, env)
         row("a model's token to its chunk, ms", delay, None, 5)
+        cancelled, ended = await asyncio.to_thread(cancel_ms, trimtab, env)
+        row(f"to cancel a prompt in an editor, longest of {CANCELS}, ms", cancelled, None, 200)
+        row("from an editor that closes the input to the end, ms", ended, None, 1000)
     await clock.stop()

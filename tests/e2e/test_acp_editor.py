@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from acp.schema import EnvVariable, HttpHeader, HttpMcpServer, McpServerStdio
 
 import mcp_fixtures
-from acpkit import connected
+from acpkit import SOON, connected
 from clikit import Cli, bash, serving
 from mcpkit import PYTHON, SCRIPT, serving_http
 
@@ -128,10 +127,9 @@ async def test_a_cancelled_command_in_a_terminal_is_killed(cli: Cli) -> None:
         await link.open()
         turn = asyncio.create_task(link.say())
         await link.editor.until(lambda: "terminal-1" in str(link.editor.updates))
-        began = time.monotonic()
         await link.agent.cancel(session_id=link.session)
-        assert await turn == "cancelled"
-        assert time.monotonic() - began < 0.2
+        async with asyncio.timeout(SOON):
+            assert await turn == "cancelled"
         async with asyncio.timeout(10):
             assert await link.editor.terminals["terminal-1"].wait() == -9
 
@@ -219,9 +217,8 @@ async def test_a_dead_mcp_server_holds_up_nothing(cli: Cli) -> None:
         headers=[HttpHeader(name="X-Key", value="secret-value")],
     )
     async with serving(["hello"]) as server, connected(cli.use(server)) as link:
-        began = time.monotonic()
-        await link.open(mcp_servers=[hanging, missing, silent])
-        assert time.monotonic() - began < 5
+        async with asyncio.timeout(SOON):
+            await link.open(mcp_servers=[hanging, missing, silent])
         assert await link.say() == "end_turn"
         assert "hello" in link.editor.text()
         warnings = link.editor.text("agent_thought_chunk")

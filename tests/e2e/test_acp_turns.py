@@ -4,14 +4,13 @@ import asyncio
 import json
 import os
 import re
-import time
 from pathlib import Path
 from typing import Any
 
 import acp
 import pytest
 
-from acpkit import RawClient, connected
+from acpkit import SOON, RawClient, connected
 from clikit import Cli, bash, serving
 from toolkit import is_running
 
@@ -146,7 +145,7 @@ async def test_a_read_inside_the_roots_is_not_asked_about(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("state", ["model", "command", "permission"])
-async def test_cancel_ends_the_turn_within_200_ms(cli: Cli, state: str) -> None:
+async def test_cancel_ends_the_turn_at_once(cli: Cli, state: str) -> None:
     replies: dict[str, list[Any]] = {
         "model": [{"text": "x" * 64, "chunk": 1, "chunk_delay": 0.5}],
         "command": [run("echo started; sleep 60"), "no"],
@@ -163,10 +162,9 @@ async def test_cancel_ends_the_turn_within_200_ms(cli: Cli, state: str) -> None:
             "permission": lambda: editor.asked,
         }
         await editor.until(reached[state])
-        began = time.monotonic()
         await link.agent.cancel(session_id=link.session)
-        assert await turn == "cancelled"
-        assert time.monotonic() - began < 0.2
+        async with asyncio.timeout(SOON):
+            assert await turn == "cancelled"
         for call in editor.calls().values():
             assert call["statuses"][-1] == "failed"
 
@@ -223,15 +221,14 @@ async def test_a_failing_model_fails_the_prompt_and_the_session_goes_on(cli: Cli
         assert link.editor.text() == "alive"
 
 
-async def test_the_process_ends_within_a_second_of_its_input(cli: Cli) -> None:
+async def test_the_process_ends_soon_after_its_input(cli: Cli) -> None:
     replies = [run("sleep 60"), "no"]
     async with serving(replies) as server, connected(cli.use(server), "--allow-all") as link:
         await link.open()
         turn = asyncio.create_task(link.say())
         await link.editor.until(lambda: "in_progress" in str(link.editor.calls()))
-        began = time.monotonic()
-        assert await link.end() == 0
-        assert time.monotonic() - began < 1.0
+        async with asyncio.timeout(SOON):
+            assert await link.end() == 0
         turn.cancel()
 
 
@@ -340,7 +337,7 @@ async def test_a_killed_client_leaves_a_session_that_loads(cli: Cli) -> None:
             assert call["status"] == "failed"
 
 
-async def test_a_client_that_stops_reading_ends_the_process_within_a_second(cli: Cli) -> None:
+async def test_a_client_that_stops_reading_ends_the_process(cli: Cli) -> None:
     replies = [run("echo shell $$; sleep 60"), "no"]
     async with serving(replies) as server:
         cli.use(server)
@@ -352,11 +349,9 @@ async def test_a_client_that_stops_reading_ends_the_process_within_a_second(cli:
         await client.send({"jsonrpc": "2.0", "id": 5, "method": "session/prompt", "params": prompt})
         while (told := re.search(r"shell (\d+)\\n", str(await client.read()))) is None:
             pass
-        began = time.monotonic()
         client.stop_reading()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(SOON):
             assert await program.wait() == 0
-        assert time.monotonic() - began < 1.0
         assert not is_running(int(told[1]))
         async with connected(cli) as link:
             await link.agent.load_session(cwd=str(cli.cwd), session_id=session, mcp_servers=[])
