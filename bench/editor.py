@@ -128,10 +128,13 @@ class ClockServer:
             writer.close()
             return
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
-        for _ in range(TOKENS):
-            await asyncio.sleep(0.01)
-            self._send(writer, {"delta": {"content": f"{time.monotonic()} "}})
-            await writer.drain()
+        try:
+            for _ in range(TOKENS):
+                await asyncio.sleep(0.01)
+                self._send(writer, {"delta": {"content": f"{time.monotonic()} "}})
+                await writer.drain()
+        except ConnectionError:  # the prompt was cancelled
+            return
         self._send(writer, {"delta": {}, "finish_reason": "stop"})
         writer.write(b"data: [DONE]\n\n")
         writer.close()
