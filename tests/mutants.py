@@ -99,7 +99,8 @@ PACKAGES = {
     ),
 }
 MOST_SECONDS = 60.0
-IGNORED_OPERATORS = re.compile(r"NoOp|RemoveDecorator|Variable|ExceptionReplacer")
+IGNORED_OPERATORS = re.compile(r"NoOp|RemoveDecorator|Variable|ExceptionReplacer|Eq_Is|NotEq_IsNot")
+"""Equal numbers and short strings are one object in CPython, so `is` for `==` changes nothing."""
 
 
 @dataclass(frozen=True)
@@ -399,14 +400,14 @@ def make_mutant(path: str, line: int, mutation: tuple[str, int]) -> Mutant | Non
 
 
 def find_annotations(source: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Return the places of annotations, assertions and options of classes."""
+    """Return the places of annotations, imports for them, assertions and options of classes."""
     places: list[ast.AST] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.AnnAssign | ast.arg) and node.annotation is not None:
             places.append(node.annotation)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns is not None:
             places.append(node.returns)
-        elif isinstance(node, ast.Assert):
+        elif isinstance(node, ast.Assert) or is_for_types(node):
             places.append(node)
         elif isinstance(node, ast.ClassDef):
             places.extend(keyword.value for keyword in node.keywords)
@@ -415,6 +416,14 @@ def find_annotations(source: str) -> list[tuple[tuple[int, int], tuple[int, int]
         for place in places
         if isinstance(place, ast.expr | ast.stmt)
     ]
+
+
+def is_for_types(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.Name)
+        and node.test.id == "TYPE_CHECKING"
+    )
 
 
 def is_noticed(copy: Path, mutant: Mutant, measured: Measured) -> bool:
