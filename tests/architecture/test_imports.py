@@ -1,6 +1,9 @@
-"""The import graph: no cycles, whenever an import is executed."""
+"""The import graph: no cycles, and imports inside functions only where a start is faster by them."""
 
 import ast
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -51,3 +54,80 @@ def test_the_import_graph_has_no_cycle() -> None:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         raise AssertionError(" -> ".join(error.args[1])) from None
+
+
+HEADLESS_START = """
+import asyncio, trimtab.cli.start, trimtab.providers.endpoints, trimtab.transports.headless.jsonl
+from trimtab import Runtime, SessionOptions
+from trimtab.testing import Script, ScriptedProvider
+async def main():
+    runtime = Runtime(env={env!r}, provider=ScriptedProvider(Script.of([])))
+    live = await runtime.create(SessionOptions(cwd={cwd!r}))
+    await live.close()
+asyncio.run(main())
+import sys
+print('\\n'.join(sys.modules))
+"""
+OTHER_STARTS = {
+    "trimtab.__main__": "every start; --version loads nothing else",
+    "trimtab.cli.main": "every start",
+    "trimtab.cli.terminal": "the terminal; its first frame waits for these imports",
+    "trimtab.transports.tui.app": "the terminal: panels are loaded when they are opened",
+    "trimtab.transports.tui.local_commands": "the terminal: panels are loaded when they are opened",
+    "trimtab.transports.tui.transcript": "the terminal: Markdown is loaded with the first reply",
+    "trimtab.transports.acp.agent": "an editor waits for the answer to initialize",
+    "trimtab.transports.acp.sessions": "an editor waits for its new session",
+    "trimtab.transports.rpc.server": "the SDK's server answers before it loads sessions",
+    "trimtab.customize.instructions": "a start in a folder with instructions",
+    "trimtab.customize.skills": "a start in a folder with skills",
+    "trimtab.mcp.connections": "a start with MCP servers; most need no sign-in",
+    "trimtab.agents.pool": "sub-agents; few are answered by another program",
+    "trimtab.agents.subagent": "sub-agents; few are answered by another program",
+    "trimtab.permissions.decide": "the first tool call; one that is not a command needs no parser",
+    "trimtab.tools.splice": "the first edit; one that fits needs no search for similar text",
+    "trimtab.tools.view.tool": "the first view; few files are notebooks",
+    "trimtab.workspace.programs": "the first command; few run in a sandbox",
+    "trimtab.workspace.sandbox.confinement": "the first command; few reach hosts by the proxy",
+    "trimtab.workspace.shell": "the first command; few run in a sandbox",
+}
+"""Modules outside the headless start whose imports a person would wait for, with the reason."""
+SLOW = {
+    "difflib", "hashlib", "importlib", "ipaddress", "sqlite3", "tempfile", "tomllib", "urllib",
+}  # fmt: skip
+"""Modules of the standard library that take milliseconds to import."""
+
+
+def find_late_imports(tree: ast.AST) -> Iterator[str]:
+    """Modules that are imported inside functions, without slow ones and other people's."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    names = [node.module]
+                for name in names:
+                    root = name.partition(".")[0]
+                    if root == "trimtab" or (root in sys.stdlib_module_names and root not in SLOW):
+                        yield name
+
+
+def test_only_what_a_start_loads_imports_inside_functions(tmp_path: Path) -> None:
+    env = {"COPILOT_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}
+    code = HEADLESS_START.format(env=env, cwd=str(tmp_path))
+    probe = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, check=True)
+    allowed = {*probe.stdout.decode().split(), *OTHER_STARTS}
+    late = {
+        name: found
+        for name, path in MODULES.items()
+        if name not in allowed and (found := sorted(find_late_imports(ast.parse(path.read_text()))))
+    }
+    assert not late, f"import these at the top: {late}"
+
+
+def test_the_list_of_other_starts_names_only_modules_that_need_it() -> None:
+    unneeded = [
+        name
+        for name in OTHER_STARTS
+        if name not in MODULES or not list(find_late_imports(ast.parse(MODULES[name].read_text())))
+    ]
+    assert not unneeded

@@ -1,6 +1,7 @@
 """The sub-agents of a session: which may start, how many at once, and what is sent to them."""
 
 import asyncio
+import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -270,8 +271,6 @@ class SubagentPool:
 
     def record_bug(self, error: BaseException) -> None:
         """Record an exception of an agent for whom nobody waits."""
-        import traceback
-
         stack = "".join(traceback.format_exception(error))
         message = f"Internal error of an agent ({type(error).__name__}: {error}); please report it."
         self.setup.session.emit(SessionError(error_type="internal", message=message, stack=stack))

@@ -35,10 +35,10 @@ from trimtab.runtimes.judged_call import NoFence
 from trimtab.runtimes.models import list_models
 from trimtab.runtimes.responder import RuntimeChoice, RuntimePorts, RuntimeResponder
 from trimtab.runtimes.table import load_runtime
+from trimtab.workspace.sandbox.confinement import Confinement
 
 if TYPE_CHECKING:
     from trimtab.config.paths import Home
-    from trimtab.workspace.sandbox.confinement import Confinement
 
 _SANDBOX = "sandbox"
 """The source of rules that the sandbox itself enforces."""
@@ -262,7 +262,7 @@ async def open_own_bridge(run: Run, support: RuntimeSupport) -> AsyncGenerator[B
         await targets.aclose()
 
 
-def confine(choice: RuntimeChoice, setup: SessionSetup) -> "Confinement | None":
+def confine(choice: RuntimeChoice, setup: SessionSetup) -> Confinement | None:
     """Return the sandbox of a runtime: that of commands, with the runtime's own files writable.
 
     Raises `ConfigurationError` if its models could not be reached from inside.
@@ -270,8 +270,6 @@ def confine(choice: RuntimeChoice, setup: SessionSetup) -> "Confinement | None":
     confinement = setup.workspace.shells.confinement
     if confinement is None:
         return None
-    from trimtab.workspace.sandbox.confinement import Confinement
-
     policy, runtime = confinement.policy, choice.runtime
     reachable = policy.network or (policy.hosts is not None and choice.models == "own")
     if not reachable:

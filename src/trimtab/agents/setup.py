@@ -7,6 +7,7 @@ import msgspec
 
 from trimtab.agents.toolset import ToolConditions
 from trimtab.config.paths import Home
+from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.run import Mode
 from trimtab.customize.context import SessionContext
 from trimtab.customize.customizations import Customizations
@@ -66,7 +67,6 @@ def set_up_languages(setup: SessionSetup) -> SessionSetup:
 
 def read_search_service(value: object) -> "SearchService":
     """Return the setting `webSearch`. Raises `ConfigurationError`."""
-    from trimtab.contracts.errors import ConfigurationError
     from trimtab.contracts.web import SearchService
 
     try:

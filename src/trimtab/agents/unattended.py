@@ -14,12 +14,12 @@ from trimtab.contracts.events.envelope import Event
 from trimtab.contracts.run import Run
 from trimtab.loop.checks import Checks
 from trimtab.loop.ledger import Ledger
+from trimtab.loop.processors.jit import JitEntry, JitFacts, JitInstructions, JitPorts
 from trimtab.loop.processors.stop_rules import StopGateSettings, StopRules
 from trimtab.policy.git_programs import safe_git_variables
 from trimtab.providers.windows import DEFAULT
 
 if TYPE_CHECKING:
-    from trimtab.loop.processors.jit import JitEntry, JitFacts, JitInstructions
     from trimtab.loop.time_limit import TimeLimit
 
 GIT_SECONDS = 5.0
@@ -46,10 +46,8 @@ def build_stop_rules(setup: SessionSetup) -> StopRules | None:
 
 def build_jit(
     setup: SessionSetup, limit: "TimeLimit | None", rules: StopRules | None
-) -> "JitInstructions | None":
+) -> JitInstructions | None:
     """Build the instructions of the setting `jitInstructions`. Raises `ConfigurationError`."""
-    from trimtab.loop.processors.jit import JitEntry, JitFacts, JitInstructions, JitPorts
-
     entries = read_setting(setup, "jitInstructions", dict[str, JitEntry]) or {}
     check_entries(entries.items())
 
@@ -137,7 +135,7 @@ async def run_git(setup: SessionSetup, *args: str) -> str:
     return out.decode("utf-8", "replace").strip()
 
 
-def call_python(setup: SessionSetup, name: str, facts: "JitFacts") -> Any:
+def call_python(setup: SessionSetup, name: str, facts: JitFacts) -> Any:
     """Call a function of a Python file, named as `FILE.py:NAME`, with the facts."""
     path, _, function = name.rpartition(":")
     full = os.path.join(setup.checkout.cwd, os.path.expanduser(path))

@@ -6,6 +6,7 @@ from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trimtab.attachments.clipboard import read_clipboard
 from trimtab.attachments.images import BMP, find_type, fit_image
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.run import Prompt
@@ -155,8 +156,6 @@ def _blob(data: bytes, name: str) -> Attachment:
 
 
 def _read_clipboard() -> Attachment:
-    from trimtab.attachments.clipboard import read_clipboard  # rarely used, imports shutil
-
     data = read_clipboard()
     if find_type(data) is not None:
         return _blob(data, CLIPBOARD)

@@ -37,6 +37,7 @@ from trimtab.providers.http_server import (
     ServerLimits,
     find_remote_host,
 )
+from trimtab.providers.tokens import counter_for
 from trimtab.providers.wires.parts import read_body
 
 HOST = "127.0.0.1"
@@ -302,8 +303,6 @@ def _client_name(request: HttpRequest) -> str:
 
 
 def _count_tokens(model: str, served: ServedRequest) -> int:
-    from trimtab.providers.tokens import counter_for
-
     counter = counter_for(model)
     total = counter.text(served.system) + counter.of_tools(served.tools)
     return total + sum(map(counter.of, served.messages))

@@ -10,6 +10,7 @@ from trimtab.cli.session_socket import open_socket
 from trimtab.config.paths import find_home
 from trimtab.transports.acp.agent import EditorAgent
 from trimtab.transports.acp.serve import serve_stdio
+from trimtab.transports.headless.logfile import LogFile
 
 if TYPE_CHECKING:
     from trimtab.transports.acp.agent import Observer
@@ -36,7 +37,5 @@ def build_observer(values: Values, env: dict[str, str]) -> "Observer | None":
     """Return a function that writes events to the log file, if flags ask for one."""
     if not {"log_level", "log_dir"} & values.keys():
         return None
-    from trimtab.transports.headless.logfile import LogFile
-
     folder = values.get("log_dir") or find_home(env).logs
     return LogFile(folder, values.get("log_level", "default")).on_event

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from trimtab.cli.parse import Values
+from trimtab.config.feature_flags import TIERS
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.ids import is_uuid
 from trimtab.contracts.options import (
@@ -145,8 +146,6 @@ def find_features(values: Values) -> dict[str, bool]:
             raise UsageError(f"--feature cannot read {text!r}; write {name}=on or {name}=off.")
         found[name.upper()] = state != "off"
     if found:
-        from trimtab.config.feature_flags import TIERS
-
         for name in found.keys() - TIERS.keys():
             raise UsageError(
                 f"There is no feature {name!r}; use one of {', '.join(TIERS)} (trimtab flags)."

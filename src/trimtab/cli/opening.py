@@ -10,6 +10,7 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.options import Client, Isolation, SessionOptions
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.runtime import Runtime
+from trimtab.transports.headless.jsonl import JsonLines
 from trimtab.transports.headless.output import Output
 from trimtab.transports.headless.run import Face
 
@@ -66,8 +67,6 @@ def find_session(runtime: Runtime, options: SessionOptions, values: Values) -> s
 def build_face(values: Values, answer: Output, notes: Output) -> Face:
     """Return the output of a headless run: JSON lines or text."""
     if values.get("output_format") == "json":
-        from trimtab.transports.headless.jsonl import JsonLines
-
         return JsonLines(answer, notes)
     return build_text(values, answer, notes)
 

@@ -12,6 +12,7 @@ from trimtab.cli.inputs import attach_all, build_options, find_mode_after_plan, 
 from trimtab.cli.opening import build_face, open_session
 from trimtab.cli.parse import Values, parse
 from trimtab.cli.session_socket import open_socket
+from trimtab.config.files import replace_file
 from trimtab.config.settings import Settings
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import Event, JsonObject
@@ -121,15 +122,12 @@ def build_finishers(values: Values, runtime: Runtime) -> list[Finisher]:
 
 
 def write_usage(path: str, result: JsonObject) -> None:
-    from trimtab.config.files import replace_file
-
     fields = ("sessionId", "model", "exitCode", "status", "usage")
     usage = {field: result[field] for field in fields}
     replace_file(path, msgspec.json.format(msgspec.json.encode(usage), indent=2) + b"\n", 0o644)
 
 
 def write_share(path: str | bool, live: LiveSession, env: Mapping[str, str]) -> None:
-    from trimtab.config.files import replace_file
     from trimtab.session.archive import Archive
 
     target = f"trimtab-session-{live.id}.md" if path is True else str(path)

@@ -1,5 +1,6 @@
 """Starts a conversation in the terminal with live rows, as the flags and settings ask for."""
 
+import sys
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -8,6 +9,7 @@ from trimtab.cli.early_terminal import original_attributes
 from trimtab.cli.event_loop import run_async
 from trimtab.cli.opening import open_session
 from trimtab.cli.parse import Values
+from trimtab.config.settings import Settings
 from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.run import Prompt
 from trimtab.runtime.live import LiveSession
@@ -33,11 +35,8 @@ async def _converse(
     runtime: Runtime, options: SessionOptions, values: Values, log: LogFile, screen: Screen
 ) -> int:
     # prompt_toolkit is imported only after the terminal has stopped echoing.
-    import sys
-
     from prompt_toolkit.input.vt100 import Vt100Input
 
-    from trimtab.config.settings import Settings
     from trimtab.models.probe import try_once
     from trimtab.transports.tui.app import Opening, Terminal, Tui
     from trimtab.transports.tui.preferences import read_preferences

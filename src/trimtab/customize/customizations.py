@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trimtab.checkout.checkout import Checkout, find_suffixes
+from trimtab.config.feature_flags import resolve_flags
 from trimtab.config.paths import Home
+from trimtab.config.settings import Settings
+from trimtab.config.trust import Trust
 from trimtab.contracts.customization import (
     AgentDefinition,
     FoundAgents,
@@ -30,11 +33,12 @@ from trimtab.customize.folders import (
     skill_folders,
 )
 from trimtab.customize.places import Places, find_places
+from trimtab.loop.processors.skills import wrap
 from trimtab.providers.windows import DEFAULT
+from trimtab.tools.catalog import NAMES
 
 if TYPE_CHECKING:
     from trimtab.config.feature_flags import Flag
-    from trimtab.config.settings import Settings
     from trimtab.customize.language_servers import FoundLanguageServers
     from trimtab.customize.mcp_servers import FoundServers
     from trimtab.customize.plugins import Plugin
@@ -75,8 +79,6 @@ class Customizations:
         """True if the configuration in the folder may be used."""
         if self.env.get("COPILOT_ALLOW_ALL") == "true":
             return True
-        from trimtab.config.trust import Trust
-
         return Trust(self._home).is_trusted(self.checkout.cwd)
 
     @cached_property
@@ -116,16 +118,12 @@ class Customizations:
         )
 
     @cached_property
-    def settings(self) -> "Settings":
-        from trimtab.config.settings import Settings
-
+    def settings(self) -> Settings:
         return Settings(self._home, self.places.root if self.trusted else None)
 
     @cached_property
     def flags(self) -> "Mapping[str, Flag]":
         """The feature flags. They do not depend on other customizations."""
-        from trimtab.config.feature_flags import resolve_flags
-
         given = self.given.customize
         return resolve_flags(
             self._home, self.env, experimental=given.experimental, given=given.features
@@ -206,7 +204,6 @@ class Customizations:
     def agents(self) -> FoundAgents:
         """Agents in files, and built-in agents. Parses all files."""
         from trimtab.customize.agents import find_agents
-        from trimtab.tools.catalog import NAMES
 
         extra = [folder for plugin in self.plugins for folder in plugin.agent_folders]
         return find_agents([*agent_folders(self.places), *extra], known_tools=NAMES)
@@ -353,7 +350,6 @@ class Customizations:
             return ""
         from trimtab.customize.agents import fill_prompt
         from trimtab.customize.skills import read_body
-        from trimtab.loop.processors.skills import wrap
 
         wanted = [skill for name in self.agent.skills if (skill := self.find_skill(name))]
         parts = (wrap(skill, read_body(skill)) for skill in wanted)

@@ -15,6 +15,8 @@ from trimtab.contracts.customization import (
     Shadowed,
     Source,
 )
+from trimtab.customize.fields import Fields
+from trimtab.customize.file_names import find_file_names
 from trimtab.customize.folders import (
     INSTRUCTION_FILES,
     INSTRUCTIONS_VARIABLE,
@@ -22,6 +24,7 @@ from trimtab.customize.folders import (
     RULES,
     USER_INSTRUCTIONS,
 )
+from trimtab.customize.globs import GitIgnore, matches_everything
 from trimtab.customize.places import Boundary, Places
 from trimtab.customize.reading import Listing, Walk, read_text
 
@@ -91,8 +94,6 @@ def merge(found: Iterable[Instruction]) -> list[Instruction]:
 
 def child_folders(folder: str) -> Iterator[str]:
     """Yield the folders below a folder, level by level, without ignored and generated ones."""
-    from trimtab.customize.globs import GitIgnore
-
     git_ignore = GitIgnore(folder)
     level, left = [folder], MAX_CHILD_FOLDERS
     for _ in range(CHILD_DEPTH):
@@ -135,8 +136,6 @@ class _Search:
             for folder in folders
             for name in NAMING_SETTINGS
         ):
-            from trimtab.customize.file_names import find_file_names
-
             names = find_file_names(places)
             self._always, self._instead = names.always, names.instead
             self.problems += names.problems
@@ -284,9 +283,6 @@ class _Scope(msgspec.Struct, frozen=True, kw_only=True):
 def _read_scope(document: "Document", path: str, source: Source) -> _Scope:
     if not document.fields:
         return _Scope()
-    from trimtab.customize.fields import Fields
-    from trimtab.customize.globs import matches_everything
-
     fields = Fields(document.fields, path, document.head)
     globs = fields.names("applyTo", "paths", "globs") or ()
     description = fields.text("description")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trimtab.config.files import read_regular
+from trimtab.config.jsonc import read_jsonc
 from trimtab.config.paths import POLICY
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.questions import Loadable
@@ -157,8 +158,6 @@ async def find_session_hooks(
 
 def read_disabled(home: "Home") -> frozenset[str]:
     """Read the person's setting `disabledHooks`. A repository cannot disable hooks."""
-    from trimtab.config.jsonc import read_jsonc
-
     try:
         names = read_jsonc(read_regular(home.settings, MAX_SETTINGS_BYTES)).get("disabledHooks")
     except (OSError, ValueError, AttributeError):  # reported where the settings are read

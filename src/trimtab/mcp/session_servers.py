@@ -5,9 +5,11 @@ The rest of the package is imported only if a server is configured.
 
 import asyncio
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from trimtab.config.files import read_regular
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.mcp import config_source
@@ -301,10 +303,6 @@ def mentions_servers(path: str) -> bool:
     """Return True if a file may configure a server, judged without parsing it."""
     if path.endswith(SERVER_FILES):
         return os.path.exists(path)
-    import re
-
-    from trimtab.config.files import read_regular
-
     try:
         data = read_regular(path, MAX_SETTINGS_BYTES)
     except OSError:

@@ -19,6 +19,7 @@ from trimtab.providers.endpoints import (
     from_environment,
 )
 from trimtab.providers.prices import price_of
+from trimtab.providers.windows import window_of
 
 if TYPE_CHECKING:
     from trimtab.models.registry import Registry
@@ -168,8 +169,6 @@ class ModelChooser:
 
     def describe(self, model: str) -> tuple[Price | None, int | None]:
         """Return the price and prompt limit of a model by its name, without a connection."""
-        from trimtab.providers.windows import window_of
-
         registry = self.registry
         found = registry.find(model) if registry is not None else None
         if found is None or found[2] is None:
@@ -295,8 +294,6 @@ class ModelChooser:
         price: Price | None = None,
         prompt_limit: int | None = None,
     ) -> Chosen:
-        from trimtab.providers.windows import window_of
-
         return Chosen(
             provider=provider,
             model=model,

@@ -1,5 +1,7 @@
 """Permission requests as they stand in events: the fields each kind must have."""
 
+import msgspec
+
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Policy
 from trimtab.contracts.processor import PendingCall
@@ -12,8 +14,6 @@ from trimtab.permissions.shell.verdict.analysis import Analysis
 def digest(pending: PendingCall) -> str:
     """Names exactly one call: the tool and its arguments."""
     import hashlib
-
-    import msgspec
 
     call = {"tool": pending.tool.spec.name, "arguments": pending.args}
     encoded = msgspec.json.encode(call, order="sorted")

@@ -8,6 +8,8 @@ from trimtab.contracts.permission import Answer, Ask, Policy
 from trimtab.contracts.processor import PendingCall, Processor
 from trimtab.contracts.run import Run
 from trimtab.contracts.tool import Access, ToolResult
+from trimtab.permissions.fence_stops import find_attempts
+from trimtab.permissions.requests import build_request
 
 SIGNS = (
     "<the sandbox refused a connection to ",
@@ -68,8 +70,6 @@ class SandboxBypass(Processor):
     async def _question(self, run: Run, pending: PendingCall, access: Access) -> Answer | None:
         if self._ask is None:
             return None
-        from trimtab.permissions.requests import build_request
-
         request_id = new_id()
         request = build_request(access, pending, self._policy)
         request |= {"warning": QUESTION, "sandboxBypass": True, "canOfferSessionApproval": False}
@@ -93,8 +93,6 @@ def was_stopped(text: str, policy: Policy) -> bool:
     failed = "<exited with exit code " in text and not text.endswith("exit code 0>")
     if not failed or REFUSED in text:
         return False
-    from trimtab.permissions.fence_stops import find_attempts
-
     return any(sign in text for sign in SIGNS) or bool(
         find_attempts(text, 1, (), policy.cwd, policy.writable or policy.roots)
     )

@@ -9,6 +9,7 @@ import msgspec
 from trimtab.config.files import read_regular
 from trimtab.config.jsonc import JsonProblem, read_jsonc
 from trimtab.config.paths import POLICY
+from trimtab.config.settings import Settings
 from trimtab.contracts.errors import ConfigurationError, UsageError
 from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.permission import Rule
@@ -95,8 +96,6 @@ def _load(home: "Home", file: str) -> dict[str, Any]:
     except OSError:
         return {}
     except JsonProblem:
-        from trimtab.config.settings import Settings
-
         content = Settings(home).load(file)
     return content if isinstance(content, dict) else {}
 

@@ -1,6 +1,9 @@
 """API keys: their source, and the header that carries them. A repr never contains a key."""
 
 import asyncio
+import os
+import signal
+from asyncio.subprocess import DEVNULL, PIPE
 from typing import Literal
 
 import msgspec
@@ -45,8 +48,6 @@ def auth_header(kind: AuthKind, key: str) -> dict[str, str]:
 
 
 async def _run(command: str, source: str) -> str:
-    from asyncio.subprocess import DEVNULL, PIPE
-
     try:
         process = await asyncio.create_subprocess_shell(
             command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, start_new_session=True
@@ -77,9 +78,6 @@ async def _run(command: str, source: str) -> str:
 
 
 def _kill(group: int) -> None:
-    import os
-    import signal
-
     try:
         os.killpg(group, signal.SIGKILL)
     except ProcessLookupError:

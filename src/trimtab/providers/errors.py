@@ -1,5 +1,8 @@
 """Converts the errors of model services to `ModelError`, by tables of statuses and codes."""
 
+import math
+import re
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -181,8 +184,6 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
 
 def redact(text: str, secrets: Sequence[str]) -> str:
     """Remove our keys, and anything that looks like a key, from a text."""
-    import re
-
     for secret in secrets:
         if len(secret) >= 4:
             text = text.replace(secret, "***")
@@ -209,8 +210,6 @@ def _category(status: int | None, message: str, codes: Sequence[str]) -> str:
 
 def names_unknown_model(message: str) -> bool:
     """Return True if a service's message says that it does not have the model."""
-    import re
-
     return re.search(_UNKNOWN_MODEL, message, re.IGNORECASE) is not None
 
 
@@ -269,8 +268,6 @@ def _read_error(value: Any) -> tuple[str, list[str]]:
 
 
 def _number(value: str | None) -> float | None:
-    import math
-
     try:
         number = float(value or "")
     except ValueError:
@@ -279,7 +276,6 @@ def _number(value: str | None) -> float | None:
 
 
 def _until(date: str, now: float | None) -> float | None:
-    import time
     from email.utils import parsedate_to_datetime
 
     try:

@@ -3,6 +3,7 @@
 The format is documented for users in docs/guides/scripted-model.md.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -163,8 +164,6 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def check(self, name: str) -> None:
         """Raise `ConfigurationError` if a rule is not a valid regular expression."""
-        import re
-
         for step in self.replies:
             for pattern in _patterns(step):
                 try:
@@ -283,8 +282,6 @@ def _filled(step: Step, request: int, use: int) -> Step:
 
 
 def _matches(step: Step, facts: RequestFacts) -> bool:
-    import re
-
     rule = step.when
     return rule is not None and all(
         pattern is None or re.search(pattern, text) is not None

@@ -1,5 +1,6 @@
 """A model service over HTTP: combines a wire, an address and a key."""
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -14,6 +15,7 @@ from trimtab.providers.auth import auth_header
 from trimtab.providers.breaker import FAILURES, breaker_for
 from trimtab.providers.effort import map_effort
 from trimtab.providers.errors import from_response, request_id, unknown_model
+from trimtab.providers.names import did_you_mean, same_model
 from trimtab.providers.sse import EventTooLarge, SseParser
 from trimtab.providers.wires import new_wire
 from trimtab.version import __version__
@@ -103,8 +105,6 @@ class Service:
 
     async def _admit(self) -> AsyncGenerator[Waiting, None]:
         """Wait while the breaker of the service is open, up to a limit."""
-        import asyncio
-
         announced, deadline = False, asyncio.get_running_loop().time() + _MAX_WAIT
         while seconds := self._breaker.enter():
             if not announced:
@@ -119,8 +119,6 @@ class Service:
 
     async def _explain(self, error: ModelError, model: str) -> ModelError:
         """Return an error with suggestions if the service does not list the model."""
-        from trimtab.providers.names import did_you_mean
-
         try:
             names = await self.list_models()
         except ModelError:
@@ -158,8 +156,6 @@ class Service:
         known = request_id(response.headers) or reply.request_id
         substituted = not choice.aliases and reply.model not in (None, request.model)
         if substituted:
-            from trimtab.providers.names import same_model
-
             substituted = not same_model(request.model, reply.model)
         yield msgspec.structs.replace(reply, request_id=known, substituted=substituted)
 

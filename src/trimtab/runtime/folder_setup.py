@@ -13,6 +13,7 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.options import Client, SessionOptions
 from trimtab.policy.folder_trust import FolderTrust, judge_folder
+from trimtab.policy.git_programs import find_git_programs
 from trimtab.session.store import SessionStore
 
 if TYPE_CHECKING:
@@ -88,8 +89,6 @@ class FolderSetup:
 
     async def _check_git_programs(self, options: SessionOptions, client: Client) -> SessionOptions:
         """Require trust if a checkout would start programs named in the repository's settings."""
-        from trimtab.policy.git_programs import find_git_programs
-
         setting = find_git_programs(options.cwd)
         if not setting:
             return options

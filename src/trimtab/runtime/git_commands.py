@@ -2,6 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from trimtab.loop.side_calls import Writer
+from trimtab.publish.words import WORDS, Words
+
 if TYPE_CHECKING:
     from trimtab.runtime.commands import Handler, Invocation
 
@@ -10,9 +13,6 @@ def publishes(word: str) -> "Handler":
     """Return the handler of a word that commits, pushes or proposes."""
 
     async def handle(invocation: "Invocation") -> str:
-        from trimtab.loop.side_calls import Writer
-        from trimtab.publish.words import WORDS, Words
-
         controls = invocation.live.controls
 
         async def find_writer() -> Writer | None:

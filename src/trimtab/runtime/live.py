@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -502,8 +503,6 @@ class LiveSession:
         )
 
     def _record_bug(self, error: Exception) -> None:
-        import traceback
-
         stack = "".join(traceback.format_exception(error))
         self._session.emit(
             SessionError(error_type="internal", message=_describe(error), stack=stack)

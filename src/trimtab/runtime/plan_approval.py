@@ -8,19 +8,19 @@ import msgspec
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.question import ExitPlanModeCompleted, ExitPlanModeRequested
 from trimtab.contracts.ids import new_id
+from trimtab.contracts.questions import PlanReady, PlanVerdict
 from trimtab.contracts.run import Prompt
 
 if TYPE_CHECKING:
-    from trimtab.contracts.questions import PlanReady, PlanVerdict
     from trimtab.contracts.run import Mode
     from trimtab.runtime.live import LiveSession
 
 FLEET = "autopilot_fleet"
-Decide = Callable[[str], Awaitable["PlanVerdict"]]
+Decide = Callable[[str], Awaitable[PlanVerdict]]
 """Takes the text of the plan, and returns the verdict."""
 
 
-async def present_plan(live: "LiveSession", plan: "PlanReady", decide: Decide) -> "PlanVerdict":
+async def present_plan(live: "LiveSession", plan: PlanReady, decide: Decide) -> PlanVerdict:
     """Emit the request, await the verdict, and leave plan mode if the plan is approved.
 
     The verdict is that of `decide`, or one that a client gave by the request's id before.
@@ -55,10 +55,8 @@ async def present_plan(live: "LiveSession", plan: "PlanReady", decide: Decide) -
     return verdict
 
 
-def read_verdict(answer: Any, plan: "PlanReady") -> "PlanVerdict":
+def read_verdict(answer: Any, plan: PlanReady) -> PlanVerdict:
     """Return the verdict in an answer; one that cannot be read approves nothing."""
-    from trimtab.contracts.questions import PlanVerdict
-
     if isinstance(answer, PlanVerdict):
         return answer
     fields = answer if isinstance(answer, dict) else {}
@@ -91,8 +89,6 @@ async def carry_out_plan(live: "LiveSession", mode: "Mode") -> None:
 
     The plan is what its file holds now, whoever wrote that; without one, the last answer.
     """
-    from trimtab.contracts.questions import PlanReady, PlanVerdict
-
     plan = live.folder.read_plan() or live.answer
 
     async def approve(_content: str) -> PlanVerdict:

@@ -44,6 +44,7 @@ from trimtab.runtime.live import LiveSession
 from trimtab.runtime.options import OptionOwner, Resolved, resolve
 from trimtab.session.folder import SessionFolder
 from trimtab.session.inbox import Inbox
+from trimtab.session.log import EventLog
 from trimtab.session.masking import EventMask
 from trimtab.session.session import Projections, Session, replay
 from trimtab.session.store import SessionStore
@@ -63,6 +64,16 @@ if TYPE_CHECKING:
 NO_CLIENT = Client()
 OWN_LOOP = "trimtab"
 """The name by which a person chooses our own loop for a session that a runtime answered before."""
+
+
+class Opening(msgspec.Struct, frozen=True, kw_only=True):
+    """A session about to be opened: its folder, customizations, options and subscribers."""
+
+    folder: PreparedFolder
+    customizations: Customizations
+    owner: OptionOwner
+    client: Client
+    telemetry: "Telemetry | None"
 
 
 class Runtime:
@@ -89,11 +100,8 @@ class Runtime:
 
     async def create(self, options: SessionOptions, client: Client = NO_CLIENT) -> LiveSession:
         """Start a new session."""
-        telemetry = self._open_telemetry()
-        prepared = await self.folders.set_up(options, client)
-        custom, resolved = await self.prepare(prepared)
-        options = resolved.options
-        checkout, trust = prepared.checkout, prepared.trust
+        opening = await self._prepare_opening(options, client)
+        options, checkout = opening.owner.current, opening.folder.checkout
         runtime = await self._find_runtime(options)
         chosen = await self._choose(options, runtime)
         folder, log = self.store.create(
@@ -102,25 +110,10 @@ class Runtime:
             name=options.name,
             git={"git_root": checkout.git_root, "branch": checkout.branch},
         )
-        session = Session(folder.id, log, Projections())
-        session.mask = EventMask(self.build_masker(options))
-        if client.on_event:
-            session.subscribe(client.on_event)
-        if telemetry is not None:
-            telemetry.follow(session)
+        session = self._connect(Session(folder.id, log, Projections()), opening)
         session.emit(self._describe_start(folder, chosen, options, checkout))
-        setup = SessionSetup(
-            session=session,
-            folder=folder,
-            workspace=self._workspace(folder, options),
-            checkout=checkout,
-            home=self.home,
-            customizations=custom,
-            trust=trust,
-            env=self.env,
-        )
-        owner = OptionOwner(prepared.options, resolved, custom, self.env)
-        return await self._finish_setup(setup, (chosen, runtime), owner, client)
+        setup = self._build_setup(session, folder, opening)
+        return await self._finish_setup(setup, (chosen, runtime), opening.owner, client)
 
     async def resume(
         self,
@@ -134,11 +127,8 @@ class Runtime:
 
         `continue_pending_work` is recorded in the resume event; the caller continues the work.
         """
-        telemetry = self._open_telemetry()
-        prepared = await self.folders.set_up(options, client, session_id)
-        custom, resolved = await self.prepare(prepared)
-        options = resolved.options
-        checkout, trust = prepared.checkout, prepared.trust
+        opening = await self._prepare_opening(options, client, session_id)
+        options, checkout = opening.owner.current, opening.folder.checkout
         folder, log = self.store.open(session_id)
         try:
             session = Session(folder.id, log, replay(log.path))
@@ -147,11 +137,7 @@ class Runtime:
         except BaseException:
             log.close()
             raise
-        session.mask = EventMask(self.build_masker(options))
-        if client.on_event:
-            session.subscribe(client.on_event)
-        if telemetry is not None:
-            telemetry.follow(session)
+        self._connect(session, opening)
         if not log.count:  # every log begins with session.start
             session.emit(self._describe_start(folder, chosen, options, checkout))
         session.emit(
@@ -165,33 +151,49 @@ class Runtime:
                 continue_pending_work=continue_pending_work,
             )
         )
-        for finding in log.findings:
-            session.emit(SessionWarning(warning_type="log_repaired", message=finding.sentence))
-        for note in log.notes:
-            if note.is_reported:
-                session.emit(SessionWarning(warning_type="log_incomplete", message=note.sentence))
-        queued = session.projections.queue.prompts
-        if unsent := sum(prompt.notification is None for prompt in queued):
-            prompts = count(unsent, "prompt")
-            message = (
-                f"{prompts} of this session never sent: list them with the command /queue, send "
-                "them with /queue send, or drop them with /queue drop."
-            )
-            session.emit(SessionWarning(warning_type="prompts_held", message=message))
+        report_log(session, log)
         mark_interrupted(session)
-        setup = SessionSetup(
+        setup = self._build_setup(session, folder, opening, resumed=True)
+        return await self._finish_setup(setup, (chosen, runtime), opening.owner, client)
+
+    async def _prepare_opening(
+        self, options: SessionOptions, client: Client, session_id: str | None = None
+    ) -> Opening:
+        """Set up the folder and resolve the options; the session's log is not open yet."""
+        telemetry = self._open_telemetry()
+        folder = await self.folders.set_up(options, client, session_id)
+        custom, resolved = await self.prepare(folder)
+        return Opening(
+            folder=folder,
+            customizations=custom,
+            owner=OptionOwner(folder.options, resolved, custom, self.env),
+            client=client,
+            telemetry=telemetry,
+        )
+
+    def _connect(self, session: Session, opening: Opening) -> Session:
+        """Mask secrets in the session's events, and subscribe the client and the traces."""
+        session.mask = EventMask(self.build_masker(opening.owner.current))
+        if opening.client.on_event:
+            session.subscribe(opening.client.on_event)
+        if opening.telemetry is not None:
+            opening.telemetry.follow(session)
+        return session
+
+    def _build_setup(
+        self, session: Session, folder: SessionFolder, opening: Opening, *, resumed: bool = False
+    ) -> SessionSetup:
+        return SessionSetup(
             session=session,
             folder=folder,
-            workspace=self._workspace(folder, options),
-            checkout=checkout,
+            workspace=self._workspace(folder, opening.owner.current),
+            checkout=opening.folder.checkout,
             home=self.home,
-            customizations=custom,
-            trust=trust,
+            customizations=opening.customizations,
+            trust=opening.folder.trust,
             env=self.env,
-            resumed=True,
+            resumed=resumed,
         )
-        owner = OptionOwner(prepared.options, resolved, custom, self.env)
-        return await self._finish_setup(setup, (chosen, runtime), owner, client)
 
     def _open_telemetry(self) -> "Telemetry | None":
         """Open the export of traces if the environment asks for it."""
@@ -378,6 +380,22 @@ class Runtime:
             env=self.env,
             secrets=options.secrets,
         )
+
+
+def report_log(session: Session, log: EventLog) -> None:
+    """Report what opening the log repaired or missed, and the prompts it holds."""
+    for finding in log.findings:
+        session.emit(SessionWarning(warning_type="log_repaired", message=finding.sentence))
+    for note in log.notes:
+        if note.is_reported:
+            session.emit(SessionWarning(warning_type="log_incomplete", message=note.sentence))
+    queued = session.projections.queue.prompts
+    if unsent := sum(prompt.notification is None for prompt in queued):
+        message = (
+            f"{count(unsent, 'prompt')} of this session never sent: list them with the command "
+            "/queue, send them with /queue send, or drop them with /queue drop."
+        )
+        session.emit(SessionWarning(warning_type="prompts_held", message=message))
 
 
 def mark_interrupted(session: Session) -> None:

@@ -13,6 +13,7 @@ import msgspec
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.envelope import Event
 from trimtab.contracts.events.session import SessionShutdown, SessionWarning
+from trimtab.runtime.otlp import new_metric_exporter, new_span_exporter
 from trimtab.session.spans import Span, SpanFold, describe
 from trimtab.version import __version__
 
@@ -122,8 +123,6 @@ class OtlpExporter:
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
         from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-
-        from trimtab.runtime.otlp import new_metric_exporter, new_span_exporter
 
         self._resource = Resource.create({"service.name": SOURCE, "service.version": __version__})
         self._scope = InstrumentationScope(settings.source, __version__)

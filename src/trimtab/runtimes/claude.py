@@ -1,5 +1,6 @@
 """Claude Code as a runtime. It asks before each tool call, over its control protocol."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
@@ -160,8 +161,6 @@ def encode_line(value: JsonObject) -> bytes:
     try:
         return msgspec.json.encode(value) + b"\n"
     except UnicodeEncodeError:
-        import json
-
         return json.dumps(value).encode() + b"\n"
 
 

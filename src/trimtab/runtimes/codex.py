@@ -1,6 +1,7 @@
 """Codex as a runtime. It cannot ask anybody, and tells its tokens only at the end."""
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
@@ -172,8 +173,6 @@ def unwrap(command: str) -> str:
     found = _SHELL.match(command)
     if found is None:
         return command
-    import shlex
-
     try:
         words = shlex.split(found[1])
     except ValueError:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.provider import Usage
+from trimtab.providers.copilot import Copilot, find_token
 from trimtab.runtimes.contract import (
     AgentRuntime,
     CallBegan,
@@ -97,8 +98,6 @@ class CopilotCli(AgentRuntime):
         return CopilotReader()
 
     async def fetch_models(self, env: Mapping[str, str]) -> list[str] | None:
-        from trimtab.providers.copilot import Copilot, find_token
-
         if (key := find_token(env)) is None:
             return None
         service = Copilot(key, env)

@@ -8,6 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from queue import Empty
 from typing import Literal
 
 from trimtab.config.files import cannot, sync_dir
@@ -101,8 +102,6 @@ class DiskSync:
 
     def _gather(self, requests: "queue.SimpleQueue[Request]") -> Request:
         """Let more come: to wake this thread for every event would cost the loop more than it."""
-        from queue import Empty
-
         try:
             return requests.get(timeout=MOMENT)
         except Empty:

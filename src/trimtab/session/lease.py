@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -205,8 +206,6 @@ def _started(pid: int) -> str | None:
 
 
 def _started_by_ps(pid: int) -> str | None:
-    import subprocess
-
     command = ["ps", "-o", "lstart=", "-p", str(pid)]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,6 +1,7 @@
 """Lists a tree with a key per file that changes with the file; also runs as a program."""
 
 # Run as a program it must start at once, so it imports nothing of ours.
+import marshal
 import os
 import stat
 import sys
@@ -131,8 +132,6 @@ def look(path: str) -> Key | None:
 
 def main() -> None:
     """Walk the directories given on standard input, and write the rows to standard output."""
-    import marshal
-
     starts, skip, limit, seconds = marshal.loads(sys.stdin.buffer.read())  # noqa: S302 - from our own process
     try:
         skipped: list[str] = []

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.loop.ledger import Allowance, Estimate, Ledger, Spending
+from trimtab.contracts.provider import CREDIT_USD, Price
+from trimtab.loop.ledger import Allowance, Estimate, Ledger, Spending, estimate_call
 
 
 class Account:
@@ -92,3 +93,66 @@ def test_a_call_that_costs_exactly_what_is_left_fits_and_one_that_costs_more_doe
     assert ledger.fits(Estimate(tokens=1_000, usd=0.5))
     assert not ledger.fits(Estimate(tokens=1_001, usd=0.5))
     assert not ledger.fits(Estimate(tokens=1_000, usd=0.51))
+
+
+def test_a_slice_of_money_is_half_of_the_rest_in_cents_as_well() -> None:
+    ledger = Ledger(Allowance(tokens=None, usd=1.5), lambda: Spending(usd=0.5))
+    slice_ = ledger.slice("child")
+    assert (slice_.allowance.tokens, slice_.allowance.usd) == (None, 0.5)
+    spent = Ledger(Allowance(tokens=10, usd=0.1), lambda: Spending(tokens=99, usd=9.0))
+    nothing = spent.slice("child").allowance
+    assert (nothing.tokens, nothing.usd) == (0, 0.0)
+
+
+def test_the_share_is_that_of_the_nearest_limit() -> None:
+    def spending() -> Spending:
+        return Spending(tokens=250, usd=0.4)
+
+    assert Ledger(Allowance(), spending).share() == 0.0
+    assert Ledger(Allowance(tokens=1_000), spending).share() == 0.25
+    assert Ledger(Allowance(tokens=1_000, usd=0.5), spending).share() == 0.8
+    assert Ledger(Allowance(usd=0.0), spending).share() == 1.0
+
+
+def test_a_call_without_a_price_costs_nothing_against_a_limit_in_money() -> None:
+    ledger = Ledger(Allowance(usd=0.5), Spending)
+    assert ledger.fits(Estimate(tokens=1_000_000))
+    unpriced = estimate_call(None, 100, 20)
+    assert (unpriced.tokens, unpriced.usd) == (120, 0.0)
+    priced = estimate_call(Price(input=2.0, output=10.0), 1_000_000, 100_000)
+    assert (priced.tokens, priced.usd) == (1_100_000, 3.0)
+
+
+def test_a_call_under_way_counts_at_least_as_much_as_the_dearest_so_far() -> None:
+    spent = Spending(tokens=100, usd=1.0, dearest=(60, 0.5))
+    ledger = Ledger(Allowance(tokens=200, usd=2.0), lambda: spent)
+    ledger.reserve("a", Estimate(tokens=10, usd=0.1))
+    assert ledger.fits(Estimate(tokens=40, usd=0.5))
+    assert not ledger.fits(Estimate(tokens=41, usd=0.0))
+    assert not ledger.fits(Estimate(tokens=0, usd=0.51))
+    fresh = Ledger(Allowance(tokens=200, usd=2.0), Spending)
+    fresh.reserve("a", Estimate(tokens=10, usd=0.25))
+    assert fresh.fits(Estimate(tokens=190, usd=1.75))
+    assert not fresh.fits(Estimate(tokens=0, usd=1.76))
+
+
+def test_the_ledger_says_what_is_spent_and_what_is_left_in_the_unit_of_the_limit() -> None:
+    def spending() -> Spending:
+        return Spending(tokens=1_500, usd=0.25)
+
+    both = Ledger(Allowance(tokens=2_000, usd=1.0), spending)
+    assert both.describe() == "1,500 of 2,000 tokens and $0.2500 of $1.0000"
+    assert both.describe_rest() == "500 tokens and $0.7500"
+    credit = Ledger(Allowance(usd=1.0, in_credits=True), spending)
+    assert credit.describe_rest() == f"{0.75 / CREDIT_USD:g} AI credits"
+    over = Ledger(Allowance(tokens=1_000, usd=0.1), spending)
+    assert over.describe_rest() == "0 tokens and $0.0000"
+    assert Ledger(Allowance(), spending).describe_rest() == ""
+
+
+def test_a_side_call_that_does_not_fit_reserves_nothing() -> None:
+    ledger = Ledger(Allowance(tokens=100), Spending)
+    assert not ledger.reserve_call("title", 90, 11, None)
+    assert ledger.fits(Estimate(tokens=100))
+    assert ledger.reserve_call("title", 90, 10, None)
+    assert not ledger.fits(Estimate(tokens=1))

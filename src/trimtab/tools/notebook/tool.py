@@ -5,8 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 from trimtab.contracts.provider import ToolSpec
-from trimtab.contracts.tool import Access, Args, FileChange, ToolContext, ToolResult
-from trimtab.contracts.workspace import FileContent, StaleFile
+from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.tools.description import describe
 from trimtab.tools.diff import unified
 from trimtab.tools.files import fail, refuse_path, shown_contents, system_failure
@@ -20,10 +19,11 @@ from trimtab.tools.notebook_cells import (
     replace_cell,
 )
 from trimtab.tools.notebook_view import show_cell, show_notebook
-from trimtab.tools.splice import Splice, describe_change
+from trimtab.tools.rewrite import rewrite
+from trimtab.tools.splice import Mismatch, Splice, describe_change
 
-ATTEMPTS = 3
-STALE = " Note: something else had changed the file since you last saw it; view it again."
+NOT_POSSIBLE = "Not possible in this notebook"
+DONE = {"insert": "inserted", "replace": "replaced", "delete": "deleted"}
 
 
 class NotebookTool:
@@ -65,48 +65,40 @@ class NotebookTool:
 
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
         name = args["path"]
-        path = ctx.workspace.resolve(name)
-        if refusal := refuse_path(name, ctx.workspace.inspect(path)):
-            return refusal
-        try:
-            for _ in range(ATTEMPTS):
-                before = await ctx.workspace.read(path)
-                if args["action"] == "view":
-                    ctx.workspace.remember(path, before.data)
-                    return ToolResult(text=view_cells(name, before.data, args, ctx))
-                plan = plan_change(before.data, args)
-                try:
-                    await ctx.workspace.write(path, plan.data, stamp=before.stamp)
-                except StaleFile:
-                    continue
-                return self._done(path, ctx, args, (before, plan))
-        except NotebookProblem as problem:
-            return fail(f"{name} was not changed: {problem}", "Not possible in this notebook")
-        except OSError as error:
-            return system_failure(name, error)
-        return fail(f"{name} is being changed by another program right now: try again.")
+        if args["action"] == "view":
+            return await view_cells(name, args, ctx)
 
-    def _done(
-        self, path: str, ctx: ToolContext, args: Args, change: tuple[FileContent, Splice]
-    ) -> ToolResult:
-        before, plan = change
-        stale = STALE if ctx.workspace.changed(path, before.data) else ""
-        ctx.workspace.remember(path, plan.data)
-        added, removed = plan.hunk.counts()
-        cells = len(read_notebook(plan.data).cells)
-        done = {"insert": "inserted", "replace": "replaced", "delete": "deleted"}[args["action"]]
-        return ToolResult(
-            text=f"Cell {done}; {args['path']} has {cells} cells now.{stale}",
-            detail=unified(path, plan.hunk),
-            changes=(FileChange(path=path, lines_added=added, lines_removed=removed),),
-        )
+        def plan(data: bytes) -> Splice | Mismatch:
+            try:
+                return plan_change(data, args)
+            except NotebookProblem as problem:
+                return Mismatch(text=f"{name} was not changed: {problem}", summary=NOT_POSSIBLE)
+
+        def describe_result(planned: Splice) -> str:
+            cells = len(read_notebook(planned.data).cells)
+            return f"Cell {DONE[args['action']]}; {name} has {cells} cells now."
+
+        return await rewrite(name, ctx, plan, describe_result)
 
 
-def view_cells(name: str, data: bytes, args: Args, ctx: ToolContext) -> str:
-    notebook = read_notebook(data)
-    if args.get("cell"):
-        return show_cell(find_cell(notebook, args["cell"]), ctx.output_limit)
-    return show_notebook(name, notebook, ctx.output_limit)
+async def view_cells(name: str, args: Args, ctx: ToolContext) -> ToolResult:
+    path = ctx.workspace.resolve(name)
+    if refusal := refuse_path(name, ctx.workspace.inspect(path)):
+        return refusal
+    try:
+        data = (await ctx.workspace.read(path)).data
+    except OSError as error:
+        return system_failure(name, error)
+    ctx.workspace.remember(path, data)
+    try:
+        notebook = read_notebook(data)
+        if args.get("cell"):
+            text = show_cell(find_cell(notebook, args["cell"]), ctx.output_limit)
+        else:
+            text = show_notebook(name, notebook, ctx.output_limit)
+    except NotebookProblem as problem:
+        return fail(f"{name} cannot be shown: {problem}", NOT_POSSIBLE)
+    return ToolResult(text=text)
 
 
 def plan_change(data: bytes, args: Args) -> Splice:

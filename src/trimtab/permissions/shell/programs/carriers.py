@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from trimtab.permissions.shell.grammar.dialects import differs
 from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument
 from trimtab.permissions.shell.programs.identify import Name
 from trimtab.permissions.shell.programs.options import (
@@ -128,8 +129,6 @@ def run_script(
 
 def read_as(judge: "Judge", text: str, shell: str, *, inherits: bool = False) -> None:
     """Judge a script for a shell that may read it otherwise than bash does."""
-    from trimtab.permissions.shell.grammar.dialects import differs
-
     if doubt := differs(text, shell):
         judge.into.problem = judge.into.problem or doubt
     judge.read(text, inherits=inherits)

@@ -16,6 +16,7 @@ from trimtab.permissions.shell.grammar.words import Argument
 from trimtab.permissions.shell.programs.carriers import is_carrier
 from trimtab.permissions.shell.programs.identify import Name, identify
 from trimtab.permissions.shell.programs.options import find_program
+from trimtab.permissions.shell.programs.searchers import SEARCHERS
 
 if TYPE_CHECKING:
     from trimtab.permissions.shell.verdict.judge import Judge
@@ -95,8 +96,6 @@ def find_named(words: Sequence[str]) -> Iterator[Name]:
 
 
 def _is_described(program: str) -> bool:
-    from trimtab.permissions.shell.programs.searchers import SEARCHERS
-
     return find_program(program) is not None or is_carrier(program) or program in SEARCHERS
 
 

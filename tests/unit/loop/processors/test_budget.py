@@ -225,3 +225,48 @@ def test_the_tokens_of_a_request_nobody_measured_are_a_quarter_of_its_characters
     run.session.emit(SystemMessage(role="system", content="y" * 80))
     assert run.measured is None
     assert 120 <= estimate_prompt(run) <= 125
+
+
+def infos(session: Any) -> list[str]:
+    return [data.message for data in session.of("session.info")]
+
+
+async def test_each_level_is_announced_when_it_is_reached_and_nothing_before() -> None:
+    spent = [0]
+    budget = Budget(Ledger(Allowance(tokens=100_000), lambda: Spending(tokens=spent[0])))
+    run = make_run([], "go", processors=[budget])
+    for tokens, told in ((0, 0), (49_999, 0), (50_000, 1), (75_000, 2), (89_999, 2), (90_000, 3)):
+        spent[0] = tokens
+        await budget.before_request(run)
+        assert len(infos(run.session)) == told, tokens
+
+
+@pytest.mark.parametrize(("left", "is_last"), [(356, True), (355, False)])
+async def test_the_last_reply_is_given_256_tokens(left: int, is_last: bool) -> None:
+    budget = Budget(Ledger(Allowance(tokens=left), Spending))
+    run = make_run([], processors=[budget])
+    run.session.emit(UserMessage(content="x" * 4 * 100))
+    base = estimate_prompt(run) - 100
+    budget = Budget(Ledger(Allowance(tokens=left + base), Spending))
+    run.total_turns = 1
+    stop = await budget.before_request(run)
+    assert (stop is None, run.closing) == (is_last, is_last)
+
+
+async def test_no_last_reply_is_asked_for_before_the_first_turn() -> None:
+    budget = Budget(Ledger(Allowance(tokens=400), Spending))
+    run = make_run([], processors=[budget])
+    stop = await budget.before_request(run)
+    assert stop is not None
+    assert (stop.reason, run.closing) == ("budget", False)
+    [warning] = run.session.of("session.warning")  # type: ignore[attr-defined]
+    assert "0 of 400 tokens spent" in warning.message
+
+
+async def test_a_call_is_reserved_with_the_output_it_may_have() -> None:
+    ledger = Ledger(Allowance(tokens=100_000), Spending)
+    budget = Budget(ledger)
+    run = make_run([], processors=[budget])
+    prompt = estimate_prompt(run)
+    assert await budget.before_request(run) is None
+    assert ledger.describe_rest() == f"{100_000 - prompt - 1024:,} tokens"

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from loopkit import EchoTool, call, drained, make_run
 from trimtab.contracts.events.assistant import AssistantMessage
 from trimtab.contracts.events.tool import ToolExecutionComplete
-from trimtab.contracts.processor import PendingCall, Processor
-from trimtab.contracts.run import Run
+from trimtab.contracts.processor import PendingCall, Processor, Stop
+from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.tool import ToolResult
 from trimtab.loop.processors.progress import Progress
 
@@ -156,3 +156,29 @@ def test_two_hundred_similar_edits_are_never_stopped(
                 await happen("check", "all", "1 failed")
 
     asyncio.run(work())
+
+
+async def test_autopilot_is_told_at_the_eighth_and_stopped_after_the_twentieth_empty_answer() -> (
+    None
+):
+    progress, run = Progress(), make_run([], mode="autopilot")
+    done = Stop(reason="done", exit_code=0, message="")
+    told = []
+    for number in range(1, 21):
+        assert await progress.before_stop(run, done) is None, number
+        told.append(len(run.session.of("session.warning")))  # type: ignore[attr-defined]
+    assert told == [0] * 7 + [1] * 13
+    stop = await progress.before_stop(run, done)
+    assert stop is not None
+    assert (stop.reason, stop.exit_code) == ("no_progress", 3)
+
+
+async def test_a_prompt_of_a_person_starts_the_count_anew_and_others_do_not() -> None:
+    progress, run = Progress(), make_run([], mode="autopilot")
+    done = Stop(reason="done", exit_code=0, message="")
+    for _ in range(20):
+        await progress.before_stop(run, done)
+    await progress.on_prompt(run, Prompt(text="go on", source="autopilot"))
+    assert await progress.before_stop(run, done) is not None
+    await progress.on_prompt(run, Prompt(text="go on", source="user"))
+    assert await progress.before_stop(run, done) is None
