@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trimtab.contracts.hooks import HookPort
     from trimtab.contracts.provider import Provider
     from trimtab.contracts.questions import AskApproval, AskForm, AskPerson, AskToken, AskTrust
+    from trimtab.contracts.sql import SqlDatabase
 
 Transform = Callable[[Mapping[str, str]], Awaitable[Mapping[str, str]]]
 """Takes sections of the system message by name and returns their new texts."""
@@ -242,6 +243,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """True if no other machine may be contacted."""
     fallback: tuple[str, ...] = ()
     """Models to switch to, in order, when the chosen model cannot answer."""
+    database: "SqlDatabase | None" = None
+    """Keeps the tables of the `sql` tool in place of a file; for embedding programs."""
     provider: "Provider | None" = None
     """The model service of this session; None leaves the choice to the runtime."""
     runtime: str | None = None

@@ -118,6 +118,7 @@ class Runtime:
             customizations=custom,
             trust=trust,
             env=self.env,
+            client_database=options.database,
         )
         owner = OptionOwner(prepared.options, resolved, custom, self.env)
         return await self._finish_setup(setup, (chosen, runtime), owner, client)
@@ -188,6 +189,7 @@ class Runtime:
             customizations=custom,
             trust=trust,
             env=self.env,
+            client_database=options.database,
             resumed=True,
         )
         owner = OptionOwner(prepared.options, resolved, custom, self.env)
