@@ -96,7 +96,8 @@ def build_agent(
         agents=ports.agents,
         before_idle=build_before_idle(setup, parts),
     )
-    agent = agent.with_budget(build_ledger(setup.session, options.limits))
+    ledger = build_ledger(setup.session, options.limits, ports.client.ask_limit)
+    agent = agent.with_budget(ledger)
     return agent if ports.give_runtime is None else ports.give_runtime(agent)
 
 

@@ -213,6 +213,11 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     """Called with a queued slash command; True if the client has run it."""
     ask_mode_switch: Callable[[ModelError], Awaitable[bool]] | None = None
     """Called when a model's rate limit persists; True if another model has replaced it."""
+    ask_limit: Callable[[float, float], Awaitable[bool | None]] | None = None
+    """Called with the money spent and the limit when a limit in AI credits stops the next call.
+
+    True if the limit was changed, False if the call must not be made, None if nobody answers.
+    """
 
 
 class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -47,6 +47,7 @@ _REQUESTS = frozenset(
         "elicitation.requested",
         "command.execute",
         "mcp.oauth_required",
+        "session_limits_exhausted.requested",
     )
 )
 _ANSWERS = frozenset(
@@ -56,6 +57,7 @@ _ANSWERS = frozenset(
         "elicitation.completed",
         "command.completed",
         "mcp.oauth_completed",
+        "session_limits_exhausted.completed",
     )
 )
 
@@ -153,6 +155,7 @@ class HostedSession:
             ask_form=self._ask_form,
             ask_token=self._ask_token,
             ask_mode_switch=self._ask_mode_switch,
+            ask_limit=self._ask_limit,
             offer_command=self._offer_command,
         )
 
@@ -410,6 +413,9 @@ class HostedSession:
             return bool(await waiting)
         finally:
             self.live.emit(CommandCompleted(request_id=request_id))
+
+    async def _ask_limit(self, spent: float, limit: float) -> bool | None:
+        return await client_questions.ask_limit(self, spent, limit)
 
     async def _ask_mode_switch(self, error: ModelError) -> bool:
         return await client_questions.ask_mode_switch(self, error)
