@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from trimtab.contracts.assessment import Assess
     from trimtab.contracts.hooks import HookPort
     from trimtab.contracts.provider import Provider
-    from trimtab.contracts.questions import AskApproval, AskForm, AskPerson, AskToken, AskTrust
+    from trimtab.contracts.questions import (
+        AskApproval,
+        AskForm,
+        AskPerson,
+        AskSampling,
+        AskToken,
+        AskTrust,
+    )
     from trimtab.contracts.sql import SqlDatabase
 
 Transform = Callable[[Mapping[str, str]], Awaitable[Mapping[str, str]]]
@@ -209,6 +216,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     ask_approval: "AskApproval | None" = None
     ask_form: "AskForm | None" = None
     ask_token: "AskToken | None" = None
+    ask_sampling: "AskSampling | None" = None
     offer_command: Callable[[str], Awaitable[bool]] | None = None
     """Called with a queued slash command; True if the client has run it."""
     ask_mode_switch: Callable[[ModelError], Awaitable[bool]] | None = None

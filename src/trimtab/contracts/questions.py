@@ -47,6 +47,20 @@ AskForm = Callable[[Form], Awaitable[JsonObject | None]]
 Returns None if no client shows forms, but a person can be asked one question after another."""
 
 
+class SamplingQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """A model call that an MCP server asks for, and the id of its request."""
+
+    server: str
+    request: JsonObject
+    number: str | int
+
+
+AskSampling = Callable[[SamplingQuestion], Awaitable[JsonObject | None]]
+"""Lets a client answer a server; returns None if no client wants to.
+
+The answer is `{"response": MESSAGE}`, or `{}` if the client rejects the request."""
+
+
 class TokenRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A token that an MCP server wants, and its challenge.
 

@@ -14,6 +14,8 @@ from trimtab.contracts.events.question import (
     ElicitationRequested,
     McpOauthCompleted,
     McpOauthRequired,
+    SamplingCompleted,
+    SamplingRequested,
     SessionLimitsExhaustedCompleted,
     SessionLimitsExhaustedRequested,
     UserInputCompleted,
@@ -28,6 +30,7 @@ from trimtab.contracts.questions import (
     PlanVerdict,
     Question,
     Response,
+    SamplingQuestion,
     TokenRequest,
 )
 from trimtab.host.ports import ClientError
@@ -263,3 +266,25 @@ async def ask_limit(hosted: "HostedSession", spent: float, limit: float) -> bool
     max_usd = None if changed is None else changed * CREDIT_USD
     live.controls.set_limits(msgspec.structs.replace(limits, max_usd=max_usd, in_credits=True))
     return True
+
+
+async def ask_sampling(hosted: "HostedSession", question: SamplingQuestion) -> JsonObject | None:
+    """Let a client that registered interest answer an MCP server; None if there is none."""
+    wire_name = SamplingRequested.wire_name
+    if wire_name not in hosted.interests.values() or not hosted.participants:
+        return None
+    request_id = new_id()
+    waiting = hosted.questions.open(request_id)
+    hosted.live.emit(
+        SamplingRequested(
+            request_id=request_id,
+            server_name=question.server,
+            mcp_request_id=question.number,
+            request=question.request,
+        )
+    )
+    try:
+        response = await waiting
+    finally:
+        hosted.live.emit(SamplingCompleted(request_id=request_id))
+    return {"response": response} if isinstance(response, dict) else {}

@@ -96,13 +96,21 @@ class Controls:
         self.send: Callable[[Prompt], object] = lambda _: None
         """Sends the main agent a prompt; set by the live session."""
 
-    async def _answer_sampling(self, server: str, params: JsonObject) -> JsonObject:
-        """Have the model of the main agent answer an MCP server."""
+    @property
+    def sampling(self) -> "SamplingRequests":
+        """Answers the model calls that MCP servers ask for."""
         if self._sampling is None:
             from trimtab.mcp.sampling import SamplingRequests
 
-            self._sampling = SamplingRequests(self._run, lambda: self.agent.parts.permissions)
-        return await self._sampling.answer(server, params)
+            self._sampling = SamplingRequests(
+                self._run, lambda: self.agent.parts.permissions, self._client.ask_sampling
+            )
+        return self._sampling
+
+    async def _answer_sampling(
+        self, server: str, params: JsonObject, number: str | int
+    ) -> JsonObject:
+        return await self.sampling.answer(server, params, number)
 
     @property
     def options(self) -> SessionOptions:

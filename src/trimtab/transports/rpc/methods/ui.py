@@ -90,10 +90,15 @@ async def handle_limits(call: Call, params: LimitResponse) -> JsonObject:
     return {"success": call.session.questions.answer(params.request_id, params.response)}
 
 
-@methods.on("session.ui.handlePendingSampling", Response)
-async def answer_sampling(call: Call, params: Response) -> JsonObject:
-    """Return False: sampling is not supported."""
-    return {"success": False}
+class SamplingResponse(msgspec.Struct, rename="camel"):
+    request_id: str
+    response: JsonObject | None = None
+
+
+@methods.on("session.ui.handlePendingSampling", SamplingResponse)
+async def answer_sampling(call: Call, params: SamplingResponse) -> JsonObject:
+    """Give an MCP server a message; without one its request is rejected."""
+    return {"success": call.session.questions.answer(params.request_id, params.response)}
 
 
 class Handle(msgspec.Struct):
