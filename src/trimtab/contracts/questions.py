@@ -73,7 +73,8 @@ class TokenRequest(msgspec.Struct, frozen=True, kw_only=True):
     scope: str = ""
     resource_metadata: str = ""
     error: str = ""
-    client_id: str = ""
+    client: JsonObject = {}
+    """The client that the server's entry names: `clientId`, `publicClient` and so on."""
 
 
 AskToken = Callable[[TokenRequest], Awaitable[JsonObject | None]]

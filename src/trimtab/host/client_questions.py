@@ -126,7 +126,7 @@ async def ask_token(hosted: "HostedSession", request: TokenRequest) -> JsonObjec
             server_name=request.server,
             server_url=request.url,
             reason=request.reason,
-            static_client_config={"clientId": request.client_id} if request.client_id else None,
+            static_client_config=request.client or None,
             www_authenticate_params={name: text for name, text in challenge.items() if text}
             or None,
         )
