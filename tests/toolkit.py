@@ -48,6 +48,7 @@ class Bench:
         self.root.mkdir()
         self.files = str(root / "files")
         self.database = str(root / "session.db")
+        self.client_database = None
         self.shown: list[str] = []
         self.workspace = LocalWorkspace(
             root=str(self.root), files=self.files, session_id=self.session_id, **options

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shutil
 from typing import Any
 
 import pytest
@@ -12,10 +11,8 @@ from copilot.generated.rpc import (
     PermissionDecisionApproveOnce,
     PermissionDecisionReject,
     PermissionDecisionUserNotAvailable,
-    PlanUpdateRequest,
 )
 from copilot.session import PermissionHandler, PermissionNoResult
-from copilot.session_fs_provider import SessionFsProvider
 from copilot.tools import ToolBinaryResult, ToolResult
 
 from sdkkit import Heard, Key, Sdk, bash, make_tool, talking, use
@@ -694,101 +691,3 @@ async def test_without_continuing_what_waited_counts_as_interrupted(sdk: Sdk) ->
             await again.send_and_wait("what happened?")
         tool = next(m for m in server.requests[-1].json["messages"] if m["role"] == "tool")
     assert "interrupted" in tool["content"]
-
-
-class MemoryFiles(SessionFsProvider):
-    """A file system in memory; `broken` makes every write fail."""
-
-    def __init__(self) -> None:
-        self.files: dict[str, str] = {}
-        self.broken = False
-
-    async def read_file(self, path: str) -> str:
-        if path not in self.files:
-            raise FileNotFoundError(2, "No such file", path)
-        return self.files[path]
-
-    async def write_file(self, path: str, content: str, mode: int | None = None) -> None:
-        if self.broken:
-            raise OSError(28, "No space left on device")
-        self.files[path] = content
-
-    async def append_file(self, path: str, content: str, mode: int | None = None) -> None:
-        await self.write_file(path, self.files.get(path, "") + content)
-
-    async def exists(self, path: str) -> bool:
-        return path in self.files
-
-    async def stat(self, path: str) -> Any:
-        raise FileNotFoundError(2, "No such file", path)
-
-    async def mkdir(self, path: str, recursive: bool, mode: int | None = None) -> None: ...
-
-    async def readdir(self, path: str) -> list[str]:
-        return []
-
-    async def readdir_with_types(self, path: str) -> Any:
-        return []
-
-    async def rm(self, path: str, recursive: bool, force: bool) -> None:
-        self.files.pop(path, None)
-
-    async def rename(self, src: str, dest: str) -> None:
-        self.files[dest] = self.files.pop(src)
-
-
-FILE_SYSTEM = {
-    "initial_working_directory": "/",
-    "session_state_path": "/state",
-    "conventions": "posix",
-}
-
-
-async def test_a_session_is_kept_in_the_clients_file_system_and_read_from_it(sdk: Sdk) -> None:
-    files = MemoryFiles()
-    options: Any = {
-        "on_permission_request": PermissionHandler.approve_all,
-        "create_session_fs_handler": lambda _: files,
-    }
-    async with ModelServer(Script.of([{"text": "one"}, {"text": "two"}])) as server:
-        sdk.use(server)
-        async with sdk.client(session_fs=FILE_SYSTEM) as client:
-            session = await client.create_session(**options)
-            await session.send_and_wait("first")
-            await session.rpc.plan.update(PlanUpdateRequest(content="# the plan"))
-            await session.disconnect()
-        log = files.files["/state/events.jsonl"].splitlines()
-        kinds = [json.loads(line)["type"] for line in log]
-        assert kinds[0] == "session.start"
-        assert kinds[-1] == "session.shutdown"
-        assert files.files["/state/plan.md"] == "# the plan"
-        assert session.session_id in files.files["/state/workspace.yaml"]
-        shutil.rmtree(sdk.home / "session-state")
-        async with sdk.client(session_fs=FILE_SYSTEM) as client:
-            again = await client.resume_session(session.session_id, **options)
-            await again.send_and_wait("second")
-            await again.disconnect()
-        said = str(server.requests[-1].json["messages"])
-    assert "first" in said
-    after = files.files["/state/events.jsonl"].splitlines()
-    assert after[: len(log)] == log
-    assert len({json.loads(line)["id"] for line in after}) == len(after), "nothing came twice"
-
-
-async def test_a_client_whose_file_system_fails_is_told_and_the_session_goes_on(sdk: Sdk) -> None:
-    files = MemoryFiles()
-    files.broken = True
-    async with ModelServer(Script.of([{"text": "one"}, {"text": "two"}])) as server:
-        sdk.use(server)
-        heard = Heard()
-        async with sdk.client(session_fs=FILE_SYSTEM) as client:
-            session = await client.create_session(
-                on_permission_request=PermissionHandler.approve_all,
-                create_session_fs_handler=lambda _: files,
-                on_event=heard,
-            )
-            await session.send_and_wait("first")
-            await heard.until("session.warning")
-            assert (await session.send_and_wait("second")).data.content == "two"
-    (warning,) = heard.of("session.warning")
-    assert warning.warning_type == "session_files"

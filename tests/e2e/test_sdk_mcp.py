@@ -1,5 +1,6 @@
 """MCP servers over the official SDK: brought by a client, listed, switched, and asked about."""
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -15,6 +16,13 @@ from mcpkit import PATIENT, SCRIPT, entry, heard, methods
 from sdkkit import Sdk, talking, use
 
 DONE = {"text": "Done."}
+RICH: dict[str, Any] = {
+    "type": "local",
+    "command": sys.executable,
+    "args": [mcp_fixtures.__file__],
+    "tools": ["*"],
+    **PATIENT,
+}
 
 
 @pytest.fixture
@@ -178,14 +186,7 @@ async def test_files_that_change_are_used_after_a_reload(sdk: Sdk, tmp_path: Pat
 
 
 async def test_resources_and_prompts_of_a_server_are_there_for_clients(sdk: Sdk) -> None:
-    rich = {
-        "type": "local",
-        "command": sys.executable,
-        "args": [mcp_fixtures.__file__],
-        "tools": ["*"],
-        **PATIENT,
-    }
-    async with talking(sdk, [DONE], mcp_servers={"rich": rich}) as talk:
+    async with talking(sdk, [DONE], mcp_servers={"rich": RICH}) as talk:
         mcp = talk.session.rpc.mcp
         listed = await mcp.resources.list(rpc.MCPResourcesListRequest(server_name="rich"))
         assert listed.resources[0].uri == "test://static-text"
@@ -207,3 +208,79 @@ async def test_resources_and_prompts_of_a_server_are_there_for_clients(sdk: Sdk)
             await mcp.resources.read(
                 rpc.MCPResourcesReadRequest(server_name="rich", uri="test://nowhere")
             )
+
+
+SAMPLE = use("rich-test_sampling", prompt="Say hi")
+INTEREST = rpc.RegisterEventInterestParams(event_type="sampling.requested")
+
+
+@pytest.mark.parametrize("outcome", ["success", "failure", "own", "rejected"])
+async def test_a_client_answers_servers_that_ask_for_the_model(sdk: Sdk, outcome: str) -> None:
+    made: dict[str, list[Any]] = {
+        "success": [{"text": "hi from the model"}],
+        "failure": [{"error": {"status": 400, "message": "no"}}],
+    }
+    replies = [SAMPLE, *made.get(outcome, []), DONE]
+    async with talking(sdk, replies, mcp_servers={"rich": RICH}) as talk:
+        session = talk.session.rpc
+        await session.event_log.register_interest(INTEREST)
+        await talk.session.send("go")
+        await talk.heard.until("sampling.requested")
+        (asked,) = talk.heard.of("sampling.requested")
+        assert asked.server_name == "rich"
+        response: dict[str, Any] | None = None
+        if outcome in ("success", "failure"):
+            message = {"role": "user", "content": {"type": "text", "text": "Say hi"}}
+            execution = rpc.MCPExecuteSamplingParams(
+                mcp_request_id=asked.mcp_request_id,
+                request={"messages": [message], "maxTokens": 50},
+                request_id="mine",
+                server_name="rich",
+            )
+            done = await session.mcp.execute_sampling(execution)
+            assert done.action.value == outcome
+            assert bool(done.error) == (outcome == "failure")
+            response = done.result
+        elif outcome == "own":
+            content = {"type": "text", "text": "hi of my own"}
+            response = {"role": "assistant", "content": content, "model": "mine"}
+        answer = rpc.UIHandlePendingSamplingRequest(asked.request_id, response)
+        assert (await session.ui.handle_pending_sampling(answer)).success
+        assert not (await session.ui.handle_pending_sampling(answer)).success
+        await talk.heard.until("session.idle")
+        told = talk.tool_results()[0]
+        assert len(talk.heard.of("sampling.completed")) == 1
+    expected = {"success": "LLM response: hi from the model", "own": "LLM response: hi of my own"}
+    assert expected.get(outcome, "User rejected") in told
+
+
+async def test_a_model_call_for_a_server_can_be_cancelled(sdk: Sdk) -> None:
+    replies = [{"text": "never", "delay": 60}]
+    async with talking(sdk, replies, mcp_servers={"rich": RICH}) as talk:
+        mcp = talk.session.rpc.mcp
+        message = {"role": "user", "content": {"type": "text", "text": "Say hi"}}
+        execution = rpc.MCPExecuteSamplingParams(
+            1, {"messages": [message], "maxTokens": 50}, "mine", "rich"
+        )
+        running = asyncio.ensure_future(mcp.execute_sampling(execution))
+        await talk.server.wait_for_requests(1)
+        cancel = rpc.MCPCancelSamplingExecutionParams(request_id="mine")
+        assert (await mcp.cancel_sampling_execution(cancel)).cancelled
+        assert (await running).action.value == "cancelled"
+        assert not (await mcp.cancel_sampling_execution(cancel)).cancelled
+
+
+async def test_a_rule_that_denies_a_server_the_model_holds_for_clients_too(sdk: Sdk) -> None:
+    settings = {"permissions": {"deny": ["rich(sampling/createMessage)"]}}
+    write(sdk.home / "settings.json", json.dumps(settings))
+    async with talking(sdk, [SAMPLE, DONE], mcp_servers={"rich": RICH}) as talk:
+        await talk.session.rpc.event_log.register_interest(INTEREST)
+        await talk.say("go")
+        assert "sampling.requested" not in talk.heard.types
+        assert "User rejected" in talk.tool_results()[0]
+        message = {"role": "user", "content": {"type": "text", "text": "Say hi"}}
+        execution = rpc.MCPExecuteSamplingParams(
+            1, {"messages": [message], "maxTokens": 50}, "mine", "rich"
+        )
+        done = await talk.session.rpc.mcp.execute_sampling(execution)
+        assert done.action.value == "failure"

@@ -9,7 +9,7 @@ from copilot import rpc
 import mcp_browser
 from mcpkit import PATIENT, entry
 from oauthkit import serving_sign_in
-from sdkkit import Sdk, talking, use
+from sdkkit import Sdk, bash, talking, use
 
 DONE = {"text": "Done."}
 
@@ -37,6 +37,27 @@ async def test_a_client_supplies_the_token_that_a_server_wants(sdk: Sdk) -> None
         assert asked[0]["serverName"] == "far"
         assert asked[0]["reason"] == "initial"
         assert not peer.logins
+
+
+async def test_a_token_of_a_client_is_renewed_before_it_ends(sdk: Sdk) -> None:
+    async with serving_sign_in() as peer:
+        asked: list[Any] = []
+
+        async def supply(request: Any, _: Any = None) -> Any:
+            asked.append(request)
+            token = f"from-the-host-{len(asked)}-0123"
+            peer.issued[token] = "9999999999 read"
+            return {"kind": "token", "accessToken": token, "expiresIn": 600 if asked[1:] else 1}
+
+        servers = {"far": {"type": "http", "url": peer.url, "tools": ["*"], **PATIENT}}
+        servers["far"] |= {"oauthClientId": "mine", "oauthPublicClient": True}
+        script = [use("far-echo", text="one"), bash("sleep 1.1"), use("far-echo", text="two"), DONE]
+        async with talking(sdk, script, mcp_servers=servers, on_mcp_auth_request=supply) as talk:
+            await talk.say("go")
+            ends = talk.heard.of("tool.execution_complete")
+            assert [ends[0].result.content, ends[2].result.content] == ["one", "two"]
+        assert [request["reason"] for request in asked] == ["initial", "refresh"]
+        assert asked[0]["staticClientConfig"] == {"clientId": "mine", "publicClient": True}
 
 
 async def test_a_client_that_has_no_token_leaves_the_server_waiting_for_a_login(sdk: Sdk) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from copilot import ModelCapabilitiesOverride, ModelSupportsOverride, rpc
-from copilot.session_events import SessionContextChangedData
+from copilot.session_events import SessionContextChangedData, SessionLimitsConfig
 
 from sdkkit import Sdk, bash, talking, use
 
@@ -193,6 +193,59 @@ async def test_the_model_is_told_what_is_left(sdk: Sdk) -> None:
         said = [one["content"] for one in talk.shown() if one["role"] == "user"]
     assert "Remaining session limits: 30 AI credits." in said[1]
     assert "Be frugal" in said[1]
+
+
+ANSWERS: list[tuple[dict[str, Any], float | None, int]] = [
+    ({"action": "add", "additionalAiCredits": 50}, 50.0001, 2),
+    ({"action": "set", "maxAiCredits": 60}, 60, 2),
+    ({"action": "unset"}, None, 2),
+    ({"action": "cancel"}, 0.0001, 1),
+    ({"action": "add", "additionalAiCredits": 0}, 0.0001, 1),
+]
+
+
+@pytest.mark.parametrize(("answer", "limit", "calls"), ANSWERS)
+async def test_a_used_up_limit_is_raised_by_the_client_that_wants_to_be_asked(
+    sdk: Sdk, answer: dict[str, Any], limit: float | None, calls: int
+) -> None:
+    async with talking(sdk, [DONE, DONE], model="gpt-4.1") as talk:
+        session = talk.session.rpc
+        name = "session_limits_exhausted.requested"
+        await session.event_log.register_interest(rpc.RegisterEventInterestParams(event_type=name))
+        await talk.say("hi")
+        limits = SessionLimitsConfig(max_ai_credits=0.0001)
+        await session.options.update(rpc.SessionUpdateOptionsParams(session_limits=limits))
+        await talk.session.send("again")
+        await talk.heard.until(name)
+        (asked,) = talk.heard.of(name)
+        assert asked.max_ai_credits == pytest.approx(0.0001)
+        assert asked.used_ai_credits >= 0
+        request = rpc.UIHandlePendingSessionLimitsExhaustedRequest(
+            request_id=asked.request_id,
+            response=rpc.UISessionLimitsExhaustedResponse.from_dict(answer),
+        )
+        handled = [
+            (await session.ui.handle_pending_session_limits_exhausted(request)).success
+            for _ in range(2)
+        ]
+        assert handled == [True, False]
+        await talk.heard.until("session.idle", count=2)
+        assert len(talk.server.requests) == calls
+        (completed,) = talk.heard.of("session_limits_exhausted.completed")
+        assert completed.response.action.value == answer["action"]
+        changes = [one.session_limits for one in talk.heard.of("session.session_limits_changed")]
+        last = changes[-1].max_ai_credits if changes[-1] else None
+        assert last == (None if limit is None else pytest.approx(limit))
+
+
+async def test_a_used_up_limit_ends_the_turn_when_nobody_wants_to_be_asked(sdk: Sdk) -> None:
+    limits = {"max_ai_credits": 0.0001}
+    async with talking(sdk, [DONE], model="gpt-4.1", session_limits=limits) as talk:
+        await talk.session.send("hi")
+        await talk.heard.until("session.idle")
+        assert "session_limits_exhausted.requested" not in talk.heard.types
+        assert "budget" in [one.warning_type for one in talk.heard.of("session.warning")]
+        assert not talk.server.requests
 
 
 async def test_built_in_agents_can_be_left_out(sdk: Sdk) -> None:

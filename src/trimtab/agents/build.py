@@ -43,7 +43,6 @@ from trimtab.prompts.assemble import read_text
 from trimtab.prompts.transform import UserContext
 from trimtab.providers.meter import ContextMeter, count_text
 from trimtab.providers.windows import DEFAULT
-from trimtab.session.todos import read_todos
 from trimtab.tools.arguments import read_arguments
 from trimtab.tools.catalog import advise, translate
 from trimtab.undo.recorder import Recorder
@@ -97,7 +96,8 @@ def build_agent(
         agents=ports.agents,
         before_idle=build_before_idle(setup, parts),
     )
-    agent = agent.with_budget(build_ledger(setup.session, options.limits))
+    ledger = build_ledger(setup.session, options.limits, ports.client.ask_limit)
+    agent = agent.with_budget(ledger)
     return agent if ports.give_runtime is None else ports.give_runtime(agent)
 
 
@@ -154,9 +154,7 @@ def build_parts(
         stop_gate=build_stop_gate(setup),
         stop_rules=rules,
         pull_requests=PullRequests(),
-        plan_watcher=PlanWatcher(
-            setup.folder.plan, setup.folder.database, lambda: read_todos(setup.folder.database)
-        ),
+        plan_watcher=PlanWatcher(setup.folder.plan, setup.todos),
         progress=Progress(limits.max_repeats, attended=client.attended, change_way=change_way),
         autopilot=Autopilot(read_text("nudge"), limits.continues),
         context_usage=ContextUsage(ContextMeter(chosen.model), DEFAULT),
@@ -361,7 +359,11 @@ def build_carryover(
 
             instruction = leave_out_title(instruction)
         return SessionCarryover(
-            setup.folder, changes, instruction, find_writer(chosen, "compaction")
+            setup.folder,
+            setup.todos,
+            changes,
+            instruction,
+            find_writer(chosen, "compaction"),
         )
 
     return build

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,6 +18,9 @@ from trimtab.providers.windows import DEFAULT
 from trimtab.undo.recorded_workspace import RecordedWorkspace
 from trimtab.workspace.local import LocalWorkspace
 
+if TYPE_CHECKING:
+    from trimtab.contracts.sql import SqlDatabase
+
 DEFAULT_OUTPUT_LIMIT = 20 * 1024
 BYTES_PER_PROMPT_TOKEN = 2
 """Bounds output to half of the prompt limit, at four bytes a token."""
@@ -31,6 +35,7 @@ class CallContext(msgspec.Struct, frozen=True, kw_only=True):
     workspace: RecordedWorkspace
     files: str
     database: str
+    client_database: "SqlDatabase | None" = None
     output_limit: int
     hard_limit: int
     run: Run
@@ -71,6 +76,7 @@ class ContextFactory:
             ),
             files=output.folder or setup.folder.files,
             database=setup.folder.database,
+            client_database=setup.client_database,
             output_limit=min(find_output_limit(output), hard_limit),
             hard_limit=hard_limit,
             command_env=find_command_env(agent.parts.permissions, setup, call_id),

@@ -13,7 +13,7 @@ from trimtab.loop.compact import Checkpoint, clip
 from trimtab.loop.side_calls import Writer
 from trimtab.session.folder import SessionFolder
 from trimtab.session.projections.changes import CodeChanges
-from trimtab.session.todos import read_table
+from trimtab.session.todos import Todos
 from trimtab.session.unmasked import read_events
 
 _INDEX_HEADER = "# Checkpoints\n\n| # | Title | File | When |\n|---|---|---|---|\n"
@@ -35,12 +35,14 @@ class SessionCarryover:
     def __init__(
         self,
         folder: SessionFolder,
+        todos: Todos,
         changes: CodeChanges,
         instruction: str,
         find_summarizer: Callable[[], Awaitable[Writer | None]],
     ) -> None:
         self.instruction = instruction
         self._folder = folder
+        self._todos = todos
         self._changes = changes
         self._find_summarizer = find_summarizer
 
@@ -49,7 +51,7 @@ class SessionCarryover:
 
     async def carry(self, budget: int) -> str:
         messages = await asyncio.to_thread(read_user_messages, self._folder.events)
-        todos = await asyncio.to_thread(read_table, self._folder.database, "todos")
+        todos = await self._todos.read("todos")
         blocks = [
             _block("user_messages", fit(messages, budget // 2)),
             _block("plan", clip(self._folder.read_plan() or "", budget // 4)),

@@ -153,8 +153,8 @@ class SignIn(Protocol):
         ...
 
 
-AnswerServer = Callable[[str, JsonObject], Awaitable[JsonObject]]
-"""Answers a request of a server: takes its name and the parameters, returns the result."""
+AnswerServer = Callable[[str, JsonObject, str | int], Awaitable[JsonObject]]
+"""Answers a request of a server: takes its name, the parameters and the request's id."""
 
 
 class ServerAccess(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from trimtab.contracts.assessment import Assess
     from trimtab.contracts.hooks import HookPort
     from trimtab.contracts.provider import Provider
-    from trimtab.contracts.questions import AskApproval, AskForm, AskPerson, AskToken, AskTrust
+    from trimtab.contracts.questions import (
+        AskApproval,
+        AskForm,
+        AskPerson,
+        AskSampling,
+        AskToken,
+        AskTrust,
+    )
+    from trimtab.contracts.sql import SqlDatabase
 
 Transform = Callable[[Mapping[str, str]], Awaitable[Mapping[str, str]]]
 """Takes sections of the system message by name and returns their new texts."""
@@ -208,10 +216,16 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     ask_approval: "AskApproval | None" = None
     ask_form: "AskForm | None" = None
     ask_token: "AskToken | None" = None
+    ask_sampling: "AskSampling | None" = None
     offer_command: Callable[[str], Awaitable[bool]] | None = None
     """Called with a queued slash command; True if the client has run it."""
     ask_mode_switch: Callable[[ModelError], Awaitable[bool]] | None = None
     """Called when a model's rate limit persists; True if another model has replaced it."""
+    ask_limit: Callable[[float, float], Awaitable[bool | None]] | None = None
+    """Called with the money spent and the limit when a limit in AI credits stops the next call.
+
+    True if the limit was changed, False if the call must not be made, None if nobody answers.
+    """
 
 
 class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -242,6 +256,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """True if no other machine may be contacted."""
     fallback: tuple[str, ...] = ()
     """Models to switch to, in order, when the chosen model cannot answer."""
+    database: "SqlDatabase | None" = None
+    """Keeps the tables of the `sql` tool in place of a file; for embedding programs."""
     provider: "Provider | None" = None
     """The model service of this session; None leaves the choice to the runtime."""
     runtime: str | None = None

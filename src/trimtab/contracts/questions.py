@@ -47,6 +47,20 @@ AskForm = Callable[[Form], Awaitable[JsonObject | None]]
 Returns None if no client shows forms, but a person can be asked one question after another."""
 
 
+class SamplingQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """A model call that an MCP server asks for, and the id of its request."""
+
+    server: str
+    request: JsonObject
+    number: str | int
+
+
+AskSampling = Callable[[SamplingQuestion], Awaitable[JsonObject | None]]
+"""Lets a client answer a server; returns None if no client wants to.
+
+The answer is `{"response": MESSAGE}`, or `{}` if the client rejects the request."""
+
+
 class TokenRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A token that an MCP server wants, and its challenge.
 
@@ -59,7 +73,8 @@ class TokenRequest(msgspec.Struct, frozen=True, kw_only=True):
     scope: str = ""
     resource_metadata: str = ""
     error: str = ""
-    client_id: str = ""
+    client: JsonObject = {}
+    """The client that the server's entry names: `clientId`, `publicClient` and so on."""
 
 
 AskToken = Callable[[TokenRequest], Awaitable[JsonObject | None]]

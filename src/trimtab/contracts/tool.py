@@ -1,13 +1,16 @@
 """Tools: their specification, the access they declare, the context they run in, their results."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
 from trimtab.contracts.messages import Image
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.workspace import Workspace
+
+if TYPE_CHECKING:
+    from trimtab.contracts.sql import SqlDatabase
 
 Args = Mapping[str, Any]
 
@@ -131,6 +134,11 @@ class ToolContext(Protocol):
     @property
     def database(self) -> str:
         """Path of this session's SQLite file, which need not exist yet."""
+        ...
+
+    @property
+    def client_database(self) -> "SqlDatabase | None":
+        """The database that the client keeps in place of the file, if it does."""
         ...
 
     @property

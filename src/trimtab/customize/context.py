@@ -12,9 +12,11 @@ from trimtab.customize.customizations import Customizations
 from trimtab.policy.rule_files import FileRules
 from trimtab.session.folder import SessionFolder
 from trimtab.session.session import Session
+from trimtab.session.todos import Todos
 from trimtab.workspace.local import LocalWorkspace
 
 if TYPE_CHECKING:
+    from trimtab.contracts.sql import SqlDatabase
     from trimtab.policy.folder_trust import FolderTrust
     from trimtab.workspace.sandbox.policy import SandboxPolicy
 
@@ -33,6 +35,12 @@ class SessionContext(msgspec.Struct, frozen=True, kw_only=True):
     rules: FileRules = FileRules()
     sandbox: "SandboxPolicy | None" = None
     env: Mapping[str, str] = {}
+    client_database: "SqlDatabase | None" = None
+
+    @property
+    def todos(self) -> Todos:
+        """The to-do list that the agents of the session keep."""
+        return Todos(self.folder.database, self.client_database)
 
     @property
     def skills(self) -> dict[str, Skill]:

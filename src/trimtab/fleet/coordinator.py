@@ -21,6 +21,7 @@ from trimtab.fleet.schedule import Action, cut_slice, next_actions
 from trimtab.fleet.state import FleetState, apply
 from trimtab.fleet.store import FleetLog
 from trimtab.fleet.worker_prompts import write_plan_prompt, write_work_prompt
+from trimtab.session.todos import read_todos
 from trimtab.workspace.git import GitError
 
 STOP_POLL = 0.2
@@ -209,7 +210,7 @@ class Coordinator:
             await self._stop(f"The planning run failed: {ended.message}", code)
             return
         try:
-            todos = read_session_plan(self._engine.database(order.session))
+            todos = read_session_plan(*read_todos(self._engine.database(order.session)))
         except TrimtabError as error:
             await self._stop(f"The planning run gave no usable plan: {error}", ExitCode.INCOMPLETE)
             return

@@ -9,7 +9,7 @@ import msgspec
 from trimtab.config.files import read_regular
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.text import neutralise
-from trimtab.session.todos import read_todos
+from trimtab.session.todos import Rows
 
 MAX_TODOS = 500
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -54,9 +54,8 @@ def read_plan(path: str) -> tuple[Todo, ...]:
     return check_plan(found.todos, f"The plan {path}")
 
 
-def read_session_plan(database: str) -> tuple[Todo, ...]:
-    """Read the open todos that a session wrote with `sql`. Raises `UsageError`."""
-    rows, dependencies = read_todos(database)
+def read_session_plan(rows: Rows, dependencies: Rows) -> tuple[Todo, ...]:
+    """Return the open ones of the todos that a session wrote with `sql`. Raises `UsageError`."""
     done = {str(row.get("id")) for row in rows if row.get("status") == _DONE}
     needs: dict[str, list[str]] = {}
     for row in dependencies:

@@ -13,7 +13,7 @@ from trimtab.contracts.run import Prompt
 from trimtab.contracts.text import count
 from trimtab.fleet.events import AnyEvent, Spent
 from trimtab.fleet.fleets import FleetRequest, Fleets
-from trimtab.fleet.plan import read_session_plan
+from trimtab.fleet.plan import Todo, read_session_plan
 from trimtab.fleet.report import describe_event, describe_report
 from trimtab.fleet.repository import inspect_checkout
 from trimtab.fleet.state import FleetState
@@ -47,7 +47,7 @@ async def start_in_session(live: LiveSession, goal: Prompt) -> str:
         raise UsageError("A fleet works for this session already; see `trimtab fleet list`.")
     if not goal.text.strip():
         try:
-            todos = read_session_plan(live.folder.database)
+            todos = await _read_todos(live)
         except UsageError:
             raise UsageError("Say what the fleet is to do: /fleet GOAL.") from None
         live.add_job(JOB, _run(live, Prompt(text="Carry out the todos."), plan=False))
@@ -61,7 +61,7 @@ async def _run(live: LiveSession, goal: Prompt, *, plan: bool) -> None:
     try:
         if plan:
             await _plan(live, goal)
-        request = build_request(live, goal.text)
+        request = build_request(live, goal.text, await _read_todos(live))
         setup = live.controls.setup
         fleets = Fleets(find_home(setup.env), setup.env)
         folder = await asyncio.to_thread(fleets.create, request)
@@ -97,8 +97,12 @@ async def _plan(live: LiveSession, goal: Prompt) -> None:
         raise UsageError(f"the planning failed ({stop.message or stop.reason}); try again.")
 
 
-def build_request(live: LiveSession, goal: str) -> FleetRequest:
-    """Return a fleet with the todos, checks, limits and rules of a session. Raises `UsageError`."""
+async def _read_todos(live: LiveSession) -> tuple[Todo, ...]:
+    return read_session_plan(*await live.controls.setup.todos.read_all())
+
+
+def build_request(live: LiveSession, goal: str, todos: tuple[Todo, ...]) -> FleetRequest:
+    """Return a fleet with the todos, and with the checks, limits and rules of a session."""
     options, rules = live.controls.options, live.controls.agent.parts.stop_rules
     spent = live.projections.usage.total
     tokens, usd = options.limits.max_tokens, options.limits.max_usd
@@ -109,7 +113,7 @@ def build_request(live: LiveSession, goal: str) -> FleetRequest:
     return FleetRequest(
         goal=goal,
         cwd=options.cwd,
-        todos=read_session_plan(live.folder.database),
+        todos=todos,
         checks=tuple(rules.checks.commands) if rules is not None else (),
         limits=Spent(tokens=tokens, usd=usd),
         flags=tuple(render_options(options)),

@@ -1,7 +1,9 @@
 """Questions that a session asks one client: free text, approval of a plan, a switch of model."""
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.envelope import JsonObject
@@ -12,15 +14,21 @@ from trimtab.contracts.events.question import (
     ElicitationRequested,
     McpOauthCompleted,
     McpOauthRequired,
+    SamplingCompleted,
+    SamplingRequested,
+    SessionLimitsExhaustedCompleted,
+    SessionLimitsExhaustedRequested,
 )
 from trimtab.contracts.events.session import SessionError
 from trimtab.contracts.ids import new_id
+from trimtab.contracts.provider import CREDIT_USD
 from trimtab.contracts.questions import (
     Form,
     PlanReady,
     PlanVerdict,
     Question,
     Response,
+    SamplingQuestion,
     TokenRequest,
 )
 from trimtab.host.ports import ClientError
@@ -99,7 +107,7 @@ async def ask_token(hosted: "HostedSession", request: TokenRequest) -> JsonObjec
             server_name=request.server,
             server_url=request.url,
             reason=request.reason,
-            static_client_config={"clientId": request.client_id} if request.client_id else None,
+            static_client_config=request.client or None,
             www_authenticate_params={name: text for name, text in challenge.items() if text}
             or None,
         )
@@ -179,3 +187,75 @@ async def ask_mode_switch(hosted: "HostedSession", error: ModelError) -> bool:
         return False
     live.controls.set_model("auto", cause="rate_limit_auto_switch")
     return True
+
+
+class LimitAnswer(msgspec.Struct, rename="camel"):
+    """A person's decision about a limit in AI credits that is used up."""
+
+    action: Literal["add", "set", "unset", "cancel"] = "cancel"
+    additional_ai_credits: float | None = None
+    max_ai_credits: float | None = None
+
+    def find_limit(self, limit: float) -> float | None:
+        """Return the new limit in AI credits; None for no limit, the old one if unchanged."""
+        match self.action:
+            case "add":
+                return limit + max(0.0, self.additional_ai_credits or 0.0)
+            case "set" if self.max_ai_credits is not None:
+                return max(0.0, self.max_ai_credits)
+            case "unset":
+                return None
+            case _:
+                return limit
+
+
+async def ask_limit(hosted: "HostedSession", spent: float, limit: float) -> bool | None:
+    """Ask clients for a higher limit. Return True if they changed it, None if none wants to know.
+
+    `spent` and `limit` are in USD.
+    """
+    wire_name = SessionLimitsExhaustedRequested.wire_name
+    if wire_name not in hosted.interests.values() or not hosted.participants:
+        return None
+    live, request_id, allowed = hosted.live, new_id(), limit / CREDIT_USD
+    waiting = hosted.questions.open(request_id)
+    live.emit(
+        SessionLimitsExhaustedRequested(
+            request_id=request_id, used_ai_credits=spent / CREDIT_USD, max_ai_credits=allowed
+        )
+    )
+    answer = LimitAnswer()
+    try:
+        answer = await waiting
+    finally:
+        response = {name: value for name, value in msgspec.to_builtins(answer).items() if value}
+        live.emit(SessionLimitsExhaustedCompleted(request_id=request_id, response=response))
+    changed = answer.find_limit(allowed)
+    if changed == allowed:
+        return False
+    limits = live.controls.options.limits
+    max_usd = None if changed is None else changed * CREDIT_USD
+    live.controls.set_limits(msgspec.structs.replace(limits, max_usd=max_usd, in_credits=True))
+    return True
+
+
+async def ask_sampling(hosted: "HostedSession", question: SamplingQuestion) -> JsonObject | None:
+    """Let a client that registered interest answer an MCP server; None if there is none."""
+    wire_name = SamplingRequested.wire_name
+    if wire_name not in hosted.interests.values() or not hosted.participants:
+        return None
+    request_id = new_id()
+    waiting = hosted.questions.open(request_id)
+    hosted.live.emit(
+        SamplingRequested(
+            request_id=request_id,
+            server_name=question.server,
+            mcp_request_id=question.number,
+            request=question.request,
+        )
+    )
+    try:
+        response = await waiting
+    finally:
+        hosted.live.emit(SamplingCompleted(request_id=request_id))
+    return {"response": response} if isinstance(response, dict) else {}

@@ -29,6 +29,7 @@ from trimtab.contracts.questions import (
     PlanVerdict,
     Question,
     Response,
+    SamplingQuestion,
     TokenRequest,
 )
 from trimtab.contracts.tool import Tool
@@ -48,6 +49,8 @@ _REQUESTS = frozenset(
         "elicitation.requested",
         "command.execute",
         "mcp.oauth_required",
+        "sampling.requested",
+        "session_limits_exhausted.requested",
     )
 )
 _ANSWERS = frozenset(
@@ -57,6 +60,8 @@ _ANSWERS = frozenset(
         "elicitation.completed",
         "command.completed",
         "mcp.oauth_completed",
+        "sampling.completed",
+        "session_limits_exhausted.completed",
     )
 )
 
@@ -89,6 +94,8 @@ class HostedSession:
         """Handles of clients that decide themselves whether to switch models at a rate limit."""
         self.settings: JsonObject = {}
         """Settings that only clients interpret: stored and reported, without effect here."""
+        self.samplings: dict[str, asyncio.Task[JsonObject]] = {}
+        """Model calls that clients make for MCP servers, by the clients' own ids."""
         self.catalog: SessionCatalog | None = None
         self.token: str | None = None
         self.user: JsonObject = {}
@@ -111,6 +118,13 @@ class HostedSession:
         if self._own_commands is None:
             self._own_commands = OwnCommands(self.live.controls.setup.env)
         return self._own_commands
+
+    async def stop_samplings(self) -> None:
+        """End the model calls that clients make for MCP servers."""
+        tasks = tuple(self.samplings.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def aclose(self) -> None:
         """End what people started through clients, and finish the copy of the session's files."""
@@ -153,7 +167,9 @@ class HostedSession:
             ask_approval=self._ask_approval,
             ask_form=self._ask_form,
             ask_token=self._ask_token,
+            ask_sampling=self._ask_sampling,
             ask_mode_switch=self._ask_mode_switch,
+            ask_limit=self._ask_limit,
             offer_command=self._offer_command,
         )
 
@@ -405,6 +421,9 @@ class HostedSession:
     async def _ask_token(self, request: TokenRequest) -> JsonObject | None:
         return await client_questions.ask_token(self, request)
 
+    async def _ask_sampling(self, question: SamplingQuestion) -> JsonObject | None:
+        return await client_questions.ask_sampling(self, question)
+
     async def _ask_approval(self, plan: PlanReady) -> PlanVerdict:
         return await client_questions.ask_approval(self, plan)
 
@@ -419,6 +438,9 @@ class HostedSession:
             return bool(await waiting)
         finally:
             self.live.emit(CommandCompleted(request_id=request_id))
+
+    async def _ask_limit(self, spent: float, limit: float) -> bool | None:
+        return await client_questions.ask_limit(self, spent, limit)
 
     async def _ask_mode_switch(self, error: ModelError) -> bool:
         return await client_questions.ask_mode_switch(self, error)

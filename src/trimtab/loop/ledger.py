@@ -1,11 +1,14 @@
 """The budget of a session and its sub-agents: what may be spent, is reserved, and was spent."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
 from trimtab.contracts.provider import CREDIT_USD, Price, Usage
 from trimtab.contracts.text import count
+
+AskLimit = Callable[[float, float], Awaitable[bool | None]]
+"""Called with the money spent and the limit; True if the limit was changed, None if unanswered."""
 
 
 class Spending(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +62,16 @@ class Ledger:
     def __init__(self, allowance: Allowance, spending: Callable[[], Spending]) -> None:
         self.allowance = allowance
         self.spending = spending
+        self.ask_limit: AskLimit | None = None
+        """Asks for a higher limit in AI credits."""
         self._reserved: dict[str | None, _Reservation] = {}
+
+    async def raise_limit(self) -> bool | None:
+        """Ask for a higher limit if it is one in AI credits; None if nobody can be asked."""
+        limit = self.allowance
+        if self.ask_limit is None or limit.usd is None or not limit.in_credits:
+            return None
+        return await self.ask_limit(self.spending().usd, limit.usd)
 
     def fits(self, *estimates: Estimate) -> bool:
         """Return True if the budget allows all of these calls together."""

@@ -196,7 +196,7 @@ class McpClient:
         if isinstance(asked, dict) and asked:
             given["inputResponses"] = {
                 str(name): await self._requests.answer(
-                    str(wanted.get("method")), _as_object(wanted.get("params"))
+                    str(wanted.get("method")), _as_object(wanted.get("params")), str(name)
                 )
                 for name, wanted in asked.items()
                 if isinstance(wanted, dict)
@@ -322,7 +322,7 @@ class McpClient:
                 raise RemoteError(f"Method not found: {method[:100]}", METHOD_NOT_FOUND)
             if self._requests.asks(method):
                 self._pause()
-            answer: JsonObject = {"result": await self._requests.answer(method, params)}
+            answer: JsonObject = {"result": await self._requests.answer(method, params, number)}
         except RemoteError as error:
             answer = {"error": {"code": error.code or METHOD_NOT_FOUND, "message": str(error)}}
         finally:

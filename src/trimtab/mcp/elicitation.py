@@ -28,7 +28,7 @@ class Elicitation:
         self._emit = emit
         self._asking = asyncio.Lock()
 
-    async def answer(self, server: str, params: JsonObject) -> JsonObject:
+    async def answer(self, server: str, params: JsonObject, number: str | int = "") -> JsonObject:
         """Return the answer to `elicitation/create`. Raises `RemoteError`."""
         form = read_form(server, params)
         async with self._asking:

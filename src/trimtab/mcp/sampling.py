@@ -8,7 +8,9 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.permission import PermissionCompleted, PermissionRequested
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.messages import AssistantMessage, Image, Message, Part, Text, UserMessage
+from trimtab.contracts.permission import Decision
 from trimtab.contracts.provider import Reply, Request, Sampling
+from trimtab.contracts.questions import AskSampling, SamplingQuestion
 from trimtab.contracts.run import Run
 from trimtab.contracts.text import neutralise
 from trimtab.contracts.tool import Access
@@ -20,6 +22,7 @@ from trimtab.permissions.processor import Permissions
 METHOD = "sampling/createMessage"
 REJECTED = -1
 """The code that the protocol gives to a request that the person rejected."""
+REJECTION = "User rejected sampling request"
 MAX_TOKENS = 8_192
 MAX_CALLS = 100
 """Calls of one server in a session; a server in a loop must not use up the budget."""
@@ -29,21 +32,42 @@ _STOP_REASONS = {"length": "maxTokens", "stop_sequence": "stopSequence", "tool_c
 
 
 class SamplingRequests:
-    """Answers the servers of one session with the model of its main agent."""
+    """Answers the servers of one session with the model of its main agent.
 
-    def __init__(self, run: Run, find_permissions: Callable[[], Permissions]) -> None:
+    A client that wants to answer servers itself is asked instead, unless a rule denies it.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        find_permissions: Callable[[], Permissions],
+        ask_client: AskSampling | None = None,
+    ) -> None:
         self._run = run
         self._find_permissions = find_permissions
+        self._ask_client = ask_client
         self._calls: dict[str, int] = {}
 
-    async def answer(self, server: str, params: JsonObject) -> JsonObject:
-        """Return the model's message for a server. Raises `RemoteError`."""
+    async def answer(self, server: str, params: JsonObject, number: str | int) -> JsonObject:
+        """Return the message for a server. Raises `RemoteError`."""
+        read_request(params)
+        if self._judge(server).verdict != "deny" and self._ask_client is not None:
+            question = SamplingQuestion(server=server, request=params, number=number)
+            given = await self._ask_client(question)
+            if given is not None:
+                return _read_response(given)
+        if not await self._is_allowed(server, params):
+            raise RemoteError(REJECTION, REJECTED)
+        return await self.call(server, params)
+
+    async def call(self, server: str, params: JsonObject) -> JsonObject:
+        """Return the model's message for a request that was approved. Raises `RemoteError`."""
         request = read_request(params)
+        if self._judge(server).verdict == "deny":
+            raise RemoteError(REJECTION, REJECTED)
         made = self._calls.get(server, 0)
         if made >= MAX_CALLS:
             raise RemoteError(f"The limit of {MAX_CALLS} model calls is reached.", REJECTED)
-        if not await self._is_allowed(server, params):
-            raise RemoteError("User rejected sampling request", REJECTED)
         self._calls[server] = made + 1
         length = sum(len(str(message)) for message in request["messages"])
         call = SideCall(purpose="sampling", prompt=length // 4, answer=request["max_output_tokens"])
@@ -56,12 +80,13 @@ class SamplingRequests:
             raise RemoteError(error.message, INTERNAL_ERROR) from None
         return write_answer(reply, writer.model)
 
+    def _judge(self, server: str) -> Decision:
+        return self._find_permissions().judge(_find_access(server), METHOD)
+
     async def _is_allowed(self, server: str, params: JsonObject) -> bool:
         """Decide by rules for the server, such as `server(sampling/createMessage)`, or ask."""
-        permissions = self._find_permissions()
-        detail: JsonObject = {"serverName": server, "toolName": METHOD}
-        access = Access(kind="mcp", target=f"{server}-{METHOD}", mutates=False, detail=detail)
-        decision = permissions.judge(access, METHOD)
+        permissions, access = self._find_permissions(), _find_access(server)
+        decision = self._judge(server)
         if decision.verdict != "ask":
             return decision.verdict == "allow"
         request_id = new_id()
@@ -72,6 +97,18 @@ class SamplingRequests:
         result = permissions.settle(access, answer)
         emit(PermissionCompleted(request_id=request_id, result=result))
         return answer.kind.startswith("approve")
+
+
+def _find_access(server: str) -> Access:
+    detail: JsonObject = {"serverName": server, "toolName": METHOD}
+    return Access(kind="mcp", target=f"{server}-{METHOD}", mutates=False, detail=detail)
+
+
+def _read_response(given: JsonObject) -> JsonObject:
+    response = given.get("response")
+    if not isinstance(response, dict):
+        raise RemoteError(REJECTION, REJECTED)
+    return response
 
 
 def build_permission_request(server: str, access: Access, params: JsonObject) -> JsonObject:

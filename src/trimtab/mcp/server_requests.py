@@ -21,8 +21,8 @@ class Answers(Protocol):
         """Return True if somebody must decide about a request, which may take long."""
         ...
 
-    async def answer(self, method: str, params: JsonObject) -> JsonObject:
-        """Return the result of a request. Raises `RemoteError`."""
+    async def answer(self, method: str, params: JsonObject, number: str | int) -> JsonObject:
+        """Return the result of a request with an id. Raises `RemoteError`."""
         ...
 
 
@@ -50,8 +50,8 @@ class ServerRequests:
         """Return True if somebody must decide about a request, which may take long."""
         return method in self._handlers
 
-    async def answer(self, method: str, params: JsonObject) -> JsonObject:
-        """Return the result of a request. Raises `RemoteError`."""
+    async def answer(self, method: str, params: JsonObject, number: str | int) -> JsonObject:
+        """Return the result of a request with an id. Raises `RemoteError`."""
         if method == "ping":
             return {}
         if method == "roots/list":
@@ -59,4 +59,4 @@ class ServerRequests:
             return {"roots": [root]}
         if method not in self._handlers:
             raise RemoteError(f"Method not found: {method[:100]}", METHOD_NOT_FOUND)
-        return await self._handlers[method](self._server, params)
+        return await self._handlers[method](self._server, params, number)

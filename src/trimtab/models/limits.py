@@ -9,7 +9,8 @@ from trimtab.providers.prices import VARIABLE
 from trimtab.session.session import Session
 
 if TYPE_CHECKING:
-    from trimtab.loop.ledger import Ledger
+    from trimtab.contracts.agent import CallBudget
+    from trimtab.loop.ledger import AskLimit, Ledger
 
 
 def check_limits(model: str, limits: LimitOptions, price: Price | None) -> None:
@@ -21,10 +22,27 @@ def check_limits(model: str, limits: LimitOptions, price: Price | None) -> None:
         )
 
 
-def build_ledger(session: Session, limits: LimitOptions) -> "Ledger | None":
+def change_ledger(
+    current: "CallBudget | None", session: Session, limits: LimitOptions, ask: "AskLimit | None"
+) -> "Ledger | None":
+    """Return the ledger for other limits. The one in use is changed, so that calls that wait for
+    a decision about the limits see it.
+    """
+    from trimtab.loop.ledger import Allowance, Ledger
+
+    ledger = build_ledger(session, limits, ask)
+    if not isinstance(current, Ledger):
+        return ledger
+    current.allowance = ledger.allowance if ledger is not None else Allowance()
+    return current if ledger is not None else None
+
+
+def build_ledger(
+    session: Session, limits: LimitOptions, ask: "AskLimit | None" = None
+) -> "Ledger | None":
     """Build the ledger of a session and its sub-agents; None if no limit is set.
 
-    Usage from before a resume counts.
+    Usage from before a resume counts. `ask` is called when a limit in AI credits is reached.
     """
     if limits.max_tokens is None and limits.max_usd is None:
         return None
@@ -47,4 +65,6 @@ def build_ledger(session: Session, limits: LimitOptions) -> "Ledger | None":
     allowance = Allowance(
         tokens=limits.max_tokens, usd=limits.max_usd, in_credits=limits.in_credits
     )
-    return Ledger(allowance, spending)
+    ledger = Ledger(allowance, spending)
+    ledger.ask_limit = ask
+    return ledger

@@ -34,7 +34,7 @@ from trimtab.contracts.options import (
     PermissionOptions,
     SessionOptions,
 )
-from trimtab.contracts.provider import ListsModels, Price, Provider
+from trimtab.contracts.provider import CREDIT_USD, ListsModels, Price, Provider
 from trimtab.contracts.run import Mode, Prompt, Run
 from trimtab.contracts.tool import AgentsPort, Tool
 from trimtab.customize.describe import describe_loaded
@@ -42,7 +42,7 @@ from trimtab.customize.python_tools import PythonTools
 from trimtab.customize.watcher import CustomizationWatcher
 from trimtab.mcp.session_servers import SessionServers
 from trimtab.models.choose import Chosen, ModelChooser, RoleModels
-from trimtab.models.limits import build_ledger, check_limits
+from trimtab.models.limits import change_ledger, check_limits
 from trimtab.policy.rule_files import load_rules
 from trimtab.providers.names import did_you_mean, same_model
 from trimtab.providers.windows import DEFAULT
@@ -96,13 +96,21 @@ class Controls:
         self.send: Callable[[Prompt], object] = lambda _: None
         """Sends the main agent a prompt; set by the live session."""
 
-    async def _answer_sampling(self, server: str, params: JsonObject) -> JsonObject:
-        """Have the model of the main agent answer an MCP server."""
+    @property
+    def sampling(self) -> "SamplingRequests":
+        """Answers the model calls that MCP servers ask for."""
         if self._sampling is None:
             from trimtab.mcp.sampling import SamplingRequests
 
-            self._sampling = SamplingRequests(self._run, lambda: self.agent.parts.permissions)
-        return await self._sampling.answer(server, params)
+            self._sampling = SamplingRequests(
+                self._run, lambda: self.agent.parts.permissions, self._client.ask_sampling
+            )
+        return self._sampling
+
+    async def _answer_sampling(
+        self, server: str, params: JsonObject, number: str | int
+    ) -> JsonObject:
+        return await self.sampling.answer(server, params, number)
 
     @property
     def options(self) -> SessionOptions:
@@ -256,10 +264,14 @@ class Controls:
         agent = self.agent.with_parts(turn_limit=turn_limit)
         if agent.parts.autopilot is not None:
             agent.parts.autopilot.max_continues = limits.continues
-        self._run.agent = agent.with_budget(build_ledger(self.setup.session, limits))
+        ask = self._client.ask_limit
+        ledger = change_ledger(agent.budget, self.setup.session, limits, ask)
+        self._run.agent = agent.with_budget(ledger)
         if self._pool is not None:
             self._pool.share_budget()
         session_limits = {"maxTokens": limits.max_tokens, "maxUsd": limits.max_usd}
+        if limits.in_credits and limits.max_usd is not None:
+            session_limits["maxAiCredits"] = limits.max_usd / CREDIT_USD
         self.setup.session.emit(SessionLimitsChanged(session_limits=session_limits))
 
     def set_effort(self, effort: str | None) -> None:

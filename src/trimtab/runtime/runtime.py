@@ -192,6 +192,7 @@ class Runtime:
             customizations=opening.customizations,
             trust=opening.folder.trust,
             env=self.env,
+            client_database=opening.owner.current.database,
             resumed=resumed,
         )
 

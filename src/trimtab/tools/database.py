@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from urllib.parse import quote
 
-import msgspec
-
-from trimtab.tools.statements import TRANSACTIONS, Statement
+from trimtab.contracts.sql import Outcome, Refusal, Statement
+from trimtab.tools.statements import TRANSACTIONS
 
 TIMEOUT = 10.0
 MAX_ROWS = 1000
@@ -37,21 +36,6 @@ REFUSED = (
     "Other database files, extensions and connection settings cannot be used: use only tables of "
     "this database."
 )
-
-
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a statement. `columns` is None unless it returns rows."""
-
-    verb: str
-    changed: int = 0
-    last_id: int | None = None
-    columns: tuple[str, ...] | None = None
-    rows: Sequence[tuple[object, ...]] = ()
-    more: bool = False
-
-
-class Refusal(Exception):
-    """Raised when the statements had no effect. The message is for the model."""
 
 
 class Database:

@@ -3,7 +3,7 @@
 import re
 from sqlite3 import complete_statement
 
-import msgspec
+from trimtab.contracts.sql import Statement
 
 _BLANK = re.compile(r"(?:\s+|--[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z]+")
@@ -11,13 +11,6 @@ TRANSACTIONS = frozenset(
     ("BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE", "VACUUM", "PRAGMA")
 )
 """Statements that must not run inside a transaction that we began."""
-
-
-class Statement(msgspec.Struct, frozen=True):
-    """A statement; `verb` is its first word, in capitals."""
-
-    text: str
-    verb: str
 
 
 def split_statements(text: str) -> list[Statement]:

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from trimtab.contracts.sql import Outcome
 from trimtab.contracts.text import count
-from trimtab.tools.database import MAX_ROWS, Outcome
+from trimtab.tools.database import MAX_ROWS
 
 SCHEMA = frozenset(("CREATE", "DROP", "ALTER"))
 MAX_CELL = 4000

@@ -4,6 +4,7 @@ from trimtab.agents.carryover import SessionCarryover, fit
 from trimtab.loop.side_calls import Writer
 from trimtab.session.folder import SessionFolder
 from trimtab.session.projections.changes import CodeChanges
+from trimtab.session.todos import Todos
 
 
 async def no_summarizer() -> Writer | None:
@@ -12,7 +13,7 @@ async def no_summarizer() -> Writer | None:
 
 def test_the_index_of_checkpoints_is_titled_and_lists_each_summary(tmp_path: Path) -> None:
     folder = SessionFolder("s", str(tmp_path))
-    carryover = SessionCarryover(folder, CodeChanges(), "", no_summarizer)
+    carryover = SessionCarryover(folder, Todos(folder.database), CodeChanges(), "", no_summarizer)
     for title in ("Fix the parser", "Add a | test"):
         carryover.file(f"<checkpoint_title>{title}</checkpoint_title>\nIt is done.")
     heading, _, *table = Path(folder.checkpoints, "index.md").read_text().splitlines()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from trimtab.contracts.errors import UsageError
 from trimtab.fleet.plan import check_plan, read_plan, read_session_plan
+from trimtab.session.todos import read_todos
 from trimtab.tools.sql.tool import read_schema
 
 
@@ -94,13 +95,13 @@ def test_the_open_todos_of_a_session_are_a_plan(tmp_path: Path) -> None:
     database.execute("INSERT INTO todo_deps VALUES ('b', 'a'), ('c', 'b')")
     database.commit()
     database.close()
-    found = read_session_plan(path)
+    found = read_session_plan(*read_todos(path))
     assert [(each.id, each.depends_on) for each in found] == [("b", ()), ("c", ("b",))]
 
 
 def test_a_session_without_todos_gives_no_plan(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no todos"):
-        read_session_plan(str(tmp_path / "none.db"))
+        read_session_plan(*read_todos(str(tmp_path / "none.db")))
 
 
 def test_check_plan_accepts_any_iterable_of_rows() -> None:

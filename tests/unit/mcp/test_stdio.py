@@ -68,7 +68,7 @@ async def test_a_server_that_ignores_unknown_requests_is_greeted_the_older_way(
 async def test_a_form_is_answered_in_both_versions(tmp_path: Path, mode: str) -> None:
     asked: list[Any] = []
 
-    async def answer(name: str, params: Any) -> Any:
+    async def answer(name: str, params: Any, _: str | int) -> Any:
         asked.append((name, params["message"]))
         return {"action": "accept", "content": {"count": 3}}
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from toolkit import Bench
+from trimtab.contracts.sql import Refusal
 from trimtab.contracts.tool import ToolResult
-from trimtab.tools.database import Database, Refusal
+from trimtab.tools.database import Database
 from trimtab.tools.statements import split_statements
 
 INSERT = "INSERT INTO todos (id, title) VALUES ('a', 'First'), ('b', 'Second')"

@@ -39,6 +39,8 @@ class SamplingRequested(EventData, type="sampling.requested", ephemeral=True):
     request_id: str
     server_name: str
     mcp_request_id: Any
+    request: JsonObject | None = None
+    """The parameters of the server's request; `session.mcp.executeSampling` takes them."""
 
 
 class SamplingCompleted(EventData, type="sampling.completed", ephemeral=True):

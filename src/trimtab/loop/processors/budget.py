@@ -45,10 +45,14 @@ class Budget(Processor):
         prompt = estimate_prompt(run)
         price = run.agent.model.price
         call = estimate_call(price, prompt, run.agent.model.max_output_tokens or REPLY_TOKENS)
-        if self._ledger.fits(call, estimate_call(price, call.tokens, LAST_REPLY_TOKENS)):
-            self._ledger.reserve(self._agent, call)
-            return None
-        return self._wind_down(run, estimate_call(price, prompt, LAST_REPLY_TOKENS))
+        last_reply = estimate_call(price, call.tokens, LAST_REPLY_TOKENS)
+        while not self._ledger.fits(call, last_reply):
+            asked = await self._ledger.raise_limit()
+            if not asked:
+                last_call = estimate_call(price, prompt, LAST_REPLY_TOKENS)
+                return self._wind_down(run, last_call, may_reply=asked is None)
+        self._ledger.reserve(self._agent, call)
+        return None
 
     def _tell_rest(self, run: Run) -> None:
         """Tell the model after each prompt of a person how much of the budget is left."""
@@ -57,7 +61,8 @@ class Budget(Processor):
             text = REMAINING.format(left=left)
             run.session.emit(UserMessage(content="", transformed_content=text, source="budget"))
 
-    def _wind_down(self, run: Run, last_call: Estimate) -> Stop | None:
+    def _wind_down(self, run: Run, last_call: Estimate, *, may_reply: bool) -> Stop | None:
+        """Stop, after one last reply unless a person refused to raise the limit."""
         spent = self._ledger.describe()
         stop = Stop(
             reason="budget",
@@ -66,7 +71,7 @@ class Budget(Processor):
             f"{count(last_call.tokens, 'token')}; raise the limit and resume the session to go on.",
         )
         run.session.emit(SessionWarning(warning_type="budget", message=stop.message))
-        if not run.total_turns or not self._ledger.fits(last_call):
+        if not may_reply or not run.total_turns or not self._ledger.fits(last_call):
             return stop
         self._ledger.reserve(self._agent, last_call)
         run.session.emit(

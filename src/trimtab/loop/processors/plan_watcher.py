@@ -1,9 +1,8 @@
 """Reports changes that tools make to the session's plan, todos and intent."""
 
-import asyncio
 import os
-from collections.abc import Callable
 from contextlib import suppress
+from typing import Protocol
 
 from trimtab.contracts.events.assistant import AssistantIntent
 from trimtab.contracts.events.session import SessionPlanChanged, SessionTodosChanged
@@ -16,16 +15,27 @@ Fingerprint = tuple[int, int, int] | None
 """The inode, size and modification time of a file; None if it does not exist."""
 
 
-class PlanWatcher(Processor):
-    """Compares the files after each call, since any tool may change them, even a command."""
+class TodoList(Protocol):
+    """The to-do list of a session."""
 
-    def __init__(self, plan: str, database: str, read_todos: Callable[[], object]) -> None:
+    def find_version(self) -> object:
+        """Return something that differs whenever the list may have changed."""
+        ...
+
+    async def read_all(self) -> object:
+        """Return everything in the list, in a form that can be compared."""
+        ...
+
+
+class PlanWatcher(Processor):
+    """Compares them after each call, since any tool may change them, even a command."""
+
+    def __init__(self, plan: str, todos: TodoList) -> None:
         self._plan = plan
-        self._database = database
-        self._read_todos = read_todos
+        self._todos = todos
         self._plan_seen: Fingerprint = None
-        self._database_seen: Fingerprint = None
-        self._todos: object = None
+        self._todos_seen: object = None
+        self._listed: object = ([], [])
 
     async def before_request(self, run: Run) -> Stop | None:
         # Changes by a client since the last turn have been reported when they were made.
@@ -38,11 +48,11 @@ class PlanWatcher(Processor):
         before, self._plan_seen = self._plan_seen, fingerprint(self._plan)
         if before != self._plan_seen:
             run.session.emit(SessionPlanChanged(operation=operation(before, self._plan_seen)))
-        before, self._database_seen = self._database_seen, fingerprint(self._database)
-        if before != self._database_seen:
-            todos = await asyncio.to_thread(self._read_todos)
-            if todos != self._todos:
-                self._todos = todos
+        version = self._todos.find_version()
+        if version != self._todos_seen:
+            self._todos_seen = version
+            listed, self._listed = self._listed, await self._todos.read_all()
+            if listed != self._listed:
                 run.session.emit(SessionTodosChanged())
         return result
 

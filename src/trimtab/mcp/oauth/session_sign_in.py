@@ -6,11 +6,12 @@ from collections.abc import Callable
 import msgspec
 
 from trimtab.contracts.customization import McpServer
+from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import Http
 from trimtab.contracts.questions import AskToken, TokenRequest
 from trimtab.mcp.messages import ServerProblem
 from trimtab.mcp.oauth.documents import Challenge, discover, read_challenge
-from trimtab.mcp.oauth.settings import check_settings
+from trimtab.mcp.oauth.settings import OAuthSettings, check_settings
 from trimtab.mcp.oauth.store import Grant, GrantStore
 from trimtab.mcp.oauth.tokens import TokenClient, TokenRefused
 
@@ -40,9 +41,14 @@ class SessionSignIn:
         self._read_at = -1
         self._grant: Grant | None = None
         self._host_token = ""
+        self._host_token_ends = 0.0
+        """The time at which a new token is asked for; 0 if the token's end is not known."""
 
     async def token(self) -> str:
         if self._host_token:
+            if 0 < self._host_token_ends < time.time():
+                self._host_token_ends = 0.0  # if there is no other, the server decides
+                await self._ask("refresh", Challenge())
             return self._host_token
         grant = self._load()
         if grant is None or not _ends_soon(grant):
@@ -119,7 +125,7 @@ class SessionSignIn:
             scope=" ".join(challenge.scopes),
             resource_metadata=challenge.resource_metadata,
             error=challenge.error,
-            client_id=self._settings.client_id,
+            client=describe_client(self._settings),
         )
         answer = await self._ask_host(request)
         token = answer.get("accessToken") if answer is not None else None
@@ -127,6 +133,10 @@ class SessionSignIn:
             return False
         self._hide((token,))
         self._host_token = token
+        seconds = answer.get("expiresIn") if answer is not None else None
+        self._host_token_ends = 0.0
+        if isinstance(seconds, int | float) and seconds > 0:
+            self._host_token_ends = time.time() + seconds - min(MAX_MARGIN, seconds / 4)
         return True
 
     def _load(self) -> Grant | None:
@@ -148,6 +158,20 @@ class SessionSignIn:
 
     def _needs_login(self, why: str) -> ServerProblem:
         return ServerProblem(f"{why}; run `trimtab mcp login {self._server.name}`", needs_auth=True)
+
+
+def describe_client(settings: OAuthSettings) -> JsonObject:
+    """Return the configured client as hosts are told of it, without its secret."""
+    if not settings.client_id:
+        return {}
+    client: JsonObject = {"clientId": settings.client_id}
+    if settings.public_client is not None:
+        client["publicClient"] = settings.public_client
+    if settings.grant_type == "client_credentials":
+        client["grantType"] = settings.grant_type
+    if settings.scopes:
+        client["scope"] = " ".join(settings.scopes)
+    return client
 
 
 def _ends_soon(grant: Grant) -> bool:

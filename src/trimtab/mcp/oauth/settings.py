@@ -21,6 +21,8 @@ class OAuthSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     client_id: str = ""
     client_secret: str = ""
+    public_client: bool | None = None
+    """True if the client has no secret, False if it must have one."""
     client_metadata_url: str = ""
     scopes: tuple[str, ...] = ()
     grant_type: Literal["authorization_code", "client_credentials"] = "authorization_code"
@@ -43,6 +45,7 @@ def read_settings(server: McpServer) -> OAuthSettings:
         fields.setdefault("redirectPort", fields["callbackPort"])
     for theirs, ours in (
         ("oauthClientId", "clientId"),
+        ("oauthPublicClient", "publicClient"),
         ("oauthScopes", "scopes"),
         ("scopes", "scopes"),
         ("oauthGrantType", "grantType"),
@@ -57,6 +60,13 @@ def read_settings(server: McpServer) -> OAuthSettings:
 def check_settings(server: McpServer) -> OAuthSettings:
     """Return the settings of an entry. Raises `ServerProblem`."""
     try:
-        return read_settings(server)
+        settings = read_settings(server)
     except msgspec.ValidationError as error:
         raise ServerProblem(f"its oauth settings are wrong ({error}); correct them") from None
+    if settings.public_client:
+        return msgspec.structs.replace(settings, client_secret="")
+    if settings.public_client is False and not (settings.client_secret or settings.private_key):
+        raise ServerProblem(
+            "its client is not public, so it needs a secret; set oauth.clientSecret in its entry"
+        )
+    return settings

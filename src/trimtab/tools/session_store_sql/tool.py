@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Callable, Sequence
 
 from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.sql import Refusal
 from trimtab.contracts.text import count
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
-from trimtab.tools.database import Database, Refusal
+from trimtab.tools.database import Database
 from trimtab.tools.description import describe
 from trimtab.tools.files import fail, system_failure
 from trimtab.tools.output import limit_output

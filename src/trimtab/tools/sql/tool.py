@@ -4,8 +4,9 @@ import os
 from collections.abc import Sequence
 
 from trimtab.contracts.provider import ToolSpec
+from trimtab.contracts.sql import Refusal
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
-from trimtab.tools.database import Database, Refusal
+from trimtab.tools.database import Database
 from trimtab.tools.description import describe
 from trimtab.tools.files import fail
 from trimtab.tools.output import limit_output
@@ -43,7 +44,8 @@ class Sql:
         if not statements:
             return fail("The query contains no statement.")
         try:
-            outcomes = await Database(ctx.database, prepare=read_schema()).run(statements)
+            database = ctx.client_database or Database(ctx.database, prepare=read_schema())
+            outcomes = await database.run(statements)
         except Refusal as refusal:
             return fail(f"SQL error: {refusal}")
         return ToolResult(text=await limit_output(describe_outcomes(outcomes), ctx))

@@ -37,7 +37,7 @@ class _ClientRequests:
     def asks(self, method: str) -> bool:
         return method != "ping"
 
-    async def answer(self, method: str, params: JsonObject) -> JsonObject:
+    async def answer(self, method: str, params: JsonObject, number: str | int) -> JsonObject:
         return {} if method == "ping" else await self._link.request(method, params)
 
 

@@ -37,6 +37,11 @@ class FileSystem(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     conventions: str = "posix"
     capabilities: JsonObject | None = None
 
+    @property
+    def has_database(self) -> bool:
+        """True if the client also keeps the tables of the session."""
+        return bool((self.capabilities or {}).get("sqlite"))
+
     def path(self, name: str) -> str:
         separator = "\\" if self.conventions == "windows" else "/"
         return separator.join((self.session_state_path.rstrip("/\\"), *name.split("/")))

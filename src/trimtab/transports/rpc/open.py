@@ -17,6 +17,7 @@ from trimtab.contracts.events.session import SessionResume, SessionWarning
 from trimtab.contracts.events.setup import SessionManagedSettingsResolved
 from trimtab.contracts.ids import timestamp
 from trimtab.contracts.options import SessionOptions
+from trimtab.contracts.sql import SqlDatabase
 from trimtab.host.hosted import HostedSession
 from trimtab.host.participants import Participant
 from trimtab.models.catalog import SessionCatalog
@@ -58,7 +59,7 @@ async def create(server: Server, peer: Peer, settings: SessionSettings) -> Then:
         participant = hosted.join(peer, settings.capabilities())
         participant.hold()
         await check_token(server, hosted, settings)
-        options = await equip(server, hosted, settings, options)
+        options = await equip(server, hosted, settings, options, peer)
         live = await server.runtime_for(settings.git_hub_token).create(options, hosted.as_client())
         hosted.id = live.id
         hosted.attach(live)
@@ -104,7 +105,7 @@ async def _reopen(
     participant = hosted.join(peer, settings.capabilities())
     participant.hold()
     await check_token(server, hosted, settings)
-    options = await equip(server, hosted, settings, options)
+    options = await equip(server, hosted, settings, options, peer)
     try:
         runtime = server.runtime_for(settings.git_hub_token)
         live = await runtime.resume(
@@ -206,8 +207,9 @@ async def equip(
     hosted: HostedSession,
     settings: SessionSettings,
     options: SessionOptions,
+    peer: Peer,
 ) -> SessionOptions:
-    """Add the model services and secrets that the client named to the options."""
+    """Add the model services, the database and the secrets that the client named to the options."""
     hosted.settings = settings.kept()
     hosted.token = settings.git_hub_token
     hosted.catalog = SessionCatalog(
@@ -218,7 +220,9 @@ async def equip(
         get_token=hosted.get_token,
     )
     hidden = (*find_keys(settings), *server.secrets)
-    options = msgspec.structs.replace(options, secret_values=hidden)
+    options = msgspec.structs.replace(
+        options, secret_values=hidden, database=find_database(hosted, peer)
+    )
     found = hosted.catalog.find(settings.model)
     if found is not None:
         provider, model = found
@@ -226,6 +230,15 @@ async def equip(
     if server.inference is not None:
         options = await _through_client(server, settings, options)
     return options
+
+
+def find_database(hosted: HostedSession, peer: Peer) -> SqlDatabase | None:
+    """Return the database that the client keeps for the session, if it does."""
+    if peer.file_system is None or not peer.file_system.has_database:
+        return None
+    from trimtab.transports.rpc.client_database import ClientDatabase  # needs sqlite3
+
+    return ClientDatabase(peer, lambda: hosted.id)
 
 
 def find_keys(settings: SessionSettings) -> Iterator[str]:

@@ -203,6 +203,7 @@ class Server:
             if hosted is None:
                 return
             try:
+                await hosted.stop_samplings()
                 await hosted.live.suspend(hosted.waiting_calls() if suspend else ())
                 await hosted.aclose()
             finally:

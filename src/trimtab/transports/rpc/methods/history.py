@@ -145,7 +145,9 @@ async def abort_compaction(call: Call, params: Nothing) -> JsonObject:
 async def summarize(call: Call, params: Nothing) -> JsonObject:
     """Return the prompts, the plan, the todos and the changed files; no model is asked."""
     live = call.session.live
-    carryover = SessionCarryover(live.folder, live.projections.changes, "", _ask_no_model)
+    carryover = SessionCarryover(
+        live.folder, live.controls.setup.todos, live.projections.changes, "", _ask_no_model
+    )
     return {"summary": await carryover.carry(MAX_SUMMARY)}
 
 

@@ -1,5 +1,6 @@
 """MCP servers: their configuration, and the servers of a session."""
 
+import asyncio
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,10 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import config_source
 from trimtab.contracts.options import SessionOptions
+from trimtab.customize.github_server import NAME as GITHUB
 from trimtab.customize.overview import gather
 from trimtab.customize.user_servers import UserServers
+from trimtab.mcp.messages import RemoteError
 from trimtab.mcp.session_servers import SessionServers
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
@@ -281,9 +284,6 @@ class HostContext(msgspec.Struct):
     context: JsonObject
 
 
-NO_SAMPLING = "Sampling by MCP servers is not supported; leave it out."
-
-
 class SignInTo(msgspec.Struct, rename="camel"):
     server_name: str
     force_reauth: bool = False
@@ -314,20 +314,55 @@ async def handle_headers(call: Call, params: PendingAnswer) -> JsonObject:
     return {"success": call.session.questions.answer(params.request_id, params.result)}
 
 
-@methods.on("session.mcp.executeSampling")
-async def execute_sampling(call: Call, params: Nothing) -> JsonObject:
-    raise UsageError(NO_SAMPLING)
+class SamplingExecution(msgspec.Struct, rename="camel"):
+    request_id: str
+    server_name: str
+    request: JsonObject
+    mcp_request_id: Any = None
 
 
-@methods.on("session.mcp.cancelSamplingExecution")
-async def cancel_sampling(call: Call, params: Nothing) -> JsonObject:
-    return {"cancelled": False}
+@methods.on("session.mcp.executeSampling", SamplingExecution)
+async def execute_sampling(call: Call, params: SamplingExecution) -> JsonObject:
+    """Make the model call that a server asked for, on behalf of the client that approved it."""
+    running = call.session.samplings
+    if params.request_id in running:
+        raise UsageError(f"The request {params.request_id} is running already; use another id.")
+    sampling = call.session.live.controls.sampling
+    task = asyncio.ensure_future(sampling.call(params.server_name, params.request))
+    running[params.request_id] = task
+    try:
+        await asyncio.wait((task,))
+        if task.cancelled():
+            return {"action": "cancelled"}
+        return {"action": "success", "result": task.result()}
+    except RemoteError as error:
+        return {"action": "failure", "error": str(error)}
+    finally:
+        task.cancel()
+        del running[params.request_id]
+
+
+class Execution(msgspec.Struct, rename="camel"):
+    request_id: str
+
+
+@methods.on("session.mcp.cancelSamplingExecution", Execution)
+async def cancel_sampling(call: Call, params: Execution) -> JsonObject:
+    task = call.session.samplings.get(params.request_id)
+    return {"cancelled": task is not None and task.cancel()}
 
 
 @methods.on("session.mcp.removeGitHub")
 async def remove_github(call: Call, params: Nothing) -> JsonObject:
-    """Return False: GitHub's own server is never used."""
-    return {"removed": False}
+    """Stop GitHub's own server in this session; False if it does not run."""
+    servers = _servers(call)
+    known = any(
+        server["name"] == GITHUB and server["status"] not in ("disabled", "stopped")
+        for server in servers.describe()
+    )
+    if known:
+        await _switch(call, GITHUB, enabled=False)
+    return {"removed": known}
 
 
 @methods.on("session.mcp.setEnvValueMode", EnvValues)

@@ -8,7 +8,7 @@ import msgspec
 from trimtab.config.files import replace_file
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionPlanChanged
-from trimtab.session.todos import read_table
+from trimtab.session.todos import Rows
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
@@ -43,27 +43,24 @@ async def delete(call: Call, params: Nothing) -> None:
 
 @methods.on("session.plan.readSqlTodos")
 async def read_todos(call: Call, params: Nothing) -> JsonObject:
-    return {"rows": read_rows(call.session.live.folder.database)}
+    return {"rows": rename_columns(await call.session.live.controls.setup.todos.read("todos"))}
 
 
 @methods.on("session.plan.readSqlTodosWithDependencies")
 async def read_todos_with_dependencies(call: Call, params: Nothing) -> JsonObject:
-    database = call.session.live.folder.database
+    todos, dependencies = await call.session.live.controls.setup.todos.read_all()
     return {
-        "rows": read_rows(database),
+        "rows": rename_columns(todos),
         "dependencies": [
             {"todoId": row.get("todo_id"), "dependsOn": row.get("depends_on")}
-            for row in read_table(database, "todo_deps")
+            for row in dependencies
         ],
     }
 
 
-def read_rows(database: str) -> list[JsonObject]:
+def rename_columns(todos: Rows) -> list[JsonObject]:
     """Return the todos, with the columns as clients name them."""
-    return [
-        {COLUMNS.get(name, name): value for name, value in row.items()}
-        for row in read_table(database, "todos")
-    ]
+    return [{COLUMNS.get(name, name): value for name, value in row.items()} for row in todos]
 
 
 COLUMNS = {"created_at": "createdAt", "updated_at": "updatedAt"}

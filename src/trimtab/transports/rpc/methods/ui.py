@@ -6,6 +6,7 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.question import ElicitationCompleted, ElicitationRequested
 from trimtab.contracts.ids import new_id
+from trimtab.host.client_questions import LimitAnswer
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
@@ -79,16 +80,25 @@ async def handle_mode_switch(call: Call, params: ModeSwitchAnswer) -> JsonObject
     return {"success": call.session.questions.answer(params.request_id, params.response)}
 
 
-@methods.on("session.ui.handlePendingSessionLimitsExhausted", Response)
-async def handle_limits(call: Call, params: Response) -> JsonObject:
-    """Return False: a session that reached its limit stops, and asks nobody to raise it."""
+class LimitResponse(msgspec.Struct, rename="camel"):
+    request_id: str
+    response: LimitAnswer
+
+
+@methods.on("session.ui.handlePendingSessionLimitsExhausted", LimitResponse)
+async def handle_limits(call: Call, params: LimitResponse) -> JsonObject:
     return {"success": call.session.questions.answer(params.request_id, params.response)}
 
 
-@methods.on("session.ui.handlePendingSampling", Response)
-async def answer_sampling(call: Call, params: Response) -> JsonObject:
-    """Return False: sampling is not supported."""
-    return {"success": False}
+class SamplingResponse(msgspec.Struct, rename="camel"):
+    request_id: str
+    response: JsonObject | None = None
+
+
+@methods.on("session.ui.handlePendingSampling", SamplingResponse)
+async def answer_sampling(call: Call, params: SamplingResponse) -> JsonObject:
+    """Give an MCP server a message; without one its request is rejected."""
+    return {"success": call.session.questions.answer(params.request_id, params.response)}
 
 
 class Handle(msgspec.Struct):
