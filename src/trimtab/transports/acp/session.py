@@ -24,7 +24,7 @@ from trimtab.transports.acp.connection import Connection
 from trimtab.transports.acp.editor import Buffers, Terminals
 from trimtab.transports.acp.forms import ask_question, show_form
 from trimtab.transports.acp.protocol import FAILED, INVALID_PARAMS, AcpError
-from trimtab.transports.acp.questions import PermissionDesk, show_request
+from trimtab.transports.acp.questions import PermissionDesk, describe_request
 from trimtab.transports.acp.schema import ClientCapabilities
 from trimtab.transports.acp.updates import ShownCall, UpdateBuilder, chunk
 
@@ -308,7 +308,7 @@ class EditorSession:
         agent_id = self._asked.pop(request_id, None)
         call_id = str(request.get("toolCallId") or "")
         call = self._describe(self._builder.find_call(agent_id, call_id), call_id)
-        if content := await show_request(request, call.get("rawInput"), self._read_file):
+        if content := await describe_request(request, call.get("rawInput"), self._read_file):
             call["content"] = content
         assert self._desk is not None
         return await self._desk.ask(request, call)
