@@ -300,7 +300,12 @@ class PartFold:
         }
         parts = self._change_call(event, data.tool_call_id, lambda _: changes)
         self._calls.pop((event.agent_id, data.tool_call_id), None)
-        return parts
+        moot = [
+            question.request_id
+            for question in self._questions.values()
+            if (question.agent_id, question.call_id) == (event.agent_id, data.tool_call_id)
+        ]
+        return (*(part for request_id in moot for part in self._answer(request_id, "")), *parts)
 
     def _change_call(
         self,
