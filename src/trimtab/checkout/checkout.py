@@ -117,7 +117,9 @@ def _read_head(marker: str) -> tuple[str | None, str | None]:
     if not head.startswith("ref:"):
         return None, head or None
     reference = head.removeprefix("ref:").strip()
-    commit = _read_line(os.path.join(git_dir, reference))
+    # The branches of a worktree are in the folder of the main checkout.
+    common = os.path.join(git_dir, _read_line(os.path.join(git_dir, "commondir")) or "")
+    commit = _read_line(os.path.join(common, reference))
     return reference.removeprefix("refs/heads/"), commit
 
 

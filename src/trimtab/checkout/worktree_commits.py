@@ -18,8 +18,8 @@ SUBJECT = 72
 class WorktreeCommits(Processor):
     """Commits the tree of a worktree to `refs/trimtab/<session>/<turn>-start` and `-end`.
 
-    An interrupted turn gets its end when the next turn begins. Steering belongs to the turn that
-    it steers.
+    An interrupted turn gets its end when the next turn begins. A prompt that steers ends the turn
+    before it, as for undo: what was done so far is committed as the work of the prompt it is.
     """
 
     def __init__(self, session: Session, worktree: Worktree, *, commits: bool) -> None:

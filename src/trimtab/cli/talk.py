@@ -12,7 +12,6 @@ from trimtab.contracts.events.envelope import Event
 from trimtab.contracts.options import Client, SessionOptions
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.runtime import Runtime
-from trimtab.transports.headless.delayed_starts import DelayedStarts
 from trimtab.transports.headless.dialog import Dialog, Opening
 from trimtab.transports.headless.logfile import LogFile
 from trimtab.transports.headless.output import open_outputs
@@ -27,12 +26,11 @@ async def talk(runtime: Runtime, options: SessionOptions, values: Values, log: L
     # Typed text is shown even if answers and notes are redirected.
     screen = next((output for output in (notes, answer) if os.isatty(output.fd)), keyboard)
     face = build_text(values, answer, notes, append_only=True)
-    starts = DelayedStarts(face.on_event)
     dialog = Dialog(face, screen, attach_all(values, options.cwd), run_own_command)
 
     def on_event(event: Event, line: bytes) -> None:
         dialog.on_event(event)
-        starts.on_event(event, line)
+        face.on_event(event, line)
         log.on_event(event, line)
 
     client = Client(on_event=on_event, attended=True)

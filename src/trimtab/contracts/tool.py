@@ -14,17 +14,16 @@ if TYPE_CHECKING:
 
 Args = Mapping[str, Any]
 
-AccessKind = Literal["none", "read", "write", "shell", "url", "memory", "mcp", "custom-tool"]
-
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
     """One thing a call would touch. Tools declare access; they never check permissions themselves.
 
-    `target` is a path, command line, address, or tool name, by kind. `detail` carries what a
-    permission question shows besides it (diff, newFileContents, server and tool name).
+    `kind` is none or a row of the table in `permissions/kinds.py`. `target` is a path, command
+    line, address, or tool name, by kind. `detail` carries what a permission question shows besides
+    it (diff, newFileContents, server and tool name).
     """
 
-    kind: AccessKind
+    kind: str
     target: str = ""
     intention: str = ""
     mutates: bool = True

@@ -24,7 +24,15 @@ from trimtab.contracts.events.context import (
     SessionUsageInfo,
 )
 from trimtab.contracts.events.envelope import Event, EventData, JsonObject
-from trimtab.contracts.events.own import LeftOut, PromptChanged, PromptQueued, PromptWithdrawn
+from trimtab.contracts.events.hook import HookEnd, HookStart
+from trimtab.contracts.events.own import (
+    LeftOut,
+    PromptChanged,
+    PromptQueued,
+    PromptWithdrawn,
+    PullRequestOpened,
+    ToolRunning,
+)
 from trimtab.contracts.events.permission import PermissionCompleted, PermissionRequested
 from trimtab.contracts.events.question import (
     ElicitationCompleted,
@@ -53,11 +61,13 @@ from trimtab.contracts.events.tool import (
     ToolExecutionStart,
 )
 from trimtab.contracts.events.user import UserMessage
-from trimtab.contracts.text import SHOWN_ARGUMENTS
+from trimtab.host.calls import describe_call, failure_state, find_exit_code
 from trimtab.host.parts import (
     Compaction,
     ContextUsage,
+    EditsByOthers,
     FileEdit,
+    HookRun,
     Markdown,
     ModeInUse,
     ModelInUse,
@@ -71,7 +81,6 @@ from trimtab.host.parts import (
     Title,
     TodosChanged,
     ToolInvocation,
-    ToolState,
     UserPrompt,
 )
 
@@ -93,6 +102,7 @@ class PartFold:
         self._calls: dict[tuple[str | None, str], ToolInvocation] = {}
         self._questions: dict[str, Question] = {}
         self._agents: dict[str, Subagent] = {}
+        self._hooks: dict[str, HookRun] = {}
         self._queue: dict[str, QueuedPrompt] = {}
 
     @property
@@ -225,7 +235,7 @@ class PartFold:
             call_id=data.tool_call_id,
             name=data.tool_name,
             title=data.tool_title or describe_call(data.tool_name, data.arguments),
-            state="running",
+            state="pending",
             arguments=data.arguments,
             server=data.mcp_server_name or "",
             started=event.timestamp,
@@ -233,11 +243,17 @@ class PartFold:
         )
         return (self._store(call),)
 
+    def tool_running(self, event: Event, data: ToolRunning) -> Sequence[Part]:
+        # The time that hooks and people take to decide is not the call's.
+        running = {"state": "running", "started": event.timestamp, "delta": ""}
+        return self._change_call(event, data.tool_call_id, lambda _: running)
+
     def tool_output(self, event: Event, data: ToolExecutionPartialResult) -> Sequence[Part]:
         return self._change_call(
             event,
             data.tool_call_id,
             lambda call: {
+                "state": "running",
                 "output": (call.output + data.partial_output)[-OUTPUT_KEPT:],
                 "delta": data.partial_output,
             },
@@ -249,8 +265,6 @@ class PartFold:
         )
 
     def workspace_changed(self, event: Event, data: WorkspaceChanged) -> Sequence[Part]:
-        if data.tool_call_id is None or not data.changes:
-            return ()
         edits = tuple(
             FileEdit(
                 path=change.os_path,
@@ -261,6 +275,11 @@ class PartFold:
             for change in data.changes
             if "file" in (change.before.kind, change.after.kind)
         )
+        if data.reason == "person":
+            common: JsonObject = {"agent_id": event.agent_id, "timestamp": event.timestamp}
+            return (EditsByOthers(key=event.id, edits=edits, count=data.count, **common),)
+        if data.tool_call_id is None or not data.changes:
+            return ()
         return self._change_call(
             event, data.tool_call_id, lambda call: {"edits": (*call.edits, *edits), "delta": ""}
         )
@@ -281,7 +300,12 @@ class PartFold:
         }
         parts = self._change_call(event, data.tool_call_id, lambda _: changes)
         self._calls.pop((event.agent_id, data.tool_call_id), None)
-        return parts
+        moot = [
+            question.request_id
+            for question in self._questions.values()
+            if (question.agent_id, question.call_id) == (event.agent_id, data.tool_call_id)
+        ]
+        return (*(part for request_id in moot for part in self._answer(request_id, "")), *parts)
 
     def _change_call(
         self,
@@ -311,9 +335,8 @@ class PartFold:
         answered = self._answer(data.request_id, outcome)
         if not answered or not outcome.startswith("approved"):
             return answered
-        # The time a person takes to answer is not the call's.
-        running = {"state": "running", "started": event.timestamp, "delta": ""}
-        return (*answered, *self._change_call(event, answered[0].call_id, lambda _: running))
+        running = self.tool_running(event, ToolRunning(tool_call_id=answered[0].call_id))
+        return (*answered, *running)
 
     def input_requested(self, event: Event, data: UserInputRequested) -> Sequence[Part]:
         request = {
@@ -390,7 +413,7 @@ class PartFold:
             model=data.model or "",
         )
         self._agents[agent.key] = agent
-        return (agent,)
+        return (agent, *self._enrich_call(agent))
 
     def subagent_ended(
         self, event: Event, data: SubagentCompleted | SubagentFailed
@@ -408,7 +431,39 @@ class PartFold:
             "duration_ms": data.duration_ms,
             "done": True,
         }
-        return (msgspec.structs.replace(agent, **changes),)
+        ended = msgspec.structs.replace(agent, **changes)
+        return (ended, *self._enrich_call(ended))
+
+    def _enrich_call(self, agent: Subagent) -> Sequence[Part]:
+        """Return the call that a sub-agent works for, with what is known of the agent."""
+        calls = [call for call in self._calls.values() if call.call_id == agent.call_id]
+        return [self._store(msgspec.structs.replace(call, agent=agent)) for call in calls[-1:]]
+
+    def hook_start(self, event: Event, data: HookStart) -> Sequence[Part]:
+        given = data.input if isinstance(data.input, dict) else {}
+        hook = HookRun(
+            key=f"hook {data.hook_invocation_id}",
+            agent_id=event.agent_id,
+            timestamp=event.timestamp,
+            done=False,
+            name=data.hook_type,
+            call_id=str(data.parent_tool_call_id or given.get("toolCallId") or ""),
+            started=event.timestamp,
+        )
+        self._hooks[hook.key] = hook
+        return (hook,)
+
+    def hook_end(self, event: Event, data: HookEnd) -> Sequence[Part]:
+        hook = self._hooks.pop(f"hook {data.hook_invocation_id}", None)
+        if hook is None:
+            return ()
+        changes: JsonObject = {
+            "state": "completed" if data.success else "failed",
+            "error": str((data.error or {}).get("message") or ""),
+            "completed": event.timestamp,
+            "done": True,
+        }
+        return (msgspec.structs.replace(hook, **changes),)
 
     def compaction_start(self, event: Event, data: SessionCompactionStart) -> Sequence[Part]:
         key = f"compaction {data.compaction_attempt_id or ''}"
@@ -475,6 +530,7 @@ CASES: dict[type[EventData], Case] = {
     AssistantReasoning: PartFold.reasoning,
     AssistantUsage: PartFold.reply_ended,
     ToolExecutionStart: PartFold.tool_start,
+    ToolRunning: PartFold.tool_running,
     ToolExecutionPartialResult: PartFold.tool_output,
     ToolExecutionProgress: PartFold.tool_progress,
     ToolExecutionComplete: PartFold.tool_complete,
@@ -490,6 +546,8 @@ CASES: dict[type[EventData], Case] = {
     SubagentStarted: PartFold.subagent_started,
     SubagentCompleted: PartFold.subagent_ended,
     SubagentFailed: PartFold.subagent_ended,
+    HookStart: PartFold.hook_start,
+    HookEnd: PartFold.hook_end,
     SessionCompactionStart: PartFold.compaction_start,
     SessionCompactionComplete: PartFold.compaction_complete,
     SessionTitleChanged: PartFold.state,
@@ -499,38 +557,6 @@ CASES: dict[type[EventData], Case] = {
     SessionTodosChanged: PartFold.state,
 }
 """The method that folds each displayed event type."""
-
-
-def describe_call(name: str, arguments: Any) -> str:
-    """Return a tool call as one line: its name and its most informative argument."""
-    shown = ""
-    if isinstance(arguments, dict):
-        values = (arguments.get(key) for key in SHOWN_ARGUMENTS)
-        shown = next((str(value) for value in values if value), "")
-    first, *more = shown.strip().split("\n", 1)
-    return f"{name} {first}{' …' if more else ''}".rstrip()
-
-
-def failure_state(error: JsonObject) -> ToolState:
-    """Return the state of an unsuccessful call, by the code of its error."""
-    code = str(error.get("code") or "")
-    states: dict[str, ToolState] = {
-        "denied": "denied",
-        "rejected": "rejected",
-        "interrupted": "interrupted",
-    }
-    return states.get(code, "failed")
-
-
-def find_exit_code(data: ToolExecutionComplete) -> int | None:
-    """Return the exit code of the command a call ran, or None if it did not run one to its end."""
-    code = (data.shell_execution or {}).get("exitCode")
-    if isinstance(code, int):
-        return code
-    text = str((data.result or {}).get("content") or (data.error or {}).get("message") or "")
-    _, found, rest = text.rpartition("<exited with exit code ")
-    number = rest.partition(">")[0]
-    return int(number) if found and number.lstrip("-").isdigit() else None
 
 
 NoticeText = tuple[Literal["info", "warning", "error", "answer"], str, str]
@@ -557,6 +583,7 @@ NOTICES: dict[type[EventData], Callable[[Any], NoticeText]] = {
         "retry",
         data.reason or "The model call is being retried.",
     ),
+    PullRequestOpened: lambda data: ("info", "pull_request", f"Pull request: {data.url}"),
     LeftOut: lambda data: ("warning", "left_out", data.message),
     Abort: lambda _: ("warning", "abort", "Stopped by the user."),
 }

@@ -76,11 +76,26 @@ class ReplyEnded(Part, frozen=True, kw_only=True):
     finish_reason: str
 
 
+class Subagent(Part, frozen=True, kw_only=True):
+    """A sub-agent: running, or ended with a result."""
+
+    name: str
+    call_id: str
+    description: str = ""
+    model: str = ""
+    state: Literal["running", "completed", "failed", "cancelled"] = "running"
+    error: str = ""
+    tool_calls: int | None = None
+    tokens: int | None = None
+    duration_ms: float | None = None
+
+
 class ToolInvocation(Part, frozen=True, kw_only=True):
     """A tool call and its progress.
 
-    Its state is `pending` while a permission question for it is open. `output` is the tail of the
-    output while the call runs, later its whole result; `error` says why it failed.
+    Its state is `pending` until its permission is decided: faces hold its line back until then.
+    `output` is the tail of the output while the call runs, later its whole result; `error` says why
+    it failed.
     """
 
     call_id: str
@@ -100,10 +115,33 @@ class ToolInvocation(Part, frozen=True, kw_only=True):
     """The time of its result; empty while it runs."""
     sandboxed: bool | None = None
     parent_call_id: str = ""
+    agent: Subagent | None = None
+    """The sub-agent that works for this call."""
 
     @property
     def ended(self) -> bool:
         return self.state not in ("pending", "running")
+
+
+class EditsByOthers(Part, frozen=True, kw_only=True):
+    """Files that somebody else changed while the session was at work.
+
+    They are in no call's diff. `count` may be larger than the number of `edits`.
+    """
+
+    edits: tuple[FileEdit, ...]
+    count: int
+
+
+class HookRun(Part, frozen=True, kw_only=True):
+    """A hook that runs, or has run, and the tool call it was run for, if any."""
+
+    name: str
+    state: Literal["running", "completed", "failed"] = "running"
+    call_id: str = ""
+    error: str = ""
+    started: str = ""
+    completed: str = ""
 
 
 class Question(Part, frozen=True, kw_only=True):
@@ -117,20 +155,6 @@ class Question(Part, frozen=True, kw_only=True):
     request: JsonObject
     call_id: str = ""
     answer: str = ""
-
-
-class Subagent(Part, frozen=True, kw_only=True):
-    """A sub-agent: running, or ended with a result."""
-
-    name: str
-    call_id: str
-    description: str = ""
-    model: str = ""
-    state: Literal["running", "completed", "failed", "cancelled"] = "running"
-    error: str = ""
-    tool_calls: int | None = None
-    tokens: int | None = None
-    duration_ms: float | None = None
 
 
 class Notice(Part, frozen=True, kw_only=True):

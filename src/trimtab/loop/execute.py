@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.own import ToolRunning
 from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
 from trimtab.contracts.events.user import UserMessage
 from trimtab.contracts.mcp import origin_of
@@ -103,6 +104,7 @@ async def process_call(run: Run, call: ToolCall) -> ToolResult:
     ctx = run.tool_context(call.id)
     if any(access.mutates for access in pending.touches(run)):
         await run.session.synced()  # the start event must be on disk before anything changes
+    run.session.emit(ToolRunning(tool_call_id=call.id))
     result = await pending.tool.run(pending.args, ctx)
     for processor in run.agent.pipeline:
         result = await processor.after_tool(run, pending, result)

@@ -37,8 +37,8 @@ def generalise(access: Access, analysis: "Analysis | None") -> JsonObject | None
         case "custom-tool" | "url":
             field = "url" if access.kind == "url" else "toolName"
             return {"kind": access.kind, field: access.target.partition("?")[0]}
-        case _:
-            return None
+        case other:
+            return None if other == "none" else {"kind": other, "target": access.target}
 
 
 def to_rules(approval: Any, source: str) -> tuple[Rule, ...]:
@@ -59,6 +59,8 @@ def to_rules(approval: Any, source: str) -> tuple[Rule, ...]:
             rules.append(Rule("custom-tool", name, source))
         case {"kind": "url", "url": str(address)}:
             rules.append(Rule("url", address, source))
+        case {"kind": str(kind), "target": str(target)}:
+            rules.append(Rule(kind, target, source))
     return tuple(rules)
 
 

@@ -1,4 +1,4 @@
-"""Permission requests as they stand in events: the fields each kind must have."""
+"""Permission requests as they stand in events."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ from trimtab.contracts.processor import PendingCall
 from trimtab.contracts.tool import Access
 from trimtab.permissions.approvals import describe_cover, generalise, to_rules
 from trimtab.permissions.assess import read_script
-from trimtab.permissions.shell.verdict.analysis import Analysis
+from trimtab.permissions.kinds import find_kind
 
 
 def digest(pending: PendingCall) -> str:
@@ -29,7 +29,7 @@ def build_request(access: Access, pending: PendingCall, policy: Policy) -> JsonO
         "kind": access.kind,
         "toolCallId": pending.call.id,
         "intention": access.intention,
-        **_fields(access, pending, analysis),
+        **find_kind(access).fields(access, pending, analysis),
         **access.detail,
         "digest": digest(pending),
     }
@@ -51,23 +51,3 @@ def remembered(access: Access, approval: JsonObject | None) -> JsonObject | None
     if approval is not None and approval.get("kind") == "mcp" and approval.get("toolName"):
         return approval | {"toolDigest": digest} if digest else approval
     return approval
-
-
-def _fields(access: Access, pending: PendingCall, analysis: Analysis | None) -> JsonObject:
-    if analysis is not None:
-        warnings = [*analysis.destructive, *analysis.hazards, *analysis.dynamic]
-        warnings += [analysis.problem] if analysis.problem else []
-        warning: JsonObject = {"warning": "; ".join(warnings[:3])} if warnings else {}
-        return {"fullCommandText": access.target, **analysis.describe(), **warning}
-    if access.kind in _TARGETS:
-        return {_TARGETS[access.kind]: access.target, **_CONSTANTS.get(access.kind, {})}
-    name = access.target or pending.tool.spec.name
-    fields: JsonObject = {"toolName": name, "args": pending.args}
-    if access.kind == "mcp":
-        read_only = not access.mutates
-        return fields | {"serverName": "", "toolTitle": name, "readOnly": read_only}
-    return fields | {"toolDescription": pending.tool.spec.description}
-
-
-_TARGETS = {"write": "fileName", "read": "path", "url": "url", "memory": "fact"}
-_CONSTANTS: dict[str, JsonObject] = {"write": {"diff": "", "canOfferSessionApproval": True}}

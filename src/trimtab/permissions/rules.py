@@ -187,7 +187,7 @@ def matches_tool(rule: Rule, access: Access, *, denies: bool = False) -> bool:
         return rule.kind == "memory"
     if access.kind == "mcp":
         return _matches_server(rule, access, denies=denies)
-    if rule.kind == "custom-tool":
+    if rule.kind == access.kind:
         return rule.argument in (None, access.target)
     return rule.kind == access.target and rule.argument is None
 

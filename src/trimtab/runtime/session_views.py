@@ -5,56 +5,42 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from trimtab.contracts.changes import Change, FileState
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.undo.file_index import changes_by_turn
+from trimtab.session.records import read_records
+from trimtab.undo.changes import read_changes
+from trimtab.undo.own_changes import OwnChange, list_own_changes
 
 if TYPE_CHECKING:
     from trimtab.runtime.live import LiveSession
-    from trimtab.undo.blobs import BlobStore
-
-MAX_BYTES = 1 << 20
-"""The size above which a file is named but not compared."""
 
 
 def describe_diff(live: "LiveSession") -> str:
-    """Return the changes of the session's files as a unified diff."""
+    """Return the session's own changes to files as a unified diff."""
     store, root = live.recorder.store, live.controls.options.cwd
-    merged: dict[str, Change] = {}
-    for changes in changes_by_turn(live.folder.events, store).values():
-        for change in changes:
-            first = merged.get(change.os_path, change)
-            merged[change.os_path] = Change.at(change.os_path, first.before, change.after)
+    recorded = read_changes(read_records(live.folder.events), store)
     pieces = [
-        line
-        for change in merged.values()
-        if change.before != change.after
-        for line in _compare(change, store, root)
+        line for change in list_own_changes(recorded, store) for line in _compare(change, root)
     ]
     return "\n".join(pieces) or "This session has changed no files."
 
 
-def _compare(change: Change, store: "BlobStore", root: str) -> Iterator[str]:
-    name = os.path.relpath(change.os_path, root)
-    before, after = _lines(change.before, store), _lines(change.after, store)
+def _compare(change: OwnChange, root: str) -> Iterator[str]:
+    name = os.path.relpath(change.path, root)
+    before, after = _lines(change.before), _lines(change.after)
     yield f"diff --git a/{name} b/{name}"
     if before is None or after is None:
         yield f"{name}: too large, or not text"
         return
+    if change.mixed:
+        yield "also changed by others in the same lines"
     yield from difflib.unified_diff(before, after, f"a/{name}", f"b/{name}", lineterm="")
 
 
-def _lines(state: FileState, store: "BlobStore") -> list[str] | None:
-    """Return the lines of a file, none if it does not exist; None if they cannot be shown."""
-    if state.kind != "file":
-        return []
-    if not state.digest or state.size > MAX_BYTES:
+def _lines(data: bytes | None) -> list[str] | None:
+    """Return the lines of a text; None if they cannot be shown."""
+    if data is None or b"\0" in data:
         return None
-    try:
-        data = store.get(state.digest)
-    except OSError:
-        return None
-    return None if b"\0" in data else data.decode("utf-8", "replace").splitlines()
+    return data.decode("utf-8", "replace").splitlines()
 
 
 def describe_skills(live: "LiveSession") -> str:

@@ -11,7 +11,7 @@ from trimtab.contracts.events.assistant import (
     AssistantUsage,
 )
 from trimtab.contracts.events.envelope import EventData, JsonObject
-from trimtab.contracts.events.own import ModelCall
+from trimtab.contracts.events.own import ModelCall, ToolRunning
 from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.messages import INTERRUPTED
@@ -148,6 +148,7 @@ class SessionEvents:
             ),
             began.parent,
         )
+        self._emit(ToolRunning(tool_call_id=call.id), began.parent)
 
     def end_call(self, ended: CallEnded, *, code: str = "failure") -> None:
         """Record the result of a call; a call that nobody began is ignored."""

@@ -8,7 +8,7 @@ from livekit import opened
 from loopkit import call
 from trimtab.contracts.events.codec import decode
 from trimtab.contracts.events.envelope import Event, EventData
-from trimtab.contracts.events.own import PromptQueued, PromptWithdrawn
+from trimtab.contracts.events.own import PromptQueued, PromptWithdrawn, ToolRunning
 from trimtab.contracts.events.permission import PermissionCompleted, PermissionRequested
 from trimtab.contracts.events.tool import (
     ToolExecutionComplete,
@@ -17,7 +17,8 @@ from trimtab.contracts.events.tool import (
 )
 from trimtab.contracts.ids import new_id, timestamp
 from trimtab.contracts.options import PermissionOptions
-from trimtab.host.part_fold import PartFold, describe_call
+from trimtab.host.calls import describe_call
+from trimtab.host.part_fold import PartFold
 from trimtab.host.parts import Markdown, Part, Question, QueuedPrompt, ToolInvocation, UserPrompt
 
 
@@ -56,6 +57,7 @@ def test_a_tool_call_waits_while_its_own_permission_is_asked() -> None:
     folding = PartFold()
     folding.apply(event(start("c1", command="rm x")))
     folding.apply(event(start("c2", command="ls")))
+    folding.apply(event(ToolRunning(tool_call_id="c2")))
     pending, question = folding.apply(event(ASKED))
     assert isinstance(pending, ToolInvocation)
     assert (pending.call_id, pending.state) == ("c1", "pending")
@@ -103,6 +105,7 @@ def test_output_arrives_in_pieces_and_the_end_has_the_whole() -> None:
         ),
     )
     calls = [part for part in parts if isinstance(part, ToolInvocation)]
+    assert [each.state for each in calls] == ["pending", "running", "running", "completed"]
     assert [each.delta for each in calls] == ["", "one\n", "two\n", ""]
     assert calls[2].output == "one\ntwo\n"
     assert calls[-1].exit_code == 3

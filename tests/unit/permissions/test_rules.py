@@ -235,7 +235,7 @@ def test_deny_rules_cover_files_in_a_denied_folder_also_through_links(place: Pol
         place, allow_all_tools=True, allow_all_paths=True, deny=rules("write(src)", "read(secret)")
     )
     for kind, path in [("write", "src/x"), ("write", "src"), ("read", "link/secret")]:
-        access = Access(kind=kind, target=os.path.join(place.cwd, path))  # type: ignore[arg-type]
+        access = Access(kind=kind, target=os.path.join(place.cwd, path))
         assert decide(access, policy).verdict == "deny"
 
 

@@ -28,6 +28,8 @@ def add_arguments(parser: CommandParser) -> None:
     part.add_argument("--events", action="store_true", help="every event, one line each")
     part.add_argument("--follow", action="store_true", help="continue while another process writes")
 
+    add("requests", "show the requests of a session, their tool calls and commits")
+
     verify = add("verify", "check logs for damage without changing them", takes_id=False)
     verify.add_argument("id", metavar="ID", nargs="?")
     verify.add_argument("--all", action="store_true", help="every session")

@@ -11,6 +11,7 @@ import msgspec
 
 from trimtab.cli.sessions import text
 from trimtab.contracts.errors import TrimtabError, UsageError
+from trimtab.contracts.text import neutralise
 from trimtab.session.archive import (
     Archive,
     Cut,
@@ -55,6 +56,17 @@ def show(archive: Archive, args: Namespace) -> int:
     _print(text.paragraph(entry) for entry in read_transcript(track_end(records(args.id))))
     if args.follow:
         _follow(archive, args.id, end)
+    return 0
+
+
+def show_requests(archive: Archive, args: Namespace) -> int:
+    """Show the requests of a session with their details, open questions, and the queue."""
+    from trimtab.host.session_state import describe_state, read_state
+
+    state = read_state(archive.folder(args.id))
+    if args.json:
+        return _print_json(state)
+    _print([neutralise(line) for line in describe_state(state)] or ["No requests yet."])
     return 0
 
 
@@ -159,6 +171,7 @@ def restore(archive: Archive, args: Namespace) -> int:
 COMMANDS: dict[str, Callable[[Archive, Namespace], int]] = {
     "list": show_list,
     "show": show,
+    "requests": show_requests,
     "verify": verify,
     "repair": repair,
     "export": export,

@@ -146,6 +146,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "own": (
         "trimtab.model_call",
         "trimtab.arguments_changed",
+        "trimtab.tool_running",
         "trimtab.prompt_queued",
         "trimtab.prompt_withdrawn",
         "trimtab.prompt_changed",

@@ -122,6 +122,15 @@ class ArgumentsChanged(EventData, type="trimtab.arguments_changed"):
     arguments: JsonObject
 
 
+class ToolRunning(EventData, type="trimtab.tool_running", ephemeral=True):
+    """A tool call begins to run: every question about it has been decided.
+
+    Displays wait for it with the line of a call, so that none says "running" before a question.
+    """
+
+    tool_call_id: str
+
+
 class PromptQueued(EventData, type="trimtab.prompt_queued"):
     """A prompt was accepted. It leaves the queue with the `user.message` of the same messageId."""
 

@@ -8,6 +8,8 @@ import msgspec
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import PlanReady, PlanVerdict
+from trimtab.host.plan_actions import PLAN_ACTIONS, list_actions
+from trimtab.permissions.kinds import show_request
 from trimtab.tools.splice import Splice, plan_edit
 from trimtab.transports.acp.connection import Connection
 from trimtab.transports.acp.protocol import AcpError, ClientLeft
@@ -16,6 +18,8 @@ from trimtab.transports.acp.tool_calls import MAX_DIFF, fence, text_content
 
 ReadFile = Callable[[str], Awaitable[bytes | None]]
 """Returns a file as the editor has it; None if there is none."""
+FENCES = {"command": "sh", "diff": "diff", "json": "json"}
+"""The language of the code block for each form of a request."""
 DENIED = Answer(kind="user-not-available")
 ANSWERS = {
     "allow_once": "approve-once",
@@ -23,13 +27,8 @@ ANSWERS = {
     "reject_once": "reject",
     "reject_always": "reject",
 }
-ACTIONS = {
-    "interactive": ("Carry the plan out; ask before changes", "allow_once"),
-    "autopilot": ("Carry the plan out without asking (autopilot)", "allow_always"),
-    "exit_only": ("Accept the plan and stop here", "allow_once"),
-    "autopilot_fleet": ("Accept the plan and carry it out with several agents", "allow_once"),
-}
-"""The name and kind of the option for each action that may follow a plan."""
+REMEMBERED_ACTIONS = ("autopilot",)
+"""The actions after a plan that hold for more than the next call."""
 
 
 class PermissionDesk:
@@ -58,9 +57,12 @@ class PermissionDesk:
     async def ask_plan(self, plan: PlanReady, content: str, call: JsonObject) -> PlanVerdict:
         """Return the client's verdict on a plan, which is asked as a switch of the mode."""
         options = [
-            {"optionId": action, "name": ACTIONS[action][0], "kind": ACTIONS[action][1]}
-            for action in ACTIONS
-            if action in plan.actions
+            {
+                "optionId": action,
+                "name": f"{PLAN_ACTIONS[action][:1].upper()}{PLAN_ACTIONS[action][1:]}",
+                "kind": "allow_always" if action in REMEMBERED_ACTIONS else "allow_once",
+            }
+            for action in list_actions(plan.actions)
         ]
         stay = {"optionId": "stay", "name": "Stay in plan mode", "kind": "reject_once"}
         shown = {**call, "kind": "switch_mode", "content": [text_content(content)]}
@@ -110,21 +112,19 @@ def build_options(request: JsonObject) -> list[JsonObject]:
     ]
 
 
-async def show_request(request: JsonObject, arguments: Any, read: ReadFile) -> list[JsonObject]:
+async def describe_request(request: JsonObject, arguments: Any, read: ReadFile) -> list[JsonObject]:
     """Return the content that shows what is asked for: the command, or the diff.
 
     `arguments` are those of the call that needs the permission.
     """
+    shown = show_request(request)
     content: list[JsonObject] = []
-    if request.get("kind") == "shell":
-        content.append(text_content(fence(str(request.get("fullCommandText") or ""), "sh")))
-    elif request.get("kind") == "write":
+    if request.get("kind") == "write":
         content += await show_write(request, arguments, read)
-    elif request.get("url"):
-        content.append(text_content(str(request["url"])))
-    elif request.get("args"):
-        arguments = msgspec.json.format(msgspec.json.encode(request["args"]), indent=2)
-        content.append(text_content(fence(arguments.decode(), "json")))
+    elif shown.form in FENCES:
+        content.append(text_content(fence(shown.text, FENCES[shown.form])))
+    else:
+        content.append(text_content(shown.text or shown.question))
     if warning := request.get("warning"):
         content.append(text_content(f"Warning: {warning}"))
     return content

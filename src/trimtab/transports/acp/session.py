@@ -26,12 +26,10 @@ from trimtab.transports.acp.connection import Connection
 from trimtab.transports.acp.editor import Buffers, Terminals
 from trimtab.transports.acp.forms import ask_question, show_form
 from trimtab.transports.acp.protocol import FAILED, INVALID_PARAMS, AcpError
-from trimtab.transports.acp.questions import PermissionDesk, show_request
+from trimtab.transports.acp.questions import PermissionDesk, describe_request
 from trimtab.transports.acp.schema import ClientCapabilities
 from trimtab.transports.acp.updates import ShownCall, UpdateBuilder, chunk
 
-UNASKED = 0.03
-"""Seconds after which an announced call counts as running if no question about it came."""
 OUTPUT_INTERVAL = 0.05
 """Seconds between two updates with the output of a running call, each of which repeats it."""
 
@@ -264,9 +262,7 @@ class EditorSession:
                 self._schedule_output(part)
         for update in self._builder.build(part):
             self.send(update)
-            if update["sessionUpdate"] == "tool_call":
-                self._later("start", UNASKED, self._start_waiting)
-            elif update["sessionUpdate"] == "notice":
+            if update["sessionUpdate"] == "notice":
                 self._warned = str(update["title"])
 
     def _list_todos(self) -> list[JsonObject]:
@@ -283,28 +279,19 @@ class EditorSession:
             for todo in todos
         ]
 
-    def _start_waiting(self) -> None:
-        for update in self._builder.start_waiting():
-            self.send(update)
-
     def _schedule_output(self, call: ToolInvocation) -> None:
+        """Send the output of a call soon, unless that is about to happen."""
+        if call.key in self._timers:
+            return
+
         def send() -> None:
+            self._timers.pop(call.key, None)
             shown = self._builder.find_call(call.agent_id, call.call_id)
             if shown is not None:
                 self.send(self._builder.build_output(shown))
 
-        self._later(call.key, OUTPUT_INTERVAL, send)
-
-    def _later(self, name: str, seconds: float, action: Callable[[], None]) -> None:
-        """Call a function after some time, unless it is about to be called under this name."""
-        if name in self._timers:
-            return
-
-        def run() -> None:
-            self._timers.pop(name, None)
-            action()
-
-        self._timers[name] = asyncio.get_running_loop().call_later(seconds, run)
+        loop = asyncio.get_running_loop()
+        self._timers[call.key] = loop.call_later(OUTPUT_INTERVAL, send)
 
     def _read_blob(self, digest: str) -> str | None:
         if not digest or self._live is None:
@@ -323,7 +310,7 @@ class EditorSession:
         agent_id = self._asked.pop(request_id, None)
         call_id = str(request.get("toolCallId") or "")
         call = self._describe(self._builder.find_call(agent_id, call_id), call_id)
-        if content := await show_request(request, call.get("rawInput"), self._read_file):
+        if content := await describe_request(request, call.get("rawInput"), self._read_file):
             call["content"] = content
         desk = self._desk
         assert desk is not None

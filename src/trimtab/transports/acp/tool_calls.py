@@ -67,6 +67,8 @@ def describe_title(call: ToolInvocation, cwd: str) -> str:
     if call.server or call.name not in TITLES:
         return shorten(call.title)
     verb, name = TITLES[call.name]
+    if call.agent is not None:
+        verb = f"{verb} {call.agent.name}:"
     value = str(arguments.get(name) or "")
     if name == "path" and value:
         value = show_path(os.path.join(cwd, value), cwd)

@@ -5,9 +5,11 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.host.calls import describe_edits
 from trimtab.host.parts import (
     Compaction,
     ContextUsage,
+    EditsByOthers,
     Markdown,
     Notice,
     Part,
@@ -72,6 +74,9 @@ class UpdateBuilder:
                 updates = self._build_call(part)
             case Notice():
                 updates = self._build_notice(part)
+            case EditsByOthers():
+                text = f"{describe_edits(part)}\n"
+                updates = (chunk("agent_thought_chunk", text, part.key),)
             case _ if part.agent_id is not None:
                 pass
             case Markdown() if part.delta:
@@ -123,14 +128,6 @@ class UpdateBuilder:
                 return updates
         return ()
 
-    def start_waiting(self) -> Sequence[JsonObject]:
-        """Return the updates for announced calls that run by now without a question."""
-        return [
-            self._change_status(shown, "in_progress")
-            for shown in self._calls.values()
-            if shown.status == "pending" and shown.call.state == "running"
-        ]
-
     def end_open_calls(self) -> Sequence[JsonObject]:
         """Return the updates for calls without a result, such as those of a killed process."""
         ended = [self._change_status(shown, "failed") for shown in self._calls.values()]
@@ -164,27 +161,23 @@ class UpdateBuilder:
             self._calls.pop(call.key)
             return self._build_end(shown)
         updates: list[JsonObject] = []
-        approved = before.state == "pending" and call.state == "running"
-        if shown.status == "pending" and (approved or call.output or call.edits or call.detail):
+        if shown.status == "pending" and call.state == "running":
             updates.append(self._change_status(shown, "in_progress"))
+        if call.agent is not None and before.agent != call.agent:
+            title = describe_title(call, self._cwd)
+            updates.append({**self._name_call(shown), "title": title})
         if len(call.edits) != len(before.edits):
-            updates.append(
-                {
-                    "sessionUpdate": "tool_call_update",
-                    "toolCallId": shown.id,
-                    "content": self._build_content(shown),
-                    "locations": find_locations(call, self._cwd),
-                }
-            )
+            content = self._build_content(shown)
+            locations = find_locations(call, self._cwd)
+            updates.append({**self._name_call(shown), "content": content, "locations": locations})
         return updates
+
+    def _name_call(self, shown: ShownCall) -> JsonObject:
+        return {"sessionUpdate": "tool_call_update", "toolCallId": shown.id}
 
     def build_output(self, shown: ShownCall) -> JsonObject:
         """Return the update with the output that a call has given so far."""
-        return {
-            "sessionUpdate": "tool_call_update",
-            "toolCallId": shown.id,
-            "content": self._build_content(shown),
-        }
+        return {**self._name_call(shown), "content": self._build_content(shown)}
 
     def _build_content(self, shown: ShownCall) -> list[JsonObject]:
         diffs = build_diffs(shown.call, self._read)
@@ -206,11 +199,7 @@ class UpdateBuilder:
 
     def _change_status(self, shown: ShownCall, status: str) -> JsonObject:
         shown.status = status
-        return {
-            "sessionUpdate": "tool_call_update",
-            "toolCallId": shown.id,
-            "status": status,
-        }
+        return {**self._name_call(shown), "status": status}
 
     def _choose_id(self, call_id: str) -> str:
         count = self._used[call_id] = self._used.get(call_id, 0) + 1

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import TrustQuestion
 from trimtab.contracts.text import count, neutralise
+from trimtab.host.plan_actions import PLAN_ACTIONS, list_actions
+from trimtab.permissions.kinds import show_request
 
 if TYPE_CHECKING:
     from trimtab.contracts.questions import PlanReady, Question
@@ -69,22 +69,9 @@ def may_edit_rules(request: JsonObject) -> bool:
 
 
 def _describe_access(request: JsonObject) -> list[str]:
-    match request.get("kind"):
-        case "shell":
-            return ["Run this command?", *_indent(request.get("fullCommandText"), "$ ")]
-        case "write":
-            changes = _indent(request.get("diff") or request.get("newFileContents") or "")
-            return [f"Write {_show(request.get('fileName'))}?", *changes]
-        case "read":
-            return [f"Read {_show(request.get('path'))}?"]
-        case "url":
-            return [f"Open {_show(request.get('url'))}?"]
-        case "mcp":
-            server = _show(request.get("serverName"))
-            head = f"Call {_show(request.get('toolName'))} of the MCP server {server}?"
-            return [head, *_arguments(request)]
-        case _:
-            return [f"Use the tool {_show(request.get('toolName'))}?", *_arguments(request)]
+    shown = show_request(request)
+    mark = "$ " if shown.form == "command" else ""
+    return [_show(shown.question), *_indent(shown.text, mark)]
 
 
 def describe_question(question: "Question") -> str:
@@ -93,25 +80,19 @@ def describe_question(question: "Question") -> str:
     return "\n".join([_show(question.text), *choices]) + "\n"
 
 
-_ACTIONS = {
-    "interactive": "accept it and carry it out; ask before changes",
-    "autopilot": "accept it and carry it out without asking, until it is done (autopilot)",
-    "exit_only": "accept it and stop here",
-    "autopilot_fleet": "accept it and carry it out with several agents at once (autopilot fleet)",
-}
 MAX_PLAN = 40_000
 
 
 def plan_choices(plan: "PlanReady") -> list[str | None]:
     """Return the actions a person can choose for a plan; None means: stay in plan mode."""
-    return [*(action for action in _ACTIONS if action in plan.actions), None]
+    return [*list_actions(plan.actions), None]
 
 
 def describe_plan(plan: "PlanReady", content: str) -> str:
     """Return a finished plan with numbered actions."""
     lines = ["The plan:", "", *_indent(content, limit=MAX_PLAN), ""]
     for number, action in enumerate(plan_choices(plan), 1):
-        text = _ACTIONS[action] if action else "stay in plan mode"
+        text = PLAN_ACTIONS[action] if action else "stay in plan mode"
         mark = " (recommended)" if action and action == plan.recommended else ""
         lines.append(f"  {number}  {text}{mark}")
     return "\n".join([*lines, "     or type what to change", ""])
@@ -129,13 +110,6 @@ def describe_trust(question: TrustQuestion) -> str:
         "  1  yes, and remember it (or y)\n  2  yes, for now\n  4  no, go on without it (or n)\n"
     )
     return "\n".join([head, *items, "", answers])
-
-
-def _arguments(request: JsonObject) -> list[str]:
-    arguments = request.get("args")
-    if not arguments:
-        return []
-    return _indent(msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode())
 
 
 def _indent(text: Any, mark: str = "", limit: int = MAX_LENGTH) -> list[str]:

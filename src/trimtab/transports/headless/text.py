@@ -12,7 +12,7 @@ from trimtab.contracts.events.assistant import (
 )
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.model import ModelCallStart
-from trimtab.contracts.events.own import LeftOut
+from trimtab.contracts.events.own import LeftOut, PullRequestOpened, ToolRunning
 from trimtab.contracts.events.session import SessionError, SessionIdle, SessionInfo, SessionWarning
 from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
 from trimtab.contracts.text import SHOWN_ARGUMENTS, count, neutralise
@@ -20,6 +20,10 @@ from trimtab.transports.headless.output import Output
 
 MAX_SENTENCE = 1000
 """Characters of a message. Its end says what to do, so it is rarely cut."""
+QUESTIONS = ("ask_user", "exit_plan_mode")
+"""Tools whose question is shown instead of a line for the call."""
+WORKSPACE_CHANGED = "trimtab.workspace_changed"
+"""Named here, since its struct is loaded when something changes."""
 LAST_LINES = 5
 """Lines of a failing command's output that are shown."""
 
@@ -53,6 +57,8 @@ class TextOutput:
         self._at_line_start = True
         self._progress = ""
         self._told: set[str] = set()
+        self._held: dict[str, str] = {}
+        """The lines of calls whose permission is not decided."""
         self._calls: dict[str, str] = {}
         self._last_call = ""
         self.before_output: Callable[[], None] = lambda: None
@@ -74,19 +80,29 @@ class TextOutput:
             case ModelCallStart():
                 self.before_output()
                 self.show_progress("thinking")
+            case ToolExecutionStart() | ToolRunning() | ToolExecutionComplete() as data:
+                self._show_work(data)
             case data:
-                self._show_note(data)
+                self._show_note(event.type, data)
 
-    def _show_note(self, data: object) -> None:
+    def _show_work(self, data: ToolExecutionStart | ToolRunning | ToolExecutionComplete) -> None:
+        """Show a call once it runs, or has ended; its line is held back until then."""
+        if isinstance(data, ToolExecutionStart):
+            if data.tool_name not in QUESTIONS:
+                self._held[data.tool_call_id] = describe_call(data)
+            return
+        call = data.tool_call_id
+        if (line := self._held.pop(call, None)) is not None:
+            self._calls[call], self._last_call = line, call
+            self._note(self._style.dim(f"● {line}"))
+            if not self._style.append_only:
+                self.show_progress("working")
+        if isinstance(data, ToolExecutionComplete):
+            self._show_failure(data)
+
+    def _show_note(self, wire_name: str, data: Any) -> None:
         style = self._style
         match data:
-            case ToolExecutionStart(tool_call_id=call) as start:
-                self._calls[call], self._last_call = describe_call(start), call
-                self._note(style.dim(f"● {self._calls[call]}"))
-                if not style.append_only:
-                    self.show_progress("working")
-            case ToolExecutionComplete() as complete:
-                self._show_failure(complete)
             case AssistantTurnRetry(reason=reason):
                 self._note(style.dim(f"… {_first_line(reason)}"))
             case SessionInfo(info_type="command", message=message):
@@ -102,6 +118,10 @@ class TextOutput:
             case SessionError(message=message):
                 self._told.add(message)
                 self._note(style.red(f"Error: {_first_line(message, MAX_SENTENCE)}"), always=True)
+            case PullRequestOpened(url=url):
+                self._note(style.dim(f"! Pull request: {_first_line(url)}"))
+            case _ if wire_name == WORKSPACE_CHANGED and data.reason == "person":
+                self._note(style.dim(f"! {count(data.count, 'file')} changed by others."))
 
     def _show_failure(self, complete: ToolExecutionComplete) -> None:
         """Show why a call failed: the error, or exit code, duration and last output."""

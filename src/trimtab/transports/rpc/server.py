@@ -22,7 +22,6 @@ from trimtab.transports.rpc.protocol import AUTHENTICATION_FAILED, FAILED, RpcEr
 if TYPE_CHECKING:
     import socket
 
-    from trimtab.contracts.run import Prompt
     from trimtab.host.hosted import HostedSession
     from trimtab.providers.auth import Key
     from trimtab.runtime.live import LiveSession
@@ -139,10 +138,9 @@ class Server:
 
     def _listen(self, live: "LiveSession") -> None:
         """Serve the clients of a session's socket like all others."""
-        from trimtab.host.session_socket import listen
+        from trimtab.host.opened import host_session
 
-        listen(live, lambda _, connection: self.serve_socket(connection))
-        live.start_fleet = start_fleet
+        host_session(live, lambda _, connection: self.serve_socket(connection))
 
     def serve_socket(self, connection: "socket.socket") -> None:
         """Serve a client of a session's socket, whose user was checked."""
@@ -297,10 +295,3 @@ class Server:
 def find_token(env: Mapping[str, str]) -> str | None:
     """Return the token that clients must present, if one is set."""
     return env.get("COPILOT_CONNECTION_TOKEN") or None
-
-
-async def start_fleet(live: "LiveSession", goal: "Prompt") -> str:
-    """Start a fleet for a session; what runs it is imported with the first."""
-    from trimtab.fleet.session_fleet import start_in_session
-
-    return await start_in_session(live, goal)

@@ -10,6 +10,8 @@ from trimtab.contracts.questions import TrustQuestion
 from trimtab.contracts.text import count, neutralise
 from trimtab.host.parts import Question
 from trimtab.permissions.approvals import offer_rules
+from trimtab.host.plan_actions import PLAN_ACTIONS, list_actions
+from trimtab.permissions.kinds import show_request
 from trimtab.transports.tui.cells import Line
 from trimtab.transports.tui.diff import render_diff
 from trimtab.transports.tui.transcript import new_stream
@@ -147,26 +149,11 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
 
 def describe_access(request: JsonObject) -> tuple[str, list[Line]]:
     """Return what would happen: a question and the whole command, diff or arguments."""
-    kind = request.get("kind")
-    if kind == "shell":
-        return "Run this command?", _block(request.get("fullCommandText"), "$ ")
-    if kind == "write":
-        title = f"Write {show(request.get('fileName'))}?"
-        diff = str(request.get("diff") or "")
-        body = (
-            render_diff(neutralise(diff, "approval"))
-            if diff
-            else _block(request.get("newFileContents"))
-        )
-        return title, body
-    if kind in ("read", "url"):
-        verb, field = ("Read", "path") if kind == "read" else ("Open", "url")
-        return f"{verb} {show(request.get(field))}?", []
-    tool = show(request.get("toolName"))
-    if kind == "mcp":
-        server = show(request.get("serverName"))
-        return f"Call {tool} of the MCP server {server}?", _arguments(request)
-    return f"Use the tool {tool}?", _arguments(request)
+    shown = show_request(request)
+    title = show(shown.question)
+    if shown.form == "diff":
+        return title, render_diff(neutralise(shown.text, "approval"))
+    return title, _block(shown.text, "$ " if shown.form == "command" else "")
 
 
 def _input(part: Question, _: int) -> Asked:
@@ -193,14 +180,6 @@ def _input(part: Question, _: int) -> Asked:
     )
 
 
-_ACTIONS = {
-    "interactive": "accept it and carry it out; ask before changes",
-    "autopilot": "accept it and carry it out without asking, until it is done (autopilot)",
-    "exit_only": "accept it and stop here",
-    "autopilot_fleet": "accept it and carry it out with several agents at once (autopilot fleet)",
-}
-
-
 def _plan(part: Question, columns: int) -> Asked:
     request = part.request
     stream = new_stream()
@@ -208,11 +187,11 @@ def _plan(part: Question, columns: int) -> Asked:
     stream.end()
     recommended = request.get("recommendedAction")
     choices: list[Choice] = []
-    for action in (action for action in _ACTIONS if action in (request.get("actions") or ())):
+    for action in list_actions(request.get("actions") or ()):
         mark = " (recommended)" if action == recommended else ""
         choices.append(
             Choice(
-                label=f"{_ACTIONS[action]}{mark}",
+                label=f"{PLAN_ACTIONS[action]}{mark}",
                 keys=(str(len(choices) + 1), "y") if not choices else (str(len(choices) + 1),),
                 value={"approved": True, "selectedAction": action},
             )
@@ -233,13 +212,6 @@ def _plan(part: Question, columns: int) -> Asked:
 def _other(part: Question, _: int) -> Asked:
     message = show(part.request.get("message") or part.request.get("question") or "")
     return Asked(id="", title=message, choices=(), on_escape={}, words_only=True)
-
-
-def _arguments(request: JsonObject) -> list[Line]:
-    arguments = request.get("args")
-    if not arguments:
-        return []
-    return _block(msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode())
 
 
 def _block(text: Any, mark: str = "") -> list[Line]:

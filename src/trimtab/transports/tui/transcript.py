@@ -5,9 +5,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from trimtab.contracts.text import count, neutralise
+from trimtab.host.calls import describe_edits
 from trimtab.host.parts import (
     Compaction,
     ContextUsage,
+    EditsByOthers,
+    HookRun,
     Markdown,
     ModeInUse,
     ModelInUse,
@@ -54,6 +57,8 @@ class Transcript:
     def __init__(self) -> None:
         self.calls: dict[str, ToolInvocation] = {}
         self.agents: dict[str, Subagent] = {}
+        self.hooks: dict[str, tuple[HookRun, float]] = {}
+        """The hooks that run, with the time each began."""
         self.agent_activity: dict[str, str] = {}
         self.waiting: dict[str, QueuedPrompt] = {}
         self.questions: dict[str, Question] = {}
@@ -83,6 +88,9 @@ class Transcript:
             return
         if isinstance(part, ToolInvocation):
             self._call(part, now)
+            return
+        if isinstance(part, HookRun):
+            self._hook(part, now)
             return
         take = _CASES.get(type(part))
         if take is not None:
@@ -152,9 +160,8 @@ class Transcript:
     def settle(self) -> None:
         """Finish what waits for more of its kind: the session is idle."""
         self._settle()
-        for call in list(self.calls.values()):
-            if call.ended or call.state == "pending":
-                self.calls.pop(call.key)
+        self.calls = {key: call for key, call in self.calls.items() if not call.ended}
+        self.hooks = {}
 
     def _prompt(self, part: UserPrompt) -> None:
         self.waiting.pop(f"queue {part.key}", None)
@@ -224,9 +231,11 @@ class Transcript:
         self.say(f"∴ {title}", "dim italic")
 
     def _call(self, part: ToolInvocation, now: float) -> None:
+        if part.state == "pending":  # held back: the question about it is shown instead
+            self.calls.pop(part.key, None)
+            return
         if not part.ended:
-            before = self.calls.get(part.key)
-            if before is None or before.state != part.state:
+            if part.key not in self.calls:
                 self.call_started[part.key] = now
             self.calls[part.key] = part
             return
@@ -239,6 +248,18 @@ class Transcript:
             return
         self._settle()
         self._show_call(part)
+
+    def _hook(self, part: HookRun, now: float) -> None:
+        if not part.done:
+            self.hooks[part.key] = part, now
+            return
+        self.hooks.pop(part.key, None)
+        if part.state == "failed":
+            why = f": {part.error}" if part.error else ""
+            self.say(f"! The hook {part.name} failed{why}", "warning")
+
+    def _edits_by_others(self, part: EditsByOthers) -> None:
+        self.say(f"· {describe_edits(part)}", "dim")
 
     def _show_call(self, part: ToolInvocation) -> None:
         diff = part.detail if "\n@@ " in part.detail else ""
@@ -370,6 +391,7 @@ _CASES: dict[type[Part], Callable[[Transcript, Any], None]] = {
     Reasoning: Transcript._reason,
     Question: Transcript._question,
     Subagent: Transcript._agent,
+    EditsByOthers: Transcript._edits_by_others,
     Notice: Transcript._notice,
     Compaction: Transcript._compaction,
     ModelInUse: Transcript._state,

@@ -218,14 +218,16 @@ def _running_rows(transcript: Transcript, scene: Scene, limit: int) -> list[Line
     for agent_id, agent in transcript.agents.items():
         activity = transcript.agent_activity.get(agent_id, agent.description)
         lines.append((("accent", "◆ "), ("", neutralise(agent.name)), ("dim", f" {activity}")))
+    for hook, since in transcript.hooks.values():
+        if (seconds := scene.now - since) >= 1:
+            lines.append((("dim", f"∴ hook {hook.name} · {describe_seconds(seconds)}"),))
     for call in transcript.calls.values():
         began = transcript.call_started.get(call.key, scene.now)
         seconds = scene.now - began
-        timed = call.state == "running" and seconds >= 1
-        took = f" · {describe_seconds(seconds)}" if timed else ""
+        took = f" · {describe_seconds(seconds)}" if seconds >= 1 else ""
         name, _, rest = neutralise(call.title).partition(" ")
         lines.append((("accent", "○ "), ("bold", name), ("", f" {rest}"), ("dim", took)))
-        if call.state == "running" and call.name != "task":
+        if call.name != "task":
             output = neutralise(call.output or call.detail).rstrip("\n")
             tail = output.split("\n")[-TOOL_TAIL:] if output else []
             lines.extend((("dim", f"  │ {row}"),) for row in tail)

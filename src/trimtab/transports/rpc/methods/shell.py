@@ -8,6 +8,7 @@ import msgspec
 
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.own import ToolRunning
 from trimtab.contracts.events.tool import (
     ToolExecutionComplete,
     ToolExecutionStart,
@@ -92,6 +93,7 @@ async def execute(call: Call, params: Execute) -> JsonObject:
     folder = find_folder(call, None)
     live.emit(ToolUserRequested(tool_call_id=call_id, tool_name=TOOL, arguments=arguments))
     live.emit(ToolExecutionStart(tool_call_id=call_id, tool_name=TOOL, arguments=arguments))
+    live.emit(ToolRunning(tool_call_id=call_id))
     written = 0
 
     def on_output(stream: str, text: str) -> None:
