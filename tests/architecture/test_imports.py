@@ -86,6 +86,7 @@ OTHER_STARTS = {
     "trimtab.mcp.connections": "a start with MCP servers; most need no sign-in",
     "trimtab.agents.pool": "sub-agents; few are answered by another program",
     "trimtab.agents.subagent": "sub-agents; few are answered by another program",
+    "trimtab.permissions.rules": "the first tool call; few rules are about addresses",
     "trimtab.permissions.decide": "the first tool call; one that is not a command needs no parser",
     "trimtab.tools.splice": "the first edit; one that fits needs no search for similar text",
     "trimtab.tools.view.tool": "the first view; few files are notebooks",

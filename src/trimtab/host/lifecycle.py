@@ -3,7 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from trimtab.checkout.checkout import find_checkout
+from trimtab.checkout.checkout import Checkout, find_checkout
 from trimtab.contracts.events.envelope import Event
 from trimtab.contracts.events.session import SessionIdle
 from trimtab.contracts.events.user import UserMessage
@@ -29,8 +29,10 @@ class RequestLifecycle:
     processors before the events that are handled here: what they made is read from those events.
     """
 
-    def __init__(self, live: "LiveSession") -> None:
+    def __init__(self, live: "LiveSession", before: Checkout | None = None) -> None:
+        """`before` is the repository as it was before the first tool call."""
         self._live = live
+        self._before = before
         self._metadata = read_metadata(live.folder) or SessionMetadata(session_id=live.id)
         self._fold = RequestFold(self._metadata.requests)
         self._warned = False
@@ -78,7 +80,8 @@ class RequestLifecycle:
             )
 
     def _read_repository(self) -> None:
-        found = find_checkout(self._live.controls.options.cwd)
+        found = self._before or find_checkout(self._live.controls.options.cwd)
+        self._before = None
         if found.git_root is not None:
             self._metadata.repository = RepositoryProperties(
                 found.git_root, found.branch or "", found.head or ""

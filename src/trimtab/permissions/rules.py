@@ -10,7 +10,6 @@ from trimtab.contracts.permission import Rule
 from trimtab.contracts.tool import Access
 from trimtab.permissions.exclusions import escape, is_excluded, to_ignored
 from trimtab.permissions.paths import fold, resolve
-from trimtab.permissions.urls import matches_url, parse_pattern
 
 if TYPE_CHECKING:
     from trimtab.permissions.shell.verdict.analysis import Found
@@ -81,6 +80,8 @@ def _find_problem(kind: str, argument: str) -> str | None:
 
 
 def _is_address(text: str) -> bool:
+    from trimtab.permissions.urls import parse_pattern
+
     return parse_pattern(text) is not None
 
 
@@ -178,6 +179,8 @@ def _has_tail(path: list[str], parts: list[str], *, inside: bool) -> bool:
 def matches_address(rule: Rule, url: str, *, denies: bool = False) -> bool:
     if _kind(rule, denies=denies) != "url":
         return False
+    from trimtab.permissions.urls import matches_url
+
     return rule.argument is None or matches_url(rule.argument, url, denies=denies)
 
 
