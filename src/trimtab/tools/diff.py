@@ -1,6 +1,8 @@
 """Formats a change at a known position as a unified diff, without comparing whole files."""
 
+import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -9,6 +11,7 @@ from trimtab.contracts.text import count
 CONTEXT = 3
 MAX_COMPARED = 2000
 """Lines that are compared; larger changes are shown as a whole."""
+BLOCK = 4096
 MAX_LINE = 20_000
 """Characters of a line that are shown: a file without line breaks is one long line."""
 
@@ -60,7 +63,28 @@ def unified(path: str, hunk: Hunk, *, created: bool = False) -> str:
     source = "/dev/null" if created else f"a/{name}"
     head = f"diff --git a/{name} b/{name}\n--- {source}\n+++ b/{name}\n@@ -{old} +{new} @@\n"
     at = first_difference(hunk)
-    return head + "\n".join(shorten(line, at) for line in hunk.lines()) + "\n"
+    return head + join_lines(shorten(line, at) for line in hunk.lines()) + "\n"
+
+
+def join_lines(lines: Iterator[str]) -> str:
+    """Join lines of a diff, none of them empty, in blocks: millions are not in memory twice."""
+    return "\n".join(iter(lambda: "\n".join(islice(lines, BLOCK)), ""))
+
+
+def unified_new(path: str, text: str) -> str:
+    """Return a new file as a unified diff, without a list of its lines, which may be millions."""
+    lines = count_lines(text)
+    if re.search(rf"[^\n]{{{MAX_LINE}}}", text):
+        return unified(path, Hunk(line=1, removed=(), added=text.split("\n")[:lines]), created=True)
+    name = path.lstrip("/")
+    added = "+" + text.removesuffix("\n").replace("\n", "\n+") if lines else ""
+    head = f"diff --git a/{name} b/{name}\n--- /dev/null\n+++ b/{name}\n"
+    return f"{head}@@ -{span(1, 0)} +{span(1, lines)} @@\n{added}\n"
+
+
+def count_lines(text: str) -> int:
+    """Return the number of lines; the last one may lack its line break."""
+    return text.count("\n") + (not text.endswith("\n") and text != "")
 
 
 def first_difference(hunk: Hunk) -> int:

@@ -48,7 +48,7 @@ def explain(plain: str, old: str, name: str = "old_str") -> str:
 
     `name` is the model's name for its text.
     """
-    if len(plain) > MAX_SEARCHED:
+    if max(len(plain), len(old)) > MAX_SEARCHED:
         return "View that part of the file and copy it exactly."
     reason = find_reason(plain, old).replace("{name}", name)
     lines, wanted = plain.split("\n"), old.strip("\n").split("\n")

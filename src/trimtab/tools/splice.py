@@ -97,9 +97,11 @@ def restyle(text: str, raw: str, start: int, end: int) -> str:
     if "\n" not in text:
         return text
     styles = re.findall("\r\n|\r|\n", raw[start:end]) or [neighbouring_newline(raw, start)]
-    lines = text.split("\n")
-    ends = [styles[min(i, len(styles) - 1)] for i in range(len(lines) - 1)]
-    styled = "".join(line + newline for line, newline in zip(lines, [*ends, ""], strict=True))
+    styled = text
+    if set(styles) != {"\n"}:
+        lines = text.split("\n")
+        ends = [styles[min(i, len(styles) - 1)] for i in range(len(lines) - 1)]
+        styled = "".join(line + newline for line, newline in zip(lines, [*ends, ""], strict=True))
     # A separate newline must not become a pair with the character next to it.
     if styled.startswith("\n") and raw[start - 1 : start] == "\r":
         styled = "\r" + styled

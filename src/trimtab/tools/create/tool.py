@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.tool import Access, Args, FileChange, ToolContext, ToolResult
 from trimtab.tools.description import describe
-from trimtab.tools.diff import Hunk, unified
+from trimtab.tools.diff import count_lines, unified_new
 from trimtab.tools.files import fail, refuse_path, system_failure
 
 
@@ -32,7 +32,7 @@ class Create:
                 intention=f"Create file {args['path']}",
                 detail={
                     "fileName": path,
-                    "diff": unified(path, as_hunk(args["file_text"]), created=True),
+                    "diff": unified_new(path, args["file_text"]),
                     "newFileContents": args["file_text"],
                 },
             )
@@ -55,12 +55,11 @@ class Create:
         except OSError as error:
             return system_failure(name, error)
         ctx.workspace.remember(path, data)
-        hunk = as_hunk(text)
         return ToolResult(
             text=f"Created file {name} with {len(text)} characters",
-            detail=unified(path, hunk, created=True),
+            detail=unified_new(path, text),
             changes=(
-                FileChange(path=path, lines_added=len(hunk.added), lines_removed=0, created=True),
+                FileChange(path=path, lines_added=count_lines(text), lines_removed=0, created=True),
             ),
         )
 
@@ -80,14 +79,6 @@ class Create:
             f"Path {name} already exists and was not overwritten. Use edit to change it.",
             "Path already exists",
         )
-
-
-def as_hunk(text: str) -> Hunk:
-    """Return a text as a hunk of added lines."""
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    return Hunk(line=1, removed=(), added=lines)
 
 
 TOOL = Create()
