@@ -2,7 +2,7 @@
 
 from clikit import Cli, bash, serving
 from gitkit import git
-from tuikit import conversing
+from tuikit import conversing, open_terminal
 
 ANSWER = """# Title
 
@@ -189,3 +189,22 @@ async def test_the_history_on_disk_has_no_secrets_and_can_be_searched(cli: Cli) 
     stored = (cli.home / "prompt-history.jsonl").read_text()
     assert "s3cr3t" not in stored
     assert "use ****** here" in stored
+
+
+async def test_a_running_command_is_named_with_its_time_above_the_end_of_its_output(
+    cli: Cli,
+) -> None:
+    command = (
+        "for i in 1 2 3 4 5 6 7 8 9; do echo line $i; done; until [ -e stop ]; do sleep 0.02; done"
+    )
+    async with (
+        serving([{"tools": [bash(command)]}, {"text": "Over."}]) as server,
+        open_terminal(cli.use(server), "--allow-all", "-i", "go") as terminal,
+    ):
+        await terminal.sees(
+            r"○ bash for i in 1 2 3 4 5 [^\n]*… · \d s\n  │ line 6\n(  │ line \d\n){3}"
+        )
+        (cli.cwd / "stop").touch()
+        await terminal.sees(r"Over\.")
+        terminal.type("\x04")
+        assert await terminal.ends() == 0

@@ -3,6 +3,7 @@
 import msgspec
 
 from trimtab.contracts.text import count, neutralise
+from trimtab.host.parts import ToolInvocation
 from trimtab.transports.tui.cells import Line, clip, plain, width
 from trimtab.transports.tui.painter import Frame
 from trimtab.transports.tui.transcript import Transcript, describe_seconds
@@ -221,14 +222,28 @@ def _running_rows(transcript: Transcript, scene: Scene, limit: int) -> list[Line
     for hook, since in transcript.hooks.values():
         if (seconds := scene.now - since) >= 1:
             lines.append((("dim", f"∴ hook {hook.name} · {describe_seconds(seconds)}"),))
-    for call in transcript.calls.values():
-        began = transcript.call_started.get(call.key, scene.now)
-        seconds = scene.now - began
-        took = f" · {describe_seconds(seconds)}" if seconds >= 1 else ""
-        name, _, rest = neutralise(call.title).partition(" ")
-        lines.append((("accent", "○ "), ("bold", name), ("", f" {rest}"), ("dim", took)))
-        if call.name != "task":
-            output = neutralise(call.output or call.detail).rstrip("\n")
-            tail = output.split("\n")[-TOOL_TAIL:] if output else []
-            lines.extend((("dim", f"  │ {row}"),) for row in tail)
-    return lines[-limit:]
+    calls = list(transcript.calls.values())
+    room = max(0, limit - len(lines) - len(calls))
+    shown: list[Line] = []
+    for call in reversed(calls):
+        tail = _tail_of(call, min(TOOL_TAIL, room))
+        room -= len(tail)
+        shown = [_describe_running(transcript, call, scene), *tail, *shown]
+    return [*lines, *shown][-limit:]
+
+
+def _describe_running(transcript: Transcript, call: ToolInvocation, scene: Scene) -> Line:
+    """Return a running call as one row; a long command is cut, the time is not."""
+    seconds = scene.now - transcript.call_started.get(call.key, scene.now)
+    took = f" · {describe_seconds(seconds)}" if seconds >= 1 else ""
+    name, _, rest = neutralise(call.title).replace("\n", " ").partition(" ")
+    title = (("accent", "○ "), ("bold", name), ("", f" {rest}"))
+    return (*clip(title, scene.columns - 1 - width(took)), ("dim", took))
+
+
+def _tail_of(call: ToolInvocation, limit: int) -> list[Line]:
+    """Return the last rows that a running call has printed."""
+    output = neutralise(call.output or call.detail).rstrip("\n")
+    if call.name == "task" or not output or not limit:
+        return []
+    return [(("dim", f"  │ {row}"),) for row in output.split("\n")[-limit:]]
