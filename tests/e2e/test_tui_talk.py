@@ -208,3 +208,15 @@ async def test_a_running_command_is_named_with_its_time_above_the_end_of_its_out
         await terminal.sees(r"Over\.")
         terminal.type("\x04")
         assert await terminal.ends() == 0
+
+
+async def test_reasoning_is_one_line_above_the_answer(cli: Cli) -> None:
+    reply = {"reasoning": "First this, then that.", "text": "Decided.", "chunk": 4}
+    async with (
+        serving([reply]) as server,
+        open_terminal(cli.use(server), "-i", "go") as terminal,
+    ):
+        await terminal.sees(r"∴ thought[^\n]*\n+Decided\.\n+› ")
+        assert terminal.text.count("thought") == 1
+        terminal.type("\x04")
+        assert await terminal.ends() == 0

@@ -443,7 +443,7 @@ LIMIT_FIELDS = {
 
 TASKS = "[list | stop ID | send ID TEXT | background ID]"
 QUEUE = "[list | edit N TEXT | move N TO | send [N] | drop [N] | pause | resume]"
-SHELL = ("!COMMAND", "Run a command yourself; the model does not see it.")
+SHELL = ("!COMMAND", "Run a command yourself.")
 ALIASES = {
     "quit": "exit",
     "new": "clear",

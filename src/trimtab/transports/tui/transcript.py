@@ -72,7 +72,7 @@ class Transcript:
         self.folded: list[Folded] = []
         """The folded texts that Ctrl-O opens, the newest last."""
         self.call_started: dict[str, float] = {}
-        self._reasoning_began = ""
+        self._reasoning_began = self._reasoning_key = self._ended_reasoning = ""
         self._ready: list[Render] = []
         self._quiet: list[ToolInvocation] = []
         self._stream: MarkdownStream | None = None
@@ -196,7 +196,7 @@ class Transcript:
         if part.key in self._ended_streams:
             return
         if self._stream is None or self._stream_key != part.key:
-            self._end_reasoning("")
+            self._end_reasoning(part.timestamp)
             self._settle()
             self._ready.append(lambda _: [()])
             self._stream, self._stream_key = new_stream(), part.key
@@ -215,8 +215,10 @@ class Transcript:
         self._stream = None
 
     def _reason(self, part: Reasoning) -> None:
+        if part.key == self._ended_reasoning:  # the answer began before the reasoning was closed
+            return
         if not self.reasoning:
-            self._reasoning_began = part.timestamp
+            self._reasoning_began, self._reasoning_key = part.timestamp, part.key
         self.reasoning = neutralise(part.text)
         if part.done:
             self._end_reasoning(part.timestamp)
@@ -225,8 +227,9 @@ class Transcript:
         if not self.reasoning:
             return
         text, self.reasoning = self.reasoning, ""
+        self._ended_reasoning = self._reasoning_key
         took = elapsed(self._reasoning_began, ended)
-        title = f"thought for {took}" if took else "thought"
+        title = f"thought for {took}" if took not in ("", "0 s") else "thought"
         self._fold(title, text)
         self.say(f"∴ {title}", "dim italic")
 
