@@ -12,6 +12,7 @@ import msgspec
 from trimtab.cli.sessions import text
 from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.text import neutralise
+from trimtab.host.session_state import describe_state, read_state
 from trimtab.session.archive import (
     Archive,
     Cut,
@@ -61,8 +62,6 @@ def show(archive: Archive, args: Namespace) -> int:
 
 def show_requests(archive: Archive, args: Namespace) -> int:
     """Show the requests of a session with their details, open questions, and the queue."""
-    from trimtab.host.session_state import describe_state, read_state
-
     state = read_state(archive.folder(args.id))
     if args.json:
         return _print_json(state)

@@ -26,6 +26,7 @@ from trimtab.contracts.questions import (
 )
 from trimtab.contracts.run import Prompt
 from trimtab.contracts.text import count, neutralise
+from trimtab.permissions.approvals import offer_rules
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.person_questions import present_question
 from trimtab.runtime.plan_approval import present_plan
@@ -285,8 +286,6 @@ class Dialog:
                 question = f"Type {name_answers(request, edits=True)}, or what to do instead.\n"
 
     async def _edit_rules(self, request: JsonObject) -> tuple[JsonObject, JsonObject]:
-        from trimtab.permissions.approvals import offer_rules
-
         named = ", ".join(str(rule) for rule in request["suggestedRules"])
         text = await self._ask_line("Change the rule, then press Enter.\n", "rule: ", named)
         return offer_rules(request, text or named)

@@ -9,8 +9,8 @@ from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import TrustQuestion
 from trimtab.contracts.text import count, neutralise
 from trimtab.host.parts import Question
-from trimtab.permissions.approvals import offer_rules
 from trimtab.host.plan_actions import PLAN_ACTIONS, list_actions
+from trimtab.permissions.approvals import offer_rules
 from trimtab.permissions.kinds import show_request
 from trimtab.transports.tui.cells import Line
 from trimtab.transports.tui.diff import render_diff
