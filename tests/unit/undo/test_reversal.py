@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from trimtab.contracts.changes import ABSENT, Change
+import pytest
+
+from trimtab.contracts.changes import ABSENT, Change, FileState
 from trimtab.undo.blobs import BlobStore
 from trimtab.undo.reversal import reverse
 
@@ -36,3 +38,41 @@ def test_changes_are_taken_back_from_the_last_to_the_first(tmp_path: Path) -> No
     changes = [Change.at(str(file), states[i], states[i + 1]) for i in (0, 1)]
     assert reverse(changes, states[2], store) == (ABSENT, "")
     assert reverse(changes[1:], states[2], store) == (states[1], "")
+
+
+FILE = FileState(kind="file", mode=0o644, digest="a", size=1)
+OTHER = FileState(kind="file", mode=0o644, digest="b", size=1)
+LINK = FileState(kind="symlink", digest="c")
+FOLDER = FileState(kind="directory", mode=0o755)
+CLOSED = FileState(kind="directory", mode=0o700)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "current", "result", "problem"),
+    [
+        (ABSENT, FOLDER, CLOSED, ABSENT, ""),
+        (FOLDER, CLOSED, FileState(kind="directory", mode=0o711), None, ""),
+        (FILE, FOLDER, CLOSED, None, "a directory has been put there since"),
+        (ABSENT, FOLDER, FILE, None, "something else has been put there since"),
+        (FOLDER, ABSENT, LINK, None, "something else has been put there since"),
+        (FILE, OTHER, ABSENT, ABSENT, ""),
+        (FILE, ABSENT, LINK, None, "something else has been put there since"),
+        (ABSENT, FILE, OTHER, None, "it was created here and has been changed"),
+        (FILE, OTHER, LINK, None, "it has been changed by somebody else since"),
+        (FILE, OTHER, FILE, FILE, ""),
+        (FILE, OTHER, OTHER, FILE, ""),
+    ],
+)
+def test_what_somebody_else_put_in_a_path_is_never_removed(
+    tmp_path: Path,
+    before: FileState,
+    after: FileState,
+    current: FileState,
+    result: FileState | None,
+    problem: str,
+) -> None:
+    change = Change.at("/p", before, after)
+    state, said = reverse([change], current, BlobStore(str(tmp_path / "blobs")))
+    assert state == (current if result is None else result)
+    assert said.startswith(problem)
+    assert bool(said) == bool(problem)

@@ -8,7 +8,7 @@ import pytest
 from livekit import opened
 from trimtab.contracts.errors import UsageError
 from trimtab.undo.history import UndoRequest
-from trimtab.undo.rewind import Effect, effects_since, find_point, list_points
+from trimtab.undo.rewind import Effect, effects_since, find_point, list_points, point_of
 
 
 def create(path: str, text: str) -> dict[str, Any]:
@@ -36,6 +36,7 @@ async def test_points_are_numbered_from_one_and_found_by_number(tmp_path: Path) 
         log = live.folder.events
         assert [point.turn for point in list_points(log)] == [1, 2]
         assert find_point(log, 2) == list_points(log)[1]
+        assert point_of(log, find_point(log, 1).event_id).turn == 1
         for number in (0, 3):
             with pytest.raises(UsageError, match="has 2 turns"):
                 find_point(log, number)
