@@ -135,3 +135,23 @@ async def test_a_hunk_needs_one_text_file(tmp_path: Path) -> None:
         )
         assert (tmp_path / "a.txt").read_text() == "one\n"
         assert (tmp_path / "b.txt").exists()
+
+
+async def test_undo_goes_back_turn_by_turn_and_redo_returns_the_last_undone(
+    tmp_path: Path,
+) -> None:
+    replies = [*turn(create("a.txt", "a\n")), *turn(create("b.txt", "b\n"))]
+    async with opened(tmp_path, replies) as (live, _, __):
+        await live.ask("first")
+        await live.ask("second")
+        a, b = tmp_path / "a.txt", tmp_path / "b.txt"
+        history = live.history
+        for expected in ((True, False), (False, False)):
+            history.apply(history.plan_undo(UndoRequest()))
+            assert (a.exists(), b.exists()) == expected
+        history.apply(history.plan_redo(UndoRequest()))
+        assert (a.exists(), b.exists()) == (True, False)
+        history.apply(history.plan_redo(UndoRequest()))
+        assert (a.exists(), b.exists()) == (True, True)
+        history.apply(history.plan_undo(UndoRequest()))
+        assert (a.exists(), b.exists()) == (True, False)
