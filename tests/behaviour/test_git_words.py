@@ -1,4 +1,4 @@
-"""Git by word: /commit, /sync, /merge and the words for pull requests, in real repositories."""
+"""Git slash commands: /commit, /sync, /merge and those for pull requests, in real repositories."""
 
 import json
 import sys
