@@ -1,4 +1,4 @@
-"""opencode as a runtime. It reports tool calls when they have ended, and its call for a title not at all."""
+"""opencode as a runtime. It reports finished tool calls, and never its call for a title."""
 
 from collections.abc import Iterator, Mapping
 from typing import ClassVar

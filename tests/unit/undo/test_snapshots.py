@@ -221,3 +221,15 @@ def test_a_file_that_is_made_again_is_new_also_with_the_same_content(
 def test_a_snapshot_counts_what_it_covers(project: Path, store: BlobStore) -> None:
     assert taken(project, store).coverage.uncovered == 0
     assert Coverage() == Coverage(files=0, uncovered=0, reason="")
+
+
+def test_folders_that_can_be_regenerated_are_covered_while_there_is_room(
+    project: Path, store: BlobStore
+) -> None:
+    (project / "node_modules").mkdir()
+    (project / "node_modules" / "a.js").write_text("x")
+    snapshot = taken(project, store)
+    known = snapshot.state(str(project / "node_modules" / "a.js"))
+    assert known is not None
+    assert store.get(known.digest) == b"x"
+    assert snapshot.state(str(project) + "-other/a.txt") is None
