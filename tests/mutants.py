@@ -61,7 +61,11 @@ PACKAGES = {
             "behaviour/test_loop_contract.py",
             "behaviour/test_autopilot_and_retries.py",
             "behaviour/test_compaction_run.py",
+            "behaviour/test_compaction_settings.py",
             "behaviour/test_cut_replies.py",
+            "behaviour/test_customize_skills.py",
+            "behaviour/test_slash_commands.py",
+            "behaviour/test_unattended.py",
         ),
     ),
     "permissions": Package(
