@@ -8,6 +8,8 @@ reach its statement, in this process or in the program they start: one run of th
 under coverage finds them, and is kept until those tests or the package change. The shortest tests
 come first, up to `MOST_SECONDS`, so the share of survivors is an upper bound. `tests/mutants.toml`
 names survivors that change nothing a test could see, with the reason; they are not made again.
+Many tests wait for the disk: with TMPDIR in memory (not below /dev, where tools refuse to write)
+a run takes a fraction of the time.
 """
 
 import argparse
@@ -59,7 +61,11 @@ PACKAGES = {
             "behaviour/test_loop_contract.py",
             "behaviour/test_autopilot_and_retries.py",
             "behaviour/test_compaction_run.py",
+            "behaviour/test_compaction_settings.py",
             "behaviour/test_cut_replies.py",
+            "behaviour/test_customize_skills.py",
+            "behaviour/test_slash_commands.py",
+            "behaviour/test_unattended.py",
         ),
     ),
     "permissions": Package(
@@ -99,8 +105,11 @@ PACKAGES = {
     ),
 }
 MOST_SECONDS = 60.0
-IGNORED_OPERATORS = re.compile(r"NoOp|RemoveDecorator|Variable|ExceptionReplacer|Eq_Is|NotEq_IsNot")
-"""Equal numbers and short strings are one object in CPython, so `is` for `==` changes nothing."""
+IGNORED_OPERATORS = re.compile(
+    r"NoOp|RemoveDecorator|Variable|ExceptionReplacer|Eq_Is|NotEq_IsNot|BitOr_(BitXor|Add)"
+)
+"""Operators that change nothing here: equal numbers and short strings are one object in CPython,
+and flags of the operating system have no bit in common."""
 
 
 @dataclass(frozen=True)
@@ -400,14 +409,15 @@ def make_mutant(path: str, line: int, mutation: tuple[str, int]) -> Mutant | Non
 
 
 def find_annotations(source: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Return the places of annotations, imports for them, assertions and options of classes."""
+    """Return the places of annotations, imports for them, assertions, options of classes and
+    constants that are numbers: a limit that is larger by one breaks no promise."""
     places: list[ast.AST] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.AnnAssign | ast.arg) and node.annotation is not None:
             places.append(node.annotation)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns is not None:
             places.append(node.returns)
-        elif isinstance(node, ast.Assert) or is_for_types(node):
+        elif isinstance(node, ast.Assert) or is_for_types(node) or is_number(node):
             places.append(node)
         elif isinstance(node, ast.ClassDef):
             places.extend(keyword.value for keyword in node.keywords)
@@ -423,6 +433,18 @@ def is_for_types(node: ast.AST) -> bool:
         isinstance(node, ast.If)
         and isinstance(node.test, ast.Name)
         and node.test.id == "TYPE_CHECKING"
+    )
+
+
+def is_number(node: ast.AST) -> bool:
+    """Return True for the definition of a constant by numbers."""
+    return (
+        isinstance(node, ast.Assign)
+        and all(isinstance(name, ast.Name) and name.id.isupper() for name in node.targets)
+        and all(
+            isinstance(part, ast.Constant | ast.BinOp | ast.operator | ast.UnaryOp | ast.unaryop)
+            for part in ast.walk(node.value)
+        )
     )
 
 
@@ -450,9 +472,6 @@ def run_tests(copy: Path, arguments: list[str], timeout: float) -> int:
     command += ["-p", "mutants", "-p", "no:cacheprovider", *arguments]
     # A changed file of the same size and second would be taken from the cache.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": "tests"}
-    # Many tests wait for the disk most of their time.
-    if os.path.isdir("/dev/shm"):
-        command.append(f"--basetemp=/dev/shm/trimtab-mutants-{os.getpid()}")
     with subprocess.Popen(
         command,
         cwd=copy,

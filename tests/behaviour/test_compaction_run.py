@@ -21,7 +21,7 @@ def stored(cli: Cli, wire_name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("summary", ["", "banana banana", "<overview>All is well.</overview>"])
-@pytest.mark.proves("COMP-03", "COMP-15", "OUTER-06")
+@pytest.mark.proves("COMP-15", "OUTER-06")
 async def test_words_and_files_survive_a_useless_summary(tmp_path: Path, summary: str) -> None:
     cli = Cli(tmp_path)
     create = {"name": "create", "arguments": {"path": "made.py", "file_text": "x = 1\n"}}

@@ -90,6 +90,58 @@ async def test_the_default_thresholds_are_80_and_95_percent_and_four_messages(
         task.cancel()
 
 
+@pytest.mark.proves("COMP-04")
+@pytest.mark.parametrize(
+    ("measured", "begins"),
+    [
+        (Measured(system=0, tools=0, conversation=790), False),
+        (Measured(system=0, tools=10, conversation=790), True),
+        (Measured(system=300, tools=300, conversation=200), True),
+        (Measured(system=300, tools=299, conversation=200), False),
+    ],
+)
+async def test_a_window_is_filled_by_messages_and_the_definitions_of_tools(
+    measured: Measured, begins: bool
+) -> None:
+    run, compaction, _ = await before(0.1, 6)
+    run.measured = measured
+    assert await compaction.before_request(run) is None
+    session: Any = run.session
+    assert len(session.of("session.compaction_start")) == begins
+    for task in list(run.tasks):
+        task.cancel()
+
+
+class Slow(Notes):
+    """Carries nothing over until it may."""
+
+    may = asyncio.Event()
+
+    async def carry(self, budget: int) -> str:
+        await self.may.wait()
+        return ""
+
+
+@pytest.mark.proves("COMP-08", "COMP-09")
+async def test_a_full_window_waits_for_the_summary_that_is_being_made() -> None:
+    run, compaction, _ = await before(0.85, 6, Slow)
+    Slow.may = asyncio.Event()
+    session: Any = run.session
+    await compaction.before_request(run)
+    await compaction.before_request(run)
+    assert len(session.of("session.compaction_start")) == 1
+    assert not session.of("session.compaction_complete")
+    run.measured = Measured(system=0, tools=0, conversation=960)
+    waiting = asyncio.ensure_future(compaction.before_request(run))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    Slow.may.set()
+    async with asyncio.timeout(30):
+        await waiting
+    (complete,) = session.of("session.compaction_complete")
+    assert complete.success
+
+
 async def test_a_skipped_compaction_is_told_once_for_each_tenth_of_the_window() -> None:
     run, compaction, _ = await before(0.31, 6)
     for fullness in (0.31, 0.35, 0.42, 0.05):

@@ -96,7 +96,7 @@ async def test_a_variable_names_more_folders(cli: Cli, tmp_path: Path) -> None:
     assert "from two" in prompt
 
 
-@pytest.mark.proves("INST-14")
+@pytest.mark.proves("INST-14", "HEAD-08")
 async def test_no_custom_instructions_leaves_out_instructions_and_nothing_else(cli: Cli) -> None:
     write(cli.cwd / "AGENTS.md", "not wanted\n")
     write(cli.home / "copilot-instructions.md", "not wanted either\n")
@@ -123,8 +123,11 @@ async def test_instructions_of_an_untrusted_folder_cannot_bring_in_files_from_el
 @pytest.mark.proves("INST-06", "INST-07")
 async def test_child_folders_are_read_from_the_start_when_a_setting_says_so(cli: Cli) -> None:
     make_repository(cli.cwd)
-    write(cli.home / "settings.json", '{"enableChildInstructions": true, // both levels\n}')
     write(cli.cwd / ".gitignore", "generated/\n")
+    write(cli.cwd / "a" / "AGENTS.md", "child a.\n")
+    write(cli.home / "settings.json", "{}")
+    assert "child a." not in await system_prompt(cli)
+    write(cli.home / "settings.json", '{"enableChildInstructions": true, // both levels\n}')
     ignored = ("node_modules", "vendor", "dist", "build", ".next", ".nuxt", "out", "coverage")
     left_out = ("a/b/c", ".git/x", "generated", "vendor/x", *ignored)
     for name in ("a", "a/b", *left_out):
@@ -136,6 +139,7 @@ async def test_child_folders_are_read_from_the_start_when_a_setting_says_so(cli:
         assert f"child {name}." not in prompt
 
 
+@pytest.mark.proves("INST-03")
 async def test_a_nested_file_and_a_scoped_file_arrive_when_something_they_are_for_is_touched(
     cli: Cli,
 ) -> None:

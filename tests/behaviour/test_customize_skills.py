@@ -32,13 +32,15 @@ async def test_skills_of_every_folder_are_loaded_and_listed(cli: Cli, tmp_path: 
     write(tmp_path / ".claude" / "skills" / "five" / "SKILL.md", skill("fifth"))
     write(tmp_path / ".agents" / "skills" / "six" / "SKILL.md", skill("sixth"))
     write(tmp_path / "more" / "seven" / "SKILL.md", skill("seventh"))
-    env = {**TRUST, "COPILOT_SKILLS_DIRS": str(tmp_path / "more")}
+    write(tmp_path / "most" / "eight" / "SKILL.md", skill("eighth"))
+    folders = f"{tmp_path / 'more'},{tmp_path / 'most'}"
+    env = {**TRUST, "COPILOT_SKILLS_DIRS": folders}
     async with serving(HELLO) as server:
         outcome = await cli.use(server).ask("hi", env=env)
         prompt = server.requests[0].json["messages"][0]["content"]
         tools = {tool["function"]["name"] for tool in server.requests[0].json["tools"]}
     loaded = {one["name"]: one for one in outcome.of("session.skills_loaded")[-1]["skills"]}
-    assert list(loaded) == ["one", "two", "three", "four", "six", "five", "seven"]
+    assert list(loaded) == ["one", "two", "three", "four", "six", "five", "seven", "eight"]
     assert loaded["one"]["source"] == "project"
     assert loaded["four"]["source"] == "personal-copilot"
     for name, description in (("one", "first"), ("seven", "seventh")):
@@ -86,6 +88,7 @@ async def test_the_model_loads_a_skill_and_its_text_follows_the_result(cli: Cli)
     assert invoked["content"] == "Run make deploy."
     assert invoked["allowedTools"] == ["bash", "view"]
     assert invoked["trigger"] == "agent-invoked"
+    assert invoked["disableModelInvocation"] is False
 
 
 @pytest.mark.proves("SKILL-09", "SKILL-10", "SKILL-11")
@@ -165,8 +168,12 @@ You review what is in {{cwd}}.
 
 
 @pytest.mark.proves("AGENT-01", "AGENT-06", "AGENT-07", "AGENT-10")
-async def test_a_named_agent_gives_the_session_its_prompt_tools_and_model(cli: Cli) -> None:
-    write(cli.cwd / ".github" / "agents" / "reviewer.agent.md", AGENT)
+@pytest.mark.parametrize("folder", [".github", ".claude"])
+@pytest.mark.parametrize("suffix", [".md", ".agent.md"])
+async def test_a_named_agent_gives_the_session_its_prompt_tools_and_model(
+    cli: Cli, folder: str, suffix: str
+) -> None:
+    write(cli.cwd / folder / "agents" / f"reviewer{suffix}", AGENT)
     async with serving(HELLO) as server:
         outcome = await cli.use(server).ask("hi", "--agent", "reviewer", env=TRUST)
         sent = server.requests[0].json
@@ -189,13 +196,18 @@ async def test_agents_of_one_name_follow_the_priorities(cli: Cli, tmp_path: Path
     put(cli.cwd / ".github", "a.md", "plain file")
     put(cli.cwd / ".github", "a.agent.md", "agent file wins")
     put(tmp_path / ".github", "mine.md", "from home")
-    async with serving([{"text": "a"}, {"text": "b"}]) as server:
+    put(tmp_path / ".claude", "other.agent.md", "from the other home")
+    async with serving([{"text": "a"}, {"text": "b"}, {"text": "c"}]) as server:
         await cli.use(server).ask("hi", "--agent", "a", env=TRUST)
         await cli.ask("hi", "--agent", "mine", env=TRUST)
-        first, second = (request.json["messages"][0]["content"] for request in server.requests)
+        await cli.ask("hi", "--agent", "other", env=TRUST)
+        first, second, third = (
+            request.json["messages"][0]["content"] for request in server.requests
+        )
     assert "agent file wins" in first
     assert "plain file" not in first
     assert "from home" in second
+    assert "from the other home" in third
 
 
 async def test_an_agent_for_other_agents_cannot_be_chosen(cli: Cli) -> None:

@@ -1,4 +1,4 @@
-"""Git by word: /commit, /sync, /merge and the words for pull requests, in real repositories."""
+"""Git slash commands: /commit, /sync, /merge and those for pull requests, in real repositories."""
 
 import json
 import sys
@@ -166,7 +166,7 @@ async def test_merge_brings_a_branch_in_or_takes_the_merge_back(cli: Cli) -> Non
     assert "There is no branch nowhere" in missing.notes
 
 
-@pytest.mark.proves("VSC-09", "VSC-10", "VSC-34")
+@pytest.mark.proves("VSC-09", "VSC-10")
 @pytest.mark.parametrize("word", ["/create-pr", "/create-draft-pr"])
 async def test_a_pull_request_is_opened_from_a_branch_of_its_own(
     cli: Cli, bare: Path, tmp_path: Path, word: str

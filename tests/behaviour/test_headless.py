@@ -22,6 +22,10 @@ async def test_a_prompt_is_answered_as_lines_of_json_ending_with_one_result(cli:
         outcome = await cli.use(server).ask("hi")
     assert outcome.code == 0, outcome.notes
     result = outcome.result
+    assert [line["type"] for line in outcome.lines].count("result") == 1
+    assert outcome.lines[-1]["type"] == "result"
+    assert result["exitCode"] == 0
+    assert re.match(r"\d{4}-\d\d-\d\dT", result["timestamp"])
     assert result["usage"].keys() >= {
         "premiumRequests",
         "totalApiDurationMs",
@@ -144,7 +148,7 @@ async def test_a_prompt_is_taken_literally(cli: Cli, prompt: str) -> None:
     assert outcome.of("user.message")[0]["content"] == prompt
 
 
-@pytest.mark.proves("HEAD-05")
+@pytest.mark.proves("HEAD-04", "HEAD-05")
 async def test_silent_leaves_only_the_answer(cli: Cli) -> None:
     async with serving([*WORK, *WORK]) as server:
         cli.use(server)
@@ -230,7 +234,7 @@ async def test_a_failed_resume_never_makes_a_session(cli: Cli) -> None:
     assert not cli.logs()
 
 
-@pytest.mark.proves("HEAD-14", "HEAD-15")
+@pytest.mark.proves("HEAD-14")
 @pytest.mark.parametrize(
     "flag", ["--verbose", "--system-prompt-file", "--bare", "--fallback-model", "--nonsense"]
 )

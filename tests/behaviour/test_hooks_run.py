@@ -1,6 +1,7 @@
 """Hooks from files, in runs of the installed program."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +165,21 @@ async def test_every_event_of_a_run_reaches_its_hook_with_its_input(cli: Cli) ->
     assert Path(given["agentStop"]["transcriptPath"]).name == "events.jsonl"
     assert given["sessionEnd"]["reason"] == "complete"
     assert [start["hookType"] for start in stored(cli, "hook.start")] == names
+
+
+@pytest.mark.proves("OUTER-14")
+async def test_a_hook_reads_the_transcript_while_the_session_runs(cli: Cli) -> None:
+    read = (
+        "import json,sys; given=json.load(sys.stdin); print(open(given['transcriptPath']).read())"
+    )
+    hook = {"bash": f'{sys.executable} -c "{read}" > transcript'}
+    await touch(cli, {"agentStop": [hook]})
+    lines = (cli.cwd / "transcript").read_text().split("\n")
+    types = [json.loads(line)["type"] for line in lines if line]
+    assert types[0] == "session.start"
+    assert types.index("tool.execution_complete") < len(types) - 1
+    assert "assistant.message" in types
+    assert "session.shutdown" not in types
 
 
 @pytest.mark.proves("HOOK-12")

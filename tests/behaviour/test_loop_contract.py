@@ -192,7 +192,6 @@ async def test_a_prompt_has_text_attachments_a_display_form_and_a_billable_flag(
     check_lines(played.lines)
 
 
-@pytest.mark.proves("OUTER-14")
 async def test_the_transcript_of_a_session_is_readable_while_it_runs() -> None:
     played = await play([{"tools": [bash("true")]}, {"text": "Done."}], "go")
     stored = [json.loads(record.line) for record in read_records(played.log)]

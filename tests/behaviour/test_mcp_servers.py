@@ -77,7 +77,7 @@ async def test_tools_and_instructions_of_a_server_reach_the_model(small: Cli) ->
     assert [start[name] for name in named] == ["small-echo", "small", "echo", "stdio", "user"]
 
 
-@pytest.mark.proves("MCP-06")
+@pytest.mark.proves("MCP-06", "EVT-03")
 async def test_every_state_of_a_server_is_told_and_all_of_them_at_the_end(small: Cli) -> None:
     configure(
         small.home / "mcp-config.json",
@@ -698,7 +698,7 @@ async def test_the_server_of_github_is_used_when_there_is_a_token(
     assert CLASSIC["COPILOT_GITHUB_TOKEN"] not in outcome.text
 
 
-@pytest.mark.proves("MCP-07")
+@pytest.mark.proves("MCP-07", "HEAD-08")
 @pytest.mark.parametrize("flags", [["--disable-builtin-mcps"], ["--disable-mcp-server", GITHUB]])
 async def test_a_built_in_server_that_is_switched_off_is_listed_and_not_contacted(
     cli: Cli, flags: list[str]

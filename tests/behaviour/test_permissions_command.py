@@ -149,6 +149,33 @@ async def test_allow_all_is_all_three_by_flag_and_by_variable(tmp_path: Path) ->
         assert (cli.cwd / "a").exists()
 
 
+@pytest.mark.proves("PERM-06")
+@pytest.mark.parametrize(
+    ("missing", "allowed"),
+    [
+        (None, [True, True, True]),
+        ("--allow-all-tools", [False, True, True]),
+        ("--allow-all-paths", [True, False, True]),
+        ("--allow-all-urls", [True, True, False]),
+    ],
+)
+async def test_each_of_the_three_flags_allows_its_own_part(
+    cli: Cli, missing: str | None, allowed: list[bool]
+) -> None:
+    calls = [
+        bash("touch a"),
+        {"name": "view", "arguments": {"path": "/etc/hostname"}},
+        {"name": "web_fetch", "arguments": {"url": "http://127.0.0.1:1/x"}},
+    ]
+    every = ("--allow-all-tools", "--allow-all-paths", "--allow-all-urls")
+    async with serving([*({"tools": [call]} for call in calls), "done"]) as server:
+        flags = [flag for flag in every if flag != missing]
+        outcome = await cli.use(server).run("-p", "go", "--output-format", "json", *flags)
+    ends = outcome.of("tool.execution_complete")
+    codes = [end.get("error", {}).get("code") for end in ends]
+    assert [code != "denied" for code in codes] == allowed
+
+
 async def test_rules_are_suggested_from_past_answers(tmp_path: Path) -> None:
     cli = Cli(tmp_path)
     folder = cli.home / "session-state" / "s"

@@ -78,6 +78,7 @@ async def test_a_question_carries_what_its_kind_needs_and_the_rule_it_would_make
     assert (tmp_path / "y").exists()
 
 
+@pytest.mark.proves("PERM-13")
 async def test_an_approval_for_the_session_covers_the_same_program_only(tmp_path: Path) -> None:
     person = Person(Answer(kind="approve-for-session"), Answer(kind="reject"))
     played = await run(

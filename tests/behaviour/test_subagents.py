@@ -149,6 +149,36 @@ async def test_rules_hold_for_agents_below_agents(
     assert len({line.get("agentId") for line in outcome.lines}) == 3
 
 
+@pytest.mark.proves("AGENT-08")
+async def test_an_agent_for_models_only_cannot_be_chosen_by_a_person(cli: Cli) -> None:
+    text = EDITOR.replace("name: editor", "name: inner\nuser-invocable: false")
+    write(cli.home / "agents" / "inner.agent.md", text)
+    async with serving([{"tools": [start("inner")]}, DONE, DONE]) as server:
+        refused = await cli.use(server).ask("go", "--agent", "inner")
+        assert not server.requests
+        outcome = await cli.ask("go")
+    assert refused.code == 2
+    assert "inner" in refused.result["error"]["message"]
+    assert outcome.of("subagent.started")[0]["agentName"] == "inner"
+
+
+@pytest.mark.proves("SUB-09")
+async def test_the_task_tool_takes_a_prompt_a_description_a_kind_a_model_and_a_mode(
+    cli: Cli,
+) -> None:
+    async with serving([DONE]) as server:
+        await cli.use(server).ask("go")
+        offered = server.requests[0].json["tools"]
+    (task,) = [one["function"] for one in offered if one["function"]["name"] == "task"]
+    properties = task["parameters"]["properties"]
+    assert {"prompt", "description", "agent_type"} <= set(task["parameters"]["required"])
+    assert not {"model", "mode"} & set(task["parameters"]["required"])
+    assert properties["mode"]["enum"] == ["sync", "background"]
+    assert properties["model"]["type"] == "string"
+    kinds = {"explore", "task", "general-purpose", "code-review"}
+    assert kinds <= set(properties["agent_type"]["enum"])
+
+
 @pytest.mark.proves("AGENT-08", "AGENT-09")
 async def test_custom_agents_are_offered_unless_their_files_say_no(cli: Cli) -> None:
     write(cli.home / "agents" / "editor.agent.md", EDITOR)

@@ -158,7 +158,7 @@ async def test_the_instructions_say_how_commands_are_watched_where_there_are_com
     assert "<bash>" not in texts[1]
 
 
-@pytest.mark.proves("AMREC-01", "AMREC-08")
+@pytest.mark.proves("AMREC-01", "AMREC-04", "AMREC-08")
 async def test_the_log_has_calls_questions_terminal_output_reasons_and_versions_of_files(
     tmp_path: Path,
 ) -> None:

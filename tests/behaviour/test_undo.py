@@ -32,7 +32,7 @@ def cli(tmp_path: Path) -> Cli:
     return cli
 
 
-@pytest.mark.proves("VSC-25", "AMREC-04")
+@pytest.mark.proves("VSC-25")
 async def test_undo_takes_back_edits_new_files_and_folders(cli: Cli) -> None:
     before = tree(cli.cwd)
     await work(cli, [edit("a.txt", "two\n", "TWO\n"), create("new/deep/c.txt", "hello\n")])
@@ -245,7 +245,6 @@ async def test_blame_says_who_wrote_each_line(cli: Cli) -> None:
     assert by_text["mine"]["reason"] == "person"
 
 
-@pytest.mark.proves("VSC-35")
 async def test_a_running_session_is_forked_at_a_turn_with_all_it_needs_to_undo(cli: Cli) -> None:
     before = tree(cli.cwd)
     calls = [{"tools": [create("b.txt", "b\n")]}, {"text": "Done."}]

@@ -56,7 +56,7 @@ def furnish(folder: Path) -> Path:
 
 
 @pytest.mark.needs("git")
-@pytest.mark.proves("FLOW-01", "FLOW-03")
+@pytest.mark.proves("FLOW-01", "FLOW-03", "HOOK-18")
 async def test_a_message_passes_everything_in_the_order_of_the_reference(tmp_path: Path) -> None:
     work, flow = furnish(tmp_path), tmp_path / "flow.txt"
     command = {"command": f"echo tool >> {flow}", "description": "x"}

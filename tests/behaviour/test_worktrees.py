@@ -41,7 +41,7 @@ def worktree(cli: Cli, name: str) -> Path:
     return cli.cwd.with_name("project.worktrees") / name
 
 
-@pytest.mark.proves("VSC-23", "VSC-37")
+@pytest.mark.proves("VSC-23")
 async def test_the_work_is_on_a_branch_of_its_own_and_the_checkout_is_untouched(cli: Cli) -> None:
     (cli.cwd / "dirty.txt").write_text("mine")
     outcome = await work(cli, "--worktree=fix")

@@ -226,6 +226,7 @@ async def test_a_rate_limit_is_retried_and_then_an_error(sdk: Sdk) -> None:
 async def test_a_session_is_resumed_by_another_process(sdk: Sdk) -> None:
     async with talking(sdk, [TEXT]) as talk:
         await talk.say("remember this")
+        await talk.session.rpc.plan.update(rpc.PlanUpdateRequest(content="# The plan\n"))
         session_id = talk.session.session_id
     async with ModelServer(Script.of([{"text": "Yes."}])) as server:
         sdk.use(server)
@@ -238,6 +239,7 @@ async def test_a_session_is_resumed_by_another_process(sdk: Sdk) -> None:
             assert answer is not None
             assert answer.data.content == "Yes."
             assert heard.types[0] == "session.resume"
+            assert (await session.rpc.plan.read()).content == "# The plan\n"
             assert heard.of("session.resume")[0].event_count > 5
             assert "remember this" in str(server.requests[0].json["messages"])
 

@@ -60,6 +60,7 @@ async def test_control_c_stops_the_agent_and_then_leaves(cli: Cli) -> None:
             assert await process.wait() == 0
 
 
+@pytest.mark.proves("HEAD-08")
 @pytest.mark.parametrize("args", [(), ("--no-color",)])
 async def test_text_on_a_terminal_shows_progress_and_clears_it(
     cli: Cli, args: tuple[str, ...]

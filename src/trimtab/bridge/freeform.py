@@ -1,4 +1,4 @@
-"""Offers freeform tools as functions with one text, for services that have functions only."""
+"""Offers freeform tools as functions with one string, for services without freeform tools."""
 
 import msgspec
 

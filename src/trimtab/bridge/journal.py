@@ -225,7 +225,7 @@ def _share_fields(left: SentRequest, right: SentRequest) -> bool:
 
 
 def _common(left: tuple[bytes, ...], right: tuple[bytes, ...]) -> int:
-    """Return the number of messages that both begin with."""
+    """Return the number of leading messages that both share."""
     length = min(len(left), len(right))
     if left[:length] == right[:length]:
         return length

@@ -1,4 +1,4 @@
-"""Starts a command that uses the bridge, in an environment in which it finds it."""
+"""Starts a command in an environment that points it at the bridge."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ _PROVIDER = "trimtab"
 def command_environment(
     env: Mapping[str, str], bridge: Bridge, program: str, folder: str
 ) -> dict[str, str]:
-    """Return the environment in which a program finds the bridge, without keys of services.
+    """Return an environment that points a program at the bridge, without keys of services.
 
     `folder` is for files of programs that take no address from a variable.
     """

@@ -1,4 +1,4 @@
-"""Runs the checks of a fleet: the person's commands, in the folder of merges."""
+"""Runs the checks of a fleet: the person's commands, in the merge folder."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ async def run_checks(
 
 
 async def run_check(command: str, folder: str, env: Mapping[str, str]) -> CheckRun:
-    """Run a command in the shell until it ends; what it leaves running is ended then."""
+    """Run a shell command to its end, then end the processes it left running."""
     started = time.monotonic()
     program = Program(
         argv=("/bin/sh", "-c", f"exec 2>&1\n{command}"),

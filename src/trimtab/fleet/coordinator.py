@@ -127,7 +127,7 @@ class Coordinator:
         await self._git(self._set_branches)
 
     def _set_branches(self) -> None:
-        """Let the branches point to what the log says, unless somebody else moved them."""
+        """Point the branches where the log says, unless somebody else moved them."""
         for name, each in self.state.todos.items():
             if each.commit is not None:
                 self._repository.advance(self._repository.branch(name), each.commit)
@@ -154,7 +154,7 @@ class Coordinator:
         return next((each for each in next_actions(self.state) if not self._under_way(each)), None)
 
     def _under_way(self, action: Action) -> bool:
-        """Return True for an action that a task works on; a slice does not make it another."""
+        """Return True if a task already works on this action, whatever its share of the budget."""
         return any(
             type(each) is type(action)
             and getattr(each, "todo", None) == getattr(action, "todo", None)
@@ -262,7 +262,7 @@ class Coordinator:
             await self._git(self._repository.set_branch, self._repository.branch(name), commit)
 
     async def _repair(self, name: str, prompt: str) -> Repair:
-        """Let an agent work in the folder of merges."""
+        """Have an agent repair the merge folder."""
         budget = await self._wait_for_budget()
         order = self._order("repair", name, budget, prompt)
         self._record_start(order, "repair", name, budget)

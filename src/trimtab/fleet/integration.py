@@ -127,7 +127,7 @@ class Merge:
             raise TakenBack(f"it conflicts in {listed}; {', '.join(left)} was left unresolved")
 
     async def _check(self) -> tuple[str, tuple[CheckRun, ...]]:
-        """Commit the folder of merges and run the checks; return those that became red."""
+        """Commit the merge folder and run the checks; return those that now fail."""
         merge = await self._git(self._write)
         folder = self._repository.inside(self._repository.merge_folder)
         runs = await run_checks(self._state.checks, folder, self._ports.env)

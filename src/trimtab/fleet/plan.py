@@ -55,7 +55,7 @@ def read_plan(path: str) -> tuple[Todo, ...]:
 
 
 def read_session_plan(rows: Rows, dependencies: Rows) -> tuple[Todo, ...]:
-    """Return the open ones of the todos that a session wrote with `sql`. Raises `UsageError`."""
+    """Return the open todos that a session wrote with `sql`. Raises `UsageError`."""
     done = {str(row.get("id")) for row in rows if row.get("status") == _DONE}
     needs: dict[str, list[str]] = {}
     for row in dependencies:
@@ -143,7 +143,7 @@ def _sort(todos: Sequence[Todo], origin: str) -> tuple[Todo, ...]:
 
 
 def _find_cycle(todos: Sequence[Todo]) -> list[str]:
-    """Return the ids along a cycle, the first one again at its end. Each todo here waits."""
+    """Return the ids along a cycle, the first again at its end; every given todo is waiting."""
     waiting = {todo.id: todo for todo in todos}
     path = [todos[0].id]
     while True:

@@ -171,7 +171,7 @@ class FleetRepository:
         return self._git.attempt("rev-parse", "--verify", "-q", f"refs/heads/{branch}")
 
     def set_branch(self, branch: str, commit: str, before: str | None = None) -> None:
-        """Let a branch point to a commit; with `before`, only if it is there. Raises `GitError`."""
+        """Point a branch at a commit; with `before`, only if it points there. Raises `GitError`."""
         if self.find(branch) != commit:
             expected = (before,) if before else ()
             self._git.run("update-ref", f"refs/heads/{branch}", commit, *expected)
@@ -237,7 +237,7 @@ class FleetRepository:
         return git.run("write-tree")
 
     def begin_merge(self, tip: str, commit: str) -> list[str]:
-        """Merge a commit into the tip in the folder of merges; return the files in conflict."""
+        """Merge a commit into the tip in the merge folder; return the files in conflict."""
         folder = self.merge_folder
         self.prepare(folder, tip)
         self.reset_merge(tip)
@@ -254,7 +254,7 @@ class FleetRepository:
         return []
 
     def reset_merge(self, commit: str) -> None:
-        """Let the folder of merges hold exactly a commit, and ignored files."""
+        """Reset the merge folder to a commit; ignored files stay."""
         git = Git(self.merge_folder)
         git.attempt("merge", "--abort")
         git.run("checkout", "-q", "--force", "--detach", commit)
@@ -264,7 +264,7 @@ class FleetRepository:
     def describe_conflict(self, name: str) -> bytes | None:
         """Return what a file in conflict holds, None if it has conflict markers.
 
-        Without markers are conflicts in binary files and between an edit and a deletion.
+        Conflicts in binary files, and between an edit and a deletion, have no markers.
         """
         path = os.path.join(self.merge_folder, name)
         if has_markers(path):
@@ -276,7 +276,7 @@ class FleetRepository:
             return b""
 
     def unresolved(self, before: Mapping[str, bytes | None]) -> list[str]:
-        """Return the files whose conflict nobody decided.
+        """Return the files whose conflict is not resolved.
 
         A file with markers is resolved without them; another one if it was changed or added.
         """
@@ -290,7 +290,7 @@ class FleetRepository:
         ]
 
     def write_merge(self, tip: str, todo: Todo, commit: str, *, repaired: bool) -> str:
-        """Return a commit with the files of the folder of merges. Raises `GitError`.
+        """Return a commit with the files of the merge folder. Raises `GitError`.
 
         Work that began at the tip needs no merge commit, unless an agent changed it.
         """

@@ -101,7 +101,7 @@ def _start_workers(state: FleetState) -> list[Action]:
 
 
 def exceeds(budget: Spent, other: Spent | None) -> bool:
-    """Return True if a budget is larger than another, and in nothing smaller."""
+    """Return True if a budget exceeds another in some limit and is smaller in none."""
     if other is None:
         return True
     pairs = [(budget.tokens, other.tokens), (budget.usd, other.usd)]

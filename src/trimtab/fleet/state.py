@@ -110,7 +110,7 @@ class FleetState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def blocked(self) -> dict[str, str]:
-        """Todo → the todo that it waits for in vain."""
+        """Blocked todos, each with the todo that it waits for in vain."""
         found: dict[str, str] = {}
         for name, state in self.todos.items():  # each follows what it depends on
             if state.status == "pending":

@@ -115,8 +115,8 @@ class SessionConnections:
     async def log_in(self, server: McpServer, host: McpHost, *, anew: bool) -> str:
         """Begin to sign in to a server; return the address that a person must open.
 
-        Returns an empty text if the server needs no sign-in, or the one of before is good. Once
-        the person has signed in, the server is connected again. Raises `ServerProblem`.
+        Returns an empty text if the server needs no sign-in, or the previous one is still valid.
+        Once the person has signed in, the server is connected again. Raises `ServerProblem`.
         """
         from trimtab.mcp.oauth.login import Login
 

@@ -39,7 +39,7 @@ Change = Literal["status", "tools", "prompts", "resources"]
 
 
 def _find_subscriptions(capabilities: Mapping[str, Any]) -> JsonObject:
-    """Return the changes that a server can tell of, in the words of `subscriptions/listen`."""
+    """Return the changes a server can announce, as `subscriptions/listen` names them."""
     return {
         f"{kind}ListChanged": True
         for kind in ("tools", "prompts", "resources")
@@ -269,7 +269,7 @@ class ServerConnection:
             self._on_change(self, "resources")
 
     async def _listen(self, client: McpClient, wanted: JsonObject) -> None:
-        """Hear of changes from a server without sessions; after a gap, the list is read again."""
+        """Receive changes from a stateless server; after a gap, fetch the list again."""
         for delay in LISTEN_DELAYS:
             with suppress(ServerProblem, RemoteError, TimeoutError):
                 params = {"notifications": wanted}

@@ -1,1 +1,1 @@
-"""Git by word: commits, synchronised and merged branches, pull requests."""
+"""Slash commands for git: commits, synchronised and merged branches, pull requests."""

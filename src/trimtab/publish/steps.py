@@ -1,4 +1,4 @@
-"""Runs the steps of a word as tool calls, so that rules, hooks, undo and the log see each."""
+"""Runs the steps of a git command as tool calls: rules, hooks, undo and the log see each."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,7 @@ class StepFailed(TrimtabError):
 
 
 class Steps:
-    """The tool calls of one word, made by the person and not by the model."""
+    """The tool calls of one git command, made by the person and not by the model."""
 
     def __init__(self, run: Run) -> None:
         self._run = run

@@ -1,4 +1,4 @@
-"""The words: /commit, /sync, /merge, /create-pr, /create-draft-pr, /update-pr."""
+"""The git commands /commit, /sync, /merge, /create-pr, /create-draft-pr, /update-pr."""
 
 import asyncio
 import re
@@ -18,7 +18,7 @@ CREATE_TOOL, UPDATE_TOOL = "create_pull_request", "update_pull_request"
 
 
 class Words:
-    """Carries out one word in a repository. Each method returns what was done, for the person."""
+    """Carries out one git command. Each method returns a sentence for the person."""
 
     def __init__(self, run: Run, folder: str, find_writer: FindWriter, path: str) -> None:
         self._folder = folder

@@ -299,7 +299,7 @@ class ClaudeReader:
             yield asked
 
     def _flush(self) -> Iterator[Item]:
-        """Say the message so far, then ask the questions that waited for it."""
+        """Report the message so far, then ask the questions that waited for it."""
         text, reasoning = "\n".join(filter(None, self._text)), "\n".join(self._reasoning)
         calls, questions = tuple(self._calls), tuple(self._questions)
         self._text, self._reasoning, self._calls, self._questions = [], [], [], []
@@ -310,7 +310,7 @@ class ClaudeReader:
         yield from questions
 
     def _settle(self, cost: float | None) -> Iterator[Item]:
-        """Say what the last model call used."""
+        """Report the tokens of the last model call."""
         usage, self._usage = self._usage, None
         if usage is not None:
             yield self._spend(usage, cost)

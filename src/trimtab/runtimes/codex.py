@@ -1,4 +1,4 @@
-"""Codex as a runtime. It cannot ask anybody, and tells its tokens only at the end."""
+"""Codex as a runtime. It cannot ask anybody, and reports its tokens only at the end."""
 
 import re
 import shlex
@@ -150,7 +150,7 @@ class CodexReader:
 
 
 def read_call(item: JsonObject) -> CallMade | None:
-    """Return the call that an item is; None for messages."""
+    """Return the tool call of an item; None for messages."""
     kind, item_id = text_of(item.get("type")), text_of(item.get("id"))
     match kind:
         case "command_execution":

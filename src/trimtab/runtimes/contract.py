@@ -100,7 +100,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RenamedTool(msgspec.Struct, frozen=True):
-    """Our name for a runtime's tool, and our names for its arguments that are called otherwise."""
+    """Our names for a runtime's tool, and for its arguments where they differ."""
 
     tool: str
     fields: Mapping[str, str] = {}
@@ -171,7 +171,7 @@ class CallEnded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True):
-    """The tokens of one model call, or of all calls of a run that tells no more."""
+    """The tokens of one model call, or of all calls if the runtime reports only the sum."""
 
     usage: Usage
     model: str | None = None
@@ -190,7 +190,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """Something that a person should know and that ends nothing."""
+    """A notice for the person; the run goes on."""
 
     kind: str
     message: str

@@ -1,4 +1,4 @@
-"""GitHub Copilot CLI as a runtime. Its events are named as ours; its tokens are not all told."""
+"""GitHub Copilot CLI as a runtime. Its events have our names; it reports only its output tokens."""
 
 from collections.abc import Iterator, Mapping
 
@@ -173,7 +173,7 @@ class CopilotReader:
 
 
 def read_small(kind: str, data: JsonObject) -> Iterator[Item]:
-    """Read the events that have no more than a text."""
+    """Read the events that only carry a text."""
     piece = text_of(data.get("deltaContent"))
     match kind:
         case "session.tools_updated" if model := text_of(data.get("model")):

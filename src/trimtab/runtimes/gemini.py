@@ -1,4 +1,4 @@
-"""Gemini CLI as a runtime. It speaks no protocol of the bridge, so it has its own models only."""
+"""Gemini CLI as a runtime. It cannot speak to the bridge, so it uses its own models only."""
 
 from collections.abc import Iterator, Mapping
 from typing import ClassVar

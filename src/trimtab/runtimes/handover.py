@@ -1,4 +1,4 @@
-"""Tells a runtime what was said before, if it did not take part in it."""
+"""Gives a runtime the earlier conversation, if it did not take part in it."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""opencode as a runtime. A tool call is told when it has ended; the call for a title is not."""
+"""opencode as a runtime. It reports finished tool calls, and never its call for a title."""
 
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
@@ -115,7 +115,7 @@ class OpencodeReader:
                 )
 
     def finish(self) -> Iterator[Item]:
-        """Say the result: no line of its own does."""
+        """Report the result, for which the program prints no line."""
         if self._failure is not None:
             yield self._failure
         elif self._finished:

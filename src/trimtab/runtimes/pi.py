@@ -1,4 +1,4 @@
-"""pi as a runtime. It exits with 0 also if it failed; its last message says so."""
+"""pi as a runtime. It exits with 0 even if it failed; its last message tells."""
 
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
@@ -117,7 +117,7 @@ class PiReader:
                 self._complete = False
 
     def finish(self) -> Iterator[Item]:
-        """Say the result, once nothing is tried again."""
+        """Report the result once no retry is pending."""
         if self._last is not None and (self._complete or self._last.error):
             yield self._last
 

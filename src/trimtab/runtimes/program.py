@@ -126,7 +126,7 @@ class RuntimeProgram:
 
 
 def read_line(line: bytes) -> Any:
-    """Return the object that a line is, or its text if it is something else."""
+    """Return the JSON object of a line, or its text if it holds none."""
     try:
         value = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

@@ -306,7 +306,7 @@ class Answer:
             self._remark(f"{self._program.dropped} lines were too long and are left out.")
 
     async def _take(self, item: Item) -> None:
-        """Do what something that the runtime says asks for."""
+        """Act on one report of the runtime."""
         match item:
             case TurnBegan():
                 await self._begin_turn()
@@ -366,7 +366,7 @@ class Answer:
         return Reason(kind, pending.call.id, command or pending.call.name, agent)
 
     def _check_asked(self, ended: CallEnded, pending: PendingCall) -> None:
-        """End the run of a program that should ask and did not: rules might be broken."""
+        """End the run of a program that did not ask as it should: rules might be broken."""
         asks = self._runtime.capabilities.asks_permission
         if asks and not ended.failed and ended.id not in self._decisions:
             message = (

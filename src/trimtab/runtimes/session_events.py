@@ -1,4 +1,4 @@
-"""Turns what a runtime says into the events of a session. The only place that does."""
+"""Turns the reports of a runtime into events of the session; nothing else writes them."""
 
 from trimtab.contracts.events.assistant import (
     AssistantMessage,
@@ -130,7 +130,7 @@ class SessionEvents:
         self._advance()
 
     def begin_call(self, began: CallBegan) -> None:
-        """Record that a tool call runs; again if it was recorded has no effect."""
+        """Record that a tool call runs; recording the same call again has no effect."""
         call = began.call
         if call.id in self._open:
             return

@@ -123,7 +123,12 @@ class Session:
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call `subscriber` with every event from now on. Returns an unsubscribe function."""
         self._subscribers.append(subscriber)
-        return lambda: self._subscribers.remove(subscriber)
+
+        def unsubscribe() -> None:
+            if subscriber in self._subscribers:
+                self._subscribers.remove(subscriber)
+
+        return unsubscribe
 
     def emit(
         self, data: EventData, *, agent_id: str | None = None, ephemeral: bool | None = None
@@ -197,4 +202,6 @@ class Session:
         return len(records) - index
 
     def close(self) -> None:
+        """Release the log and every subscriber."""
+        self._subscribers.clear()
         self.log.close()

@@ -212,7 +212,7 @@ class FileHistory:
 
     def _plan_hunk(self, files: tuple[FilePlan, ...], hunk: int) -> FilePlan:
         if len(files) != 1:
-            raise UsageError("--hunk needs file file; name it with --file.")
+            raise UsageError("--hunk changes one file; name it with --file.")
         file = files[0]
         if file.problem or not (file.current.kind == file.target.kind == "file"):
             raise UsageError(f"{file.path} cannot be undone in parts; leave --hunk out.")

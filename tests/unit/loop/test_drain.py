@@ -17,7 +17,7 @@ from trimtab.loop.processors.stop_gate import StopGate
 from trimtab.loop.processors.turn_limit import TurnLimit
 
 
-@pytest.mark.proves("OUTER-01", "OUTER-13", "AMSES-03")
+@pytest.mark.proves("OUTER-13", "AMSES-03")
 async def test_queued_prompts_are_answered_one_after_another() -> None:
     run = make_run([{"text": "one"}, {"text": "two"}, {"text": "three"}], "1", "2", "3")
     session = await drained(run)
@@ -58,7 +58,7 @@ class Gate:
         return self.reasons.pop(0) if self.reasons else None
 
 
-@pytest.mark.proves("OUTER-09", "OUTER-10")
+@pytest.mark.proves("OUTER-09", "OUTER-10", "OUTER-12")
 async def test_a_block_puts_its_reason_in_front_of_the_queue_and_the_loop_runs_again() -> None:
     gate = Gate("Run the tests first.")
     run = make_run(
@@ -71,6 +71,8 @@ async def test_a_block_puts_its_reason_in_front_of_the_queue_and_the_loop_runs_a
     asked = [data.content for data in session.of("user.message")]
     assert asked == ["work", "Run the tests first.", "queued before"]
     assert gate.active[:2] == [False, True]
+    assert session.types().count("session.idle") == 1
+    assert session.types()[-1] == "session.idle"
 
 
 @pytest.mark.proves("OUTER-11")

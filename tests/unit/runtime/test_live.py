@@ -1,7 +1,10 @@
 """A running session: sending, steering, aborting in every state, closing."""
 
 import asyncio
+import gc
+import json
 import os
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +137,57 @@ async def test_the_deadline_ends_a_run_in_any_state(tmp_path: Path) -> None:
 
 
 @pytest.mark.proves("VSC-41")
+async def test_a_closed_session_keeps_no_subscriber(tmp_path: Path) -> None:
+    class Listener:
+        def __call__(self, event: Event, line: bytes) -> None:
+            pass
+
+    listener = Listener()
+    kept = weakref.ref(listener)
+    async with opened(tmp_path, [{"text": "one"}]) as (live, _, _):
+        leave = live.subscribe(listener)
+        await live.ask("first")
+    del listener
+    leave()  # also after the end
+    del leave
+    gc.collect()
+    assert kept() is None
+
+
+@pytest.mark.proves("OUTER-01")
+async def test_every_queued_prompt_is_sent_with_the_prompt_and_tools_of_its_session(
+    tmp_path: Path,
+) -> None:
+    replies = [{"text": "one"}, {"text": "two"}]
+    async with opened(tmp_path, replies) as (live, _, provider):
+        live.send("first")
+        live.send("second")
+        await live.finished()
+        one, two = provider.requests
+    assert one.system
+    assert (one.system, one.tools) == (two.system, two.tools)
+    assert {"bash", "view", "edit"} <= {tool.name for tool in one.tools}
+    assert "first" in str(one.messages)
+    assert "second" not in str(one.messages)
+    assert "second" in str(two.messages[-1])
+
+
+@pytest.mark.proves("OUTER-07")
+async def test_the_hook_at_the_end_is_not_called_for_an_aborted_run(tmp_path: Path) -> None:
+    hooks = tmp_path / "home" / "hooks"
+    hooks.mkdir(parents=True)
+    stop = [{"type": "command", "bash": f"touch {tmp_path}/asked"}]
+    (hooks / "hooks.json").write_text(json.dumps({"version": 1, "hooks": {"agentStop": stop}}))
+    replies = [{"tools": [bash("sleep 60")]}, {"text": "done"}]
+    async with opened(tmp_path, replies) as (live, watch, _):
+        live.send("go")
+        await watch.saw("tool.execution_start")
+        await live.abort()
+        assert not (tmp_path / "asked").exists()
+        await live.ask("again")
+        assert (tmp_path / "asked").exists()
+
+
 async def test_a_subscriber_hears_nothing_after_it_left(tmp_path: Path) -> None:
     async with opened(tmp_path, [{"text": "one"}, {"text": "two"}]) as (live, _, _):
         heard: list[str] = []
@@ -166,7 +220,7 @@ async def test_a_rejection_ends_the_turn_and_its_words_reach_the_model_next_time
         assert "use the staging database" in told[0]
 
 
-@pytest.mark.proves("AMSES-05", "AMSES-08")
+@pytest.mark.proves("AMSES-05")
 async def test_closing_records_what_was_spent_and_releases_the_session(tmp_path: Path) -> None:
     async with opened(tmp_path, [{"text": "one", "usage": {"input": 10, "output": 2}}]) as (
         live,

@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,10 @@ def test_a_split_commit_graph_is_in_the_way_of_nothing(repository: Path, tmp_pat
     shutil.rmtree(objects)
     held.restore_missing([str(repository / ".git")])
     assert git(repository, "fsck", "--full") == ""
+
+
+def test_objects_are_kept_only_until_the_time_is_over(repository: Path, tmp_path: Path) -> None:
+    objects = str(repository / ".git" / "objects")
+    kept = GitObjects(str(tmp_path / "kept"))
+    assert "too many objects" in kept.keep(objects, time.monotonic() - 1)
+    assert kept.keep(objects, NEVER) == ""

@@ -117,3 +117,41 @@ async def test_undo_never_writes_through_a_link_that_took_a_folders_place(tmp_pa
         plan = live.history.apply(live.history.plan_undo(UndoRequest()))
         assert plan.problems
         assert (elsewhere / "a.txt").read_text() == "a\n"
+
+
+async def test_a_hunk_needs_one_text_file(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    edit = {"name": "edit", "arguments": {"path": "a.txt", "old_str": "one", "new_str": "1"}}
+    async with opened(tmp_path, turn(create("b.txt", "b\n"), edit)) as (live, _, __):
+        await live.ask("go")
+        with pytest.raises(UsageError, match=r"--hunk changes one file; name it with --file\."):
+            live.history.plan_undo(UndoRequest(hunk=1))
+        for name, message in (("b.txt", "cannot be undone in parts"), ("a.txt", "no hunk 9")):
+            path = str(tmp_path / name)
+            with pytest.raises(UsageError, match=message):
+                live.history.plan_undo(UndoRequest(files=(path,), hunk=9))
+        live.history.apply(
+            live.history.plan_undo(UndoRequest(files=(str(tmp_path / "a.txt"),), hunk=1))
+        )
+        assert (tmp_path / "a.txt").read_text() == "one\n"
+        assert (tmp_path / "b.txt").exists()
+
+
+async def test_undo_goes_back_turn_by_turn_and_redo_returns_the_last_undone(
+    tmp_path: Path,
+) -> None:
+    replies = [*turn(create("a.txt", "a\n")), *turn(create("b.txt", "b\n"))]
+    async with opened(tmp_path, replies) as (live, _, __):
+        await live.ask("first")
+        await live.ask("second")
+        a, b = tmp_path / "a.txt", tmp_path / "b.txt"
+        history = live.history
+        for expected in ((True, False), (False, False)):
+            history.apply(history.plan_undo(UndoRequest()))
+            assert (a.exists(), b.exists()) == expected
+        history.apply(history.plan_redo(UndoRequest()))
+        assert (a.exists(), b.exists()) == (True, False)
+        history.apply(history.plan_redo(UndoRequest()))
+        assert (a.exists(), b.exists()) == (True, True)
+        history.apply(history.plan_undo(UndoRequest()))
+        assert (a.exists(), b.exists()) == (True, False)

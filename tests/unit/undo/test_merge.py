@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.undo.merge import (
+    MAX_LINES,
     apply_hunk,
     changed,
     count_lines,
@@ -64,3 +65,11 @@ def test_the_differences_rebuild_the_other_text(one: bytes, other: bytes) -> Non
 def test_lines_are_counted() -> None:
     assert count_lines(BASE, BASE.replace(b"2\n", b"x\ny\n")) == (2, 1)
     assert apply_hunk(BASE, BASE, 1) is None
+
+
+def test_a_text_that_is_too_long_to_compare_is_not_merged() -> None:
+    base = [b"%d\n" % number for number in range(MAX_LINES + 10)]
+    other = b"".join(b"x" + line for line in base)
+    mine = b"".join([b"mine\n", *base[1:]])
+    assert merge(b"".join(base), mine, other) is None
+    assert merge(b"".join(base), other, mine) is None

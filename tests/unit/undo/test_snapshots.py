@@ -11,7 +11,7 @@ from trimtab.undo import git_state as gitstate
 from trimtab.undo import snapshots
 from trimtab.undo.blobs import MAX_SIZE, BlobStore
 from trimtab.undo.parallel_walk import ParallelWalk
-from trimtab.undo.snapshots import Snapshot
+from trimtab.undo.snapshots import Coverage, Snapshot
 from trimtab.workspace.walk import walk
 
 NEVER = float("inf")
@@ -204,3 +204,32 @@ def test_a_folder_that_only_claims_to_be_a_repository_is_not_looked_at(
     assert snapshot.refresh() == []
     (elsewhere / "objects").mkdir()
     assert "letter" in by_name(snapshot.refresh())
+
+
+def test_a_file_that_is_made_again_is_new_also_with_the_same_content(
+    project: Path, store: BlobStore
+) -> None:
+    snapshot = taken(project, store)
+    (project / "a.txt").unlink()
+    assert by_name(snapshot.refresh())["a.txt"].after.kind == "absent"
+    (project / "a.txt").write_text("one\n")
+    again = by_name(snapshot.refresh())["a.txt"]
+    assert (again.before.kind, again.after.kind) == ("absent", "file")
+    assert store.get(again.after.digest) == b"one\n"
+
+
+def test_a_snapshot_counts_what_it_covers(project: Path, store: BlobStore) -> None:
+    assert taken(project, store).coverage.uncovered == 0
+    assert Coverage() == Coverage(files=0, uncovered=0, reason="")
+
+
+def test_folders_that_can_be_regenerated_are_covered_while_there_is_room(
+    project: Path, store: BlobStore
+) -> None:
+    (project / "node_modules").mkdir()
+    (project / "node_modules" / "a.js").write_text("x")
+    snapshot = taken(project, store)
+    known = snapshot.state(str(project / "node_modules" / "a.js"))
+    assert known is not None
+    assert store.get(known.digest) == b"x"
+    assert snapshot.state(str(project) + "-other/a.txt") is None

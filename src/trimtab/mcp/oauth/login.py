@@ -94,7 +94,7 @@ class Login:
     def _choose_scopes(
         self, challenge: Challenge, supported: tuple[str, ...], server: AuthorizationServer
     ) -> tuple[str, ...]:
-        """Return the scopes to ask for: those of before, and those that are wanted now."""
+        """Return the scopes to request: the previous ones and those required now."""
         before = self.grant or self._before
         same = before is not None and before.issuer == server.issuer
         kept = (*before.scopes, *before.refused) if before is not None and same else ()

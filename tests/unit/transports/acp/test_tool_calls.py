@@ -1,15 +1,10 @@
-"""The parts of the editor transport that need no process."""
+"""Tool calls as editors show them: titles, kinds, places, diffs."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from trimtab.host.parts import FileEdit, ToolInvocation
-from trimtab.transports.acp.prompts import find_lines, local_path, read_prompt
-from trimtab.transports.acp.protocol import AcpError, decode_incoming, encode, find_id
-from trimtab.transports.acp.schema import ContentBlock
 from trimtab.transports.acp.tool_calls import (
     build_diffs,
     describe_title,
@@ -18,9 +13,6 @@ from trimtab.transports.acp.tool_calls import (
     find_locations,
     merge_edits,
 )
-from trimtab.version import __version__
-
-ROOT = Path(__file__).parents[4]
 
 
 def call(name: str, **fields: Any) -> ToolInvocation:
@@ -80,58 +72,3 @@ def test_a_file_that_is_not_kept_has_no_diff() -> None:
 
 def test_a_fence_is_longer_than_any_in_the_text() -> None:
     assert fence("a ``` b", "sh") == "````sh\na ``` b\n````"
-
-
-def test_links_become_paths_and_attachments(tmp_path: Path) -> None:
-    (tmp_path / "a b.txt").write_text("x")
-    uri = (tmp_path / "a b.txt").as_uri() + "#L3:5"
-    prompt = read_prompt(
-        [
-            ContentBlock(type="text", text="see "),
-            ContentBlock(type="resource_link", uri=uri, name="a b.txt"),
-            ContentBlock(type="resource_link", uri="https://example.com/x", name="x"),
-        ]
-    )
-    assert prompt.text == f"see {tmp_path}/a b.txt[x](https://example.com/x)"
-    [attached] = prompt.attachments
-    assert attached["lineRange"] == {"start": 3, "end": 5}
-
-
-URIS = [
-    ("file:///a%20b", "/a b"),
-    ("/plain", "/plain"),
-    ("file://elsewhere/a", None),
-    ("https://example.com", None),
-    ("http://[broken", None),
-]
-
-
-@pytest.mark.parametrize(("uri", "path"), URIS)
-def test_only_files_of_this_machine_have_a_path(uri: str, path: str | None) -> None:
-    assert local_path(uri) == path
-
-
-LINES = [("f:///a#L3", (3, 3)), ("f:///a#L3-L9", (3, 9)), ("f:///a#top", None), ("f:///a", None)]
-
-
-@pytest.mark.parametrize(("uri", "lines"), LINES)
-def test_a_fragment_names_lines(uri: str, lines: tuple[int, int] | None) -> None:
-    assert find_lines(uri) == lines
-
-
-def test_the_id_of_an_invalid_message_is_found() -> None:
-    line = b'{"id": "x", "method": 5}'
-    with pytest.raises(AcpError):
-        decode_incoming(line)
-    assert find_id(line) == "x"
-
-
-def test_a_lone_surrogate_is_sent_as_an_escape() -> None:
-    assert encode({"path": "a\udcff"}) == b'{"path":"a\\udcff"}\n'
-
-
-def test_the_registry_entry_names_this_version_and_the_flag() -> None:
-    entry = json.loads((ROOT / "examples" / "acp-registry" / "agent.json").read_text())
-    assert entry["version"] == __version__
-    assert entry["distribution"]["uvx"]["package"] == f"trimtab=={__version__}"
-    assert entry["distribution"]["uvx"]["args"] == ["--acp"]

@@ -1,3 +1,5 @@
+"""`trimtab mock-model`, the scripted model server as a program."""
+
 import json
 import signal
 import subprocess

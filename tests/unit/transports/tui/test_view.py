@@ -1,0 +1,72 @@
+"""The live rows of the terminal fit its window."""
+
+import string
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trimtab.host.parts import Markdown, Notice, Part, ToolInvocation, UserPrompt
+from trimtab.transports.tui.transcript import Transcript
+from trimtab.transports.tui.view import EditorView, Menu, MenuItem, Scene, lay_out
+
+WIDE = "漢字かな한글🙂é\u0301\t"
+
+
+TEXTS = st.text(
+    alphabet=string.ascii_letters + string.digits + " .,-`*_[]()#>|~" + WIDE, max_size=300
+)
+
+
+WORDS = st.text(alphabet="abcdefgh 漢🙂.", max_size=200)
+
+
+PARTS = st.lists(
+    st.one_of(
+        st.builds(lambda text: UserPrompt(key="p", text=text), WORDS),
+        st.builds(
+            lambda text, key, done: Markdown(key=key, text=text, delta=text, done=done),
+            WORDS,
+            st.sampled_from(["m1", "m2", "m3"]),
+            st.booleans(),
+        ),
+        st.builds(lambda text: Notice(key="n", level="warning", text=text), WORDS),
+        st.builds(
+            lambda text, key, state: ToolInvocation(
+                key=key, call_id=key, name="bash", title=f"bash {text}", state=state, output=text
+            ),
+            WORDS,
+            st.sampled_from(["c1", "c2"]),
+            st.sampled_from(["running", "completed", "failed", "rejected"]),
+        ),
+    ),
+    max_size=12,
+)
+
+
+SIZES = st.tuples(st.integers(8, 120), st.integers(2, 50))
+
+
+@settings(max_examples=150)
+@given(PARTS, SIZES, TEXTS, st.integers(0, 300), st.booleans())
+def test_the_live_rows_fit_the_window_and_the_caret_is_in_them(
+    parts: list[Part], size: tuple[int, int], text: str, caret: int, asking: bool
+) -> None:
+    transcript = Transcript()
+    for part in parts:
+        transcript.apply(part, 1.0)
+    columns, rows = size
+    items = tuple(MenuItem(f"choice {number}", "remark") for number in range(5))
+    scene = Scene(
+        columns=columns,
+        rows=rows,
+        editor=EditorView(text, min(caret, len(text))),
+        heading=((("bold", "A question?"),),) if asking else (),
+        choices=Menu(items) if asking else None,
+        activity="Working",
+        status=(("dim", "model · mode · 34 % of 200k · main"),),
+        now=5.0,
+    )
+    frame = lay_out(transcript, scene)
+    assert 1 <= len(frame.rows) <= max(1, rows - 1)
+    assert 0 <= frame.caret[0] < len(frame.rows)
+    assert 0 <= frame.caret[1] < columns

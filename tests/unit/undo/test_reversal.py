@@ -1,0 +1,78 @@
+"""Taking changes of one path back, around what others did to it."""
+
+from pathlib import Path
+
+import pytest
+
+from trimtab.contracts.changes import ABSENT, Change, FileState
+from trimtab.undo.blobs import BlobStore
+from trimtab.undo.reversal import reverse
+
+
+def test_a_kept_copy_that_is_lost_is_told_of_with_the_reason(tmp_path: Path) -> None:
+    store = BlobStore(str(tmp_path / "blobs"))
+    file = tmp_path / "a.txt"
+    states = []
+    for text in ("one\n2\n3\n4\n5\n", "ONE\n2\n3\n4\n5\n", "ONE\n2\n3\n4\nmine\n"):
+        file.write_text(text)
+        states.append(store.keep(str(file)))
+    store.close()
+    first, second, now = states
+    change = Change.at(str(file), first, second)
+    merged, problem = reverse([change], now, BlobStore(str(tmp_path / "blobs")))
+    assert problem == ""
+    assert merged not in (first, second, now)
+    empty = BlobStore(str(tmp_path / "none"))
+    state, problem = reverse([change], now, empty)
+    assert state == now
+    assert problem == "its kept copy cannot be read (No such file or directory)"
+
+
+def test_changes_are_taken_back_from_the_last_to_the_first(tmp_path: Path) -> None:
+    store = BlobStore(str(tmp_path / "blobs"))
+    file = tmp_path / "a.txt"
+    states = [ABSENT]
+    for text in ("one\n", "two\n"):
+        file.write_text(text)
+        states.append(store.keep(str(file)))
+    changes = [Change.at(str(file), states[i], states[i + 1]) for i in (0, 1)]
+    assert reverse(changes, states[2], store) == (ABSENT, "")
+    assert reverse(changes[1:], states[2], store) == (states[1], "")
+
+
+FILE = FileState(kind="file", mode=0o644, digest="a", size=1)
+OTHER = FileState(kind="file", mode=0o644, digest="b", size=1)
+LINK = FileState(kind="symlink", digest="c")
+FOLDER = FileState(kind="directory", mode=0o755)
+CLOSED = FileState(kind="directory", mode=0o700)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "current", "result", "problem"),
+    [
+        (ABSENT, FOLDER, CLOSED, ABSENT, ""),
+        (FOLDER, CLOSED, FileState(kind="directory", mode=0o711), None, ""),
+        (FILE, FOLDER, CLOSED, None, "a directory has been put there since"),
+        (ABSENT, FOLDER, FILE, None, "something else has been put there since"),
+        (FOLDER, ABSENT, LINK, None, "something else has been put there since"),
+        (FILE, OTHER, ABSENT, ABSENT, ""),
+        (FILE, ABSENT, LINK, None, "something else has been put there since"),
+        (ABSENT, FILE, OTHER, None, "it was created here and has been changed"),
+        (FILE, OTHER, LINK, None, "it has been changed by somebody else since"),
+        (FILE, OTHER, FILE, FILE, ""),
+        (FILE, OTHER, OTHER, FILE, ""),
+    ],
+)
+def test_what_somebody_else_put_in_a_path_is_never_removed(
+    tmp_path: Path,
+    before: FileState,
+    after: FileState,
+    current: FileState,
+    result: FileState | None,
+    problem: str,
+) -> None:
+    change = Change.at("/p", before, after)
+    state, said = reverse([change], current, BlobStore(str(tmp_path / "blobs")))
+    assert state == (current if result is None else result)
+    assert said.startswith(problem)
+    assert bool(said) == bool(problem)
