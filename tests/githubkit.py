@@ -9,18 +9,20 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from sdkkit import Sdk
 from trimtab.providers.http_server import Exchange
 from trimtab.testing import ModelServer, Script
+
+if TYPE_CHECKING:
+    from sdkkit import Sdk
 
 TOKEN = "gho_first_0123456789abcdef"
 OTHER_TOKEN = "gho_second_0123456789abcdef"
 INVALID_TOKEN = "gho_invalid_0123456789abcdef"
-DEFAULT = "house-model"
+DEFAULT = "scripted"
 
 
 def model(name: str, **fields: Any) -> dict[str, Any]:
@@ -120,6 +122,9 @@ class GitHub(ModelServer):
 
     async def _handle(self, exchange: Exchange) -> None:
         request = exchange.request
+        if request.path.startswith("/_trimtab/"):  # a test in another language
+            await super()._handle(exchange)
+            return
         self.seen.append(f"{request.method} {request.path}")
         token = request.headers.get("authorization", "").removeprefix("Bearer ")
         if token not in ACCOUNTS:
@@ -184,10 +189,12 @@ def find_chat_problem(body: dict[str, Any]) -> str:
     if unknown := sorted(body.keys() - BODY_KEYS):
         return f"unknown fields: {', '.join(unknown)}"
     roles = [message["role"] for message in body["messages"]]
+    if not body.get("tools") and "system" not in roles:  # a call for an MCP server
+        roles.insert(0, "system")
     if roles.count("system") != 1 or roles[0] != "system":
         return f"there must be one system message, at the start: {roles}"
     open_calls: list[str] = []
-    for message in body["messages"][1:]:
+    for message in body["messages"][body["messages"][0]["role"] == "system" :]:
         if message["role"] == "tool" and message.get("tool_call_id") in open_calls:
             open_calls.remove(message["tool_call_id"])
         elif open_calls or message["role"] not in ("user", "assistant"):
@@ -208,7 +215,7 @@ def write_program(path: Path, script: str) -> None:
 
 @asynccontextmanager
 async def github(
-    sdk: Sdk, replies: Any, *, refusals: int = 0, token: str | None = TOKEN
+    sdk: "Sdk", replies: Any, *, refusals: int = 0, token: str | None = TOKEN
 ) -> AsyncIterator[GitHub]:
     """Let the clients of a test reach the stand-in, with a token in their environment.
 

@@ -137,7 +137,12 @@ def call_tool(number: Any, params: Object) -> Object | None:
             told = {"progressToken": token, "progress": step * 50, "total": 100}
             send({"method": "notifications/progress", "params": told})
         time.sleep(0.05)
+    for uri in sorted(subscribed):
+        send({"method": "notifications/resources/updated", "params": {"uri": uri}})
     return {"content": [text("done")]}
+
+
+subscribed: set[str] = set()
 
 
 def read_resource(uri: str) -> Object:
@@ -213,6 +218,8 @@ CAPABILITIES = {
 
 
 def answer(number: Any, method: str, params: Object) -> Object | None:
+    if method == "resources/subscribe":
+        subscribed.add(params["uri"])
     if method in SIMPLE:
         return SIMPLE[method]
     match method:

@@ -202,9 +202,9 @@ SCENARIOS: dict[str, list[Step]] = {
     ],
     "models": [
         ("model.get_current", {}, {"modelId": "scripted"}),
-        ("model.list", {}, {"list": [{"id": "scripted"}]}),
-        ("model.switch_to", {"modelId": "other"}, {"modelId": "other"}),
-        ("model.get_current", {}, {"modelId": "other"}),
+        ("model.list", {}, {"list": ...}),
+        ("model.switch_to", {"modelId": "other-model"}, {"modelId": "other-model"}),
+        ("model.get_current", {}, {"modelId": "other-model"}),
     ],
     "an effort": [
         ("model.set_reasoning_effort", {"reasoningEffort": "low"}, {"reasoningEffort": "low"}),
@@ -370,7 +370,7 @@ SCENARIOS: dict[str, list[Step]] = {
     ],
     "accounts": [
         ("server.account.get_current_auth", {}, {}),
-        ("git_hub_auth.get_status", {}, {"isAuthenticated": False}),
+        ("git_hub_auth.get_status", {}, {"isAuthenticated": True}),
     ],
     "sessions": [
         ("say",),
@@ -428,7 +428,11 @@ SCENARIOS: dict[str, list[Step]] = {
         ("server.agents.get_discovery_paths", {}, {"paths": ...}),
         ("server.instructions.discover", {}, {"sources": []}),
         ("server.instructions.get_discovery_paths", {}, {"paths": ...}),
-        ("server.mcp.discover", {}, {"servers": []}),
+        (
+            "server.mcp.discover",
+            {},
+            {"servers": [{"name": "github-mcp-server", "enabled": False}]},
+        ),
     ],
     "plugins": [
         ("server.plugins.list", {}, {"plugins": []}),

@@ -1,8 +1,13 @@
-"""The official Copilot SDK for Python against the installed program and a scripted model."""
+"""The official Copilot SDK for Python against the installed program.
+
+The models are those of a strict stand-in for GitHub's service (`githubkit`), whose answers are
+scripted, unless a test brings a model service of its own. Half of the tests, by their names, reach
+the program through pipes, the others through a port.
+"""
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,9 +18,12 @@ from copilot.session import PermissionHandler
 from pydantic import BaseModel
 
 from clikit import TRIMTAB
+from githubkit import TOKEN, GitHub, model
 from trimtab.testing import ModelServer, Script
 
 LIMIT = 60.0
+ARGUMENTS = ("--disable-builtin-mcps",)
+"""GitHub's MCP server is not on this machine."""
 
 
 class Heard:
@@ -52,7 +60,8 @@ class Heard:
 class Sdk:
     """Clients that share a home; everything the SDK could not parse fails the test."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, transport: str = "stdio") -> None:
+        self.transport = transport
         self.home = folder / "home"
         self.cwd = folder / "project"
         self.home.mkdir()
@@ -68,6 +77,10 @@ class Sdk:
         }
 
     def use(self, server: ModelServer) -> None:
+        """Let clients reach a stand-in for GitHub's service, or another model service."""
+        if isinstance(server, GitHub):
+            self.env |= {"COPILOT_DEBUG_GITHUB_API_URL": server.url, "GH_TOKEN": TOKEN}
+            return
         self.env |= {
             "COPILOT_PROVIDER_BASE_URL": server.base_url,
             "COPILOT_PROVIDER_API_KEY": "test-key-0123456789",
@@ -91,7 +104,7 @@ class Sdk:
             client = CopilotClient(connection=connection, **options)
         else:
             client = CopilotClient(
-                connection=connection or RuntimeConnection.for_stdio(path=TRIMTAB),
+                connection=connection or self.connect(),
                 working_directory=str(self.cwd),
                 base_directory=str(self.home),
                 **options,
@@ -106,16 +119,28 @@ class Sdk:
                 if pipe is not None:  # the SDK leaves them to the garbage collector
                     pipe.close()
 
+    def connect(self) -> Any:
+        """Return how clients that name no connection start the program."""
+        if self.transport == "tcp":
+            return RuntimeConnection.for_tcp(path=TRIMTAB, args=ARGUMENTS)
+        return RuntimeConnection.for_stdio(path=TRIMTAB, args=ARGUMENTS)
+
     def logs(self) -> list[Path]:
         return sorted(self.home.glob("session-state/*/events.jsonl"))
 
 
 @asynccontextmanager
 async def talking(sdk: Sdk, replies: Any, **config: Any) -> AsyncIterator["Talk"]:
-    """One client, one session, one scripted model."""
+    """One client, one session, one scripted model.
+
+    `service` is "own" for a model service that is not GitHub's; `listed` are models that GitHub's
+    lists in addition.
+    """
     client_options = config.pop("client", {})
     connection = config.pop("connection", None)
-    async with ModelServer(Script.of(replies)) as server:
+    async with serving(
+        replies, config.pop("service", "github"), config.pop("listed", ())
+    ) as server:
         sdk.use(server)
         async with sdk.client(connection, **client_options) as client:
             heard = Heard()
@@ -123,6 +148,19 @@ async def talking(sdk: Sdk, replies: Any, **config: Any) -> AsyncIterator["Talk"
             config.setdefault("on_event", heard)
             session = await client.create_session(**config)
             yield Talk(client, session, heard, server)
+
+
+@asynccontextmanager
+async def serving(
+    replies: Any, service: str = "github", listed: Iterable[str] = ()
+) -> AsyncIterator[ModelServer]:
+    """Serve scripted replies; GitHub's stand-in must not have refused any request."""
+    script = Script.of(replies)
+    async with ModelServer(script) if service == "own" else GitHub(script) as server:
+        if isinstance(server, GitHub):
+            server.models += map(model, listed)
+        yield server
+        assert not isinstance(server, GitHub) or server.refused == []
 
 
 class Talk:

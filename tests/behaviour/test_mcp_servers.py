@@ -725,6 +725,40 @@ def rich(cli: Cli) -> Cli:
     return cli
 
 
+@pytest.mark.parametrize(("level", "lines"), [("info", 3), ("debug", 3), (None, 0), ("off", 0)])
+async def test_lines_of_a_servers_log_are_shown_from_a_level_on(
+    rich: Cli, level: str | None, lines: int
+) -> None:
+    given = {"command": sys.executable, "args": [mcp_fixtures.__file__], **SLOW}
+    if level is not None:
+        given["logLevel"] = level
+    configure(rich.home / "mcp-config.json", rich=given)
+    outcome, _ = await run(rich, use("rich-test_tool_with_logging"))
+    told = [one["message"] for one in outcome.of("session.info") if one["infoType"] == "mcp_log"]
+    words = ("started", "processing data", "completed")
+    assert told == [f"rich: info: Tool execution {word}" for word in words][:lines]
+
+
+async def test_the_model_is_told_of_a_resource_that_changed_after_it_was_read(
+    tmp_path: Path,
+) -> None:
+    given = {"command": sys.executable, "args": [mcp_fixtures.__file__], **SLOW}
+    servers = CustomizationOptions(servers={"rich": given})
+    script = [
+        use("read_mcp_resource", server="rich", uri="test://static-text"),
+        use("rich-test_tool_with_progress"),
+        DONE,
+        DONE,
+    ]
+    async with opened(tmp_path, script, customize=servers) as (live, watch, provider):
+        await live.ask("go")
+        await live.ask("again")
+        (event,) = watch.of("trimtab.mcp_resource_updated")
+        assert (event.server_name, event.uri) == ("rich", "test://static-text")
+        told = str(provider.requests[-1].messages[-1])
+    assert "The resource test://static-text of the MCP server rich has changed" in told
+
+
 async def test_the_model_lists_and_reads_resources(rich: Cli) -> None:
     reads = [
         use("list_mcp_resources", server="rich"),

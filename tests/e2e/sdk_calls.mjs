@@ -81,8 +81,8 @@ async function run(name, { steps, replies }) {
     if (!loaded.ok) throw new Error(await loaded.text());
     const connection =
         TRANSPORT === "tcp"
-            ? RuntimeConnection.forTcp({ path: TRIMTAB })
-            : RuntimeConnection.forStdio({ path: TRIMTAB });
+            ? RuntimeConnection.forTcp({ path: TRIMTAB, args: ["--disable-builtin-mcps"] })
+            : RuntimeConnection.forStdio({ path: TRIMTAB, args: ["--disable-builtin-mcps"] });
     const client = new CopilotClient({
         connection,
         workingDirectory: facts.cwd,

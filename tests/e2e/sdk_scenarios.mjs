@@ -9,7 +9,7 @@ const use = (name, args) => ({ tools: [{ name, arguments: args }] });
 const bash = (command) => use("bash", { command, description: "test" });
 
 const client = new CopilotClient({
-    connection: RuntimeConnection.forStdio({ path: TRIMTAB }),
+    connection: RuntimeConnection.forStdio({ path: TRIMTAB, args: ["--disable-builtin-mcps"] }),
     workingDirectory: PROJECT,
     baseDirectory: STATE,
 });

@@ -32,7 +32,7 @@ async def test_an_answer_by_a_schema_is_asked_for_until_the_answer_is_there(
     sdk: Sdk, kind: str, wire: str | None, find: Any
 ) -> None:
     script = [use("glob", pattern="*"), ANSWER, {"text": "Plain again."}]
-    async with talking(sdk, script) as talk:
+    async with talking(sdk, script, service="own") as talk:
         url = talk.server.base_url if kind == "openai" else talk.server.url
         provider: Any = {"type": kind, "base_url": url, "api_key": "k"}
         if wire:

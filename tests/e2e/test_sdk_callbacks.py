@@ -15,8 +15,8 @@ from copilot.generated.rpc import (
 from copilot.session import PermissionHandler, PermissionNoResult
 from copilot.tools import ToolBinaryResult, ToolResult
 
-from sdkkit import Heard, Key, Sdk, bash, make_tool, talking, use
-from trimtab.testing import ModelServer, Script
+from sdkkit import Heard, Key, Sdk, bash, make_tool, serving, talking, use
+from trimtab.testing import Script
 
 DONE = {"text": "Done."}
 
@@ -602,7 +602,8 @@ async def test_a_client_may_have_the_service_choose_after_a_rate_limit(
         asked.append(request)
         return response
 
-    async with talking(sdk, [*[LIMITED] * 6, DONE], on_auto_mode_switch_request=switch) as talk:
+    script = [*[LIMITED] * 6, DONE]
+    async with talking(sdk, script, listed=["auto"], on_auto_mode_switch_request=switch) as talk:
         await talk.say("hi")
         used = talk.server.requests[-1].json["model"]
         (error,) = talk.heard.of("session.error")
@@ -637,7 +638,7 @@ async def test_what_waited_for_a_client_is_taken_up_by_another_server(
         await asyncio.Event().wait()
         return params.key
 
-    async with ModelServer(Script.of([asking, DONE])) as server:
+    async with serving([asking, DONE]) as server:
         sdk.use(server)
         heard = Heard()
         async with sdk.client() as client:
@@ -673,7 +674,7 @@ async def test_what_waited_for_a_client_is_taken_up_by_another_server(
 
 
 async def test_without_continuing_what_waited_counts_as_interrupted(sdk: Sdk) -> None:
-    async with ModelServer(Script.of([bash("echo hi"), DONE])) as server:
+    async with serving([bash("echo hi"), DONE]) as server:
         sdk.use(server)
         heard = Heard()
         async with sdk.client() as client:

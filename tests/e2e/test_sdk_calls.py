@@ -4,10 +4,8 @@ import inspect
 from typing import Any
 
 import pytest
-from copilot.client import RuntimeConnection
 from copilot.generated import rpc
 
-from clikit import TRIMTAB
 from sdkcalls import AGENTS, SCENARIOS, SKILL, Step, replies_of
 from sdkkit import Sdk, Talk, talking
 
@@ -84,8 +82,7 @@ async def test_typed_calls(sdk: Sdk, name: str, transport: str) -> None:
         "skill_directories": [str(sdk.home / "skills")],
         "custom_agents": AGENTS,
     }
-    if transport == "tcp":
-        options["connection"] = RuntimeConnection.for_tcp(path=TRIMTAB)
+    sdk.transport = transport
     async with talking(sdk, replies_of(steps), **options) as talk:
         facts = {"cwd": str(sdk.cwd), "home": str(sdk.home), "id": talk.session.session_id}
         for step in steps:

@@ -6,7 +6,7 @@ import pytest
 from copilot.generated import rpc
 from copilot.session import PermissionHandler
 
-from sdkkit import Sdk, bash, make_tool, talking, use
+from sdkkit import Sdk, bash, make_tool, serving, talking, use
 from trimtab.testing import ModelServer, Script
 
 DONE = {"text": "Done."}
@@ -219,7 +219,7 @@ async def test_reasoning_effort_is_passed_on(sdk: Sdk) -> None:
 
 
 async def test_the_empty_mode_shows_neither_place_nor_system(sdk: Sdk) -> None:
-    async with ModelServer(Script.of([DONE])) as server:
+    async with serving([DONE]) as server:
         sdk.use(server)
         async with sdk.client(mode="empty") as client:
             session = await client.create_session(
@@ -434,7 +434,7 @@ async def test_the_client_makes_the_model_calls_itself(sdk: Sdk) -> None:
         assert await talk.say("hi") == "Done."
         sent = [request.headers["x-by-client"] for request in talk.server.requests]
         assert sent == ["yes", "yes"]
-    assert seen[0].endswith("/chat/completions")
+    assert [url.rpartition("/")[2] for url in seen] == ["models", "completions", "completions"]
 
 
 async def test_a_github_token_reaches_githubs_model_service(sdk: Sdk) -> None:
@@ -489,7 +489,11 @@ async def test_a_limit_in_ai_credits_ends_the_work(sdk: Sdk) -> None:
     call = {"tools": [{"name": "glob", "arguments": {"pattern": "*"}}], "usage": usage}
     limits = {"max_ai_credits": 30.0}
     async with talking(
-        sdk, [{**call, "repeat": "forever"}], model="gpt-4.1", session_limits=limits
+        sdk,
+        [{**call, "repeat": "forever"}],
+        model="gpt-4.1",
+        listed=["gpt-4.1"],
+        session_limits=limits,
     ) as talk:
         await talk.say("go")
         spent = talk.heard.of("assistant.usage")

@@ -15,8 +15,7 @@ from copilot.rpc import PlanUpdateRequest, SessionFSSqliteTransactionErrorClass
 from copilot.session import PermissionHandler
 from copilot.session_fs_provider import SessionFsProvider
 
-from sdkkit import Heard, Sdk, talking, use
-from trimtab.testing import ModelServer, Script
+from sdkkit import Heard, Sdk, serving, talking, use
 
 
 class MemoryFiles(SessionFsProvider):
@@ -73,7 +72,7 @@ async def test_a_session_is_kept_in_the_clients_file_system_and_read_from_it(sdk
         "on_permission_request": PermissionHandler.approve_all,
         "create_session_fs_handler": lambda _: files,
     }
-    async with ModelServer(Script.of([{"text": "one"}, {"text": "two"}])) as server:
+    async with serving([{"text": "one"}, {"text": "two"}]) as server:
         sdk.use(server)
         async with sdk.client(session_fs=FILE_SYSTEM) as client:
             session = await client.create_session(**options)
@@ -101,7 +100,7 @@ async def test_a_session_is_kept_in_the_clients_file_system_and_read_from_it(sdk
 async def test_a_client_whose_file_system_fails_is_told_and_the_session_goes_on(sdk: Sdk) -> None:
     files = MemoryFiles()
     files.broken = True
-    async with ModelServer(Script.of([{"text": "one"}, {"text": "two"}])) as server:
+    async with serving([{"text": "one"}, {"text": "two"}]) as server:
         sdk.use(server)
         heard = Heard()
         async with sdk.client(session_fs=FILE_SYSTEM) as client:

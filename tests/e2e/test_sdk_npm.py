@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 
-from clikit import TRIMTAB, serving
+from clikit import TRIMTAB
+from clikit import serving as serving_models
+from githubkit import TOKEN, GitHub
 from programkit import FOREIGN
 from sdkcalls import AGENTS, NEWER, SCENARIOS, SKILL, replies_of
+from sdkkit import serving
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"
@@ -41,14 +44,17 @@ async def run(*args: str, cwd: Path, env: dict[str, str]) -> str:
 
 
 def environment(folder: Path, server: Any) -> dict[str, str]:
-    return {
+    """Return variables that lead to a stand-in for GitHub's service, or to another service."""
+    env = {
         "PATH": f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
         "HOME": str(folder),
         "COPILOT_HOME": str(folder / "state"),
-        "COPILOT_PROVIDER_BASE_URL": server.base_url,
-        "COPILOT_MODEL": "scripted",
+        "TRIMTAB_LOCAL_SERVERS": "off",
         "TRIMTAB": TRIMTAB,
     }
+    if isinstance(server, GitHub):
+        return env | {"COPILOT_DEBUG_GITHUB_API_URL": server.url, "GH_TOKEN": TOKEN}
+    return env | {"COPILOT_PROVIDER_BASE_URL": server.base_url, "COPILOT_MODEL": "scripted"}
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +137,7 @@ def test_typed_calls_with_the_npm_client(answers: dict[str, str | None], name: s
 
 
 async def test_the_python_example_runs(tmp_path: Path) -> None:
-    async with serving(WEATHER) as server:
+    async with serving_models(WEATHER) as server:
         env = environment(tmp_path, server)
         out = await run(sys.executable, str(EXAMPLES / "copilot_sdk.py"), cwd=tmp_path, env=env)
         assert out == "Sunny, says the tool.\n"
@@ -141,6 +147,6 @@ async def test_the_python_example_runs(tmp_path: Path) -> None:
 @pytest.mark.foreign("copilot-sdk")
 async def test_the_typescript_example_runs(package: Path, tmp_path: Path) -> None:
     shutil.copy(EXAMPLES / "copilot_sdk.ts", package / "example.mjs")  # its types are inferred
-    async with serving(WEATHER) as server:
+    async with serving_models(WEATHER) as server:
         out = await run("node", "example.mjs", cwd=package, env=environment(tmp_path, server))
         assert out == "Sunny, says the tool.\n"

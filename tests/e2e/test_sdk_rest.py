@@ -73,7 +73,7 @@ async def test_an_agent_at_work_is_listed_and_can_be_ended(sdk: Sdk) -> None:
 
 async def test_clients_choose_the_models_of_sub_agents(sdk: Sdk) -> None:
     start = use("task", description="a part", prompt="Look.", agent_type="explore")
-    async with talking(sdk, [start, DONE, DONE] * 2) as talk:
+    async with talking(sdk, [start, DONE, DONE] * 2, listed=["small"]) as talk:
         tools = talk.session.rpc.tools
         entry = rpc.SubagentSettingsEntry(model="small", effort_level="low")
         wanted = rpc.SubagentSettingsConfig(agents={"explore": entry})
@@ -188,7 +188,9 @@ async def test_a_handler_is_registered_until_it_is_not(sdk: Sdk) -> None:
 
 async def test_the_model_is_told_what_is_left(sdk: Sdk) -> None:
     limits = {"max_ai_credits": 30}
-    async with talking(sdk, [DONE], model="gpt-4.1", session_limits=limits) as talk:
+    async with talking(
+        sdk, [DONE], model="gpt-4.1", listed=["gpt-4.1"], session_limits=limits
+    ) as talk:
         await talk.say("hi")
         said = [one["content"] for one in talk.shown() if one["role"] == "user"]
     assert "Remaining session limits: 30 AI credits." in said[1]
@@ -208,7 +210,7 @@ ANSWERS: list[tuple[dict[str, Any], float | None, int]] = [
 async def test_a_used_up_limit_is_raised_by_the_client_that_wants_to_be_asked(
     sdk: Sdk, answer: dict[str, Any], limit: float | None, calls: int
 ) -> None:
-    async with talking(sdk, [DONE, DONE], model="gpt-4.1") as talk:
+    async with talking(sdk, [DONE, DONE], model="gpt-4.1", listed=["gpt-4.1"]) as talk:
         session = talk.session.rpc
         name = "session_limits_exhausted.requested"
         await session.event_log.register_interest(rpc.RegisterEventInterestParams(event_type=name))
@@ -240,7 +242,9 @@ async def test_a_used_up_limit_is_raised_by_the_client_that_wants_to_be_asked(
 
 async def test_a_used_up_limit_ends_the_turn_when_nobody_wants_to_be_asked(sdk: Sdk) -> None:
     limits = {"max_ai_credits": 0.0001}
-    async with talking(sdk, [DONE], model="gpt-4.1", session_limits=limits) as talk:
+    async with talking(
+        sdk, [DONE], model="gpt-4.1", listed=["gpt-4.1"], session_limits=limits
+    ) as talk:
         await talk.session.send("hi")
         await talk.heard.until("session.idle")
         assert "session_limits_exhausted.requested" not in talk.heard.types
@@ -330,3 +334,75 @@ async def test_a_session_of_a_service_is_there_before_its_model_is_chosen(
     async with talking(sdk, [DONE], provider=provider) as talk:
         assert talk.session.session_id
         assert (await talk.session.rpc.model.get_current()).model_id
+
+
+def report(kind: str, **fields: Any) -> rpc.TaskClientUpdate:
+    return rpc.TaskClientUpdate.from_dict({"kind": kind, **fields})
+
+
+def registration(key: str, **fields: Any) -> rpc.TasksRegisterRequest:
+    given = {"clientTaskId": key, "description": "Build it", "type": "client", "cancellable": True}
+    return rpc.TasksRegisterRequest.from_dict(given | fields)
+
+
+async def test_a_client_registers_work_of_its_own_and_reports_on_it(sdk: Sdk) -> None:
+    async with talking(sdk, [DONE]) as talk:
+        tasks = talk.session.rpc.tasks
+        first = await tasks.register(registration("build", displayName="Build"))
+        again = await tasks.register(registration("build", expectedSequence=0))
+        assert [first.created, again.created, again.reclaimed] == [True, False, False]
+        assert first.task.id == again.task.id
+        with pytest.raises(Exception, match="at sequence 0"):
+            await tasks.register(registration("build", expectedSequence=4))
+        with pytest.raises(Exception, match="empty"):
+            await tasks.register(registration(" "))
+        (listed,) = (await tasks.list()).tasks
+        assert (listed.id, listed.status.value, listed.display_name) == (
+            first.task.id,
+            "running",
+            "Build",
+        )
+        progress = report("progress", message="half", percentage=50, phase="link", status="idle")
+        update = rpc.TasksUpdateRequest(first.task.id, 1, progress)
+        results = [await tasks.update(update) for _ in range(2)]
+        assert [(one.applied, one.duplicate) for one in results] == [(True, False), (False, True)]
+        asked = rpc.TasksGetProgressRequest(id=first.task.id)
+        shown = (await tasks.get_progress(asked)).progress
+        assert (shown.last_message, shown.percentage, shown.phase) == ("half", 50, "link")
+        assert not (await tasks.remove(rpc.TasksRemoveRequest(id=first.task.id))).removed
+        done = report("completed", result={"files": 2})
+        ended = await tasks.update(rpc.TasksUpdateRequest(first.task.id, 2, done))
+        assert (ended.task.status.value, ended.task.result) == ("completed", {"files": 2})
+        late = report("progress", message="late")
+        with pytest.raises(Exception, match="has ended"):
+            await tasks.update(rpc.TasksUpdateRequest(first.task.id, 3, late))
+        with pytest.raises(Exception, match="Unknown task"):
+            await tasks.update(rpc.TasksUpdateRequest("none", 1, late))
+        assert (await tasks.remove(rpc.TasksRemoveRequest(id=first.task.id))).removed
+        assert (await tasks.list()).tasks == []
+        assert "session.background_tasks_changed" in talk.heard.types
+
+
+@pytest.mark.parametrize("confirms", [True, False])
+async def test_a_client_is_asked_to_end_its_own_work(sdk: Sdk, confirms: bool) -> None:
+    asked: list[Any] = []
+
+    class Handler:
+        async def cancel(self, params: Any) -> rpc.ClientTaskCancelResult:
+            asked.append(params)
+            return rpc.ClientTaskCancelResult(cancelled=confirms)
+
+    async with talking(sdk, [DONE]) as talk:
+        talk.session._client_session_apis.tasks = Handler()
+        tasks = talk.session.rpc.tasks
+        task = (await tasks.register(registration("build"))).task
+        fixed = (await tasks.register(registration("fixed", cancellable=False))).task
+        cancel = [
+            (await tasks.cancel(rpc.TasksCancelRequest(id=one.id))).cancelled
+            for one in (task, fixed)
+        ]
+        assert cancel == [confirms, False]
+        states = {one.id: one.status.value for one in (await tasks.list()).tasks}
+    assert states == {task.id: "cancelled" if confirms else "running", fixed.id: "running"}
+    (request,) = asked
+    assert (request.client_task_id, request.reason.value) == ("build", "cancel_requested")

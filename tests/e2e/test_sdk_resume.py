@@ -13,7 +13,7 @@ from copilot.generated.rpc import (
 from copilot.session import PermissionHandler
 
 from gitkit import git
-from sdkkit import LIMIT, Heard, Sdk, bash, use
+from sdkkit import LIMIT, Heard, Sdk, bash, serving, use
 from trimtab.testing import ModelServer, Script
 
 BLIND = ModelCapabilitiesOverride(supports=ModelSupportsOverride(vision=False))
@@ -58,7 +58,7 @@ class Resumed:
 
 @pytest.fixture(params=[True, False], ids=["open", "closed"])
 async def resumed(sdk: Sdk, request: pytest.FixtureRequest) -> Any:
-    async with ModelServer(Script.of({"replies": [], "otherwise": {"text": "ok"}})) as server:
+    async with serving({"replies": [], "otherwise": {"text": "ok"}}) as server:
         sdk.use(server)
         async with sdk.client() as client:
             yield Resumed(sdk, server, client, still_open=request.param)
@@ -173,7 +173,7 @@ async def test_a_session_moves_with_its_working_directory(sdk: Sdk, tmp_path: Pa
     other = tmp_path / "other"
     other.mkdir()
     git(other, "init", "-q", "-b", "moved")
-    async with ModelServer(Script.of([bash("pwd"), {"text": "ok"}])) as server:
+    async with serving([bash("pwd"), {"text": "ok"}]) as server:
         sdk.use(server)
         async with sdk.client() as client:
             heard = Heard()

@@ -11,8 +11,7 @@ from copilot.generated import rpc
 from copilot.session import PermissionHandler
 
 from clikit import TRIMTAB
-from sdkkit import Heard, Sdk, bash, make_tool, talking, use
-from trimtab.testing import ModelServer, Script
+from sdkkit import Heard, Sdk, bash, make_tool, serving, talking, use
 
 TEXT = {"text": "Hello."}
 
@@ -228,7 +227,7 @@ async def test_a_session_is_resumed_by_another_process(sdk: Sdk) -> None:
         await talk.say("remember this")
         await talk.session.rpc.plan.update(rpc.PlanUpdateRequest(content="# The plan\n"))
         session_id = talk.session.session_id
-    async with ModelServer(Script.of([{"text": "Yes."}])) as server:
+    async with serving([{"text": "Yes."}]) as server:
         sdk.use(server)
         async with sdk.client() as client:
             heard = Heard()

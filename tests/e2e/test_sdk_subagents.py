@@ -1,13 +1,14 @@
 """Agents a client brings, at work for the main one, over the official SDK."""
 
+import asyncio
 from typing import Any
 
 import httpx
 import pytest
-from copilot import CopilotRequestHandler
+from copilot import CopilotRequestHandler, define_tool
 from copilot.generated.rpc import PermissionDecisionApproveOnce
 
-from sdkkit import Sdk, bash, make_tool, talking, use
+from sdkkit import Key, Sdk, bash, make_tool, talking, use
 
 DONE = {"text": "Done."}
 AGENTS: Any = [
@@ -142,3 +143,47 @@ async def test_a_client_that_makes_the_calls_knows_whose_they_are(sdk: Sdk) -> N
     ((kind, agent, parent),) = calls - {("conversation-agent", main, None)}
     assert (kind, parent) == ("conversation-subagent", main)
     assert agent not in (None, main)
+
+
+async def test_a_session_is_not_idle_while_an_agent_works_in_the_background(sdk: Sdk) -> None:
+    released = asyncio.Event()
+
+    async def hold(params: Key) -> str:
+        await released.wait()
+        return params.key
+
+    replies: Any = {
+        "replies": [
+            {"when": {"last": "go"}, "repeat": 1, **in_background("Look.")},
+            {"when": {"last": "Look"}, "repeat": 1, **use("hold", key="held")},
+            {"when": {"last": "held"}, "repeat": 1, "text": "Found."},
+        ],
+        "otherwise": DONE,
+    }
+    tool = define_tool("hold", description="Waits.")(hold)
+    async with talking(sdk, replies, tools=[tool]) as talk:
+        await talk.session.send("go")
+        await talk.heard.until("assistant.idle")
+        await talk.heard.until("external_tool.requested")
+        assert "session.idle" not in talk.heard.types
+        released.set()
+        await talk.heard.until("session.idle")
+        types = talk.heard.types
+        assert types.index("subagent.completed") < types.index("session.idle")
+
+
+def in_background(prompt: str) -> dict[str, Any]:
+    return use(
+        "task", description="a part", prompt=prompt, agent_type="general-purpose", mode="background"
+    )
+
+
+async def test_a_session_is_idle_once_a_command_in_the_background_has_ended(sdk: Sdk) -> None:
+    start = use("bash", command="sleep 0.5", description="test", mode="async")
+    async with talking(sdk, [start, DONE, DONE]) as talk:
+        await talk.session.send("go")
+        await talk.heard.until("session.idle")
+        types = talk.heard.types
+        assert types.index("assistant.idle") < types.index("session.idle")
+        (task,) = (await talk.session.rpc.tasks.list()).tasks
+        assert task.status.value != "running"

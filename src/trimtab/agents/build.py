@@ -95,6 +95,7 @@ def build_agent(
         mode=options.mode,
         agents=ports.agents,
         before_idle=build_before_idle(setup, parts),
+        has_background_work=ports.has_background_work,
     )
     ledger = build_ledger(setup.session, options.limits, ports.client.ask_limit)
     agent = agent.with_budget(ledger)
@@ -108,6 +109,7 @@ class AgentPorts(msgspec.Struct, frozen=True, kw_only=True):
     answer_command: "Callable[[str], Awaitable[str | None]]"
     agents: "Callable[[Run, str], AgentsPort]"
     model_switch: "Callable[[], ModelSwitch]"
+    has_background_work: "Callable[[], bool]"
     expand_command: "Callable[[str], Awaitable[str | None]] | None" = None
     give_runtime: "Callable[[SessionAgent], SessionAgent] | None" = None
     """Gives the agent the runtime that answers its prompts; None leaves it our own loop."""

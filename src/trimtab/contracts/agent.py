@@ -79,6 +79,8 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     """Answers a recorded prompt instead of the model and the tools: another agent's program."""
     before_idle: "Callable[[Run, Stop], Awaitable[None]] | None" = None
     """Called when the inbox is empty, before the session is reported as idle."""
+    has_background_work: "Callable[[], bool] | None" = None
+    """Returns True while agents, commands or jobs of the session work in the background."""
     id: str = ""
     caller_id: str = ""
     """The agent that started this one, or the session's id if that is the main agent."""

@@ -25,7 +25,7 @@ SIGN_IN = (
     "scopes",
 )
 OTHER_SIGN_IN = ("oidc", "authProviderType", "targetAudience", "targetServiceAccount")
-EXTRA = ("slowConnectionThresholdMs", "deferTools", "disableToolCache", *SIGN_IN)
+EXTRA = ("slowConnectionThresholdMs", "deferTools", "disableToolCache", "logLevel", *SIGN_IN)
 """Fields that are passed on unchanged."""
 NO_EFFECT = {
     **dict.fromkeys(OTHER_SIGN_IN, "sign in with `trimtab mcp login`, or put a token into headers"),

@@ -16,7 +16,11 @@ from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.permission import PermissionRequested
 from trimtab.contracts.events.question import CommandCompleted, CommandQueued
 from trimtab.contracts.events.session import SessionTitleChanged
-from trimtab.contracts.events.setup import CapabilitiesChanged, CommandsChanged
+from trimtab.contracts.events.setup import (
+    CapabilitiesChanged,
+    CommandsChanged,
+    SessionBackgroundTasksChanged,
+)
 from trimtab.contracts.events.tool import ExternalToolRequested
 from trimtab.contracts.hooks import HookFailed
 from trimtab.contracts.ids import new_id, timestamp
@@ -35,6 +39,7 @@ from trimtab.contracts.questions import (
 from trimtab.contracts.tool import Tool
 from trimtab.hooks.answers import combine
 from trimtab.host import client_questions
+from trimtab.host.client_tasks import ClientTasks
 from trimtab.host.own_commands import OwnCommands
 from trimtab.host.participants import Capabilities, Participant
 from trimtab.host.ports import ClientError, ClientGone, ClientPort, FileMirror
@@ -102,6 +107,7 @@ class HostedSession:
         """The account of the session's own token, as GitHub describes it."""
         self.mirror: FileMirror | None = None
         self._own_commands: OwnCommands | None = None
+        self._client_tasks: ClientTasks | None = None
         self._live: LiveSession | None = None
         self._title = ""
         self._client_joined = asyncio.Event()
@@ -118,6 +124,15 @@ class HostedSession:
         if self._own_commands is None:
             self._own_commands = OwnCommands(self.live.controls.setup.env)
         return self._own_commands
+
+    @property
+    def client_tasks(self) -> ClientTasks:
+        """The tasks that clients work on outside of the session."""
+        if self._client_tasks is None:
+            self._client_tasks = ClientTasks(
+                lambda: self.live.emit(SessionBackgroundTasksChanged())
+            )
+        return self._client_tasks
 
     async def stop_samplings(self) -> None:
         """End the model calls that clients make for MCP servers."""
@@ -195,6 +210,8 @@ class HostedSession:
         ]
         if len(self.participants) == before:
             return False
+        if refresh and self._client_tasks is not None:
+            self._client_tasks.leave(client)
         if refresh and self._live is not None:
             self.refresh()
         return True

@@ -295,7 +295,6 @@ class Job:
             messages=(*messages, UserMessage.of(instruction)),
             tools=run.agent.specs,
             stream=run.agent.model.stream,
-            headers={"x-initiator": "agent", "x-interaction-id": run.interaction_id},
             cache_key=run.session.id,
         )
         call = SideCall(

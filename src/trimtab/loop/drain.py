@@ -1,9 +1,8 @@
 """The outer loop: answers queued prompts in order, and asks processors before a run stops."""
 
-from trimtab.contracts.events.assistant import AssistantIdle
-from trimtab.contracts.events.session import SessionIdle
 from trimtab.contracts.processor import Stop
 from trimtab.contracts.run import Prompt, Run
+from trimtab.loop.idle import settle
 from trimtab.loop.prompt import next_prompt
 from trimtab.loop.turns import respond
 
@@ -11,10 +10,7 @@ from trimtab.loop.turns import respond
 async def drain(run: Run) -> Stop:
     """Answer all queued prompts, then emit the idle events; return why the last run ended."""
     stop = await answer(run)
-    if run.agent.before_idle is not None:
-        await run.agent.before_idle(run, stop)
-    run.session.emit(AssistantIdle())
-    run.session.emit(SessionIdle(mode=run.agent.mode))
+    await settle(run, stop)
     return stop
 
 

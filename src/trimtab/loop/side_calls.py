@@ -7,6 +7,7 @@ import msgspec
 
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.own import ModelCall
+from trimtab.contracts.ids import new_id
 from trimtab.contracts.provider import Price, Provider, Reply, Request
 from trimtab.contracts.run import Run
 from trimtab.loop.sample import estimated_fields, usage_fields
@@ -48,6 +49,8 @@ async def call_model(run: Run, writer: Writer, call: SideCall, request: Request)
             f"The remaining budget is too small for a {call.purpose} call; raise the limit.",
             category="budget",
         )
+    headers = {"x-initiator": "agent", "x-interaction-id": run.interaction_id or new_id()}
+    request = msgspec.structs.replace(request, headers=headers | request.headers)
     started, status, reply = perf_counter(), "aborted", None
     try:
         async with aclosing(writer.provider.stream(request)) as stream:

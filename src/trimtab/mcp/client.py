@@ -10,6 +10,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.mcp.messages import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
+    LOG_LEVEL_KEY,
     METHOD_NOT_FOUND,
     SERVER_KEY,
     STATELESS,
@@ -75,6 +76,8 @@ class McpClient:
         self.lost: str | None = None
         """The reason why the connection ended; None while it lasts."""
         self.on_lost: Callable[[str], None] = lambda _: None
+        self.log_level = ""
+        """The lowest level of log lines that the server may send; set before the connection."""
 
     @property
     def is_stateless(self) -> bool:
@@ -161,11 +164,12 @@ class McpClient:
         )
 
     def _stateless_meta(self) -> JsonObject:
-        return {
+        meta = {
             VERSION_KEY: STATELESS,
             CLIENT_KEY: CLIENT_INFO,
             CAPABILITIES_KEY: self._requests.capabilities,
         }
+        return meta | {LOG_LEVEL_KEY: self.log_level} if self.log_level else meta
 
     async def request(
         self,

@@ -22,6 +22,7 @@ from trimtab.contracts.tool import Tool
 from trimtab.mcp.listing import ListedTool
 from trimtab.mcp.resources import LIST, READ, ResourceTool
 from trimtab.mcp.server import CONNECT_WAIT, Change, ServerConnection
+from trimtab.mcp.server_notices import ServerNotices
 from trimtab.mcp.tool import McpTool, ToolSupport
 from trimtab.mcp.tool_cache import ToolCache
 
@@ -80,6 +81,9 @@ class McpHost:
         self._warnings: set[str] = set()
         self._closed = False
         self._closing: set[asyncio.Task[None]] = set()
+        self.on_resource_update: Callable[[str, str], None] = lambda *_: None
+        """Called with a server and the address of one of its resources that has changed."""
+        self._notices = ServerNotices(emit, self._on_update)
 
     @property
     def tools(self) -> list[McpTool]:
@@ -118,6 +122,7 @@ class McpHost:
             server = before.get(name) or ServerConnection(
                 config, self._access, self._on_change, self._cache
             )
+            server.on_notice = self._notices.show
             self.servers[name] = server
             if name not in before:
                 await self.switch(name, enabled=config.enabled)
@@ -146,6 +151,9 @@ class McpHost:
     async def restart(self, name: str) -> None:
         await self.servers[name].aclose()
         self.servers[name].start()
+
+    def _on_update(self, server: str, uri: str) -> None:
+        self.on_resource_update(server, uri)
 
     async def settled(self) -> list[str]:
         """Wait for connecting servers, each for its own time; return the names of slow ones."""

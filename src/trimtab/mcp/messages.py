@@ -21,6 +21,7 @@ META = "io.modelcontextprotocol/"
 """The prefix of the protocol's own names in `_meta`."""
 VERSION_KEY, CLIENT_KEY = f"{META}protocolVersion", f"{META}clientInfo"
 CAPABILITIES_KEY, SERVER_KEY = f"{META}clientCapabilities", f"{META}serverInfo"
+LOG_LEVEL_KEY = f"{META}logLevel"
 
 
 class ServerProblem(Exception):

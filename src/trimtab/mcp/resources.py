@@ -1,6 +1,7 @@
 """Resources of MCP servers, as two tools for the model."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -87,6 +88,8 @@ class ResourceTool:
 
     async def _read(self, server: ServerConnection, args: Args) -> str:
         answer = await server.request("resources/read", {"uri": str(args["uri"])})
+        with suppress(RemoteError, ServerProblem, TimeoutError):
+            await server.subscribe(str(args["uri"]))
         contents = answer.get("contents")
         blocks = [
             {"type": "resource", "resource": content}

@@ -16,6 +16,7 @@ from trimtab.mcp.http import HttpChannel, SseChannel
 from trimtab.mcp.listing import Listing, fetch_tools
 from trimtab.mcp.messages import VERSIONS, RemoteError, ServerProblem
 from trimtab.mcp.parameter_headers import build_headers
+from trimtab.mcp.server_notices import find_log_level
 from trimtab.mcp.server_requests import ServerRequests
 from trimtab.mcp.stdio import StdioChannel
 from trimtab.mcp.tool_cache import CachedServer, ToolCache
@@ -30,6 +31,8 @@ LISTEN_DELAYS = (1.0, 5.0, 30.0, 60.0)
 CACHED_DELAY = 1.0
 """The seconds after which a server whose tools are known is connected without a call."""
 RELIST_INTERVAL = 1.0
+MAX_SUBSCRIPTIONS = 20
+"""Resources of one server whose changes are reported at the same time."""
 MAX_ERROR_LENGTH = 1000
 MAX_INSTRUCTIONS_LENGTH = 4000
 MIN_SECRET_LENGTH = 6
@@ -91,6 +94,11 @@ class ServerConnection:
         self._tasks: set[asyncio.Task[None]] = set()
         self._connecting: asyncio.Task[None] | None = None
         self._relisting: asyncio.Task[None] | None = None
+        self._listening: asyncio.Task[None] | None = None
+        self._subscribed: dict[str, None] = {}
+        """The addresses of resources whose changes are reported, the oldest first."""
+        self.on_notice: Callable[[McpServer, str, JsonObject], None] = lambda *_: None
+        """Called with a line of the server's log, or a resource that has changed."""
 
     @property
     def transport(self) -> Transport:
@@ -230,8 +238,7 @@ class ServerConnection:
         self._set("connected")
         self._use(listing)
         self._remember()
-        if client.is_stateless and (wanted := _find_subscriptions(info.capabilities)):
-            self._run(self._listen(client, wanted))
+        self._listen_again(client)
         if self._stale:
             self._on_tools_changed()
 
@@ -258,7 +265,9 @@ class ServerConnection:
     def _build_client(self) -> McpClient:
         access, name = self._access, self.config.name
         requests = ServerRequests(name, access.cwd, access.answers)
-        return McpClient(build_channel(self.config, self._access), requests, self._on_notice)
+        client = McpClient(build_channel(self.config, self._access), requests, self._on_notice)
+        client.log_level = find_log_level(self.config)
+        return client
 
     def _on_notice(self, method: str, params: JsonObject) -> None:
         if method == "notifications/tools/list_changed":
@@ -267,6 +276,48 @@ class ServerConnection:
             self._on_change(self, "prompts")
         elif method == "notifications/resources/list_changed":
             self._on_change(self, "resources")
+        else:
+            self.on_notice(self.config, method, params)
+
+    async def subscribe(self, uri: str) -> None:
+        """Have changes of a resource reported, if the server can; the oldest of many are left."""
+        offered = self.capabilities.get("resources")
+        if not isinstance(offered, dict) or offered.get("subscribe") is not True:
+            return
+        client = await self._connected()
+        if uri in self._subscribed:
+            return
+        self._subscribed[uri] = None
+        oldest = next(iter(self._subscribed))
+        too_many = len(self._subscribed) > MAX_SUBSCRIPTIONS
+        if too_many:
+            del self._subscribed[oldest]
+        if client.is_stateless:
+            self._listen_again(client)
+            return
+        await client.request("resources/subscribe", {"uri": uri}, self._seconds)
+        if too_many:
+            await client.request("resources/unsubscribe", {"uri": oldest}, self._seconds)
+
+    def _listen_again(self, client: McpClient) -> None:
+        """Ask the server for its notices: the changes it can report, its log, the resources."""
+        if not client.is_stateless:
+            if client.log_level and "logging" in self.capabilities:
+                self._run(self._ask(client, "logging/setLevel", level=client.log_level))
+            for uri in self._subscribed:
+                self._run(self._ask(client, "resources/subscribe", uri=uri))
+            return
+        if self._listening is not None:
+            self._listening.cancel()
+        wanted = _find_subscriptions(self.capabilities)
+        if self._subscribed:
+            wanted["resourceSubscriptions"] = list(self._subscribed)
+        if wanted:
+            self._listening = self._run(self._listen(client, wanted))
+
+    async def _ask(self, client: McpClient, method: str, **params: str) -> None:
+        with suppress(ServerProblem, RemoteError, TimeoutError):
+            await client.request(method, params, self._seconds)
 
     async def _listen(self, client: McpClient, wanted: JsonObject) -> None:
         """Receive changes from a stateless server; after a gap, fetch the list again."""

@@ -61,6 +61,8 @@ class SessionServers:
         self._starting = asyncio.Lock()
         self.answer_sampling: AnswerServer | None = None
         """Has the session's model answer a server; set by whoever runs the agent."""
+        self.on_resource_update: Callable[[str, str], None] = lambda *_: None
+        """Called with a server and the address of one of its resources that has changed."""
 
     @property
     def tools(self) -> Sequence[Tool]:
@@ -124,6 +126,7 @@ class SessionServers:
             )
             self._connections.answer_sampling = self.answer_sampling
             self._host = self._connections.build_host(self._on_tools)
+            self._host.on_resource_update = self.on_resource_update
         self._connections.hide_keys(configured.values())
         admitted = await self._admit(configured)
         self._warn_of_unconfined(admitted)

@@ -91,6 +91,7 @@ class Controls:
             setup, setup.hooks, self._on_servers_changed, lambda: self.options, client
         )
         self.servers.answer_sampling = self._answer_sampling
+        self.servers.on_resource_update = self._on_resource_update
         self._sampling: SamplingRequests | None = None
         self._pool: SubagentPool | None = None
         self.send: Callable[[Prompt], object] = lambda _: None
@@ -476,6 +477,13 @@ class Controls:
         self._choose_tools()
         if was_announced:
             self.setup.session.emit(SessionToolsUpdated(model=self._run.agent.model.name))
+
+    def _on_resource_update(self, server: str, uri: str) -> None:
+        """Tell the model with the next prompt that a resource it has read has changed."""
+        text = f"The resource {uri} of the MCP server {server} has changed since you read it."
+        notice = f"<resource_changed_notice>\n{text}\n</resource_changed_notice>"
+        if notice not in self._run.notices:
+            self._run.notices.append(notice)
 
     def _announce_tool_changes(self) -> None:
         """Tell the model which tools were removed, and which ones MCP servers added."""

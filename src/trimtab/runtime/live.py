@@ -12,7 +12,7 @@ import msgspec
 from trimtab.agents.questions import Questions
 from trimtab.contracts.cancellation import end_cancellation
 from trimtab.contracts.errors import ExitCode, ModelError, TrimtabError, UsageError
-from trimtab.contracts.events.assistant import Abort, AssistantIdle
+from trimtab.contracts.events.assistant import Abort
 from trimtab.contracts.events.envelope import Event, EventData, JsonObject, Subscriber
 from trimtab.contracts.events.own import Suspended
 from trimtab.contracts.events.session import (
@@ -29,6 +29,7 @@ from trimtab.contracts.tool import ToolResult
 from trimtab.contracts.workspace import ShellInfo
 from trimtab.loop.drain import drain
 from trimtab.loop.execute import record
+from trimtab.loop.idle import settle
 from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.controls import Controls
 from trimtab.session.folder import SessionFolder
@@ -75,6 +76,7 @@ class LiveSession:
         self._closed = False
         self._expired: Stop | None = None
         self._tasks: SessionTasks | None = None
+        self._watching = self._idle_deferred = False
         controls.send = self.send
         self._on_close: list[Callable[[], None]] = []
         self.questions = Questions()
@@ -466,25 +468,42 @@ class LiveSession:
             stop = self._requested_stop or ABORTED
             self._requested_stop = None
             self._record_interruption(stop)
-            await self._settle(stop, aborted=True)
+            await settle(self._run, stop, aborted=True)
         except TrimtabError as error:
             stop = Stop(reason="error", exit_code=error.exit_code, message=error.message)
             with suppress(TrimtabError):  # the error may be that the log cannot be written
                 self._record_error(error)
-                await self._settle(stop)
+                await settle(self._run, stop)
         except Exception as error:  # a bug: the person sees a sentence, the log has the traceback
             stop = Stop(reason="error", exit_code=ExitCode.FAILURE, message=_describe(error))
             with suppress(TrimtabError):
                 self._record_bug(error)
-                await self._settle(stop)
+                await settle(self._run, stop)
         self._last_stop = stop
+        self._watch_background()
         return stop
 
-    async def _settle(self, stop: Stop, *, aborted: bool | None = None) -> None:
-        if self._run.agent.before_idle is not None:
-            await self._run.agent.before_idle(self._run, stop)
-        self._session.emit(AssistantIdle(aborted=aborted))
-        self._session.emit(SessionIdle(aborted=aborted, mode=self._run.agent.mode))
+    def _watch_background(self) -> None:
+        """Announce that the session is idle once nothing works in the background any more."""
+        self._idle_deferred = self.has_background_work
+        if self._closed or self._watching or not self._idle_deferred:
+            return
+
+        async def watch() -> None:
+            while self.has_background_work:
+                await self.tasks.wait_change()
+            if self._idle_deferred and not self.busy and not self.inbox.ready:
+                self._idle_deferred = False
+                self._session.emit(SessionIdle(mode=self._run.agent.mode))
+
+        def end(_: asyncio.Task[None]) -> None:
+            self._watching = False
+            self._run.tasks.discard(task)
+
+        self._watching = True
+        task = asyncio.get_running_loop().create_task(watch())
+        self._run.tasks.add(task)
+        task.add_done_callback(end)
 
     def _record_interruption(self, stop: Stop) -> None:
         if stop.reason == "aborted":

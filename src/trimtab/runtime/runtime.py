@@ -331,6 +331,7 @@ class Runtime:
             answer_command=answer_command,
             expand_command=expand_command,
             agents=reach_agents,
+            has_background_work=lambda: live.has_background_work,
             model_switch=lambda: controls,
             give_runtime=None
             if runtime is None

@@ -164,7 +164,7 @@ class Attachment:
             self._answer.write(line.rstrip(b"\n") + b"\n")
         else:
             self._face.on_event(event, line)
-        if event.agent_id is None and event.type in ("assistant.turn_start", "session.idle"):
+        if event.agent_id is None and event.type in ("assistant.turn_start", "assistant.idle"):
             self._set_busy(event.type == "assistant.turn_start")
         match event.data:
             case PermissionRequested(permission_request=request) as asked:

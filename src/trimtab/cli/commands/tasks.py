@@ -110,7 +110,7 @@ async def tail(found: FoundTask, *, follow: bool, as_json: bool) -> int:
     wanted = None if is_main else found.id
     shown = EventLines(as_json=as_json)
     ended = asyncio.Event()
-    ends = ("session.idle",) if is_main else ("subagent.completed", "subagent.failed")
+    ends = ("assistant.idle",) if is_main else ("subagent.completed", "subagent.failed")
 
     def on_event(event: Event, line: bytes) -> None:
         if event.agent_id == wanted:

@@ -160,6 +160,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "trimtab.pull_request_opened",
         "trimtab.suspended",
         "trimtab.agent_changed",
+        "trimtab.mcp_resource_updated",
         "trimtab.events_dropped",
         "trimtab.fleet",
         "trimtab.bridge_request",

@@ -259,6 +259,13 @@ class AgentChanged(EventData, type="trimtab.agent_changed"):
     reason: str | None = None
 
 
+class McpResourceUpdated(EventData, type="trimtab.mcp_resource_updated", ephemeral=True):
+    """A resource that the session has read from an MCP server has changed there."""
+
+    server_name: str
+    uri: str
+
+
 class EventsDropped(EventData, type="trimtab.events_dropped", ephemeral=True):
     """A slow subscriber missed so many ephemeral events; it received every durable one."""
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from trimtab.contracts.events.assistant import (
+    AssistantIdle,
     AssistantMessage,
     AssistantMessageDelta,
     AssistantTurnRetry,
@@ -13,7 +14,7 @@ from trimtab.contracts.events.assistant import (
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.model import ModelCallStart
 from trimtab.contracts.events.own import LeftOut, PullRequestOpened, ToolRunning
-from trimtab.contracts.events.session import SessionError, SessionIdle, SessionInfo, SessionWarning
+from trimtab.contracts.events.session import SessionError, SessionInfo, SessionWarning
 from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
 from trimtab.contracts.text import SHOWN_ARGUMENTS, count, neutralise
 from trimtab.transports.headless.output import Output
@@ -75,7 +76,7 @@ class TextOutput:
                 if message_id not in self._streamed:
                     self._say(text)
                 self._end_line()
-            case SessionIdle():
+            case AssistantIdle():
                 self._clear_progress()
             case ModelCallStart():
                 self.before_output()

@@ -4,11 +4,10 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from trimtab.contracts.events.assistant import AssistantMessageDelta
+from trimtab.contracts.events.assistant import AssistantIdle, AssistantMessageDelta
 from trimtab.contracts.events.envelope import Event
 from trimtab.contracts.events.model import ModelCallStart
 from trimtab.contracts.events.permission import PermissionCompleted, PermissionRequested
-from trimtab.contracts.events.session import SessionIdle
 from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
 from trimtab.contracts.text import neutralise
 
@@ -45,7 +44,7 @@ class WorkLines:
                 self._asked += 1
             case PermissionCompleted():
                 self._asked = max(0, self._asked - 1)
-            case SessionIdle():
+            case AssistantIdle():
                 self._running.clear()
                 self._asked = 0
             case _:

@@ -2,9 +2,9 @@
 
 import asyncio
 
+from trimtab.contracts.events.assistant import AssistantIdle
 from trimtab.contracts.events.envelope import Event, EventData
 from trimtab.contracts.events.model import ModelCallStart
-from trimtab.contracts.events.session import SessionIdle
 from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
 from trimtab.transports.headless.work_lines import WorkLines
 
@@ -35,7 +35,7 @@ async def test_a_long_command_is_told_again_and_again_until_it_ends() -> None:
         pass
     assert await heard.next() == "  Working (bash, 0 s)"
     work.on_event(event(ToolExecutionComplete(tool_call_id="c", success=True)))
-    work.on_event(event(SessionIdle()))
+    work.on_event(event(AssistantIdle()))
     while not heard.lines.empty():
         heard.lines.get_nowait()
     asyncio.get_running_loop().call_later(0.1, heard.lines.put_nowait, "silence")

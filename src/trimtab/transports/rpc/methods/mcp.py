@@ -10,7 +10,6 @@ import msgspec
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import config_source
-from trimtab.contracts.options import SessionOptions
 from trimtab.customize.github_server import NAME as GITHUB
 from trimtab.customize.overview import gather
 from trimtab.customize.user_servers import UserServers
@@ -207,7 +206,8 @@ async def _switch(call: Call, name: str, *, enabled: bool) -> None:
 @methods.on("mcp.discover", Folder)
 async def discover(call: Call, params: Folder) -> JsonObject:
     runtime = call.server.runtime
-    options = SessionOptions(cwd=params.working_directory or os.getcwd())
+    cwd = params.working_directory or os.getcwd()
+    options = msgspec.structs.replace(call.server.defaults, cwd=cwd)
     servers = gather(runtime.env, options).servers.servers
     return {
         "servers": [

@@ -38,8 +38,15 @@ async def list_models(call: Call, params: Nothing) -> JsonObject:
 
 
 async def find_models(server: Server) -> list[JsonObject]:
-    """Return the models of the service in the environment, as the service describes them."""
-    return [dict(model) for model in await server.runtime.list_models()]
+    """Return the chat models of the service in the environment, as the service describes them."""
+    return [dict(model) for model in await server.runtime.list_models() if is_chat_model(model)]
+
+
+def is_chat_model(model: JsonObject) -> bool:
+    """Return False for models of another type, such as embeddings."""
+    capabilities = model.get("capabilities")
+    kind = capabilities.get("type") if isinstance(capabilities, dict) else None
+    return kind in (None, "chat")
 
 
 def describe_model(model: str, name: str | None = None, window: int | None = None) -> JsonObject:

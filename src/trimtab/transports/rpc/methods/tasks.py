@@ -7,6 +7,7 @@ import msgspec
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.tool import Assignment
+from trimtab.host.client_tasks import Registration, Update
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
@@ -41,7 +42,24 @@ class ReadOutput(msgspec.Struct, rename="camel"):
 
 @methods.on("session.tasks.list")
 async def list_tasks(call: Call, params: Nothing) -> JsonObject:
-    return {"tasks": call.session.live.tasks.describe()}
+    return {"tasks": [*call.session.live.tasks.describe(), *call.session.client_tasks.list()]}
+
+
+@methods.on("session.tasks.register", Registration)
+async def register(call: Call, params: Registration) -> JsonObject:
+    """Add a task that the client works on, or return to one after a new connection."""
+    return call.session.client_tasks.register(call.peer, params)
+
+
+class TaskUpdate(msgspec.Struct):
+    id: str
+    sequence: int
+    update: Update
+
+
+@methods.on("session.tasks.update", TaskUpdate)
+async def update_task(call: Call, params: TaskUpdate) -> JsonObject:
+    return call.session.client_tasks.update(call.peer, params.id, params.sequence, params.update)
 
 
 @methods.on("trimtab.tasks.list")
@@ -87,17 +105,24 @@ async def promote(call: Call, params: TaskId) -> JsonObject:
 
 @methods.on("session.tasks.cancel", TaskId)
 async def cancel(call: Call, params: TaskId) -> JsonObject:
-    """Begin to end a task; its end follows as events."""
+    """Begin to end a task; its end follows as events. A client's own task ends at once."""
+    task = call.session.client_tasks.find(params.id)
+    if task is not None:
+        return {"cancelled": await call.session.client_tasks.cancel(call.session.id, task)}
     return {"cancelled": call.session.live.tasks.stop(params.id)}
 
 
 @methods.on("session.tasks.remove", TaskId)
 async def remove(call: Call, params: TaskId) -> JsonObject:
-    return {"removed": call.session.live.tasks.remove(params.id)}
+    removed = call.session.live.tasks.remove(params.id)
+    return {"removed": removed or call.session.client_tasks.remove(params.id)}
 
 
 @methods.on("session.tasks.getProgress", TaskId)
 async def get_progress(call: Call, params: TaskId) -> JsonObject:
+    task = call.session.client_tasks.find(params.id)
+    if task is not None:
+        return {"progress": task.describe_progress()}
     return {"progress": call.session.live.tasks.progress(params.id)}
 
 
