@@ -7,7 +7,8 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.question import CommandCompleted, CommandExecute
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.run import COMMAND, Prompt
-from trimtab.runtime.commands import COMMANDS
+from trimtab.host.requests import handle_request
+from trimtab.runtime.commands import list_commands as offered_commands
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
@@ -27,12 +28,12 @@ class HandlePending(msgspec.Struct, rename="camel"):
 async def list_commands(call: Call, params: Nothing) -> JsonObject:
     builtin = [
         {
-            "name": name,
+            "name": command.name,
             "description": command.help,
             "kind": "builtin",
             "allowDuringAgentExecution": False,
         }
-        for name, command in COMMANDS.items()
+        for command in offered_commands(call.session.live)
         if command.handler is not None
     ]
     return {
@@ -104,7 +105,7 @@ async def enqueue(call: Call, params: Enqueue) -> JsonObject:
     if not call.session.live.has_feature("QUEUED_COMMANDS"):
         return {"queued": False}
     prompt = Prompt(text=text, display=params.display_text, source=COMMAND)
-    return {"queued": True, "queueId": call.session.live.send(prompt)}
+    return {"queued": True, "queueId": handle_request(call.session.live, prompt).id}
 
 
 class QueuedResult(msgspec.Struct, rename="camel"):
