@@ -44,11 +44,16 @@ async def test_a_run_contacts_its_model_service_and_nothing_else(
 
 
 @pytest.mark.needs("network namespaces")
-async def test_a_run_in_a_network_of_its_own_sends_nothing_to_other_machines() -> None:
-    """`make scorecard` does the same with the whole suite."""
+async def test_a_run_in_a_network_of_its_own_sends_nothing_to_other_machines(
+    tmp_path: Path,
+) -> None:
+    """`make scorecard` does the same with the whole suite.
+
+    It is root there, whose usual folder for tests may be that of the true root.
+    """
     root = Path(__file__).parents[2]
     suite = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/behaviour/test_headless.py"]
-    wanted = ["-k", "answered_as_lines or resumed"]
+    wanted = ["-k", "answered_as_lines or resumed", "--basetemp", str(tmp_path / "tests")]
     program = [sys.executable, "bench/namespace.py", sys.executable, *suite, *wanted]
     process = await asyncio.create_subprocess_exec(
         *program, cwd=root, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
