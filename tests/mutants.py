@@ -52,6 +52,7 @@ PACKAGES = {
             "behaviour/test_sessions_command.py",
             "behaviour/test_odd_logs.py",
             "behaviour/test_tools_session.py",
+            "unit/tools/test_session_store_sql.py",
         ),
     ),
     "loop": Package(

@@ -215,6 +215,9 @@ async def test_an_aborted_compaction_is_recorded_as_cancelled() -> None:
     session: Any = run.session
     (complete,) = session.of("session.compaction_complete")
     assert (complete.success, complete.outcome) == (False, "cancelled")
+    run.measured = Measured(system=0, tools=0, conversation=100)
+    await compaction.before_request(run)
+    assert len(session.of("session.compaction_complete")) == 1
 
 
 @pytest.mark.proves("COMP-22")

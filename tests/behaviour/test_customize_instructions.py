@@ -162,6 +162,7 @@ async def test_a_nested_file_and_a_scoped_file_arrive_when_something_they_are_fo
     log = [json.loads(line) for line in cli.logs()[0].read_bytes().splitlines()]
     kinds = [line["data"]["kind"] for line in log if line["type"] == "system.notification"]
     assert [kind["type"] for kind in kinds] == ["instruction_discovered"] * 2
+    assert [kind.get("description") for kind in kinds] == [None, "Python"]
     assert kinds[0]["triggerFile"] == os.path.join(os.path.realpath(cli.cwd), "src/a.py")
     assert outcome.code == 0
 

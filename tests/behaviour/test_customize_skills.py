@@ -89,6 +89,7 @@ async def test_the_model_loads_a_skill_and_its_text_follows_the_result(cli: Cli)
     assert invoked["allowedTools"] == ["bash", "view"]
     assert invoked["trigger"] == "agent-invoked"
     assert invoked["disableModelInvocation"] is False
+    assert "pluginName" not in invoked
 
 
 @pytest.mark.proves("SKILL-09", "SKILL-10", "SKILL-11")

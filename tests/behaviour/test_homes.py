@@ -12,9 +12,13 @@ from clikit import Cli, serving
 async def test_config_dir_moves_settings_and_sessions(tmp_path: Path) -> None:
     cli = Cli(tmp_path)
     elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "settings.json").write_text('{"model": "from-elsewhere"}')
+    (cli.home / "settings.json").write_text('{"model": "from-home"}')
     async with serving(["hello"]) as server:
         cli.use(server)
-        outcome = await cli.ask("hi", "--config-dir", str(elsewhere))
+        outcome = await cli.ask("hi", "--config-dir", str(elsewhere), env={"COPILOT_MODEL": ""})
+        assert server.requests[0].json["model"] == "from-elsewhere"
     assert outcome.code == 0, outcome.notes
     assert not (cli.home / "session-state").exists()
     (log,) = elsewhere.glob("session-state/*/events.jsonl")

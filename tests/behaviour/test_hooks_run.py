@@ -182,6 +182,16 @@ async def test_a_hook_reads_the_transcript_while_the_session_runs(cli: Cli) -> N
     assert "session.shutdown" not in types
 
 
+@pytest.mark.proves("HOOK-04")
+async def test_the_hook_at_the_end_is_told_why_a_session_failed(cli: Cli) -> None:
+    write_hooks(cli, {"sessionEnd": [keeping("end")]}, "user")
+    async with serving([{"error": {"status": 400, "message": "bad request"}}]) as server:
+        await cli.use(server).ask("go")
+    given = kept(cli, "end")
+    assert given["reason"] == "error"
+    assert "bad request" in str(given["error"])
+
+
 @pytest.mark.proves("HOOK-12")
 async def test_an_error_hook_hears_of_a_model_that_fails(cli: Cli) -> None:
     write_hooks(cli, {"errorOccurred": [keeping("error")]}, "user")

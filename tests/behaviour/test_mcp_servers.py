@@ -77,6 +77,21 @@ async def test_tools_and_instructions_of_a_server_reach_the_model(small: Cli) ->
     assert [start[name] for name in named] == ["small-echo", "small", "echo", "stdio", "user"]
 
 
+@pytest.mark.proves("PERM-12")
+async def test_a_question_about_a_servers_tool_is_of_its_own_kind(small: Cli) -> None:
+    outcome, _ = await run(small, use("small-make", path="made"), flags=())
+    (log,) = small.logs()
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    (asked,) = [one["data"] for one in events if one["type"] == "permission.requested"]
+    request = asked["permissionRequest"]
+    assert (request["kind"], request["serverName"], request["toolName"]) == (
+        "mcp",
+        "small",
+        "make",
+    )
+    assert outcome.result["permissionDenials"] == 1
+
+
 @pytest.mark.proves("MCP-06", "EVT-03")
 async def test_every_state_of_a_server_is_told_and_all_of_them_at_the_end(small: Cli) -> None:
     configure(

@@ -78,7 +78,7 @@ async def test_the_command_fleet_is_there_for_clients(sdk: Sdk, project: Path) -
     script = script_of([REPORTED, *RULES])
     async with talking(sdk, script, working_directory=str(project)) as talk:
         names = [command.name for command in (await talk.session.rpc.commands.list()).commands]
-        assert {"compact", "fleet"} <= set(names)
+        assert {"compact", "plan", "fleet"} <= set(names)
         request = CommandsInvokeRequest(name="fleet", input="Make it better")
         await talk.session.rpc.commands.invoke(request)
         await talk.heard.until("system.notification")

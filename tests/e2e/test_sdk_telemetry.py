@@ -41,6 +41,7 @@ def named(spans: list[dict[str, Any]], operation: str) -> list[dict[str, Any]]:
     return [span for span in spans if span["attributes"].get("gen_ai.operation.name") == operation]
 
 
+@pytest.mark.proves("HOOK-19")
 async def test_spans_nest_in_a_file_and_tell_what_was_said_if_asked(sdk: Sdk) -> None:
     path = sdk.home / "traces.jsonl"
     session_id = await run_session(

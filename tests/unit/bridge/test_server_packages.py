@@ -194,5 +194,6 @@ async def test_a_package_gets_text_reasoning_calls_and_usage(
         assert (call.status, call.input_tokens, call.output_tokens) == ("success", 120, 34)
         assert (bridge.server.usage.input_tokens, bridge.server.usage.output_tokens) == (120, 34)
         (sent,) = bridge.server.requests
+        assert bridge.key not in str(sent.headers)
         assert sent.served.system == "Be brief."
         assert [tool.name for tool in sent.served.tools] == ["view"]

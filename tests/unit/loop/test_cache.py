@@ -76,3 +76,13 @@ async def test_a_run_tells_of_it() -> None:
     session = await drained(make_run(steps, "go", tools=[EchoTool()]))
     (broken,) = session.of("prompt_cache_break")
     assert broken.primary_reason == "expired_or_evicted"
+
+
+@pytest.mark.parametrize(("order", "told"), [("ab", None), ("ba", True)])
+def test_tools_in_another_order_are_named(order: str, told: bool | None) -> None:
+    for first, second in ((order, "ab"), ("ab", order)):
+        session = MemorySession()
+        sent = watch_cache(session, None, request("a", tools=map(tool, first)), USED)
+        watch_cache(session, sent, request("b", tools=map(tool, second)), LOST)
+        (broken,) = session.of("prompt_cache_break")
+        assert broken.tools_reordered is told

@@ -169,6 +169,31 @@ async def test_autopilot_nudges_a_model_that_stops_and_says_so() -> None:
     assert session.of("session.info")[0].info_type == "autopilot_continuation"
 
 
+@pytest.mark.parametrize(
+    ("outcome", "reason", "told"),
+    [("completed", "task_complete", "task_complete"), ("blocked", "blocked", "blocked")],
+)
+async def test_a_blocked_task_ends_the_run_as_incomplete_and_says_so(
+    outcome: str, reason: str, told: str
+) -> None:
+    tool = EchoTool("task_complete")
+    tool.spec.parameters["properties"]["outcome"] = {"type": "string"}
+    run = make_run(
+        [{"tools": [call("task_complete", text="x", outcome=outcome)]}],
+        "go",
+        tools=[tool],
+        processors=autopilot(),
+        mode="autopilot",
+    )
+    session = await drained(run)
+    (complete,) = session.of("session.task_complete")
+    assert (complete.success, complete.outcome) == (outcome == "completed", outcome)
+    (stopped,) = session.of("session.autopilot_stopped")
+    assert stopped.reason == told
+    assert run.stop is not None
+    assert (run.stop.reason, run.stop.exit_code) == (reason, 3 if reason == "blocked" else 0)
+
+
 @pytest.mark.proves("EVT-14")
 async def test_task_complete_ends_the_run_with_its_summary() -> None:
     tool = EchoTool("task_complete")

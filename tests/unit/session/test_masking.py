@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from trimtab.contracts.events.assistant import AssistantMessage
+from trimtab.contracts.events.assistant import AssistantMessage, AssistantMessageDelta
 from trimtab.contracts.events.context import SessionCompactionComplete, SessionCompactionStart
 from trimtab.contracts.events.envelope import EventData
 from trimtab.contracts.events.system import SystemMessage
@@ -106,3 +106,17 @@ def test_messages_are_the_same_live_and_after_a_resume(groups: list[list[EventDa
         for file in Path(folder).iterdir():
             assert NAMED.encode() not in file.read_bytes()
         assert b"hunter2hunter2" not in path.read_bytes()
+
+
+def test_a_piece_that_may_begin_a_secret_is_withheld_and_never_stored(tmp_path: Path) -> None:
+    log = EventLog.create(str(tmp_path / "events.jsonl"))
+    session = Session("s", log, Projections())
+    session.mask = EventMask(find_secrets(ENVIRONMENT, ("MINE",)))
+    heard: list[str] = []
+    session.subscribe(lambda event, _: heard.append(event.data.delta_content))
+    withheld = session.emit(AssistantMessageDelta(message_id="m", delta_content="correct hor"))
+    assert withheld.ephemeral
+    session.emit(AssistantMessageDelta(message_id="m", delta_content="se battery and more"))
+    log.close()
+    assert NAMED not in "".join(heard)
+    assert (tmp_path / "events.jsonl").read_bytes() == b""

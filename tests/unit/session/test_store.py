@@ -218,3 +218,13 @@ def test_a_folder_of_the_real_program_opens_and_goes_on(
     reopened = EventLog.open(str(path))
     reopened.close()
     assert reopened.last_id == "r"
+
+
+def test_a_session_without_its_log_is_listed_with_the_problem(store: SessionStore) -> None:
+    folder, log = store.create(cwd="/work", name="mine")
+    log.close()
+    os.unlink(folder.events)
+    (summary,) = store.list()
+    assert (summary.id, summary.name, summary.size) == (folder.id, "mine", 0)
+    assert summary.problem is not None
+    assert summary.updated_at == summary.created_at != ""
