@@ -63,6 +63,19 @@ def name_of(package: str) -> str:
     return package[0] + package[1:].partition("@")[0]
 
 
+def fetch_keyring() -> bool:
+    """Install the package that reaches keyrings, and a keyring that is a file."""
+    folder = FOREIGN / "keyring"
+    if (folder / "keyrings").is_dir():
+        return True
+    print("fetching keyring", flush=True)
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder)]
+    if subprocess.run([*install, "keyring", "keyrings.alt"], check=False).returncode:
+        print("pip could not install keyring: check the network, then make foreign")
+        return False
+    return True
+
+
 def fetch_python_programs() -> bool:
     """Install programs from PyPI, each into an environment of its own."""
     complete = True
@@ -93,5 +106,5 @@ def fetch_model() -> bool:
 
 if __name__ == "__main__":
     # All are tried whatever becomes of the others.
-    outcomes = [fetch_packages(), fetch_python_programs(), fetch_model()]
+    outcomes = [fetch_packages(), fetch_python_programs(), fetch_keyring(), fetch_model()]
     sys.exit(0 if all(outcomes) else 1)

@@ -143,6 +143,11 @@ def find_lack_of_servers() -> str:
     return ""
 
 
+def find_lack_of_keyring() -> str:
+    fetched = (FOREIGN / "keyring" / "keyrings").is_dir()
+    return "" if fetched else "keyring has not been fetched: make foreign"
+
+
 def find_lack_of_model() -> str:
     usable = is_usable(os.environ)
     return "" if usable else "the embedded model has not been fetched: make foreign"
@@ -159,6 +164,7 @@ CHECKS = {
     "pi": find_lack_of_pi,
     "gemini": find_lack_of_gemini,
     "copilot": find_lack_of_copilot,
+    "keyring": find_lack_of_keyring,
     "landlock": find_lack_of_landlock,
     "mcp-conformance": find_lack_of_conformance,
     "mcp-servers": find_lack_of_servers,

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import stat
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import mcp_browser
 from clikit import Cli, Outcome, serving
 from mcpkit import PATIENT, configure
 from oauthkit import SignInPeer, serving_sign_in
+from programkit import FOREIGN
 
 BROWSER = {"BROWSER": f"{sys.executable} {mcp_browser.__file__} %s"}
 DONE = {"text": "Done."}
@@ -64,6 +66,61 @@ async def test_a_run_says_what_to_do_and_after_the_login_the_tools_work(cli: Cli
         logout = await cli.run("mcp", "logout", "far")
         assert logout.text == "Signed out of far.\n"
         assert not list((cli.home / "mcp-oauth-config").iterdir())
+
+
+LOCKED = """
+from keyring.backend import KeyringBackend
+from keyring.errors import KeyringLocked
+
+class Locked(KeyringBackend):
+    priority = 5
+    def get_password(self, *named):
+        raise KeyringLocked("it is locked")
+    set_password = delete_password = get_password
+"""
+
+
+def use_keyring(cli: Cli, backend: str) -> None:
+    """Let the program find the package `keyring`, with a backend."""
+    cli.env |= {
+        "PYTHONPATH": os.pathsep.join((str(FOREIGN / "keyring"), str(cli.home))),
+        "PYTHON_KEYRING_BACKEND": backend,
+        "XDG_DATA_HOME": str(cli.home / "data"),
+    }
+
+
+@pytest.mark.foreign("keyring")
+async def test_the_keyring_keeps_the_tokens_where_there_is_one(cli: Cli) -> None:
+    async with serving_sign_in() as peer:
+        use_keyring(cli, "keyrings.alt.file.PlaintextKeyring")
+        use(cli, peer)
+        login = await log_in(cli)
+        assert (login.code, login.text) == (0, "Signed in to far.\n"), login.notes
+        (file,) = (cli.home / "mcp-oauth-config").glob("*.json")
+        (token,) = peer.issued
+        assert token not in file.read_text()
+        (kept,) = (cli.home / "data").rglob("*.cfg")
+        assert "mcp_" in kept.read_text()
+        outcome = await call(cli, echo("hello"))
+        assert ends(outcome)[0]["result"]["content"] == "hello"
+        assert peer.logins == 1
+        assert (await cli.run("mcp", "logout", "far")).code == 0
+        assert "mcp_" not in kept.read_text()
+        assert not list((cli.home / "mcp-oauth-config").iterdir())
+
+
+@pytest.mark.foreign("keyring")
+async def test_a_locked_keyring_is_explained_and_the_way_around_it_works(cli: Cli) -> None:
+    async with serving_sign_in() as peer:
+        (cli.home / "locked_keyring.py").write_text(LOCKED)
+        use_keyring(cli, "locked_keyring.Locked")
+        use(cli, peer)
+        refused = await log_in(cli)
+        assert refused.code != 0
+        assert "unlock it, or set COPILOT_DISABLE_KEYTAR=1" in refused.notes
+        assert "Traceback" not in refused.notes
+        cli.env["COPILOT_DISABLE_KEYTAR"] = "1"
+        assert (await log_in(cli)).code == 0
 
 
 async def test_a_call_that_needs_more_is_allowed_after_another_login(cli: Cli) -> None:

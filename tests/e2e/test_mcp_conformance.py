@@ -101,6 +101,27 @@ async def test_our_own_server_passes_what_needs_no_fixture(cli: Cli) -> None:
         assert all(NEEDS_FIXTURE in line for line in failures), output
 
 
+THROUGH_GATEWAY = [
+    *("tools-list", "tools-call-simple-text", "tools-call-image", "tools-call-audio"),
+    *("tools-call-embedded-resource", "tools-call-mixed-content", "tools-call-error"),
+    *("tools-call-with-progress", "server-sse-multiple-streams", "resources-list"),
+    *("resources-read-text", "resources-read-binary", "resources-templates-read"),
+    *("sep-2164-resource-not-found", "prompts-list", "prompts-get-simple", "prompts-get-with-args"),
+    *("prompts-get-embedded-resource", "prompts-get-with-image", "completion-complete"),
+    *("dns-rebinding-protection", "caching", "http-header-validation"),
+    *("input-required-result-unsupported-methods", "input-required-result-ignore-extra-params"),
+]
+"""The scenarios of 2026-07-28 for which the server behind the gateway has what the suite wants."""
+
+
+async def test_the_gateway_serves_an_older_server_at_2026_07_28(cli: Cli) -> None:
+    entry = {"command": sys.executable, "args": [mcp_fixtures.__file__]}
+    configure(cli.home / "mcp-config.json", fixtures=entry)
+    async with serving_mcp(cli, "gateway", "fixtures") as url:
+        for scenario in THROUGH_GATEWAY:
+            assert not await check_server(NEXT, url, scenario, "2026-07-28")
+
+
 async def test_everything_that_2025_11_25_requires_of_servers_passes_the_gateway(
     cli: Cli,
 ) -> None:

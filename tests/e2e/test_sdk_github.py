@@ -220,3 +220,82 @@ async def test_images_are_sent_again_once_the_model_may_see_them(sdk: Sdk) -> No
         vision = ["copilot-vision-request" in request.headers for request in server.requests]
     assert shown == [False, True, False]
     assert vision == shown
+
+
+RESPONSE = {
+    "id": "r1",
+    "object": "response",
+    "model": "responses-model",
+    "status": "completed",
+    "output": [
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [
+                {
+                    "type": "output_text",
+                    "text": "Tides follow the moon.",
+                    "annotations": [
+                        {
+                            "type": "url_citation",
+                            "url": "https://tides.test/",
+                            "title": "Tides",
+                            "start_index": 0,
+                            "end_index": 21,
+                        }
+                    ],
+                }
+            ],
+        }
+    ],
+}
+MESSAGE = {
+    "id": "m1",
+    "type": "message",
+    "role": "assistant",
+    "model": "messages-model",
+    "stop_reason": "end_turn",
+    "content": [
+        {"type": "text", "text": "So: "},
+        {
+            "type": "text",
+            "text": "tides follow the moon.",
+            "citations": [
+                {
+                    "type": "page_location",
+                    "cited_text": "The moon pulls.",
+                    "document_index": 0,
+                    "document_title": "Tides",
+                    "start_page_number": 2,
+                    "end_page_number": 3,
+                }
+            ],
+        },
+    ],
+}
+
+
+@pytest.mark.parametrize("enabled", [True, None])
+@pytest.mark.parametrize(
+    ("name", "reply", "span"),
+    [("responses-model", RESPONSE, (0, 21)), ("messages-model", MESSAGE, (4, 26))],
+)
+async def test_sources_that_a_service_names_are_citations_where_a_client_wants_them(
+    sdk: Sdk, name: str, reply: Any, span: tuple[int, int], enabled: bool | None
+) -> None:
+    raw = {"raw": json.dumps(reply)}
+    async with github(sdk, [raw]), sdk.client() as client:
+        heard = Heard()
+        session = await client.create_session(model=name, enable_citations=enabled, on_event=heard)
+        await ask(session)
+    (message,) = heard.of("assistant.message")
+    if not enabled:
+        assert message.citations is None
+        return
+    (source,), (found,) = message.citations.sources, message.citations.spans
+    assert (found.start_index, found.end_index) == span
+    assert source.title == "Tides"
+    (reference,) = found.references
+    assert reference.source_id == source.id
+    if name == "messages-model":
+        assert (reference.cited_text, reference.location.start_page) == ("The moon pulls.", 2)

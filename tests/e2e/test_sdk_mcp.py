@@ -11,8 +11,9 @@ from copilot import rpc
 from copilot.rpc import PermissionDecisionApproveOnce, PermissionDecisionReject
 
 import mcp_fixtures
+from clikit import Cli
 from customizekit import write
-from mcpkit import PATIENT, SCRIPT, entry, heard, methods
+from mcpkit import PATIENT, SCRIPT, configure, entry, heard, methods, serving_mcp
 from sdkkit import Sdk, talking, use
 
 DONE = {"text": "Done."}
@@ -284,3 +285,29 @@ async def test_a_rule_that_denies_a_server_the_model_holds_for_clients_too(sdk: 
         )
         done = await talk.session.rpc.mcp.execute_sampling(execution)
         assert done.action.value == "failure"
+
+
+@pytest.mark.parametrize("tool", ["test_elicitation", "test_sampling"])
+async def test_questions_of_an_older_server_pass_a_gateway_without_sessions(
+    sdk: Sdk, tmp_path: Path, tool: str
+) -> None:
+    (tmp_path / "behind").mkdir()
+    behind = Cli(tmp_path / "behind")
+    configure(behind.home / "mcp-config.json", rich=RICH)
+    shown: list[Any] = []
+
+    async def fill(context: Any, _: Any = None) -> Any:
+        shown.append(context)
+        return {"action": "accept", "content": {"username": "ada", "email": "ada@example.org"}}
+
+    asks = use(f"far-{tool}", message="Who are you?", prompt="Say hi")
+    answers = [{"text": "hi from the model"}] if tool == "test_sampling" else []
+    async with serving_mcp(behind, "gateway", "rich") as url:
+        servers = {"far": {"type": "http", "url": url, "tools": ["*"], **PATIENT}}
+        async with talking(
+            sdk, [asks, *answers, DONE], mcp_servers=servers, on_elicitation_request=fill
+        ) as talk:
+            await talk.say("go")
+            told = talk.tool_results()[0]
+    assert ("ada" if tool == "test_elicitation" else "LLM response: hi from the model") in told
+    assert len(shown) == (tool == "test_elicitation")

@@ -1,5 +1,6 @@
 """Settings that a client gives when it resumes a session, whether it is still open or not."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,21 @@ DOT = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
     "gg=="
 )
+
+CITED = {
+    "id": "m1",
+    "type": "message",
+    "role": "assistant",
+    "model": "messages-model",
+    "stop_reason": "end_turn",
+    "content": [
+        {
+            "type": "text",
+            "text": "Moon.",
+            "citations": [{"type": "web_search_result_location", "url": "https://tides.test/"}],
+        }
+    ],
+}
 
 
 class Resumed:
@@ -58,7 +74,8 @@ class Resumed:
 
 @pytest.fixture(params=[True, False], ids=["open", "closed"])
 async def resumed(sdk: Sdk, request: pytest.FixtureRequest) -> Any:
-    async with serving({"replies": [], "otherwise": {"text": "ok"}}) as server:
+    cited = {"when": {"last": "cite"}, "raw": json.dumps(CITED)}
+    async with serving({"replies": [cited], "otherwise": {"text": "ok"}}) as server:
         sdk.use(server)
         async with sdk.client() as client:
             yield Resumed(sdk, server, client, still_open=request.param)
@@ -150,6 +167,13 @@ async def test_the_session_limits_count(resumed: Resumed) -> None:
     warnings = [event.warning_type for event in resumed.heard.of("session.warning")]
     assert "budget" in warnings
     assert len(resumed.server.requests) == 1
+
+
+async def test_citations_count(resumed: Resumed) -> None:
+    await resumed.resume(model="messages-model", enable_citations=True)
+    await resumed.session.send_and_wait("cite", timeout=LIMIT)
+    citations = resumed.heard.of("assistant.message")[-1].citations
+    assert [source.url for source in citations.sources] == ["https://tides.test/"]
 
 
 async def test_the_vision_override_counts(resumed: Resumed) -> None:

@@ -82,6 +82,7 @@ def build_agent(
             stream=options.stream,
             effort=options.effort,
             reasoning_summary=options.reasoning_summary,
+            citations=options.citations,
             prompt_limit=chosen.prompt_limit,
             vision=options.vision,
             price=chosen.price,

@@ -5,7 +5,8 @@ in a file that only its owner may read.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -60,13 +61,13 @@ class Accounts:
         if account.token:
             return account.token
         keyring = find_keyring(self._env)
-        return (keyring.get_password(SERVICE, account.id) or "") if keyring else ""
+        return (keyring.read(account.id) or "") if keyring else ""
 
     def add(self, account: Account) -> bool:
         """Store an account and make it the current one; return True if the keyring keeps it."""
         keyring = find_keyring(self._env)
         if keyring is not None:
-            keyring.set_password(SERVICE, account.id, account.token)
+            keyring.write(account.id, account.token)
             account = msgspec.structs.replace(account, token="")
         self._change(lambda others: (account, *without(others, account.id)))
         return keyring is not None
@@ -74,8 +75,8 @@ class Accounts:
     def remove(self, account_id: str) -> None:
         """Forget an account and its token."""
         keyring = find_keyring(self._env)
-        if keyring is not None and keyring.get_password(SERVICE, account_id) is not None:
-            keyring.delete_password(SERVICE, account_id)
+        if keyring is not None:
+            keyring.delete(account_id)
         self._change(lambda known: without(known, account_id))
 
     def _change(self, change: Callable[[Sequence[Account]], tuple[Account, ...]]) -> None:
@@ -119,9 +120,44 @@ def find_stored_token(env: Mapping[str, str]) -> tuple[str, str] | None:
     return (token, account.login) if account and token else None
 
 
-def find_keyring(env: Mapping[str, str]) -> Any:
-    """Return the `keyring` module if it is installed and can reach a keyring, else None."""
+class Keyring:
+    """The secrets of this program in the keyring of the operating system, by name.
+
+    Every method raises `ConfigurationError` if the keyring refuses, for example while it is locked.
+    """
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+
+    def read(self, name: str) -> str | None:
+        with self._explained():
+            secret: str | None = self._module.get_password(SERVICE, name)
+            return secret
+
+    def write(self, name: str, secret: str) -> None:
+        with self._explained():
+            self._module.set_password(SERVICE, name, secret)
+
+    def delete(self, name: str) -> None:
+        """Delete a secret, if there is one."""
+        with self._explained():
+            if self._module.get_password(SERVICE, name) is not None:
+                self._module.delete_password(SERVICE, name)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except self._module.errors.KeyringError as error:
+            raise ConfigurationError(
+                f"The keyring cannot be used ({error or type(error).__name__}); unlock it, or set "
+                "COPILOT_DISABLE_KEYTAR=1 to keep tokens in a file that only you can read."
+            ) from None
+
+
+def find_keyring(env: Mapping[str, str]) -> Keyring | None:
+    """Return the keyring if the package `keyring` is installed and can reach one, else None."""
     if env.get("COPILOT_DISABLE_KEYTAR") or find_spec("keyring") is None:
         return None
-    keyring = import_module("keyring")
-    return keyring if keyring.get_keyring().priority > 0 else None
+    module = import_module("keyring")
+    return Keyring(module) if module.get_keyring().priority > 0 else None

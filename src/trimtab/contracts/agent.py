@@ -25,6 +25,8 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     effort: str | None = None
     reasoning_summary: bool = False
     """Ask for readable summaries of the reasoning."""
+    citations: bool = False
+    """Record the sources that the service gives for its replies."""
     parallel_tools: bool = True
     max_output_tokens: int | None = None
     price: Price | None = None

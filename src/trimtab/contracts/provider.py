@@ -144,6 +144,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     request_id: str | None = None
     substituted: bool = False
+    citations: dict[str, Any] | None = None
+    """The sources of parts of the text, and the spans they support, as events have them."""
 
 
 class Provider(Protocol):

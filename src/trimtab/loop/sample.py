@@ -244,6 +244,7 @@ class Sampling:
                 model=model,
                 turn_id=str(run.turn),
                 originating_message_id=run.origin.id or None,
+                citations=reply.citations if run.agent.model.citations else None,
             )
         )
 

@@ -304,6 +304,10 @@ class Controls:
         """Set whether images are sent to the model."""
         self._run.agent = self.agent.with_model(vision=vision)
 
+    def set_citations(self, citations: bool) -> None:
+        """Set whether the sources that the service gives for its replies are recorded."""
+        self._run.agent = self.agent.with_model(citations=citations)
+
     def set_streaming(self, stream: bool) -> None:
         self._run.agent = self.agent.with_model(stream=stream)
 

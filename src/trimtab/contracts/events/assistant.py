@@ -82,6 +82,7 @@ class AssistantMessage(EventData, type="assistant.message"):
     api_call_id: str | None = None
     reasoning_blocks: JsonObject | None = None
     turn_id: str | None = None
+    citations: JsonObject | None = None
 
 
 class AssistantMessageStart(EventData, type="assistant.message_start", ephemeral=True):

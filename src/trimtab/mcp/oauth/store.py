@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 
 import msgspec
 
-from trimtab.config.accounts import SERVICE, find_keyring
+from trimtab.config.accounts import find_keyring
 from trimtab.config.files import (
     format_json,
     make_private_dir,
@@ -61,7 +61,10 @@ class GrantStore:
         self._env = env
 
     def read(self, server: McpServer) -> Grant | None:
-        """Return the sign-in to a server. Raises `ConfigurationError`."""
+        """Return the sign-in to a server. Raises `ConfigurationError`.
+
+        Every method that touches secrets raises it, too, if the keyring refuses.
+        """
         path = self._path(server)
         try:
             grant = msgspec.json.decode(read_regular(path), type=Grant)
@@ -73,7 +76,7 @@ class GrantStore:
                 "sign in again."
             ) from None
         keyring = find_keyring(self._env) if not grant.access_token else None
-        kept = keyring.get_password(SERVICE, _key(server)) if keyring is not None else None
+        kept = keyring.read(_key(server)) if keyring is not None else None
         if not kept:
             return grant
         return msgspec.structs.replace(grant, **msgspec.json.decode(kept, type=dict[str, str]))
@@ -82,7 +85,7 @@ class GrantStore:
         keyring = find_keyring(self._env)
         if keyring is not None:
             secrets = {name: getattr(grant, name) for name in SECRETS}
-            keyring.set_password(SERVICE, _key(server), msgspec.json.encode(secrets).decode())
+            keyring.write(_key(server), msgspec.json.encode(secrets).decode())
             grant = msgspec.structs.replace(grant, **dict.fromkeys(SECRETS, ""))
         make_private_dir(self._folder)
         replace_file(self._path(server), format_json(msgspec.to_builtins(grant)))
@@ -90,8 +93,8 @@ class GrantStore:
     def delete(self, server: McpServer) -> bool:
         """Forget a sign-in; return False if there was none."""
         keyring = find_keyring(self._env)
-        if keyring is not None and keyring.get_password(SERVICE, _key(server)) is not None:
-            keyring.delete_password(SERVICE, _key(server))
+        if keyring is not None:
+            keyring.delete(_key(server))
         found = os.path.exists(self._path(server))
         for path in (self._path(server), self._path(server) + ".lock"):
             with suppress(FileNotFoundError):

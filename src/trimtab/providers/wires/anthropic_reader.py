@@ -8,6 +8,7 @@ import msgspec
 from trimtab.contracts.messages import AssistantMessage, Reasoning, ToolCall
 from trimtab.contracts.provider import Delta, ReasoningDelta, ReasoningDone, Reply, TextDelta, Usage
 from trimtab.providers.errors import from_stream
+from trimtab.providers.wires.citations import CitationBuilder, read_citations
 from trimtab.providers.wires.encoding import encode
 from trimtab.providers.wires.parts import (
     CallBuilder,
@@ -38,6 +39,7 @@ class _Delta(msgspec.Struct, gc=False):
     thinking: str | None = None
     signature: str | None = None
     partial_json: str | None = None
+    citation: Any = None
     stop_reason: str | None = None
 
 
@@ -52,6 +54,7 @@ class _Source(msgspec.Struct, gc=False):
     thinking: str | None = None
     signature: str | None = None
     data: str | None = None
+    citations: Any = None
 
 
 class _Message(msgspec.Struct, gc=False):
@@ -132,6 +135,7 @@ class MessagesReader:
             finish_reason=reason,
             model=self._message.model,
             request_id=self._message.id,
+            citations=_citations(blocks),
         )
 
     @property
@@ -181,11 +185,12 @@ _HANDLERS: dict[str, Callable[[MessagesReader, _Event], None]] = {
 class _Block:
     """Assembles a content block from its pieces."""
 
-    __slots__ = ("_opaque", "_pieces", "call", "kind")
+    __slots__ = ("_opaque", "_pieces", "call", "citations", "kind")
 
     def __init__(self, source: _Source) -> None:
         self.kind = source.type
         self.call = CallBuilder()
+        self.citations = list(source.citations) if isinstance(source.citations, list) else []
         self._opaque = [source.signature or source.data or ""]
         self._pieces = [source.text or source.thinking or ""]
         if self.kind == "tool_use":
@@ -214,6 +219,8 @@ class _Block:
             return self.call.add(delta.partial_json)
         if delta.signature:
             self._opaque.append(delta.signature)
+        if delta.citation is not None:
+            self.citations.append(delta.citation)
         return None
 
     def thought(self) -> dict[str, Any]:
@@ -221,6 +228,16 @@ class _Block:
         if self.kind == "redacted_thinking":
             return {"type": self.kind, "data": self.opaque}
         return {"type": self.kind, "thinking": self.text, "signature": self.opaque}
+
+
+def _citations(blocks: list[_Block]) -> dict[str, Any] | None:
+    builder, offset = CitationBuilder("anthropic"), 0
+    for block in blocks:
+        if block.kind == "text":
+            end = offset + len(block.text)
+            read_citations(builder, block.citations, (offset, end))
+            offset = end
+    return builder.build()
 
 
 def _reasoning(blocks: list[_Block]) -> Reasoning | None:

@@ -9,6 +9,7 @@ from trimtab.contracts.errors import ModelError
 from trimtab.contracts.messages import AssistantMessage, Reasoning
 from trimtab.contracts.provider import Delta, ReasoningDelta, ReasoningDone, Reply, TextDelta, Usage
 from trimtab.providers.errors import from_stream
+from trimtab.providers.wires.citations import CitationBuilder, read_annotations
 from trimtab.providers.wires.parts import (
     CallBuilder,
     broken,
@@ -29,6 +30,7 @@ _INCOMPLETE = {"max_output_tokens": "length", "content_filter": "content_filter"
 class _Part(msgspec.Struct, gc=False):
     text: str | None = None
     refusal: str | None = None
+    annotations: Any = None
 
 
 class _Item(msgspec.Struct, gc=False):
@@ -224,7 +226,21 @@ def _reply(response: _Response, raw: list[dict[str, Any]]) -> Reply:
         finish_reason=reason,
         model=response.model,
         request_id=response.id,
+        citations=_citations(items),
     )
+
+
+def _citations(items: list[_Item]) -> dict[str, Any] | None:
+    builder, offset = CitationBuilder("openai"), 0
+    for item in items:
+        if item.type != "message" or not any(part.text for part in item.content or ()):
+            continue
+        for part in item.content or ():
+            length = len(part.text or "")
+            read_annotations(builder, part.annotations, offset, length)
+            offset += length
+        offset += len(_GAP)
+    return builder.build()
 
 
 def _usage(usage: dict[str, Any] | None) -> Usage:

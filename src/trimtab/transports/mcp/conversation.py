@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from trimtab.contracts.events.envelope import JsonObject
@@ -19,6 +20,7 @@ from trimtab.mcp.messages import (
     RemoteError,
     read_error,
 )
+from trimtab.transports.mcp.open_call import OpenCall
 from trimtab.transports.mcp.service import ClientLink, NewService, Service
 
 INVALID_REQUEST = -32600
@@ -54,6 +56,8 @@ class Conversation:
         self._running: dict[Any, asyncio.Task[Any]] = {}
         self._listeners: dict[Any, tuple[JsonObject, Send]] = {}
         self._count = 0
+        self._open_calls: list[OpenCall] = []
+        """Requests without a session that are not answered yet, the newest last."""
 
     async def receive(self, message: JsonObject, send: Send | None = None) -> JsonObject | None:
         """Handle a message; return its answer, or None if it has none.
@@ -91,6 +95,8 @@ class Conversation:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+        for call in self._open_calls:
+            await call.aclose()
         if self._service is not None:
             await self._service.aclose()
 
@@ -133,17 +139,35 @@ class Conversation:
             result: JsonObject = {"supportedVersions": [STATELESS], **found}
         else:
             kept = {name: value for name, value in params["_meta"].items() if name not in OWN_META}
-            result = await service.answer(method, {**params, "_meta": kept})
+            result = await self._answer_open(service, method, {**params, "_meta": kept})
         meta = {**(result.get("_meta") or {}), SERVER_KEY: described["serverInfo"]}
         result = {"resultType": "complete", **result, "_meta": meta}
-        if method in CACHEABLE:
+        if method in CACHEABLE and result["resultType"] == "complete":
             result = {"ttlMs": 0, "cacheScope": "private", **result}
+        return result
+
+    async def _answer_open(self, service: Service, method: str, params: JsonObject) -> JsonObject:
+        """Answer a request, or return what it asks the client; go on with one it has answered."""
+        state = params.get("requestState")
+        call = next((call for call in self._open_calls if call.state == state), None)
+        if call is None:
+            call = OpenCall(service.answer(method, params))
+            self._open_calls.append(call)
+        else:
+            call.give(params.get("inputResponses"))
+        is_open = False
+        try:
+            result = await call.result()
+            is_open = result.get("requestState") == call.state
+        finally:
+            if not is_open:
+                self._open_calls.remove(call)
         return result
 
     async def _listen(self, params: JsonObject, number: Any, send: Send) -> JsonObject:
         """Send the changes that a client wants to hear of, until it has heard enough."""
         wanted = params.get("notifications")
-        honored = {
+        honored: JsonObject = {
             name: value
             for name, value in (wanted if isinstance(wanted, dict) else {}).items()
             if (name in CHANGES.values() and value is True)
@@ -154,6 +178,10 @@ class Conversation:
         send({"method": "notifications/subscriptions/acknowledged", "params": acknowledged})
         self._listeners[number] = (honored, send)
         try:
+            for uri in honored.get("resourceSubscriptions", ()):
+                with suppress(RemoteError):  # the server may have another way, or none
+                    assert self._service is not None
+                    await self._service.answer("resources/subscribe", {"uri": uri})
             await asyncio.get_running_loop().create_future()
         finally:
             del self._listeners[number]
@@ -170,6 +198,8 @@ class Conversation:
                 send({"method": method, "params": {**params, "_meta": meta}})
 
     async def _request(self, method: str, params: JsonObject) -> JsonObject:
+        if self._open_calls:
+            return await self._open_calls[-1].ask(method, params)
         self._count += 1
         number = f"s-{self._count}"
         answer: asyncio.Future[JsonObject] = asyncio.get_running_loop().create_future()

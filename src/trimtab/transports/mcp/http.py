@@ -24,6 +24,7 @@ from trimtab.mcp.messages import (
 from trimtab.mcp.parameter_headers import decode_header
 from trimtab.providers.http_server import Exchange, HttpServer
 from trimtab.transports.mcp.conversation import Conversation, check_stateless
+from trimtab.transports.mcp.open_call import INPUT_REQUIRED
 from trimtab.transports.mcp.service import NewService
 
 PATH = "/mcp"
@@ -32,6 +33,8 @@ VERSION = "mcp-protocol-version"
 HOSTS = ("localhost", "127.0.0.1", "::1")
 HEADER_MISMATCH = -32020
 MAX_SESSIONS = 100
+ANSWER_SECONDS = 600.0
+"""The time a client without a session has to answer what its request asked for."""
 MAX_WAITING = 1000
 """The number of messages that wait for a client to open a stream."""
 STREAMED = ("tools/call", "prompts/get", "resources/read", "completion/complete")
@@ -72,6 +75,9 @@ class HttpService:
         self._new_service = new_service
         self._token = token
         self._clients: dict[str, _Client] = {}
+        self._suspended: dict[str, tuple[Conversation, asyncio.TimerHandle]] = {}
+        """Requests without a session that wait for their clients' answers, by their state."""
+        self._closing: set[asyncio.Task[None]] = set()
         self._server = HttpServer(self.handle)
 
     async def start(self, port: int) -> int:
@@ -81,6 +87,10 @@ class HttpService:
         await self._server.stop()
         for client in self._clients.values():
             await client.conversation.aclose()
+        for state in tuple(self._suspended):
+            self._drop(state)
+        if self._closing:
+            await asyncio.wait(self._closing)
 
     async def handle(self, exchange: Exchange) -> None:
         request = exchange.request
@@ -178,7 +188,10 @@ class HttpService:
             await _refuse(exchange, 400, str(error), error.code, error.data, number)
             return
         queue: asyncio.Queue[JsonObject] = asyncio.Queue()
-        conversation = Conversation(self._new_service, queue.put_nowait)
+        state = ""
+        conversation = self._take_suspended(message) or Conversation(
+            self._new_service, queue.put_nowait
+        )
         work = asyncio.ensure_future(conversation.receive(message, queue.put_nowait))
         try:
             if message.get("method") == "subscriptions/listen":
@@ -188,6 +201,7 @@ class HttpService:
             if answer is None:
                 await exchange.answer(202, b"")
                 return
+            state = self._find_state(answer)
             code = answer.get("error", {}).get("code")
             status = {METHOD_NOT_FOUND: 404, UNSUPPORTED_VERSION: 400, -32602: 400}.get(code, 200)
             if queue.empty():
@@ -201,7 +215,39 @@ class HttpService:
             if not work.done():
                 work.cancel()
                 await asyncio.wait((work,))
-            await conversation.aclose()
+            if state:
+                self._suspend(state, conversation)
+            else:
+                await conversation.aclose()
+
+    def _find_state(self, answer: JsonObject) -> str:
+        """Return the state by which a client goes on with a request that asked it for input."""
+        result = answer.get("result")
+        if not isinstance(result, dict) or result.get("resultType") != INPUT_REQUIRED:
+            return ""
+        return str(result.get("requestState") or "")
+
+    def _suspend(self, state: str, conversation: Conversation) -> None:
+        """Keep a conversation for the client's answers, for a limited time."""
+        if len(self._suspended) >= MAX_SESSIONS:
+            self._drop(next(iter(self._suspended)))
+        timer = asyncio.get_running_loop().call_later(ANSWER_SECONDS, self._drop, state)
+        self._suspended[state] = (conversation, timer)
+
+    def _take_suspended(self, message: JsonObject) -> Conversation | None:
+        params = message.get("params")
+        state = params.get("requestState") if isinstance(params, dict) else None
+        conversation, timer = self._suspended.pop(str(state), (None, None))
+        if timer is not None:
+            timer.cancel()
+        return conversation
+
+    def _drop(self, state: str) -> None:
+        conversation, timer = self._suspended.pop(state)
+        timer.cancel()
+        task = asyncio.get_running_loop().create_task(conversation.aclose())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
 
     async def _listen(self, exchange: Exchange) -> None:
         if exchange.request.headers.get(VERSION) == STATELESS:

@@ -30,6 +30,7 @@ class Changes(msgspec.Struct, kw_only=True, rename="camel"):
     custom_agents: tuple[JsonObject, ...] | None = None
     disabled_skills: tuple[str, ...] | None = None
     enable_streaming: bool | None = None
+    enable_citations: bool | None = None
     excluded_builtin_agents: tuple[str, ...] | None = None
     excluded_tools: tuple[str, ...] | None = None
     instruction_directories: tuple[str, ...] | None = None
@@ -55,7 +56,12 @@ def changes_of(settings: SessionSettings) -> Changes:
     }
     same |= {
         name: same[name] or None
-        for name in ("additional_directories", "excluded_builtin_agents", "excluded_tools")
+        for name in (
+            "additional_directories",
+            "enable_citations",
+            "excluded_builtin_agents",
+            "excluded_tools",
+        )
     }
     return Changes(
         **{**same, "skip_custom_instructions": settings.skip_custom_instructions or None},
@@ -84,13 +90,20 @@ async def apply_changes(hosted: HostedSession, changes: Changes) -> None:
         controls.add_servers(changes.mcp_servers)
     if changes.agent is not None:
         controls.set_agent(changes.agent)
-    if changes.enable_streaming is not None:
-        controls.set_streaming(changes.enable_streaming)
+    _change_replies(hosted, changes)
     await _change_model(hosted, changes)
     if changes.session_limits is not None:
         limits = controls.options.limits
         max_usd = read_budget(changes.session_limits)
         controls.set_limits(msgspec.structs.replace(limits, max_usd=max_usd, in_credits=True))
+
+
+def _change_replies(hosted: HostedSession, changes: Changes) -> None:
+    controls = hosted.live.controls
+    if changes.enable_streaming is not None:
+        controls.set_streaming(changes.enable_streaming)
+    if changes.enable_citations is not None:
+        controls.set_citations(changes.enable_citations)
 
 
 def _changed_options(hosted: HostedSession, changes: Changes) -> dict[str, Any]:

@@ -66,6 +66,7 @@ class SessionSettings(Capabilities, frozen=True, kw_only=True, rename="camel"):
     client_name: str | None = None
     reasoning_effort: str | None = None
     streaming: bool = False
+    enable_citations: bool = False
     system_message: SystemMessageSettings | None = None
     available_tools: tuple[str, ...] | None = None
     excluded_tools: tuple[str, ...] = ()
@@ -146,6 +147,7 @@ def build_options(settings: SessionSettings, defaults: SessionOptions, cwd: str)
         needs_model=False,
         effort=settings.reasoning_effort or defaults.effort,
         stream=settings.streaming,
+        citations=settings.enable_citations,
         name=settings.name,
         session_id=settings.session_id,
         client_name=settings.client_name,
