@@ -104,7 +104,7 @@ async def test_a_session_reaches_a_program_through_the_gateway_by_an_address(cli
 @pytest.mark.proves("MCP-11", "VSC-29")
 async def test_the_gateway_is_switched_off_by_a_setting(cli: Cli) -> None:
     configure(cli.home / "mcp-config.json", small=entry())
-    (cli.home / "settings.json").write_text('{"mcp": {"enabled": false}}')
+    (cli.home / "settings.json").write_text('{"host": {"mcp": {"enabled": false}}}')
     outcome = await cli.run("mcp", "gateway")
     assert outcome.code == 2
     assert "mcp.enabled" in outcome.notes

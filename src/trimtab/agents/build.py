@@ -241,7 +241,7 @@ def build_checkpoints(setup: SessionSetup, options: SessionOptions) -> "Worktree
         return None
     from trimtab.checkout.worktree_commits import WorktreeCommits
 
-    return WorktreeCommits(setup.session, worktree, commits=options.auto_commit)
+    return WorktreeCommits(setup.session, worktree, commits=options.auto_commit is not False)
 
 
 def build_remote_exclusions(

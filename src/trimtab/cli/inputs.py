@@ -64,7 +64,7 @@ def build_options(values: Values) -> SessionOptions:
         mode=find_mode(values),
         name=values.get("name"),
         session_id=session_id,
-        auto_commit="no_auto_commit" not in values,
+        auto_commit=False if "no_auto_commit" in values else None,
         available_tools=split(values["available_tools"]) if "available_tools" in values else None,
         excluded_tools=split(values.get("excluded_tools", [])),
         instructions="skip" if "no_custom_instructions" in values else "load",

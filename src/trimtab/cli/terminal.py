@@ -10,7 +10,7 @@ from trimtab.cli.event_loop import run_async
 from trimtab.cli.opening import open_session
 from trimtab.cli.parse import Values
 from trimtab.config.settings import Settings
-from trimtab.contracts.options import Client, SessionOptions
+from trimtab.contracts.options import Client, Isolation, SessionOptions
 from trimtab.contracts.run import Prompt
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.runtime import Runtime
@@ -49,6 +49,10 @@ async def _converse(
     async def open_new(client: Client) -> LiveSession:
         return await runtime.create(fresh, client)
 
+    async def open_isolated(client: Client, name: str) -> LiveSession:
+        isolation = Isolation(name=name or None)
+        return await runtime.create(msgspec.structs.replace(fresh, isolation=isolation), client)
+
     async def resume(client: Client, session_id: str) -> LiveSession:
         return await runtime.resume(session_id, fresh, client)
 
@@ -71,7 +75,14 @@ async def _converse(
             cwd=options.cwd,
             mask=runtime.build_masker(options).mask_text,
         ),
-        Opening(open_first, open_new, resume, try_model, choose_first=must_choose(runtime, values)),
+        Opening(
+            open_first,
+            open_new,
+            resume,
+            open_isolated,
+            try_model,
+            choose_first=must_choose(runtime, values),
+        ),
         read_preferences(
             Settings(runtime.home),
             runtime.env,

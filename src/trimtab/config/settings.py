@@ -161,7 +161,7 @@ class Settings:
 
     def _check(self, level: Level, file: str, values: dict[str, Any]) -> dict[str, Any]:
         """Remove the settings a level may not have; report unknown settings, but keep them."""
-        anywhere, user = _known()
+        anywhere, user = known_settings()
         kept = {}
         for key, value in values.items():
             if key in user and level != "user":
@@ -216,11 +216,15 @@ def _find(values: dict[str, Any], key: str) -> tuple[bool, Any]:
     return _find(inner, rest) if rest and isinstance(inner, dict) else (False, None)
 
 
-def _known() -> tuple[dict[str, str], dict[str, str]]:
+def known_settings() -> tuple[dict[str, str], dict[str, str]]:
+    """Return the types of settings by name: those for any file, and those for the person's own."""
     path = os.path.join(os.path.dirname(__file__), "known_settings.json")
     with open(path, "rb") as file:
         groups = msgspec.json.decode(file.read(), type=dict[str, dict[str, str]])
-    return groups["anywhere"], groups["user"]
+    from trimtab.config.host_settings import HOST_SETTINGS
+
+    host = {f"host.{name}": "boolean" for name in HOST_SETTINGS}
+    return {**groups["anywhere"], **host}, groups["user"]
 
 
 def _has_type(expected: str, value: Any) -> bool:

@@ -282,7 +282,7 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The thresholds for summarising old messages; None: only when unavoidable, or on request."""
     isolation: Isolation | None = None
     """The git worktree the session gets for itself."""
-    auto_commit: bool = True
-    """True if the changes of each turn are committed there."""
+    auto_commit: bool | None = None
+    """True if the changes of each turn are committed there; None takes the setting."""
     permissions: PermissionOptions = PermissionOptions()
     limits: LimitOptions = LimitOptions()

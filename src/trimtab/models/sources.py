@@ -40,6 +40,15 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     configuration: JsonObject | None = None
     """The JSON schema of its options."""
 
+    def describe(self) -> str:
+        """Return what a person wants to know before choosing it, as far as it is known."""
+        facts = [f"{self.window // 1000:,}k tokens"] if self.window else []
+        facts += ["images"] if self.vision else []
+        facts += [f"effort {'/'.join(self.efforts)}"] if self.efforts else []
+        if self.billing_multiplier is not None:
+            facts.append(f"{self.billing_multiplier:g}x")
+        return ", ".join(facts)
+
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A model service. If it did not answer, `models` is None and `problem` says why."""
@@ -234,6 +243,15 @@ class Sources:
             for model in models
         ]
         return Source(name=name, because=because, address=provider.base_url, models=offers)
+
+
+def find_offer(model: str, sources: Iterable[Source]) -> Offer | None:
+    """Return the offer of a model, by its name with or without that of the service."""
+    for source in sources:
+        for offer in source.models or ():
+            if model in (offer.choice, offer.choice.partition("/")[2]):
+                return offer
+    return None
 
 
 def _is_address(url: str) -> bool:

@@ -123,6 +123,15 @@ class Repository:
         valid = self._git.attempt("check-ref-format", "--branch", name) is not None
         return valid and not self.has(f"refs/heads/{name}")
 
+    def list_branches(self) -> str:
+        """Return the local branches, the one used last first; `*` marks the current one."""
+        form = "%(HEAD) %(refname:short)  %(committerdate:short)  %(subject)"
+        return self._git.attempt("branch", "--sort=-committerdate", f"--format={form}") or ""
+
+    def has_remote_branch(self, name: str) -> bool:
+        """Return True if the remote has a branch of this name, which `git switch` would track."""
+        return bool(self.remote) and self.has(f"refs/remotes/{self.remote}/{name}")
+
     def count_ahead(self, base: str, head: str = "HEAD") -> int:
         """Return the number of commits of `head` that `base` lacks."""
         return int(self._git.attempt("rev-list", "--count", f"{base}..{head}") or 0)

@@ -1,4 +1,4 @@
-"""The words: /commit, /sync, /merge, /create-pr, /create-draft-pr, /update-pr."""
+"""The words: /branch, /commit, /sync, /merge, /create-pr, /create-draft-pr, /update-pr."""
 
 import asyncio
 import re
@@ -12,7 +12,7 @@ from trimtab.contracts.text import count
 from trimtab.loop.processors.pull_requests import find_address
 from trimtab.publish.repository import Repository
 from trimtab.publish.steps import StepFailed, Steps
-from trimtab.publish.writing import Author, FindWriter, Text
+from trimtab.publish.writing import Author, FindWriter, Text, read_branch
 
 CREATE_TOOL, UPDATE_TOOL = "create_pull_request", "update_pull_request"
 
@@ -20,12 +20,22 @@ CREATE_TOOL, UPDATE_TOOL = "create_pull_request", "update_pull_request"
 class Words:
     """Carries out one word in a repository. Each method returns what was done, for the person."""
 
-    def __init__(self, run: Run, folder: str, find_writer: FindWriter, path: str) -> None:
+    def __init__(
+        self,
+        run: Run,
+        folder: str,
+        find_writer: FindWriter,
+        path: str,
+        *,
+        names_branches: bool = True,
+    ) -> None:
+        """`names_branches` lets the model name new branches; otherwise they have the words."""
         self._folder = folder
         self._repository = Repository(folder)
         self._steps = Steps(run)
         self._author = Author(run, find_writer)
         self._path = path
+        self._names_branches = names_branches
 
     async def commit(self, hint: str) -> str:
         """Commit what is staged, or everything if nothing is; the model writes the message."""
@@ -111,6 +121,19 @@ class Words:
             return f"{there.branch} has all of {source} already."
         return f"Merged {source} into {there.branch} ({there.commit})."
 
+    async def switch_branch(self, wanted: str) -> str:
+        """List the branches; or switch to one, which is made if it does not exist."""
+        repository = self._repository
+        if not wanted:
+            return repository.list_branches() or "There is no branch yet."
+        if repository.has(f"refs/heads/{wanted}") or repository.has_remote_branch(wanted):
+            await self._steps.run(shlex.join(["git", "switch", "-q", wanted]), "Switch the branch")
+            return f"Switched to {wanted}."
+        if not repository.accepts_branch(wanted):
+            raise UsageError(f"{wanted!r} is not a valid name for a branch; choose another.")
+        await self._steps.run(shlex.join(["git", "switch", "-q", "-c", wanted]), "Make a branch")
+        return f"Made the branch {wanted} and switched to it."
+
     def _is_main(self) -> bool:
         main, here = Repository(self._repository.main_folder), self._repository
         return main.branch == here.branch
@@ -178,7 +201,10 @@ class Words:
             changes = await asyncio.to_thread(
                 repository.read_proposal, f"{repository.remote}/{base}"
             )
-        name = wanted = await self._author.write_branch(changes, hint)
+        if self._names_branches:
+            name = wanted = await self._author.write_branch(changes, hint)
+        else:
+            name = wanted = read_branch(hint or " ".join(repository.changed[:1]))
         number = 1
         while not repository.accepts_branch(name):
             number += 1
@@ -233,6 +259,7 @@ def message_options(text: Text) -> list[str]:
 
 
 WORDS: dict[str, Callable[[Words, str], Awaitable[str]]] = {
+    "branch": Words.switch_branch,
     "commit": Words.commit,
     "sync": Words.sync,
     "merge": Words.merge,

@@ -17,6 +17,7 @@ from trimtab.customize.overview import survey
 from trimtab.providers.meter import ContextMeter
 from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.git_commands import publishes
+from trimtab.runtime.queue_command import QUEUE, change_queue, shorten
 from trimtab.runtime.session_views import (
     describe_diff,
     describe_permissions,
@@ -30,13 +31,10 @@ from trimtab.undo.rewind import list_points
 
 if TYPE_CHECKING:
     from trimtab.contracts.customization import Customization
-    from trimtab.contracts.events.own import PromptQueued
     from trimtab.contracts.options import LimitOptions
     from trimtab.runtime.live import LiveSession
 
 _COMMAND = re.compile(r"/([A-Za-z?][\w:.-]*)(?:\s+(.*))?", re.DOTALL)
-_PREVIEW_LENGTH = 100
-"""The number of characters `/queue` shows of each prompt."""
 
 
 class Invocation(msgspec.Struct, frozen=True):
@@ -61,6 +59,8 @@ class SlashCommand(msgspec.Struct, frozen=True):
     """True if it may run while the agent works."""
     values: tuple[str, ...] = ()
     """Arguments that faces can complete."""
+    setting: str = ""
+    """The setting below `host.` that switches it; empty if it is always there."""
 
 
 async def answer_command(live: "LiveSession", run: Run, text: str) -> str | None:
@@ -96,12 +96,25 @@ def find_command(live: "LiveSession", text: str) -> tuple[SlashCommand, str] | N
     name, arguments = match[1].lower(), (match[2] or "").strip()
     command = COMMANDS.get(ALIASES.get(name, name))
     if command is not None:
+        if not is_offered(live, command):
+            raise UsageError(
+                f"/{command.name} is switched off; set host.{command.setting} to true."
+            )
         return command, arguments
     if match[1] in live.client_commands() or is_skill(live, match[1]):
         return None
     if os.path.exists(f"/{match[1]}"):
         return None
     raise UsageError(describe_unknown(name, [*COMMANDS, *other_names(live)]))
+
+
+def list_commands(live: "LiveSession") -> list[SlashCommand]:
+    """Return the commands that a session has."""
+    return [command for command in COMMANDS.values() if is_offered(live, command)]
+
+
+def is_offered(live: "LiveSession", command: SlashCommand) -> bool:
+    return not command.setting or live.controls.is_enabled(command.setting)
 
 
 def is_skill(live: "LiveSession", name: str) -> bool:
@@ -254,6 +267,27 @@ async def change_model(invocation: Invocation) -> str:
     return f"The model is {invocation.run.agent.model.name}.{note}"
 
 
+async def change_effort(invocation: Invocation) -> str:
+    """Show or set the reasoning effort of the current model."""
+    controls, model = invocation.live.controls, invocation.run.agent.model.name
+    levels = await controls.list_efforts()
+    level = invocation.arguments
+    if level and level != "default" and levels and level not in levels:
+        raise UsageError(f"{model} has no effort {level!r}; use one of {', '.join(levels)}.")
+    if level:
+        controls.set_effort(None if level == "default" else level)
+    known = f" It has {', '.join(levels)}." if levels else ""
+    return f"The effort of {model} is {controls.effort or 'its default'}.{known}"
+
+
+async def plan(invocation: Invocation) -> str:
+    """Switch to plan mode; with a text, send it as the prompt to plan for."""
+    invocation.live.controls.set_mode("plan")
+    if invocation.arguments:
+        invocation.live.send(invocation.arguments)
+    return "The mode is plan."
+
+
 async def change_mode(invocation: Invocation) -> str:
     if invocation.arguments:
         if invocation.arguments not in MODES:
@@ -262,85 +296,6 @@ async def change_mode(invocation: Invocation) -> str:
             )
         invocation.live.controls.set_mode(invocation.arguments)  # type: ignore[arg-type]
     return f"The mode is {invocation.run.agent.mode}."
-
-
-async def change_queue(invocation: Invocation) -> str:
-    """List the waiting prompts; edit, move, send or drop one; pause the queue or let it go on."""
-    live, inbox = invocation.live, invocation.live.inbox
-    action, _, rest = invocation.arguments.partition(" ")
-    waiting = [*inbox.held, *inbox.pending]
-    if action in ("pause", "resume"):
-        inbox.pause(paused=action == "pause")
-        live.wake()
-        return "The queue is paused." if inbox.paused else "The queue goes on."
-    if action in ("edit", "move"):
-        return edit_queue(live, action, waiting, rest.strip())
-    if action == "send":
-        held = inbox.held
-        chosen = choose_prompts(waiting if rest.strip() else held, rest.strip())
-        for prompt in chosen:
-            if live.busy and prompt not in held:
-                inbox.steer(prompt.message_id)
-        inbox.release(prompt.message_id for prompt in chosen)
-        live.wake()
-        return f"{count(len(chosen), 'prompt')} sent."
-    if action in ("drop", "remove"):
-        chosen = choose_prompts(waiting, rest.strip())
-        for prompt in chosen:
-            inbox.withdraw(prompt.message_id, "dropped")
-        return f"{count(len(chosen), 'prompt')} dropped."
-    if action not in ("", "list"):
-        raise UsageError(f"Unknown argument {action!r}; write /queue {QUEUE}.")
-    return list_queue(waiting, paused=inbox.paused)
-
-
-def list_queue(waiting: "list[PromptQueued]", *, paused: bool) -> str:
-    if not waiting:
-        return (
-            "No prompts are waiting; the queue is paused." if paused else "No prompts are waiting."
-        )
-    lines = [f"{number:>3}  {_first_line(prompt)}" for number, prompt in enumerate(waiting, 1)]
-    if paused:
-        lines.append("The queue is paused; let it go on with /queue resume.")
-    return "\n".join((*lines, "Send them with /queue send [N], drop them with /queue drop [N]."))
-
-
-def edit_queue(
-    live: "LiveSession", action: str, waiting: "list[PromptQueued]", arguments: str
-) -> str:
-    """Change the text of a waiting prompt, or its place."""
-    number, _, value = arguments.partition(" ")
-    value = value.strip()
-    if not number or not value:
-        raise UsageError(f"Something is missing; write /queue {QUEUE}.")
-    (prompt,) = choose_prompts(waiting, number)
-    if action == "edit":
-        live.inbox.edit(prompt.message_id, value)
-        return f"Prompt {number} was changed."
-    if not value.isdecimal() or not 1 <= int(value) <= len(waiting):
-        raise UsageError(f"There is no place {value} in the queue; list it with /queue.")
-    live.inbox.move(prompt.message_id, int(value) - 1)
-    return f"Prompt {number} is now number {value}."
-
-
-def choose_prompts(prompts: "list[PromptQueued]", number: str) -> "list[PromptQueued]":
-    """Return the prompt with a number, or all prompts if none is given."""
-    if not prompts:
-        raise UsageError("No prompts are waiting; type one.")
-    if not number:
-        return prompts
-    if not number.isdecimal() or not 1 <= int(number) <= len(prompts):
-        raise UsageError(f"No waiting prompt has the number {number}; list them with /queue.")
-    return [prompts[int(number) - 1]]
-
-
-def _first_line(prompt: "PromptQueued") -> str:
-    return _shorten(prompt.display or prompt.text)
-
-
-def _shorten(prompt: str) -> str:
-    text = " ".join(prompt.split())
-    return text if len(text) <= _PREVIEW_LENGTH else f"{text[: _PREVIEW_LENGTH - 1]}…"
 
 
 async def undo(invocation: Invocation) -> str:
@@ -376,7 +331,7 @@ async def show_history(invocation: Invocation) -> str:
     """Return the prompts of this session that contain all words, with their times."""
     words = invocation.arguments.lower().split()
     lines = [
-        f"{point.turn:>3}  {point.timestamp[11:16]}  {_shorten(point.text)}"
+        f"{point.turn:>3}  {point.timestamp[11:16]}  {shorten(point.text)}"
         for point in list_points(invocation.live.folder.events)
         if all(word in point.text.lower() for word in words)
     ]
@@ -418,10 +373,10 @@ async def show_permissions(invocation: Invocation) -> str:
     return describe_permissions(invocation.live)
 
 
-async def show_help(_: Invocation) -> str:
+async def show_help(invocation: Invocation) -> str:
     rows = [
         (f"/{command.name} {command.arguments}".rstrip(), command.help)
-        for command in COMMANDS.values()
+        for command in list_commands(invocation.live)
     ]
     width = max(len(usage) for usage, _ in rows)
     return "\n".join(f"{usage:<{width}}  {text}" for usage, text in (*rows, SHELL))
@@ -442,7 +397,6 @@ LIMIT_FIELDS = {
 }
 
 TASKS = "[list | stop ID | send ID TEXT | background ID]"
-QUEUE = "[list | edit N TEXT | move N TO | send [N] | drop [N] | pause | resume]"
 SHELL = ("!COMMAND", "Run a command yourself; the model does not see it.")
 ALIASES = {
     "quit": "exit",
@@ -456,6 +410,13 @@ COMMANDS = {
     command.name: command
     for command in (
         SlashCommand("help", "", "Show these commands.", show_help, while_busy=True),
+        SlashCommand(
+            "branch",
+            "[NAME]",
+            "List the branches of git, or switch to one; a new name makes one.",
+            publishes("branch"),
+            setting="branchSupport.enabled",
+        ),
         SlashCommand("clear", "", "Start a new session; the old one is kept."),
         SlashCommand(
             "commit",
@@ -489,6 +450,14 @@ COMMANDS = {
         ),
         SlashCommand(
             "diff", "", "Show what this session changed in files.", show_diff, while_busy=True
+        ),
+        SlashCommand(
+            "effort",
+            "[LEVEL]",
+            "Show or set the reasoning effort of the model.",
+            change_effort,
+            values=("low", "medium", "high", "default"),
+            setting="thinkingEffort.enabled",
         ),
         SlashCommand("exit", "", "Leave; so does Ctrl-D.", while_busy=True),
         SlashCommand(
@@ -538,6 +507,13 @@ COMMANDS = {
             while_busy=True,
             values=("list", "edit", "move", "send", "drop", "pause", "resume"),
         ),
+        SlashCommand(
+            "plan",
+            "[PROMPT]",
+            "Switch to plan mode, and plan for the prompt.",
+            plan,
+            setting="planCommand.enabled",
+        ),
         SlashCommand("redo", "[preview]", "Reverse the last undo.", redo, values=("preview",)),
         SlashCommand("resume", "[ID]", "Continue an earlier session."),
         SlashCommand("rewind", "", "Return to before an earlier prompt."),
@@ -571,6 +547,12 @@ COMMANDS = {
             publishes("update-pr"),
         ),
         SlashCommand("vim", "", "Switch between vi and emacs keys.", while_busy=True),
+        SlashCommand(
+            "worktree",
+            "[NAME]",
+            "Start a session in a git worktree of its own.",
+            setting="isolationOption.enabled",
+        ),
         SlashCommand("usage", "", "Show tokens and cost by model.", show_usage, while_busy=True),
     )
 }

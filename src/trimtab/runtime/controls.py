@@ -80,6 +80,8 @@ class Controls:
         self._opened: list[Chosen] = []
         self._client_tools: Sequence[Tool] = ()
         self._offered: Collection[str] = ()
+        self._efforts: dict[str, str | None] = {}
+        """The effort that was chosen for each model."""
         self._model_announced = False
         self._model_without_agent: str | None = None
         self._announced_tools: set[str] = set()
@@ -178,7 +180,7 @@ class Controls:
         self._run.agent = self.agent.with_model(
             provider=provider or before.provider,
             name=model,
-            effort=effort or before.effort,
+            effort=effort or self._efforts.get(model, before.effort),
             price=price,
             prompt_limit=prompt_limit,
         )
@@ -275,7 +277,27 @@ class Controls:
         self.setup.session.emit(SessionLimitsChanged(session_limits=session_limits))
 
     def set_effort(self, effort: str | None) -> None:
+        """Set the reasoning effort of the current model, also for when it is chosen again."""
+        self._efforts[self.agent.model.name] = effort
         self._run.agent = self.agent.with_model(effort=effort)
+
+    async def list_efforts(self) -> Sequence[str]:
+        """Return the levels of effort that the current model has, as far as they are known."""
+        from trimtab.config.paths import find_home
+        from trimtab.models.sources import Sources, find_offer
+
+        home = self.setup.home or find_home(self.setup.env)
+        sources = await Sources(self.setup.env, home).survey()
+        offer = find_offer(self.agent.model.name, sources)
+        return offer.efforts if offer is not None else ()
+
+    def is_enabled(self, name: str) -> bool:
+        """Return the value of a setting below `host.`."""
+        from trimtab.config.host_settings import is_enabled
+
+        custom = self.setup.customizations
+        settings = custom.settings if custom is not None and custom.has_settings else None
+        return is_enabled(settings, name)
 
     def set_vision(self, vision: bool) -> None:
         """Set whether images are sent to the model."""
@@ -286,6 +308,8 @@ class Controls:
 
     def set_tools(self, external: Sequence[Tool], offered: Collection[str]) -> None:
         """Set the tools of clients, and the names of built-in tools that clients make usable."""
+        if not self.is_enabled("planExitMode.enabled"):
+            offered = [name for name in offered if name != "exit_plan_mode"]
         self._client_tools, self._offered = external, offered
         if any(getattr(tool, "is_terminal", False) for tool in external):
             from trimtab.loop.processors.terminal_tools import TerminalTools

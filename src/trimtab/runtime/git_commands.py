@@ -22,7 +22,8 @@ def publishes(word: str) -> "Handler":
             return Writer(provider=model.provider, model=model.model, price=model.price)
 
         path = controls.setup.workspace.child_env.get("PATH", "")
-        words = Words(invocation.run, controls.options.cwd, find_writer, path)
+        names = controls.is_enabled("aiGenerateBranchNames.enabled")
+        words = Words(invocation.run, controls.options.cwd, find_writer, path, names_branches=names)
         return await WORDS[word](words, invocation.arguments)
 
     return handle

@@ -113,6 +113,7 @@ OPTIONS = (
     Option("effort", "--effort", setting="effortLevel"),
     Option("runtime", "--agent-runtime"),
     Option("offline", "--offline", "COPILOT_OFFLINE", default=False),
+    Option("auto_commit", "--no-auto-commit", setting="host.autoCommit.enabled", default=True),
     Option("sandbox", "--sandbox", setting="sandbox.enabled", default=False),
     Option("limits.max_tokens", "--max-tokens", setting="limits.maxTokens"),
     Option("limits.max_usd", "--max-budget-usd", setting="limits.maxBudgetUsd"),
@@ -142,6 +143,11 @@ def resolve(given: SessionOptions, env: Mapping[str, str], custom: Customization
     settings: Mapping[str, Chosen] = {}
     if custom.has_settings:
         settings = read_settings(custom.settings.values)
+        if any(name.partition(".")[0] == "host" for name in custom.settings.values):
+            from trimtab.config.host_settings import is_enabled
+
+            commits = is_enabled(custom.settings, "autoCommit.enabled")
+            settings = {**settings, "auto_commit": (commits, "host.autoCommit.enabled")}
         if "model" in settings and given.provider is not None:
             settings = {**settings, "model": (None, "")}  # a client's service has its own models
     sources: dict[str, str] = {}

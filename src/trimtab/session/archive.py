@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from trimtab.config.files import replace_file
+from trimtab.config.host_settings import is_enabled
 from trimtab.config.paths import find_home
+from trimtab.config.settings import Settings
 from trimtab.contracts.errors import UsageError
 from trimtab.session import trash
 from trimtab.session.export import FORMATS, export, json_line
@@ -81,6 +83,10 @@ class Archive:
         return export(form, self.summary(text), sound_records(self._readable(text)))
 
     def fork(self, text: str, cut: Cut, *, name: str | None = None) -> SessionFolder:
+        if not is_enabled(Settings(self._store.home), "forkSessions.enabled"):
+            raise UsageError(
+                "Copying sessions is switched off; set host.forkSessions.enabled to true."
+            )
         source = self.folder(text)
         check_readable(source.events)
         return fork(self._store, source, cut, name=name)

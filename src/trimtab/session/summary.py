@@ -30,6 +30,8 @@ class SessionSummary(msgspec.Struct, kw_only=True, rename="camel"):
     title: str = ""
     cwd: str | None = None
     branch: str | None = None
+    client: str = ""
+    """The program that made the session, as it names itself."""
     created_at: str = ""
     updated_at: str = ""
     size: int = 0
@@ -83,6 +85,7 @@ def _add_metadata(summary: SessionSummary, metadata: dict[str, Any]) -> None:
     summary.title = summary.name or _text(metadata.get("summary")) or ""
     summary.cwd = _text(metadata.get("cwd"))
     summary.branch = _text(metadata.get("branch"))
+    summary.client = _text(metadata.get("client_name")) or ""
     summary.created_at = _text(metadata.get("created_at")) or ""
 
 

@@ -8,6 +8,7 @@ import sys
 
 from trimtab.cli.command_parser import Arguments, chosen_folder
 from trimtab.cli.event_loop import run_async
+from trimtab.config.host_settings import is_enabled
 from trimtab.config.paths import find_home
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.options import SessionOptions
@@ -36,9 +37,9 @@ def serve_gateway(args: Arguments) -> int:
     """Serve configured servers: those that are named, else all that are enabled."""
     folder = chosen_folder(args)
     custom = gather(os.environ, SessionOptions(cwd=folder))
-    if not custom.settings.get("mcp.enabled", bool, True):
+    if not is_enabled(custom.settings, "mcp.enabled"):
         raise UsageError(
-            "The setting mcp.enabled keeps MCP servers from being served; set it to true."
+            "The setting host.mcp.enabled keeps MCP servers from being served; set it to true."
         )
     found = custom.servers.servers
     missing = [name for name in args.names if name not in found]

@@ -1,7 +1,7 @@
 """The slash commands and skills that a client is told of."""
 
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.runtime.commands import COMMANDS
+from trimtab.runtime.commands import COMMANDS, list_commands
 from trimtab.runtime.live import LiveSession
 
 
@@ -9,7 +9,7 @@ def describe_commands(live: LiveSession) -> list[JsonObject]:
     """Return the commands that work in this session: our own, then skills and prompt files."""
     commands = [
         describe(command.name, command.help, command.arguments)
-        for command in COMMANDS.values()
+        for command in list_commands(live)
         if command.handler is not None
     ]
     custom = live.controls.setup.customizations

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from trimtab.contracts.errors import (
-    SessionNotFound,
-    TrimtabError,
-)
+from trimtab.contracts.errors import SessionNotFound, TrimtabError
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.options import Isolation, SessionOptions
+from trimtab.host.session_list import list_sessions
 from trimtab.runtime.runtime import Runtime
 from trimtab.transports.acp.connection import Connection
 from trimtab.transports.acp.protocol import INVALID_PARAMS, NOT_FOUND, AcpError, Then
@@ -28,7 +26,7 @@ from trimtab.transports.acp.session import EditorSession
 from trimtab.transports.acp.settings import Settings
 
 if TYPE_CHECKING:
-    from trimtab.models.sources import Offer
+    from trimtab.host.model_list import ModelList
 
 PAGE = 100
 """The number of sessions in one answer to `session/list`."""
@@ -89,7 +87,7 @@ class EditorSessions:
         self._may_ask = may_ask
         self._runtime = runtime
         self._open: dict[str, OpenSession] = {}
-        self._survey: asyncio.Task[Sequence[Offer]] | None = None
+        self._models: ModelList | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self.capabilities = ClientCapabilities()
         self.client_name = ""
@@ -166,8 +164,8 @@ class EditorSessions:
     def _add(self, editor: EditorSession) -> OpenSession:
         booleans = self.capabilities.boolean_options
         opened = OpenSession(editor, Settings(editor.live, booleans=booleans))
-        if self._survey is not None and self._survey.done():
-            opened.settings.offers = self._survey.result()
+        if self._models is not None:
+            opened.settings.offers = self._models.known
         editor.on_settings_changed = opened.send_changes
         self._open[editor.id] = opened
         return opened
@@ -181,19 +179,15 @@ class EditorSessions:
         task.add_done_callback(self._tasks.discard)
 
     async def _add_models(self, opened: OpenSession) -> None:
-        if self._survey is None:
-            self._survey = asyncio.get_running_loop().create_task(self._find_models())
-        opened.settings.offers = await asyncio.shield(self._survey)
-        opened.send_changes()
+        from trimtab.host.model_list import ModelList
 
-    async def _find_models(self) -> "Sequence[Offer]":
-        """Return the models of all configured services; those that do not answer have none."""
-        from trimtab.models.sources import Sources
-
-        sources = Sources(self._env, self._runtime.home, offline=bool(self._options.offline))
-        with suppress(TrimtabError, OSError):
-            return [offer for source in await sources.survey() for offer in source.models or ()]
-        return ()
+        if self._models is None:
+            offline = bool(self._options.offline)
+            self._models = ModelList(self._env, self._runtime.home, offline=offline)
+        offers = await self._models.find()
+        for session in (opened, *self._open.values()):
+            session.settings.offers = offers
+            session.send_changes()
 
     def _build_options(self, params: NewSession | StoredSession) -> SessionOptions:
         """Return the options of a session: those of the flags, in the client's folder."""
@@ -233,7 +227,7 @@ class EditorSessions:
             raise AcpError(INVALID_PARAMS, f"Unknown cursor {params.cursor!r}; leave it out.")
         summaries = [
             summary
-            for summary in self._runtime.store.list()
+            for summary in list_sessions(self._runtime.home)
             if not summary.problem
             and summary.cwd
             and (params.cwd is None or summary.cwd == os.path.normpath(params.cwd))
@@ -271,8 +265,10 @@ class EditorSessions:
             Archive(self._env).delete(session_id)
 
     async def close_all(self) -> None:
-        for task in (*self._tasks, *((self._survey,) if self._survey else ())):
+        for task in self._tasks:
             task.cancel()
+        if self._models is not None:
+            self._models.close()
         closing = [self._close_quietly(session_id) for session_id in tuple(self._open)]
         await asyncio.gather(*closing)
 

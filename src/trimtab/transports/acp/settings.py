@@ -74,11 +74,15 @@ class Settings:
 
     def _models(self) -> list[tuple[str, str, str]]:
         current = self._live.model
-        found = {offer.choice: (offer.choice, offer.name, "") for offer in self.offers}
+        found = {
+            offer.choice: (offer.choice, offer.name, offer.describe()) for offer in self.offers
+        }
         found.setdefault(current, (current, current or "No model", ""))
         return list(found.values())
 
     def _efforts(self) -> Sequence[str]:
+        if not self._live.controls.is_enabled("thinkingEffort.enabled"):
+            return ()
         model = self._live.model
         for offer in self.offers:
             if model in (offer.choice, offer.choice.partition("/")[2]):

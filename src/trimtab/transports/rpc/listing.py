@@ -4,6 +4,7 @@ import msgspec
 
 from trimtab.checkout.checkout import find_checkout
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.host.session_list import list_sessions as list_shown
 from trimtab.session.archive import SessionSummary
 from trimtab.transports.rpc.server import Server
 
@@ -19,7 +20,7 @@ class Filter(msgspec.Struct, frozen=True, rename="camel"):
 
 def list_sessions(server: Server, condition: Filter | None) -> list[JsonObject]:
     """Return the sessions that match, the last used first."""
-    described = [describe_session(summary) for summary in server.archive.list()]
+    described = [describe_session(summary) for summary in list_shown(server.archive.home)]
     if condition is None:
         return described
     values = {name: value for name, value in msgspec.to_builtins(condition).items() if value}

@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from prompt_toolkit.application import Application
@@ -39,9 +39,12 @@ from trimtab.transports.tui.panels import Panel
 from trimtab.transports.tui.questions import Asked, build_question, build_trust
 from trimtab.transports.tui.screen import Screen
 from trimtab.transports.tui.status import StatusLine, describe_start
-from trimtab.transports.tui.theme import Theme, encode, without_diff_colours
+from trimtab.transports.tui.theme import Theme, encode, without_diff_colours, without_links
 from trimtab.transports.tui.transcript import Transcript, describe_seconds, new_stream
 from trimtab.transports.tui.view import MARK, EditorView, Menu, Scene, lay_out
+
+if TYPE_CHECKING:
+    from trimtab.host.model_list import ModelList
 
 FRAME = 1 / 30
 """Seconds between frames, at least."""
@@ -60,6 +63,8 @@ class Opening(msgspec.Struct, frozen=True):
     wanted: Callable[[Client], Awaitable[LiveSession]]
     new: Callable[[Client], Awaitable[LiveSession]]
     resume: Callable[[Client, str], Awaitable[LiveSession]]
+    isolated: Callable[[Client, str], Awaitable[LiveSession]]
+    """Opens a new session in a git worktree of this name; an empty name lets us choose."""
     try_model: Callable[[str], Awaitable[None]]
     """Calls a model once and uses it from then on. Raises a `TrimtabError` if it fails."""
     choose_first: bool = False
@@ -78,10 +83,13 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     title: bool = True
     plain_diff: bool = False
     """True shows diffs without colours."""
+    links: bool = True
+    """True makes addresses and paths links of the terminal."""
 
     def adapt(self, theme: Theme) -> Theme:
-        """Return a theme without the colours of diffs if the person wants none."""
-        return without_diff_colours(theme) if self.plain_diff else theme
+        """Return a theme without the colours of diffs, or without links, as the person wants."""
+        theme = without_diff_colours(theme) if self.plain_diff else theme
+        return theme if self.links else without_links(theme)
 
 
 class Terminal(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,6 +135,7 @@ class Tui:
         self.completer = Completer(lambda: list_commands(self), self.files)
         self.asking = Asking(lambda text: self.transcript.say(f"  {text}", "dim"))
         self.panel: Panel | None = None
+        self._models: ModelList | None = None
         self.status = StatusLine(self)
         self.hosted: HostedSession | None = None
         self.live: LiveSession | None = None
@@ -271,7 +280,7 @@ class Tui:
             self.transcript.blank()
             self.transcript.say(f"Resume with: trimtab --resume={live.id}", "dim")
         self.transcript.settle()
-        lines = self.transcript.take(columns)
+        lines = self._finish_lines(columns)
         text = "".join(f"{encode(line, self.painter.theme)}\r\n" for line in lines)
         title = "\x1b[23;2t" if self._title else ""
         return f"{self.painter.erase()}{text}{title}"
@@ -299,6 +308,15 @@ class Tui:
         """End the conversation."""
         if self.app.is_running and not self.app.is_done:
             self.app.exit(result=code)
+
+    @property
+    def models(self) -> "ModelList":
+        """The models to choose from."""
+        if self._models is None:
+            from trimtab.host.model_list import ModelList
+
+            self._models = ModelList(self.terminal.env, self.terminal.home)
+        return self._models
 
     @property
     def busy(self) -> bool:
@@ -437,7 +455,7 @@ class Tui:
         now = self._last_frame = time.monotonic()
         columns, rows = self.screen.size
         self._write_long_question(columns, rows)
-        finished = self.transcript.take(columns)
+        finished = self._finish_lines(columns)
         frame = lay_out(self.transcript, self.build_scene(now, columns, rows))
         if text := self.painter.paint(finished, frame, columns):
             self.screen.write(text)
@@ -448,6 +466,17 @@ class Tui:
         self._update_title()
         if self._working_since is not None and self._ticker is None:
             self._ticker = asyncio.get_running_loop().call_later(1.0, self._tick)
+
+    def _finish_lines(self, columns: int) -> list[Line]:
+        """Return the finished lines, with links in them if the person wants some."""
+        lines = self.transcript.take(columns)
+        if not lines or not self.preferences.links:
+            return lines
+        from trimtab.transports.tui.links import Links
+
+        cwd = self.live.controls.options.cwd if self.live is not None else self.terminal.cwd
+        links = Links(cwd, self.terminal.env.get("HOME", ""))
+        return [links.mark(line) for line in lines]
 
     def _tick(self) -> None:
         self._ticker = None

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from trimtab.config.edit import change_field
 from trimtab.contracts.errors import TrimtabError
-from trimtab.models.sources import Source, Sources
+from trimtab.models.sources import Source
 from trimtab.providers.embedded.weights import SIZE
 from trimtab.transports.tui.other_programs import run_program
 from trimtab.transports.tui.panels import Panel, Row, find_in
@@ -28,7 +28,7 @@ async def offer_models(tui: "Tui", problem: str) -> None:
     """Show the models that were found, in a panel; without any, say how to get one."""
     tui.transcript.say(problem, "warning")
     tui.say_briefly("Looking for models …")
-    sources = await Sources(tui.terminal.env, tui.terminal.home).survey()
+    sources = await tui.models.find_sources(again=True)
     rows = [row for source in sources for row in list_models(source)]
     for source in sources:
         if source.problem:
@@ -57,9 +57,13 @@ async def offer_models(tui: "Tui", problem: str) -> None:
 def list_models(source: Source) -> list[Row]:
     """Return a row for each model of a service."""
     return [
-        Row(MenuItem(offer.choice, f"{source.name}, {source.because}"), offer.choice)
+        Row(MenuItem(offer.choice, remark(source, offer.describe())), offer.choice)
         for offer in (source.models or [])[:MAX_MODELS]
     ]
+
+
+def remark(source: Source, facts: str) -> str:
+    return ", ".join(filter(None, (facts, source.name, source.because)))
 
 
 async def use_model(tui: "Tui", model: str) -> None:

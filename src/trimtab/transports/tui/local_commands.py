@@ -13,6 +13,7 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.run import Measured
 from trimtab.contracts.text import neutralise
 from trimtab.runtime.commands import ALIASES, COMMANDS, find_command
+from trimtab.runtime.commands import list_commands as offered_commands
 from trimtab.session.store import SessionStore
 from trimtab.transports.tui.cells import Line, Span
 from trimtab.transports.tui.completion import CommandRow
@@ -30,6 +31,7 @@ LocalCommand = Callable[["Tui", str], Awaitable[None]]
 
 def list_commands(tui: "Tui") -> Sequence[CommandRow]:
     """Return everything that can be typed as `/name`."""
+    live = tui.live
     rows = [
         CommandRow(
             name=command.name,
@@ -38,9 +40,8 @@ def list_commands(tui: "Tui") -> Sequence[CommandRow]:
             while_busy=command.while_busy,
             values=command.values,
         )
-        for command in COMMANDS.values()
+        for command in (COMMANDS.values() if live is None else offered_commands(live))
     ]
-    live = tui.live
     custom = live.controls.setup.customizations if live is not None else None
     if custom is not None:
         rows += [
@@ -89,6 +90,14 @@ async def clear(tui: "Tui", _: str) -> None:
     old = tui.live
     assert old is not None
     if await tui.open(tui.opening.new):
+        tui.transcript.say(f"The old session is kept: trimtab --resume={old.id}", "dim")
+
+
+async def worktree(tui: "Tui", name: str) -> None:
+    """Begin a new session in a git worktree of its own."""
+    old = tui.live
+    assert old is not None
+    if await tui.open(lambda client: tui.opening.isolated(client, name)):
         tui.transcript.say(f"The old session is kept: trimtab --resume={old.id}", "dim")
 
 
@@ -235,6 +244,7 @@ LOCAL: dict[str, LocalCommand] = {
     "tasks": tasks,
     "theme": theme,
     "vim": vim,
+    "worktree": worktree,
 }
 
 

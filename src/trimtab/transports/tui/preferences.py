@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 
+from trimtab.config.host_settings import is_enabled
 from trimtab.config.settings import Settings
 from trimtab.transports.tui.app import Preferences
+from trimtab.transports.tui.links import has_links
 from trimtab.transports.tui.theme import DARK, NONE, THEMES
 
 
@@ -24,5 +26,6 @@ def read_preferences(
         status_command=command if isinstance(command, str) else "",
         may_ask=may_ask,
         plain_diff=plain_diff,
+        links=is_enabled(settings, "terminalLinks.enabled") and has_links(env),
         title=not env.get("COPILOT_DISABLE_TERMINAL_TITLE"),
     )

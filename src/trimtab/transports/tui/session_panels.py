@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 from trimtab.config.edit import change_field
 from trimtab.contracts.errors import UsageError
-from trimtab.models.sources import Sources
-from trimtab.session.store import SessionStore
+from trimtab.host.session_list import list_sessions
 from trimtab.transports.tui.first_model import list_models
 from trimtab.transports.tui.panels import Panel, Row, find_in
 from trimtab.transports.tui.theme import THEMES
@@ -20,7 +19,7 @@ def sessions_panel(tui: "Tui") -> Panel:
     here = tui.terminal.cwd
     own = tui.live.id if tui.live is not None else ""
     rows = []
-    for summary in SessionStore(tui.terminal.home).list():
+    for summary in list_sessions(tui.terminal.home):
         if summary.id == own or summary.problem:
             continue
         name = summary.name or summary.title or summary.id
@@ -38,7 +37,7 @@ def sessions_panel(tui: "Tui") -> Panel:
 
 async def model_panel(tui: "Tui") -> Panel:
     """Return the picker of the models that are found."""
-    sources = await Sources(tui.terminal.env, tui.terminal.home).survey()
+    sources = await tui.models.find_sources(again=True)
     rows = [row for source in sources for row in list_models(source)]
 
     async def switch(name: str) -> None:

@@ -61,11 +61,17 @@ THEMES: Mapping[str, Theme] = {
 }
 
 
+NO_LINKS = "no-links"
+"""A key of themes whose links are plain text."""
 DIFF_STYLES = ("added", "removed", "changed-added", "changed-removed")
 
 
 def without_diff_colours(theme: Theme) -> Theme:
     return {name: codes for name, codes in theme.items() if name not in DIFF_STYLES}
+
+
+def without_links(theme: Theme) -> Theme:
+    return {**theme, NO_LINKS: "1"}
 
 
 def encode(line: Iterable[Span], theme: Theme) -> str:
@@ -80,5 +86,7 @@ def _encode_run(style: str, text: str, theme: Theme) -> str:
     names = style.split()
     codes = ";".join(filter(None, (theme.get(name, "") for name in names)))
     shown = f"\x1b[{codes}m{text}\x1b[0m" if codes and text else text
+    if NO_LINKS in theme:
+        return shown
     address = next((name[len(LINK) :] for name in names if name.startswith(LINK)), "")
     return f"\x1b]8;;{address}\x1b\\{shown}\x1b]8;;\x1b\\" if address and text else shown

@@ -7,7 +7,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.question import CommandCompleted, CommandExecute
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.run import COMMAND, Prompt
-from trimtab.runtime.commands import COMMANDS
+from trimtab.runtime.commands import list_commands as offered_commands
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
@@ -27,12 +27,12 @@ class HandlePending(msgspec.Struct, rename="camel"):
 async def list_commands(call: Call, params: Nothing) -> JsonObject:
     builtin = [
         {
-            "name": name,
+            "name": command.name,
             "description": command.help,
             "kind": "builtin",
             "allowDuringAgentExecution": False,
         }
-        for name, command in COMMANDS.items()
+        for command in offered_commands(call.session.live)
         if command.handler is not None
     ]
     return {
