@@ -11,6 +11,7 @@ import msgspec
 from trimtab.contracts.errors import SessionInUse, SessionNotFound, TrimtabError
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.options import SessionOptions
+from trimtab.host.loading import LoadRuntime, load_runtime
 from trimtab.transports.acp.connection import Connection
 from trimtab.transports.acp.protocol import (
     FAILED,
@@ -70,8 +71,10 @@ class EditorAgent:
         on_open: "Callable[[LiveSession], None] | None" = None,
         *,
         may_ask: bool = True,
+        load: LoadRuntime = load_runtime,
     ) -> None:
         self._env = env
+        self._load = load
         self._options = options
         self._observe = observe
         self._may_ask = may_ask
@@ -85,7 +88,6 @@ class EditorAgent:
     @property
     def sessions(self) -> "EditorSessions":
         if self._sessions is None:
-            from trimtab.runtime.runtime import Runtime
             from trimtab.transports.acp.sessions import EditorSessions
 
             self._sessions = EditorSessions(
@@ -93,7 +95,7 @@ class EditorAgent:
                 self._env,
                 self._options,
                 self._observe,
-                Runtime(env=self._env, on_open=self._on_open),
+                self._load(self._env, self._on_open),
                 may_ask=self._may_ask,
             )
         self._sessions.capabilities = self._capabilities or ClientCapabilities()

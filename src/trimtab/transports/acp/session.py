@@ -18,6 +18,7 @@ from trimtab.contracts.run import Prompt
 from trimtab.host.part_fold import PartFold
 from trimtab.host.parts import ModeInUse, ModelInUse, Part, ReplyEnded, TodosChanged, ToolInvocation
 from trimtab.host.parts import Question as QuestionPart
+from trimtab.host.requests import handle_request
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.person_questions import present_question
 from trimtab.runtime.plan_approval import present_plan
@@ -212,7 +213,7 @@ class EditorSession:
         except UsageError as error:
             raise AcpError(INVALID_PARAMS, error.message) from None
         self._finish_reason = self._warned = ""
-        message_id = live.send(prompt)
+        message_id = handle_request(live, prompt, mode="enqueue").id
         try:
             stop = await live.finished()
         except asyncio.CancelledError:

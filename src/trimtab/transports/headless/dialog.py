@@ -26,6 +26,7 @@ from trimtab.contracts.questions import (
 )
 from trimtab.contracts.run import Prompt
 from trimtab.contracts.text import count, neutralise
+from trimtab.host.requests import handle_request
 from trimtab.permissions.approvals import offer_rules
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.person_questions import present_question
@@ -199,7 +200,8 @@ class Dialog:
         except TrimtabError as error:
             self._say(error.message)
             return
-        stop = await live.ask(prompt)
+        handle_request(live, prompt, mode="enqueue")
+        stop = await live.finished()
         if stop.reason == "aborted":
             self._say("Stopped.")
         elif stop.exit_code and not self._face.has_told(stop.message):
@@ -228,7 +230,7 @@ class Dialog:
         except TrimtabError as error:
             self._say(error.message)
             return
-        self._queued.add(live.send(prompt))
+        self._queued.add(handle_request(live, prompt, mode="enqueue").id)
         words = neutralise(" ".join(text.split()))
         shown = words if len(words) <= _MAX_SHOWN else f"{words[: _MAX_SHOWN - 1]}…"
         self._say(f"  queued: {shown}")

@@ -13,6 +13,7 @@ from trimtab.contracts.errors import ExitCode, TrimtabError, UsageError
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.processor import Stop
 from trimtab.contracts.run import Mode, Prompt
+from trimtab.host.requests import handle_request
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.headless.output import Output
 from trimtab.transports.headless.result import Clock, build_result
@@ -86,7 +87,7 @@ class Headless(msgspec.Struct, kw_only=True):
         for info_type, message in self.notices:
             self.live.inform(info_type, message)
         wait = find_wait(self.live)
-        self.live.send(prompt)
+        handle_request(self.live, prompt)
         stop = await self.live.settled(wait)
         if self.mode_after_plan and not stop.exit_code and self.live.mode == "plan":
             from trimtab.runtime.plan_approval import carry_out_plan

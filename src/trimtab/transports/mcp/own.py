@@ -12,9 +12,10 @@ from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.options import Client, SessionOptions
 from trimtab.customize.overview import gather
 from trimtab.customize.skills import read_body
+from trimtab.host.loading import LoadRuntime, load_runtime
+from trimtab.host.requests import handle_request
 from trimtab.loop.processors.skills import fill_arguments
 from trimtab.mcp.messages import INVALID_PARAMS, METHOD_NOT_FOUND, RemoteError
-from trimtab.runtime.runtime import Runtime
 from trimtab.session.archive import Archive
 from trimtab.transports.mcp.service import ClientLink
 from trimtab.version import __version__
@@ -67,8 +68,15 @@ CAPABILITIES: JsonObject = {"tools": {}, "resources": {}, "prompts": {}, "loggin
 class OwnService:
     """The service for one client, in one folder."""
 
-    def __init__(self, env: Mapping[str, str], cwd: str, link: ClientLink) -> None:
+    def __init__(
+        self,
+        env: Mapping[str, str],
+        cwd: str,
+        link: ClientLink,
+        load: LoadRuntime = load_runtime,
+    ) -> None:
         self._env = env
+        self._load = load
         self._cwd = cwd
         self._link = link
         self._archive = Archive(env, cwd=cwd)
@@ -129,7 +137,7 @@ class OwnService:
         token = (params.get("_meta") or {}).get("progressToken")
         options = SessionOptions(cwd=self._cwd, model=arguments.get("model"))
         client = Client(on_event=self._report(token))
-        runtime = Runtime(env=self._env)
+        runtime = self._load(self._env)
         session = arguments.get("sessionId")
         live = (
             await runtime.create(options, client)
@@ -137,7 +145,8 @@ class OwnService:
             else await runtime.resume(self._archive.folder(session).id, options, client)
         )
         try:
-            stop = await live.ask(arguments["prompt"])
+            handle_request(live, arguments["prompt"])
+            stop = await live.finished()
             answer = live.answer
         finally:
             await live.close()

@@ -15,6 +15,7 @@ from trimtab.contracts.errors import ModelError, TrimtabError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.ids import timestamp
 from trimtab.contracts.options import SessionOptions
+from trimtab.host.loading import LoadRuntime, load_runtime
 from trimtab.transports.rpc.dispatch import answer
 from trimtab.transports.rpc.peer import Peer
 from trimtab.transports.rpc.protocol import AUTHENTICATION_FAILED, FAILED, RpcError
@@ -49,8 +50,10 @@ class Server:
         defaults: SessionOptions,
         token: str | None = None,
         idle_timeout: float | None = None,
+        load: LoadRuntime = load_runtime,
     ) -> None:
         self.env = env
+        self._load = load
         self.defaults = defaults
         """The options that the flags of the server give its sessions."""
         self.cwd = defaults.cwd
@@ -74,9 +77,7 @@ class Server:
     @property
     def runtime(self) -> "Runtime":
         if self._runtime is None:
-            from trimtab.runtime.runtime import Runtime
-
-            self._runtime = Runtime(env=self.env, on_open=self._listen)
+            self._runtime = self._load(self.env, self._listen)
         return self._runtime
 
     def hide(self, values: Sequence[str]) -> None:
@@ -131,10 +132,7 @@ class Server:
         """Return the runtime for a GitHub token, or the shared one."""
         if token is None:
             return self.runtime
-        from trimtab.runtime.runtime import Runtime
-
-        env = {**self.env, "COPILOT_GITHUB_TOKEN": token}
-        return Runtime(env=env, on_open=self._listen)
+        return self._load({**self.env, "COPILOT_GITHUB_TOKEN": token}, self._listen)
 
     def _listen(self, live: "LiveSession") -> None:
         """Serve the clients of a session's socket like all others."""

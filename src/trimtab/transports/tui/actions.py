@@ -14,6 +14,7 @@ from trimtab.contracts.ids import new_id
 from trimtab.contracts.run import Prompt
 from trimtab.contracts.text import count
 from trimtab.host.parts import ToolInvocation
+from trimtab.host.requests import handle_request
 from trimtab.transports.tui import local_commands, other_programs
 from trimtab.transports.tui.keys import KEYS
 from trimtab.transports.tui.panels import rewind_panel, search_panel
@@ -187,8 +188,7 @@ class Actions:
             prompt = msgspec.structs.replace(
                 prompt, display=prompt.display or prompt.text, text=f"{told}\n\n{prompt.text}"
             )
-        steer = mode == "immediate" and live.busy
-        live.send(msgspec.structs.replace(prompt, mode="immediate" if steer else "enqueue"))
+        handle_request(live, prompt, mode="immediate" if mode == "immediate" else "enqueue")
 
     async def _run_own(self, command: str, *, shared: bool) -> None:
         """Run a command of the person; what it prints goes to the model unless it began `!!`."""

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from trimtab.contracts.events.own import PromptQueued
 from trimtab.contracts.run import Prompt
+from trimtab.host.requests import handle_request
 from trimtab.transports.tui.panels import Panel, Row, find_in
 from trimtab.transports.tui.view import MenuItem
 
@@ -59,7 +60,7 @@ def change_prompt(tui: "Tui", queued: PromptQueued, action: str) -> None:
         tui.history.add(tui.editor.expanded)
         tui.editor.set(text)
     elif action == "now":
-        live.send(prompt)
+        handle_request(live, prompt)
     elif action == "first":
         live.inbox.put(prompt, front=True)
     else:

@@ -7,6 +7,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.question import CommandCompleted, CommandExecute
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.run import COMMAND, Prompt
+from trimtab.host.requests import handle_request
 from trimtab.runtime.commands import list_commands as offered_commands
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
@@ -104,7 +105,7 @@ async def enqueue(call: Call, params: Enqueue) -> JsonObject:
     if not call.session.live.has_feature("QUEUED_COMMANDS"):
         return {"queued": False}
     prompt = Prompt(text=text, display=params.display_text, source=COMMAND)
-    return {"queued": True, "queueId": call.session.live.send(prompt)}
+    return {"queued": True, "queueId": handle_request(call.session.live, prompt).id}
 
 
 class QueuedResult(msgspec.Struct, rename="camel"):

@@ -10,12 +10,12 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionError, SessionInfo, SessionWarning
 from trimtab.contracts.provider import AnswerSchema
 from trimtab.contracts.run import Prompt
+from trimtab.host.requests import Request, handle_request
 from trimtab.runtime.live import ABORTED
 from trimtab.transports.rpc import open as opening
-from trimtab.transports.rpc.completion import Completion
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.listing import Filter, describe_session, list_sessions
-from trimtab.transports.rpc.protocol import Then
+from trimtab.transports.rpc.protocol import FAILED, RpcError, Then
 from trimtab.transports.rpc.setup import SessionSettings
 
 methods = Methods()
@@ -73,8 +73,8 @@ def read_prompt(params: Send) -> Prompt:
     )
 
 
-def accept(call: Call, params: Send) -> str:
-    """Put a prompt into the session's queue; return its id."""
+def accept(call: Call, params: Send) -> Request:
+    """Hand a client's prompt to the session."""
     live = call.session.live
     prompt = read_prompt(params)
     mode = params.agent_mode
@@ -86,7 +86,7 @@ def accept(call: Call, params: Send) -> str:
                 f"agentMode {mode!r} is not available; use interactive, plan or autopilot."
             )
         live.controls.set_mode(mode)  # type: ignore[arg-type]
-    return live.send(prompt)
+    return handle_request(live, prompt)
 
 
 @methods.on("session.send", Send)
@@ -94,7 +94,7 @@ async def send(call: Call, params: Send) -> Then:
     participant, session_id = call.participant, call.session.id
     participant.hold()
     try:
-        message_id = accept(call, params)
+        message_id = accept(call, params).id
     except BaseException:
         participant.release(session_id)
         raise
@@ -104,11 +104,17 @@ async def send(call: Call, params: Send) -> Then:
 @methods.on("session.sendAndWait", Send)
 async def send_and_wait(call: Call, params: Send) -> JsonObject:
     """Wait until the prompt is answered; return the last message of the answer."""
-    completion = Completion(call.session.live)
-    try:
-        return await completion.wait(accept(call, params))
-    finally:
-        completion.close()
+    request = accept(call, params)
+    answered = await request.finished()
+    if answered.error is not None:
+        about = {"completionEventId": answered.error.id}
+        raise RpcError(FAILED, f"Session error: {answered.error.data.message}", about)
+    result: JsonObject = {"messageId": request.id, "aborted": answered.aborted}
+    if answered.end is not None:
+        result["completionEventId"] = answered.end.id
+    if answered.response is not None:
+        result["response"] = msgspec.Raw(answered.response[1])
+    return result
 
 
 @methods.on("session.abort")
