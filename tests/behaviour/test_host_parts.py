@@ -23,6 +23,9 @@ from trimtab.contracts.options import PermissionOptions
 from trimtab.contracts.permission import Answer
 from trimtab.host.part_fold import PartFold
 from trimtab.host.parts import EditsByOthers, HookRun, Part, ToolInvocation
+from trimtab.tools.catalog import NAMES
+from trimtab.tools.categories import CATEGORIES
+from trimtab.transports.acp.tool_calls import find_kind
 from trimtab.transports.headless.text import Style, TextOutput
 from trimtab.transports.tui.cells import plain
 from trimtab.transports.tui.transcript import Transcript
@@ -241,3 +244,37 @@ async def test_edits_of_others_are_shown_as_theirs_and_not_in_the_diff_of_a_call
         "+3",
     ]
     assert " by hand" in diff
+
+
+@pytest.mark.proves("VSC-11")
+def test_every_tool_has_a_category_by_which_displays_mark_its_calls() -> None:
+    assert set(CATEGORIES) == {
+        "file",
+        "shell",
+        "search",
+        "agent",
+        "interaction",
+        "review",
+        "data",
+        "security",
+    }
+    named = [name for names in CATEGORIES.values() for name in names]
+    assert len(named) == len(set(named))
+    assert set(NAMES) <= set(named)
+
+    def show(name: str, server: str | None = None) -> tuple[str, str]:
+        start = ToolExecutionStart(tool_call_id="c", tool_name=name, mcp_server_name=server)
+        (part,) = PartFold().apply(event(start))
+        assert isinstance(part, ToolInvocation)
+        return part.category, find_kind(part)
+
+    assert show("edit") == ("file", "edit")
+    assert show("bash") == show("stop_bash") == ("shell", "execute")
+    assert show("glob") == ("search", "search")
+    assert show("task") == show("stop_agent") == ("agent", "think")
+    assert show("ask_user") == ("interaction", "other")
+    assert show("store_memory") == ("data", "other")
+    assert show("weather", "sky") == ("data", "other")
+    assert show("create_pull_request", "github") == ("review", "other")
+    assert show("codeql_checker") == ("security", "other")
+    assert show("my_tool") == ("other", "other")

@@ -186,7 +186,7 @@ async def test_the_state_of_a_session_has_its_turns_open_questions_and_queue(
     shown = "\n".join(describe_state(read_state(live.folder)))
     assert "  2  completed" in shown
     assert "     make x\n" in shown
-    assert "     tools: bash 1\n" in shown
+    assert "     tools: bash 1 (shell)\n" in shown
     assert "  +  then y" in shown
     assert "?" not in shown  # the call that asked has ended
 
@@ -200,7 +200,7 @@ async def test_a_person_sees_the_requests_of_a_session(tmp_path: Path) -> None:
     assert shown.code == 0, shown.notes
     assert shown.text.split("\n")[0].startswith("  1  completed  ")
     assert "     write a file\n" in shown.text
-    assert "     tools: bash 1\n" in shown.text
+    assert "     tools: bash 1 (shell)\n" in shown.text
     listed = json.loads((await cli.run("sessions", "requests", session, "--json")).text)
     (request,) = listed["metadata"]["requests"].values()
     assert request["toolCalls"] == {"c1": "bash"}

@@ -83,6 +83,7 @@ from trimtab.host.parts import (
     ToolInvocation,
     UserPrompt,
 )
+from trimtab.tools.categories import find_category
 
 OUTPUT_KEPT = 64 * 1024
 """The number of trailing characters of a running call's output that its part carries."""
@@ -237,6 +238,9 @@ class PartFold:
             title=data.tool_title or describe_call(data.tool_name, data.arguments),
             state="pending",
             arguments=data.arguments,
+            category=find_category(
+                data.mcp_tool_name or data.tool_name, is_remote=bool(data.mcp_server_name)
+            ),
             server=data.mcp_server_name or "",
             started=event.timestamp,
             parent_call_id=data.parent_tool_call_id or "",

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.tools.categories import Category
 
 ToolState = Literal[
     "pending", "running", "completed", "failed", "denied", "rejected", "interrupted"
@@ -103,6 +104,7 @@ class ToolInvocation(Part, frozen=True, kw_only=True):
     title: str
     state: ToolState
     arguments: Any = None
+    category: Category = "other"
     server: str = ""
     output: str = ""
     delta: str = ""

@@ -12,6 +12,7 @@ from trimtab.permissions.kinds import show_request
 from trimtab.session.folder import SessionFolder
 from trimtab.session.lease import find_owner
 from trimtab.session.records import read_records
+from trimtab.tools.categories import find_category
 
 FACTS = ("mode", "model", "mode_instructions", "branch", "commit_before", "commit_after")
 """The fields of a request that only the metadata file has."""
@@ -103,8 +104,8 @@ def describe_request(request: RequestDetails) -> Iterable[str]:
         yield " · ".join(filter(None, who))
     if request.tool_calls:
         names = list(request.tool_calls.values())
-        counts = [f"{name} {names.count(name)}" for name in dict.fromkeys(names)]
-        yield f"tools: {', '.join(counts)}"
+        counts = [f"{name} {names.count(name)} ({find_category(name)})" for name in {*names}]
+        yield f"tools: {', '.join(sorted(counts))}"
     if request.commit_before != request.commit_after:
         yield f"{request.branch}: {request.commit_before[:12]} → {request.commit_after[:12]}"
     if request.checkpoints.start:

@@ -17,23 +17,14 @@ KINDS: Mapping[str, str] = {
     "create": "edit",
     "edit": "edit",
     "apply_patch": "edit",
-    "bash": "execute",
-    "read_bash": "execute",
-    "write_bash": "execute",
-    "stop_bash": "execute",
-    "list_bash": "execute",
-    "glob": "search",
-    "grep": "search",
-    "rg": "search",
-    "session_store_sql": "search",
     "web_fetch": "fetch",
     "fetch_copilot_cli_documentation": "fetch",
-    "task": "think",
-    "report_intent": "think",
-    "task_complete": "think",
+    "session_store_sql": "search",
     "exit_plan_mode": "switch_mode",
 }
-"""The protocol's kind of each built-in tool; every other tool is `other`."""
+"""The protocol's kind of tools whose category has several."""
+CATEGORY_KINDS: Mapping[str, str] = {"shell": "execute", "search": "search", "agent": "think"}
+"""The protocol's kind of categories; all others are `other`."""
 
 TITLES: Mapping[str, tuple[str, str]] = {
     "view": ("Read", "path"),
@@ -54,7 +45,10 @@ ReadBlob = Callable[[str], str | None]
 
 
 def find_kind(call: ToolInvocation) -> str:
-    return "other" if call.server else KINDS.get(call.name, "other")
+    """Return the kind by which a client marks a call; a remote tool may do anything."""
+    if call.server:
+        return "other"
+    return KINDS.get(call.name) or CATEGORY_KINDS.get(call.category, "other")
 
 
 def describe_title(call: ToolInvocation, cwd: str) -> str:
