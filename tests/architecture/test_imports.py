@@ -77,6 +77,7 @@ OTHER_STARTS = {
     "trimtab.transports.tui.transcript": "the terminal: Markdown is loaded with the first reply",
     "trimtab.transports.acp.agent": "an editor waits for the answer to initialize",
     "trimtab.transports.acp.sessions": "an editor waits for its new session",
+    "trimtab.host.loading": "servers answer before they load sessions",
     "trimtab.transports.rpc.server": "the SDK's server answers before it loads sessions",
     "trimtab.host.opened": "every start of a session; a short run does without most of it",
     "trimtab.transports.rpc.open": "a session of the SDK; few clients keep a database",
