@@ -127,8 +127,9 @@ class Page:
 
 
 @pytest.mark.proves("VSC-06")
+@pytest.mark.parametrize("order", [1, -1], ids=["asked first", "asked last"])
 async def test_the_line_of_a_call_is_held_back_until_its_own_permission_is_decided(
-    tmp_path: Path,
+    tmp_path: Path, order: int
 ) -> None:
     fold, transcript, notes = PartFold(), Transcript(), Page()
     text = TextOutput(notes, notes, Style())  # type: ignore[arg-type]
@@ -148,15 +149,11 @@ async def test_the_line_of_a_call_is_held_back_until_its_own_permission_is_decid
         await answer.wait()
         return Answer(kind="approve-once")
 
-    replies = [
-        {
-            "tools": [
-                call("bash", command="touch asked.txt", description="x"),
-                call("bash", command="sleep 0.2; sleep 60", description="x"),
-            ]
-        },
-        {"text": "done"},
+    calls = [
+        call("bash", command="touch asked.txt", description="x"),
+        call("bash", command="sleep 0.2; sleep 60", description="x"),
     ]
+    replies = [{"tools": calls[::order]}, {"text": "done"}]
     allowed = PermissionOptions(allow=("shell(sleep:*)",))
     async with opened(tmp_path, replies, ask, permissions=allowed) as (live, watch, _):
         live.subscribe(show)

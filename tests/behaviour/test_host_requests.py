@@ -140,6 +140,16 @@ async def test_metadata_of_requests_stands_beside_the_log_and_not_in_it(project:
     ]
 
 
+@pytest.mark.proves("VSC-27")
+async def test_a_short_request_has_its_pull_request_too(tmp_path: Path) -> None:
+    replies = [{"tools": [run(f"echo {PROPOSED} # gh pr create", "c1")]}, {"text": "Done."}]
+    async with opened(tmp_path, replies) as (live, _, _provider):
+        follow_requests(live)
+        await live.ask("propose it")
+    (request,) = stored(live).requests.values()
+    assert request.pull_requests == [PROPOSED]
+
+
 @pytest.mark.proves("VSC-21")
 async def test_metadata_is_read_back_and_continued_and_survives_being_lost(tmp_path: Path) -> None:
     replies = [{"text": "one"}, {"text": "two"}]

@@ -22,6 +22,9 @@ FOLLOWED = frozenset(
         "trimtab.checkpoint",
         "user.message",
         "tool.execution_start",
+        "trimtab.pull_request_opened",
+        "trimtab.workspace_changed",
+        "abort",
         "session.idle",
     )
 )
