@@ -2,16 +2,18 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from typing import ClassVar, Protocol
 
-class Request(Protocol):
-    """An event that asks something, and is answered by its request id."""
+    class Request(Protocol):
+        """An event that asks something, and is answered by its request id."""
 
-    wire_name: ClassVar[str]
+        wire_name: ClassVar[str]
 
-    @property
-    def request_id(self) -> str: ...
+        @property
+        def request_id(self) -> str: ...
 
 
 class Questions:
@@ -35,7 +37,7 @@ class Questions:
         finally:
             self._open.pop(request_id, None)
 
-    async def first_answer(self, request: Request, ask: Callable[[], Awaitable[Any]]) -> Any:
+    async def first_answer(self, request: "Request", ask: Callable[[], Awaitable[Any]]) -> Any:
         """Return whichever comes first: the reply to `ask`, or an answer by the request's id.
 
         If the answer comes by the id, `ask` is cancelled.
