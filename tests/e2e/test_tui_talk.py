@@ -206,6 +206,7 @@ async def test_a_running_command_is_named_with_its_time_above_the_end_of_its_out
         )
         (cli.cwd / "stop").touch()
         await terminal.sees(r"Over\.")
+        await terminal.shows(r"\n● bash for i [^●]* · 9\s+lines\n")
         terminal.type("\x04")
         assert await terminal.ends() == 0
 

@@ -17,7 +17,8 @@ from trimtab.transports.tui.transcript import new_stream
 if TYPE_CHECKING:
     from trimtab.transports.tui.app import Tui
 
-
+PAGER_PROMPT = "-PThe newest first; q leaves, / searches"
+"""Says in `less` how to leave it; the name of a file would say nothing."""
 _MAGIC = {".png": b"\x89PNG", ".jpg": b"\xff\xd8", ".gif": b"GIF8", ".webp": b"RIFF"}
 
 
@@ -121,6 +122,8 @@ async def page(tui: "Tui", texts: Sequence[tuple[str, str]]) -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".txt", delete=False, errors="replace") as file:
         file.write(shown)
     command = shlex.split(tui.terminal.env.get("PAGER") or "less")
+    if command[:1] == ["less"]:
+        command.append(PAGER_PROMPT)
     try:
         await run_program(tui, [*command, file.name])
     except OSError as error:

@@ -275,9 +275,8 @@ class Transcript:
             lines = render_diff(diff, DIFF_LINES)
             self._ready.append(lambda _: lines)
         elif part.state != "completed" or part.exit_code:
-            output = neutralise(part.error if part.state != "completed" else part.output)
-            rows = [row for row in output.split("\n") if row.strip()]
-            rows = [row for row in rows if not row.startswith("<exited with exit code")]
+            output = part.error if part.state != "completed" else part.output
+            rows = [row for row in printed_rows(neutralise(output)) if row.strip()]
             shown = rows[-FAILURE_LINES:] if part.exit_code else rows[:FAILURE_LINES]
             self._ready.append(
                 lambda columns: [
@@ -425,12 +424,18 @@ def describe_call(part: ToolInvocation, diff: str) -> Line:
     if diff:
         added, removed = count_lines(diff)
         facts.append(f"+{added} -{removed}")
-    elif part.state == "completed" and (lines := len(part.output.strip().split("\n"))) > 1:
+    elif part.state == "completed" and (lines := len(printed_rows(part.output))) > 1:
         facts.append(count(lines, "line"))
     spans: list[Span] = [(style, f"{mark} "), ("bold", name), ("", f" {rest}" if rest else "")]
     if facts:
         spans.append(("dim", f" · {' · '.join(facts)}"))
     return tuple(spans)
+
+
+def printed_rows(output: str) -> list[str]:
+    """Return the rows that a call printed, without the one that tells the model its exit code."""
+    rows = output.strip().split("\n")
+    return rows[:-1] if rows[-1].startswith("<exited with exit code") else rows
 
 
 def new_stream() -> "MarkdownStream":
