@@ -32,6 +32,7 @@ async def test_a_sentence_without_a_flag_begins_a_conversation_in_a_terminal(cli
         (["-p", "fix", "it"], "put the whole prompt in quotes: -p 'fix it'"),
         (["fix it", "now"], "put the whole prompt in quotes: 'fix it now'"),
         (["--allow-all", "hello"], "give the prompt with -p 'hello'"),
+        (["-C", "x", "mcp", "list"], "Flags come after the command; begin with: trimtab mcp"),
     ],
 )
 async def test_words_that_are_no_command_say_how_a_prompt_is_given(

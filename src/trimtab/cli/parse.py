@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from trimtab.cli.command_table import is_word
+from trimtab.cli.command_table import COMMANDS, is_word
 from trimtab.cli.flags import FLAGS, Flag
 from trimtab.contracts.errors import UsageError
 
@@ -77,6 +77,8 @@ def _store_words(values: Values, word: str) -> None:
             raise UsageError(
                 f"Unexpected argument {word!r}; put the whole prompt in quotes: {flag}{whole}"
             )
+    if word in COMMANDS:
+        raise UsageError(f"Flags come after the command; begin with: trimtab {word}")
     if is_word(word):
         raise UsageError(f"Unexpected argument {word!r}; give the prompt with -p {word!r}.")
     values["words"] = word

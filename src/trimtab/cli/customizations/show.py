@@ -48,7 +48,7 @@ def print_entries(overview: Overview, kinds: Collection[str] | None, *, as_json:
         print(_line(entry))
         print_problems(entry.problems, entry.file)
     if not entries:
-        print("Nothing here customizes a session.")
+        print(_describe_none(kinds))
     if problems:
         print("\nproblems")
         print_problems(problems)
@@ -56,6 +56,16 @@ def print_entries(overview: Overview, kinds: Collection[str] | None, *, as_json:
         print(
             "\nThis folder is not trusted, so its customizations are not used. See --trust-folder."
         )
+
+
+def _describe_none(kinds: Collection[str] | None) -> str:
+    """Return a sentence for a list without entries."""
+    if not kinds:
+        return "Nothing here customizes a session."
+    kind = next(iter(kinds))
+    if kind == "mcp-server":
+        return "No MCP servers are configured; add one with `trimtab mcp add`."
+    return f"No {kind}s are found here."
 
 
 def print_explanation(entries: Sequence[Customization], *, as_json: bool) -> None:
