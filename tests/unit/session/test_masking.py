@@ -119,4 +119,5 @@ def test_a_piece_that_may_begin_a_secret_is_withheld_and_never_stored(tmp_path: 
     session.emit(AssistantMessageDelta(message_id="m", delta_content="se battery and more"))
     log.close()
     assert NAMED not in "".join(heard)
+    assert "".join(heard).endswith(" and more")
     assert (tmp_path / "events.jsonl").read_bytes() == b""
