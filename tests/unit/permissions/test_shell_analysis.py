@@ -121,3 +121,18 @@ def test_a_command_after_any_word_is_still_found(command: str, word: str) -> Non
         or '"' in word
         or "\\" in word
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "inner"),
+    [
+        ("nice touch --", "touch"),
+        ("timeout 5 touch --", "touch"),
+        ("xargs touch --", "touch"),
+        ("nice -n 5 -- touch a", "touch"),
+        ("git -C x push --", "git push"),
+    ],
+)
+def test_a_mark_at_the_end_hides_no_command(command: str, inner: str) -> None:
+    found = analyse(command, "/work", "/home/me").describe()["commands"]
+    assert found[-1] == {"identifier": inner, "readOnly": False}

@@ -113,10 +113,14 @@ def test_a_piece_that_may_begin_a_secret_is_withheld_and_never_stored(tmp_path: 
     session = Session("s", log, Projections())
     session.mask = EventMask(find_secrets(ENVIRONMENT, ("MINE",)))
     heard: list[str] = []
-    session.subscribe(lambda event, _: heard.append(event.data.delta_content))
+    session.subscribe(lambda event, _: heard.append(getattr(event.data, "delta_content", "")))
     withheld = session.emit(AssistantMessageDelta(message_id="m", delta_content="correct hor"))
     assert withheld.ephemeral
     session.emit(AssistantMessageDelta(message_id="m", delta_content="se battery and more"))
-    log.close()
+    session.emit(AssistantMessageDelta(message_id="m", delta_content=" correct h"))
     assert NAMED not in "".join(heard)
-    assert (tmp_path / "events.jsonl").read_bytes() == b""
+    assert "".join(heard).endswith(" and more ")
+    session.emit(AssistantMessage(message_id="m", content="x"))
+    log.close()
+    (line,) = (tmp_path / "events.jsonl").read_bytes().splitlines()
+    assert b'"assistant.message"' in line
