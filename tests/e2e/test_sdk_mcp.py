@@ -311,3 +311,29 @@ async def test_questions_of_an_older_server_pass_a_gateway_without_sessions(
             told = talk.tool_results()[0]
     assert ("ada" if tool == "test_elicitation" else "LLM response: hi from the model") in told
     assert len(shown) == (tool == "test_elicitation")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("/rich:test_prompt_with_a", ["test_prompt_with_arguments"]),
+        ("/rich:test_prompt_with_arguments par", ["paris", "park"]),
+        ("/rich:test_prompt_with_arguments arg2=x par", ["paris", "park"]),
+        ("/rich:test_prompt_with_arguments arg2=par", ["paris", "park"]),
+        ("/rich:test_prompt_with_arguments one two three", []),
+        ("/rich:nowhere par", []),
+        ("/none:prompt", []),
+        ("say par", []),
+    ],
+)
+async def test_prompts_of_a_server_and_their_arguments_are_completed(
+    sdk: Sdk, text: str, found: list[str]
+) -> None:
+    async with talking(sdk, [DONE], mcp_servers={"rich": RICH}) as talk:
+        completions = talk.session.rpc.completions
+        assert ":" in (await completions.get_trigger_characters()).trigger_characters
+        asked = rpc.CompletionsRequestRequest(text=text + " and more", offset=len(text))
+        items = (await completions.request(asked)).items
+        assert [item.insert_text for item in items] == found
+        for item in items:
+            assert text[item.range_start : item.range_end] in item.insert_text

@@ -149,7 +149,8 @@ async def load(sessions: int, tokens: int, rate: float) -> dict[str, Any]:
 
 
 def main() -> int:
-    sessions, tokens, rate = (int(arg) for arg in (*sys.argv[1:], "200", "100", "20")[:3])
+    given = sys.argv[1:4]
+    sessions, tokens, rate = map(int, (*given, *("200", "100", "20")[len(given) :]))
     outcome = asyncio.run(load(sessions, tokens, rate))
     print(
         f"{sessions} sessions at {rate} tokens/s: {len(outcome['wrong'])} wrong, added latency "

@@ -39,7 +39,7 @@ NAMESPACES = {
     "session.agent": "agent",
     "session.canvas": "unsupported",
     "session.commands": "commands",
-    "session.completions": "unsupported",
+    "session.completions": "completions",
     "session.eventLog": "event_log",
     "session.extensions": "unsupported",
     "session.fleet": "fleet",

@@ -7,8 +7,6 @@ from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 methods = Methods()
 
 EMPTY: dict[str, JsonObject] = {
-    "session.completions.getTriggerCharacters": {"triggerCharacters": []},
-    "session.completions.request": {"items": []},
     "session.extensions.list": {"extensions": []},
     "session.canvas.list": {"canvases": []},
     "session.canvas.listOpen": {"openCanvases": []},
@@ -20,7 +18,7 @@ EMPTY: dict[str, JsonObject] = {
     "session.visibility.set": {"synced": False},
     "session.lsp.initialize": {},
 }
-"""Method → result that says that there is nothing: no canvases, completions, extensions, schedules,
+"""Method → result that says that there is nothing: no canvases, extensions, schedules,
 telemetry or language servers."""
 
 REFUSED = {
