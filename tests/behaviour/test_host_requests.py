@@ -108,6 +108,7 @@ async def test_metadata_of_requests_stands_beside_the_log_and_not_in_it(project:
     agents.mkdir(parents=True)
     text = "---\ndescription: Writes\n---\nWrite like a poet about zebras.\n"
     (agents / "poet.agent.md").write_text(text)
+    (project / ".gitignore").write_text("home\n")
     git(project, "add", "-A")
     git(project, "commit", "-qm", "agent")
     async with opened(
@@ -134,10 +135,25 @@ async def test_metadata_of_requests_stands_beside_the_log_and_not_in_it(project:
     assert request.mode_instructions is not None
     assert request.mode_instructions.name == "poet"
     assert "zebras" in request.mode_instructions.content
-    assert "modeInstructions" not in log
-    assert request.commit_after not in [
-        json.loads(line)["data"].get("commit") for line in log.splitlines()
-    ]
+    assert request.commit_after not in log
+    assert types_in(log) == types_in(await write_without_host(project))
+
+
+def types_in(log: str) -> list[str]:
+    return [json.loads(line)["type"] for line in log.splitlines()]
+
+
+async def write_without_host(project: Path) -> str:
+    """Return the log of the same session without a host."""
+    async with opened(
+        project,
+        [{"tools": [run("echo 1 > 1.txt", "c1")]}, {"text": "Done."}],
+        isolation=Isolation(name="other"),
+        trust_folder=True,
+        customize=CustomizationOptions(agent="poet"),
+    ) as (live, _, _provider):
+        await live.ask("write")
+        return Path(live.folder.events).read_text()
 
 
 @pytest.mark.proves("VSC-27")
