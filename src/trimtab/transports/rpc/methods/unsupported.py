@@ -18,8 +18,8 @@ EMPTY: dict[str, JsonObject] = {
     "session.visibility.set": {"synced": False},
     "session.lsp.initialize": {},
 }
-"""Method → result that says that there is nothing: no canvases, extensions, schedules,
-telemetry or language servers."""
+"""Method → result that says that there is nothing to do: no canvases, extensions, schedules or
+telemetry, and language servers start by themselves."""
 
 REFUSED = {
     **dict.fromkeys(
