@@ -20,7 +20,7 @@ POLICY = Policy(cwd="/work", roots=("/work",), session_folder="/home/s")
     ],
 )
 def test_only_the_sessions_own_files_may_be_written(kind: str, target: str, changes: bool) -> None:
-    access = Access(kind=kind, target=target)  # type: ignore[arg-type]
+    access = Access(kind=kind, target=target)
     assert may_change(access, POLICY) is changes
-    harmless = Access(kind=kind, target=target, mutates=False)  # type: ignore[arg-type]
+    harmless = Access(kind=kind, target=target, mutates=False)
     assert not may_change(harmless, POLICY)
