@@ -136,3 +136,8 @@ def test_a_command_after_any_word_is_still_found(command: str, word: str) -> Non
 def test_a_mark_at_the_end_hides_no_command(command: str, inner: str) -> None:
     found = analyse(command, "/work", "/home/me").describe()["commands"]
     assert found[-1] == {"identifier": inner, "readOnly": False}
+
+
+def test_a_line_that_goes_on_inside_quotes_is_one_word() -> None:
+    described = analyse('cat > "out/a\\\nb"', "/work", "/home/me").describe()
+    assert described["possiblePaths"] == ["out/ab"]
