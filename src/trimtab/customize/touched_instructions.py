@@ -4,7 +4,6 @@ import os
 from collections.abc import Collection
 
 from trimtab.contracts.customization import FoundInstructions, Instruction
-from trimtab.customize.globs import matches
 from trimtab.customize.places import Places
 
 
@@ -51,6 +50,8 @@ class TouchedInstructions:
     def _find_by_glob(self, path: str) -> list[Instruction]:
         if not self._scoped:
             return []
+        from trimtab.customize.globs import matches
+
         relative = os.path.relpath(path, self._places.root)
         found = [scoped for scoped in self._scoped if matches(relative, scoped.globs)]
         self._scoped = [scoped for scoped in self._scoped if scoped not in found]

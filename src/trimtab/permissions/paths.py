@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable
 from itertools import pairwise
 
 from trimtab.contracts.images import HEAD, image_type
-from trimtab.contracts.protected import NAMES, TAILS
 
 _FOLDED = sys.platform in ("darwin", "win32")
 _SPECIAL = {
@@ -69,6 +68,8 @@ def _has_other_names(path: str) -> bool:
 
 
 def _is_protected(path: str) -> bool:
+    from trimtab.contracts.protected import NAMES, TAILS
+
     folded = path.translate(_INVISIBLE).casefold()
     parts = [part.rstrip(". ") or part for part in folded.split(os.sep) if part]
     if any(part in NAMES for part in parts):

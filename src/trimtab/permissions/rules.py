@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.permission import Rule
 from trimtab.contracts.tool import Access
-from trimtab.permissions.exclusions import escape, is_excluded, to_ignored
 from trimtab.permissions.paths import fold, resolve
 
 if TYPE_CHECKING:
@@ -134,6 +133,8 @@ def covers(rule: Rule, given: Iterable[str], cwd: str, denies: bool) -> bool:
     """Return True if a rule with an argument covers one of these absolute paths."""
     argument = rule.argument or ""
     if rule.root:
+        from trimtab.permissions.exclusions import is_excluded
+
         return any(is_excluded(path, rule.root, argument) for path in given)
     wanted = os.path.expanduser(argument)
     if os.path.isabs(wanted):
@@ -150,6 +151,8 @@ def covers(rule: Rule, given: Iterable[str], cwd: str, denies: bool) -> bool:
 
 def to_globs(rules: Iterable[Rule], cwd: str) -> tuple[str, ...]:
     """Return the files that rules keep from being read, as patterns of ignore files."""
+    from trimtab.permissions.exclusions import escape, to_ignored
+
     globs: list[str] = []
     for rule in rules:
         if _kind(rule, denies=True) != "read" or rule.argument is None:

@@ -11,11 +11,8 @@ from trimtab.tools.output import kilobytes
 MAX_IMAGE = 5 * 1024 * 1024
 
 
-def image_result(name: str, data: bytes) -> ToolResult | None:
-    """Return an image for the model, or None if the bytes are not an image."""
-    kind = image_type(data)
-    if kind is None:
-        return None
+def image_result(name: str, data: bytes) -> ToolResult:
+    """Return an image for the model, or say that it is too large."""
     if len(data) > MAX_IMAGE:
         return fail(
             f"Image {name} is too large to be shown ({kilobytes(len(data))}); the limit is "
@@ -25,5 +22,5 @@ def image_result(name: str, data: bytes) -> ToolResult | None:
     encoded = b2a_base64(data, newline=False).decode("ascii")
     return ToolResult(
         text="Viewed image file successfully.",
-        images=(Image(data=encoded, mime_type=kind, name=name),),
+        images=(Image(data=encoded, mime_type=image_type(data) or "", name=name),),
     )

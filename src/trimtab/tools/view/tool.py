@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
+from trimtab.contracts.images import image_type
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.text import count
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.tools.description import describe
 from trimtab.tools.files import fail, missing, refuse_path, system_failure
-from trimtab.tools.output import kilobytes
 from trimtab.tools.text import BOMS, find_wide, first_view
-from trimtab.tools.view.image import image_result
 
 MAX_ENTRIES = 1000
 MAX_READ = 16 * 1024 * 1024
@@ -86,7 +85,7 @@ def view_directory(name: str, path: str, ctx: ToolContext) -> ToolResult:
 def view_content(args: Args, path: str, data: bytes, ctx: ToolContext) -> ToolResult:
     name, view_range = args["path"], args.get("view_range")
     forced = bool(args.get("forceReadLargeFiles"))
-    special = image_result(name, data) or view_notebook(args, path, data, ctx)
+    special = view_image(name, data) if image_type(data) else view_notebook(args, path, data, ctx)
     if special is not None:
         return special
     if is_binary(data):
@@ -160,6 +159,12 @@ def cut(lines: Sequence[str], first: int, limit: int) -> str:
     return f"{text[:end]}\n<cut here: continue with view_range [{first + shown}, …]>"
 
 
+def view_image(name: str, data: bytes) -> ToolResult:
+    from trimtab.tools.view.image import image_result
+
+    return image_result(name, data)
+
+
 def is_binary(data: bytes) -> bool:
     if b"\0" not in data[:8192] or data.startswith(tuple(bom for bom, _ in BOMS)):
         return False
@@ -167,6 +172,8 @@ def is_binary(data: bytes) -> bool:
 
 
 def refuse_binary(name: str, size: int) -> ToolResult:
+    from trimtab.tools.output import kilobytes
+
     return fail(
         f"{name} is a binary file ({kilobytes(size)}) and cannot be shown as text. Use bash to "
         "look into it, for example with file, strings or xxd.",
@@ -175,6 +182,8 @@ def refuse_binary(name: str, size: int) -> ToolResult:
 
 
 def refuse_large(size: int, forced: bool) -> ToolResult:
+    from trimtab.tools.output import kilobytes
+
     force = "" if forced else ", or set forceReadLargeFiles"
     return ToolResult(
         text=f"File too large to read at once ({kilobytes(size)}). Consider using the grep tool to "
