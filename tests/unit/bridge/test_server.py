@@ -468,3 +468,24 @@ async def test_models_of_github_are_served_with_the_headers_it_wants(tmp_path: P
             assert sent.headers["openai-intent"] == "conversation-agent"
             assert sent.headers["authorization"] == "Bearer gho_token_of_github"
         assert "gho_token" not in Path(running.path).read_text()
+
+
+@pytest.mark.proves("AMLMS-05")
+@pytest.mark.parametrize(("route", "wire"), PAIRS)
+async def test_pieces_arrive_while_the_service_still_answers(
+    tmp_path: Path, route: str, wire: str
+) -> None:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    step = {"text": letters, "chunk": 1, "break": {"how": "stall", "after": 10}}
+    async with bridged(tmp_path, wire, [step]) as bridge, httpx.AsyncClient(timeout=30) as client:
+        asked = client.stream(
+            "POST",
+            bridge.url + ROUTES[route],
+            json=body_of(route, stream=True),
+            headers={"x-api-key": bridge.key},
+        )
+        async with asked as answer:
+            lines = answer.aiter_lines()
+            while '"b"' not in await anext(lines):
+                pass
+        assert not bridge.calls

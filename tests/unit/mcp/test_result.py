@@ -66,6 +66,7 @@ def test_an_image_no_service_takes_is_told_of_and_not_shown(data: Any, told: str
     assert result.text == told
 
 
+@pytest.mark.proves("MCP-04")
 def test_filters_are_chosen_for_a_server_or_a_tool() -> None:
     assert choose_filter(None, "a") == "hidden_characters"
     assert choose_filter("none", "a") == "none"

@@ -172,6 +172,7 @@ async def test_a_conversation_that_stays_too_large_ends_after_two_compactions() 
     assert len(run.session.of("session.compaction_complete")) <= 2  # type: ignore[attr-defined]
 
 
+@pytest.mark.proves("COMP-17")
 @pytest.mark.parametrize("answer", ["", {"error": {"status": 500, "message": "broken"}}])
 async def test_two_useless_summaries_leave_what_matters_and_say_so(answer: Any) -> None:
     run = compacting(
@@ -181,8 +182,9 @@ async def test_two_useless_summaries_leave_what_matters_and_say_so(answer: Any) 
     paid = [c for c in session.of("trimtab.model_call") if c.purpose == "compaction"]
     assert len(paid) == 2
     (complete,) = session.of("session.compaction_complete")
-    assert complete.outcome == "mechanical"
+    assert (complete.success, complete.outcome) == (False, "mechanical")
     assert complete.error
+    assert texts(run)[-1] == "done"  # the session goes on
     assert "keep the tests green" in texts(run)[0]
     assert "echo x" in texts(run)[0]
     warnings = [w.warning_type for w in session.of("session.warning")]

@@ -1,0 +1,49 @@
+"""Permission questions as text: each kind of request has a form of its own."""
+
+from typing import Any
+
+import pytest
+
+from trimtab.transports.headless.questions import describe_request, name_answers, read_answer
+
+REQUESTS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "shell": ({"fullCommandText": "rm a\nrm b"}, ["Run this command?", "  $ rm a", "    rm b"]),
+    "write": (
+        {"fileName": "/w/a.py", "diff": "-old\n+new\n"},
+        ["Write /w/a.py?", "  -old", "  +new"],
+    ),
+    "mcp": (
+        {"serverName": "maps", "toolName": "route", "args": {"to": "Rome"}},
+        ["Call route of the MCP server maps?", "  {", '    "to": "Rome"', "  }"],
+    ),
+}
+
+
+@pytest.mark.proves("PERM-16")
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_commands_files_and_calls_of_servers_are_asked_about_in_forms_of_their_own(
+    kind: str,
+) -> None:
+    fields, expected = REQUESTS[kind]
+    shown = describe_request({"kind": kind, **fields}).split("\n")
+    assert [line.rstrip() for line in shown[: len(expected)]] == expected
+
+
+def test_answers_that_no_rule_covers_are_mistyped_and_longer_texts_are_words() -> None:
+    request = {"kind": "shell", "fullCommandText": "x"}
+    covered = {**request, "suggestedRules": ["shell(x)"]}
+    assert read_answer("2", request, None) is None
+    assert name_answers(request) == "1, 4"
+    assert name_answers(covered, edits=True) == "1, 2, 3, 4, e"
+    assert [getattr(read_answer(key, covered, None), "kind", None) for key in "1234yn7"] == [
+        "approve-once",
+        "approve-for-session",
+        "approve-for-location",
+        "reject",
+        "approve-once",
+        "reject",
+        None,
+    ]
+    rejected = read_answer("use rg instead", covered, None)
+    assert rejected is not None
+    assert (rejected.kind, rejected.feedback) == ("reject", "use rg instead")
