@@ -330,3 +330,11 @@ async def test_a_fallback_model_takes_over_from_one_that_repeats_itself(cli: Cli
         "stall_change",
     ]
     assert "From now on the model is second" in warnings[-1]["message"]
+
+
+async def test_a_built_in_agent_works_with_the_sessions_model(cli: Cli) -> None:
+    wrong = {"when": {"model": "^(?!scripted$)"}, "error": {"status": 404}}
+    async with serving({"replies": [wrong], "otherwise": "Found it."}) as server:
+        outcome = await cli.use(server).ask("where?", "--agent", "explore")
+    assert outcome.code == 0, outcome.notes
+    assert {request.json["model"] for request in server.requests} == {"scripted"}

@@ -333,7 +333,12 @@ class Customizations:
         )
 
     def models_of(self, agent: AgentDefinition) -> tuple[str, ...]:
-        """Return the models of an agent, with families resolved; unresolved ones are left out."""
+        """Return the models of an agent, with families resolved; unresolved ones are left out.
+
+        A built-in agent has none here: as the main agent it works with the session's model.
+        """
+        if agent.source == "builtin":
+            return ()
         if agent.runtime and self.given.runtime_models != "host":
             return agent.models  # names of the runtime's own models
         from trimtab.customize.agents import MODEL_ALIASES
