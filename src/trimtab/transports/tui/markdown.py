@@ -6,6 +6,7 @@ when it is complete; only a table waits for its end.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import zip_longest
 
 import msgspec
 from markdown_it import MarkdownIt
@@ -24,7 +25,7 @@ _ITEM = re.compile(r"(\s*)([-*+]|\d{1,9}[.)])\s+(.*)")
 _QUOTE = re.compile(r"\s{0,3}>\s?(.*)")
 _RULE = re.compile(r"\s{0,3}([-*_])(?:\s*\1){2,}\s*")
 _TABLE = re.compile(r"\s*\|.*")
-_DELIMITERS = re.compile(r"\s*\|?[\s:|-]+\|?\s*")
+_DELIMITERS = re.compile(r"(?=.*-)\s*\|?[\s:|-]+\|?\s*")
 _INLINE = MarkdownIt("commonmark", {"html": False}).enable("strikethrough")
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`()\[\]]*[^\s<>\"'`()\[\].,;:!?*_~]")
 _LINKABLE = re.compile(r"(?:https?://|mailto:)[!-~]{1,2000}")
@@ -155,9 +156,13 @@ def _is_special(line: str) -> bool:
 
 
 def find_safe_end(text: str) -> int:
-    """Return the end of the part of a text that later text cannot change: it ends at a space."""
+    """Return the end of the part of a text that later text cannot change.
+
+    It ends before a space, and before all spaces in front of that: a row ends at one of them, and
+    which one depends on what follows.
+    """
     end = text.rfind(" ", 0, find_open_markup(text))
-    return max(end, 0)
+    return len(text[: max(end, 0)].rstrip(" "))
 
 
 def find_open_markup(text: str) -> int:
@@ -305,14 +310,14 @@ def render_table(rows: list[str], columns: int) -> list[Line]:
 
 
 def _as_lists(rows: list[list[Line]], columns: int, *, has_header: bool) -> list[Line]:
-    header = rows[0] if has_header else []
+    header = rows[0] if has_header and len(rows) > 1 else []
     lines: list[Line] = []
-    for number, row in enumerate(rows[1:] if has_header else rows):
+    for number, row in enumerate(rows[1:] if header else rows):
         if number:
             lines.append(())
-        for index, content in enumerate(row):
-            name = f"{plain(header[index])}: " if index < len(header) else ""
-            lines += wrap((("bold", name), *content), max(8, columns - 1), INDENT)
+        for name, content in zip_longest(header, row, fillvalue=()):
+            lead = f"{plain(name)}: " if name else ""
+            lines += wrap((("bold", lead), *content), max(8, columns - 1), INDENT)
     return lines
 
 

@@ -52,6 +52,7 @@ def render(text: str, columns: int, cuts: list[int]) -> list[str]:
 )
 @example("a " * 200, 20, [7, 30, 31, 32, 90])
 @example("\n" + "a" * 16 + "  \n", 8, [19])
+@example("aaaaaa漢  a ", 8, [9])
 def test_prose_gives_the_same_rows_however_it_is_cut(
     text: str, columns: int, cuts: list[int]
 ) -> None:
@@ -60,6 +61,8 @@ def test_prose_gives_the_same_rows_however_it_is_cut(
 
 @settings(max_examples=200)
 @given(LINES, WIDTHS, st.lists(st.integers(0, 4000), max_size=20))
+@example("|000000か\n|", 8, [])
+@example("|000000か\n|-|", 8, [])
 def test_no_letter_of_a_message_is_lost_or_doubled(
     text: str, columns: int, cuts: list[int]
 ) -> None:
