@@ -52,7 +52,7 @@ HOST_SETTINGS = {
         HostSetting(
             "forkSessions.enabled",
             True,
-            "Sessions can be copied: `trimtab sessions fork`, editors, SDK clients.",
+            "Sessions can be copied: `trimtab sessions fork ID`, editors, SDK clients.",
         ),
         HostSetting(
             "isolationOption.enabled",
