@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
-    """How the work on a request ended.
+    """The end of the work on a request.
 
     `response` is the last message of the answer, as an event and its line. `end` is the event
     that ended it, None if the next prompt of the queue did. `error` is the event of a failure.

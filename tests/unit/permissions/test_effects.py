@@ -6,15 +6,15 @@ from trimtab.contracts.permission import Policy
 from trimtab.contracts.tool import Access
 from trimtab.permissions.effects import may_change
 
-POLICY = Policy(cwd="/work", roots=("/work",), session_folder="/home/s")
+POLICY = Policy(cwd="/repo", roots=("/repo",), session_folder="/state/s")
 
 
 @pytest.mark.parametrize(
     ("kind", "target", "changes"),
     [
-        ("write", "/work/a.py", True),
-        ("write", "/home/s/plan.md", False),
-        ("read", "/work/a.py", False),
+        ("write", "/repo/a.py", True),
+        ("write", "/state/s/plan.md", False),
+        ("read", "/repo/a.py", False),
         ("none", "", False),
         ("custom-tool", "deploy", True),
     ],
