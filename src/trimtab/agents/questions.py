@@ -24,16 +24,16 @@ class Questions:
         self.requests: dict[str, Request] = {}
         """The requests that are shown in one place and may be answered from another."""
 
-    def open(self, request_id: str) -> Awaitable[Any]:
-        """Open a question and return its future answer, which may arrive before it is awaited."""
+    async def wait(self, request_id: str, announce: Callable[[], object] = lambda: None) -> Any:
+        """Open a question, announce it, and wait for its answer, which may come at once.
+
+        A question that nobody awaits any more is not open.
+        """
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._open[request_id] = answer
-        return answer
-
-    async def wait(self, request_id: str) -> Any:
-        """Open a question and wait for its answer."""
         try:
-            return await self.open(request_id)
+            announce()
+            return await answer
         finally:
             self._open.pop(request_id, None)
 

@@ -65,26 +65,29 @@ async def ask_form(hosted: "HostedSession", form: Form) -> JsonObject | None:
     """
     if not hosted.supports("request_elicitation"):
         return None if hosted.supports("request_user_input") else {"action": "decline"}
-    request_id = new_id()
-    waiting = hosted.questions.open(request_id)
-    hosted.live.emit(
-        ElicitationRequested(
-            request_id=request_id,
-            message=form.message,
-            elicitation_source=form.source,
-            mode=form.mode,
-            requested_schema=form.schema or None,
-            url=form.url or None,
-        )
+    request = ElicitationRequested(
+        request_id=new_id(),
+        message=form.message,
+        elicitation_source=form.source,
+        mode=form.mode,
+        requested_schema=form.schema or None,
+        url=form.url or None,
     )
+    return await show_form(hosted, request)
+
+
+async def show_form(hosted: "HostedSession", request: ElicitationRequested) -> JsonObject:
+    """Show a form in every client that can; return the first answer."""
     fields: JsonObject = {"action": "cancel"}
     try:
-        answer = await waiting
+        answer = await hosted.ask_by_event(request)
         fields = answer if isinstance(answer, dict) else fields
     finally:
         hosted.live.emit(
             ElicitationCompleted(
-                request_id=request_id, action=fields.get("action"), content=fields.get("content")
+                request_id=request.request_id,
+                action=fields.get("action"),
+                content=fields.get("content"),
             )
         )
     return fields
@@ -94,35 +97,30 @@ async def ask_token(hosted: "HostedSession", request: TokenRequest) -> JsonObjec
     """Return the token that a client obtained; None if no client supplies tokens or it has none."""
     if McpOauthRequired.wire_name not in hosted.interests.values():
         return None
-    request_id = new_id()
-    waiting = hosted.questions.open(request_id)
     challenge = {
         "resourceMetadataUrl": request.resource_metadata,
         "scope": request.scope,
         "error": request.error,
     }
-    hosted.live.emit(
-        McpOauthRequired(
-            request_id=request_id,
-            server_name=request.server,
-            server_url=request.url,
-            reason=request.reason,
-            static_client_config=request.client or None,
-            www_authenticate_params={name: text for name, text in challenge.items() if text}
-            or None,
-        )
+    required = McpOauthRequired(
+        request_id=new_id(),
+        server_name=request.server,
+        server_url=request.url,
+        reason=request.reason,
+        static_client_config=request.client or None,
+        www_authenticate_params={name: text for name, text in challenge.items() if text} or None,
     )
     fields: JsonObject = {}
     try:
         async with asyncio.timeout(TOKEN_SECONDS):
-            answer = await waiting
+            answer = await hosted.ask_by_event(required)
         fields = answer if isinstance(answer, dict) else {}
     except TimeoutError:
         return None
     finally:
         has_token = fields.get("kind") == "token"
         outcome = "token" if has_token else "cancelled"
-        hosted.live.emit(McpOauthCompleted(request_id=request_id, outcome=outcome))
+        hosted.live.emit(McpOauthCompleted(request_id=required.request_id, outcome=outcome))
     return fields if has_token else None
 
 
@@ -217,19 +215,16 @@ async def ask_limit(hosted: "HostedSession", spent: float, limit: float) -> bool
     wire_name = SessionLimitsExhaustedRequested.wire_name
     if wire_name not in hosted.interests.values() or not hosted.participants:
         return None
-    live, request_id, allowed = hosted.live, new_id(), limit / CREDIT_USD
-    waiting = hosted.questions.open(request_id)
-    live.emit(
-        SessionLimitsExhaustedRequested(
-            request_id=request_id, used_ai_credits=spent / CREDIT_USD, max_ai_credits=allowed
-        )
+    live, allowed = hosted.live, limit / CREDIT_USD
+    request = SessionLimitsExhaustedRequested(
+        request_id=new_id(), used_ai_credits=spent / CREDIT_USD, max_ai_credits=allowed
     )
     answer = LimitAnswer()
     try:
-        answer = await waiting
+        answer = await hosted.ask_by_event(request)
     finally:
         response = {name: value for name, value in msgspec.to_builtins(answer).items() if value}
-        live.emit(SessionLimitsExhaustedCompleted(request_id=request_id, response=response))
+        live.emit(SessionLimitsExhaustedCompleted(request_id=request.request_id, response=response))
     changed = answer.find_limit(allowed)
     if changed == allowed:
         return False
@@ -244,18 +239,14 @@ async def ask_sampling(hosted: "HostedSession", question: SamplingQuestion) -> J
     wire_name = SamplingRequested.wire_name
     if wire_name not in hosted.interests.values() or not hosted.participants:
         return None
-    request_id = new_id()
-    waiting = hosted.questions.open(request_id)
-    hosted.live.emit(
-        SamplingRequested(
-            request_id=request_id,
-            server_name=question.server,
-            mcp_request_id=question.number,
-            request=question.request,
-        )
+    request = SamplingRequested(
+        request_id=new_id(),
+        server_name=question.server,
+        mcp_request_id=question.number,
+        request=question.request,
     )
     try:
-        response = await waiting
+        response = await hosted.ask_by_event(request)
     finally:
-        hosted.live.emit(SamplingCompleted(request_id=request_id))
+        hosted.live.emit(SamplingCompleted(request_id=request.request_id))
     return {"response": response} if isinstance(response, dict) else {}

@@ -448,13 +448,15 @@ class HostedSession:
         """Let a client that wants to know of queued commands run one."""
         if CommandQueued.wire_name not in self.interests.values() or not self.participants:
             return False
-        request_id = new_id()
-        waiting = self.questions.open(request_id)
-        self.live.emit(CommandQueued(request_id=request_id, command=command))
+        request = CommandQueued(request_id=new_id(), command=command)
         try:
-            return bool(await waiting)
+            return bool(await self.ask_by_event(request))
         finally:
-            self.live.emit(CommandCompleted(request_id=request_id))
+            self.live.emit(CommandCompleted(request_id=request.request_id))
+
+    async def ask_by_event(self, request: Any) -> Any:
+        """Ask all clients by an event; return the first answer that names its request id."""
+        return await self.questions.wait(request.request_id, lambda: self.live.emit(request))
 
     async def _ask_limit(self, spent: float, limit: float) -> bool | None:
         return await client_questions.ask_limit(self, spent, limit)

@@ -71,18 +71,16 @@ async def execute(call: Call, params: Execute) -> JsonObject:
     hosted = call.session
     if all(command.get("name") != params.command_name for command in hosted.commands):
         raise UsageError(f"Unknown command: {params.command_name}; see session.commands.list.")
-    request_id = new_id()
-    text = f"/{params.command_name} {params.args}".rstrip()
-    waiting = hosted.questions.open(request_id)
-    hosted.live.emit(
-        CommandExecute(
-            request_id=request_id, command=text, command_name=params.command_name, args=params.args
-        )
+    request = CommandExecute(
+        request_id=new_id(),
+        command=f"/{params.command_name} {params.args}".rstrip(),
+        command_name=params.command_name,
+        args=params.args,
     )
     try:
-        error = await waiting
+        error = await hosted.ask_by_event(request)
     finally:
-        hosted.live.emit(CommandCompleted(request_id=request_id))
+        hosted.live.emit(CommandCompleted(request_id=request.request_id))
     return {"error": error} if error else {}
 
 

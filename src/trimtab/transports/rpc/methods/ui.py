@@ -4,9 +4,9 @@ import msgspec
 
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.events.question import ElicitationCompleted, ElicitationRequested
+from trimtab.contracts.events.question import ElicitationRequested
 from trimtab.contracts.ids import new_id
-from trimtab.host.client_questions import LimitAnswer
+from trimtab.host.client_questions import LimitAnswer, show_form
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
 methods = Methods()
@@ -33,25 +33,13 @@ async def elicit(call: Call, params: Elicit) -> JsonObject:
     hosted = call.session
     if not hosted.supports("request_elicitation"):
         raise UsageError("No client of this session can show a form; register a handler for it.")
-    request_id = new_id()
-    waiting = hosted.questions.open(request_id)
-    hosted.live.emit(
-        ElicitationRequested(
-            request_id=request_id,
-            message=params.message,
-            requested_schema=params.requested_schema,
-            mode="form",
-        )
+    request = ElicitationRequested(
+        request_id=new_id(),
+        message=params.message,
+        requested_schema=params.requested_schema,
+        mode="form",
     )
-    result: JsonObject = {"action": "cancel"}
-    try:
-        result = await waiting
-    finally:
-        hosted.live.emit(
-            ElicitationCompleted(
-                request_id=request_id, action=result.get("action"), content=result.get("content")
-            )
-        )
+    result = await show_form(hosted, request)
     return {name: value for name, value in result.items() if value is not None}
 
 
