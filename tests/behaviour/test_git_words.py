@@ -96,7 +96,7 @@ async def test_nothing_to_commit_and_no_repository_are_told(cli: Cli, tmp_path: 
         folder.mkdir()
         ran = await cli.run("-C", str(folder), "-p", "/commit")
     assert ran.code == 2
-    assert "is in no git repository; create one with `git init`." in ran.notes
+    assert "is not in a git repository; create one with `git init`." in ran.notes
 
 
 @pytest.mark.proves("VSC-09")

@@ -194,9 +194,9 @@ async def test_wrong_questions_say_what_is_missing(cli: Cli) -> None:
     assert said[0] == "hover needs path; add it."
     assert said[1] == "name a symbol or a line of the file."
     assert said[2] == "the file has 4 lines, so there is no line 99."
-    assert said[3] == "'nowhere' does not stand in the file; view it to find the line."
+    assert said[3] == "'nowhere' is not in the file; view it to find the line."
     assert "no such file" in said[4]
-    assert said[5] == "no language server is for .txt files; use grep."
+    assert said[5] == "there is no language server for .txt files; use grep."
     assert "rename needs path, symbol and new_name" in said[6]
 
 

@@ -193,7 +193,7 @@ async def test_tasks_of_all_live_sessions_are_listed_written_to_and_stopped(cli:
         assert ended["data"]["cancelled"]
         code, answer = await tasks(cli, "stop", run.agent)
         assert code == 1
-        assert "does not run (it is cancelled)" in answer["error"]["message"]
+        assert "is not running (it is cancelled)" in answer["error"]["message"]
         code, answer = await tasks(cli, "send", "nobody", "Hurry.")
         assert code == 1
         assert "No task of a live session" in answer["error"]["message"]

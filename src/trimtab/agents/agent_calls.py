@@ -74,7 +74,7 @@ class AgentCalls:
                 found += [record for record in records if record.state != "interrupted"]
             recipients = {record.id: record for record in found}
             if not recipients:
-                raise UsageError("No agent is there to write to; name one with agent_id.")
+                raise UsageError("There is no agent to write to; name one with agent_id.")
             if self._caller.agent.id in recipients:
                 raise UsageError("An agent cannot write to itself; name another one.")
             for record in recipients.values():

@@ -196,7 +196,7 @@ class SubagentPool:
             return found[0]
         if found:
             raise UsageError(f"Several agents are named {name!r}; use an agent_id instead.")
-        raise UsageError(f"No agent has the id {name!r}; see list_agents for those there are.")
+        raise UsageError(f"No agent has the id {name!r}; call list_agents to see the ids.")
 
     def run_of(self, agent_id: str) -> Run:
         """Return the run of an agent, or of the main agent if it is not in memory."""

@@ -83,12 +83,12 @@ def own_models(runtime: AgentRuntime, model: str | None, limits: LimitOptions) -
     can = runtime.capabilities
     if limits.max_usd is not None and not can.cost_tracking:
         raise ConfigurationError(
-            f"{runtime.title} does not tell what its models cost, so a limit in money cannot be "
+            f"{runtime.title} does not report what its models cost, so a limit in money cannot be "
             "enforced; use --runtime-models host, or another limit."
         )
     if limits.max_tokens is not None and not can.token_tracking:
         raise ConfigurationError(
-            f"{runtime.title} does not tell all its tokens, so --max-tokens cannot be enforced; "
+            f"{runtime.title} does not report all its tokens, so --max-tokens cannot be enforced; "
             "use --runtime-models host, or another limit."
         )
     reason = AuthenticationError(

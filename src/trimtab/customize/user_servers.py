@@ -27,7 +27,7 @@ class UserServers:
         """Write a new server. Raises `UsageError` if the name is in use."""
         servers = self.entries()
         if name in servers:
-            raise UsageError(f"There is an MCP server {name!r} already; remove it first.")
+            raise UsageError(f"The MCP server {name!r} already exists; remove it first.")
         self._save({**servers, name: dict(entry)})
 
     def update(self, name: str, entry: Mapping[str, Any]) -> None:

@@ -151,7 +151,7 @@ class Fleets:
         deadline = time.monotonic() + STOP_SECONDS
         while folder.owner() is not None:
             if time.monotonic() > deadline:
-                raise TrimtabError(f"The fleet {folder.id} does not stop; end its process.")
+                raise TrimtabError(f"The fleet {folder.id} did not stop; kill its process.")
             time.sleep(0.02)
         return folder.state()
 

@@ -44,7 +44,7 @@ async def start_in_session(live: LiveSession, goal: Prompt) -> str:
         )
     await asyncio.to_thread(inspect_checkout, options.cwd)
     if JOB in live.jobs:
-        raise UsageError("A fleet works for this session already; see `trimtab fleet list`.")
+        raise UsageError("A fleet is already working for this session; see `trimtab fleet list`.")
     if not goal.text.strip():
         try:
             todos = await _read_todos(live)

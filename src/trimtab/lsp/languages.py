@@ -150,7 +150,9 @@ class SessionLanguages:
         suffix = os.path.splitext(path)[1]
         server = next((each for each in self._servers if suffix in each.languages), None)
         if server is None:
-            raise LanguageProblem(f"no language server is for {suffix or 'such'} files; use grep.")
+            raise LanguageProblem(
+                f"there is no language server for {suffix or 'such'} files; use grep."
+            )
         return await self._run(server)
 
     async def _run(self, server: LanguageServer) -> RunningServer:

@@ -72,4 +72,4 @@ def locate(text: str, line: int | None, symbol: str) -> dict[str, int]:
         if (match := pattern.search(content)) is not None:
             return {"line": number, "character": utf16_length(content[: match.start()])}
     where = "the file" if line is None else f"line {line}"
-    raise LanguageProblem(f"{symbol!r} does not stand in {where}; view it to find the line.")
+    raise LanguageProblem(f"{symbol!r} is not in {where}; view it to find the line.")

@@ -100,7 +100,7 @@ class RunningServer:
     async def request(self, method: str, params: Any, seconds: float = ANSWER_SECONDS) -> Any:
         """Return the result of a request. Raises `LanguageProblem`."""
         if self.problem:
-            raise LanguageProblem(f"{self.server.name} does not run: {self.problem}.")
+            raise LanguageProblem(f"{self.server.name} is not running: {self.problem}.")
         number = next(self._ids)
         future = self._waiting[number] = asyncio.get_running_loop().create_future()
         self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})

@@ -49,7 +49,7 @@ class Repository:
     def __init__(self, folder: str) -> None:
         self._git = Git(folder)
         if self._git.attempt("rev-parse", "--is-inside-work-tree") != "true":
-            raise UsageError(f"{folder} is in no git repository; create one with `git init`.")
+            raise UsageError(f"{folder} is not in a git repository; create one with `git init`.")
 
     @property
     def branch(self) -> str:

@@ -357,7 +357,7 @@ async def change_tasks(invocation: Invocation) -> str:
         raise UsageError(f"Unknown arguments {invocation.arguments!r}; write /tasks {TASKS}.")
     if action == "stop":
         if not tasks.stop(task_id):
-            raise UsageError(f"{task_id} does not run; list the tasks with /tasks.")
+            raise UsageError(f"{task_id} is not running; list the tasks with /tasks.")
         return f"{task_id} is being stopped."
     if action == "background":
         if not tasks.promote(task_id):

@@ -194,7 +194,7 @@ class LiveSession:
         if not self.controls.has_agents:
             return
         if not self.controls.pool.is_quiet:
-            raise UsageError("Agents work in the background; stop them first (see /tasks).")
+            raise UsageError("Agents are working in the background; stop them first (see /tasks).")
         self.controls.pool.forget()
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:

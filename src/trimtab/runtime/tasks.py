@@ -111,7 +111,7 @@ class SessionTasks:
             return
         record = self._pool.records.get(task_id)
         if record is None or record.removed:
-            raise UsageError(f"No agent has the id {task_id!r}; list those there are.")
+            raise UsageError(f"No agent has the id {task_id!r}; list the tasks to see the ids.")
         self._pool.send(record, prompt)
 
     def stop(self, task_id: str) -> bool:
@@ -166,7 +166,7 @@ class SessionTasks:
             if shell.shell_id == shell_id:
                 output, _ = self._shells.peek(shell_id, start, size)
                 return output.decode("utf-8", "replace"), start + len(output), shell.exit_code
-        raise UsageError(f"No command has the id {shell_id!r}; list those there are.")
+        raise UsageError(f"No command has the id {shell_id!r}; list the tasks to see the ids.")
 
     async def wait_change(self) -> None:
         """Wait until an agent or a background command begins or ends to work."""

@@ -46,7 +46,7 @@ async def _run(args: Arguments) -> int:
         visitor = await Visitor.reach(session_id, store.folder(session_id).path)
     except OSError:
         raise UsageError(
-            f"No process has the session {session_id} open; go on with it by "
+            f"No process has the session {session_id} open; continue it with "
             f"`trimtab --resume {session_id}`."
         ) from None
     try:

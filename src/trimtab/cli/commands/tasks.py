@@ -95,7 +95,7 @@ async def stop(found: FoundTask, *, as_json: bool) -> int:
     reply = await found.visitor.call("session.tasks.cancel", id=found.id)
     if not reply.get("cancelled"):
         state = show_status(found.task)
-        raise UsageError(f"{found.id} does not run (it is {state}); see `trimtab tasks`.")
+        raise UsageError(f"{found.id} is not running (it is {state}); see `trimtab tasks`.")
     if as_json:
         print_json({"id": found.id, "sessionId": found.visitor.session_id, "stopped": True}, None)
     else:

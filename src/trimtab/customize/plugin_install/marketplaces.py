@@ -57,7 +57,7 @@ class Marketplaces:
                 )
             known = self._known()
             if known.get(name, source) != source:
-                raise UsageError(f"There is a marketplace {name!r} already; remove it first.")
+                raise UsageError(f"The marketplace {name!r} already exists; remove it first.")
             self._replace(fresh, name)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)

@@ -44,7 +44,7 @@ def parse_pattern(text: str) -> HostPattern:
     if port == "*":
         return HostPattern(host.lower().rstrip("."), ())
     if port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
-        raise ValueError(f"{text!r} has no port behind the colon")
+        raise ValueError(f"{text!r} has no port after the colon")
     return HostPattern(host.lower().rstrip("."), (int(port),) if port else USUAL_PORTS)
 
 

@@ -266,7 +266,7 @@ class Reader(ABC):
                 self.pos = match.end()
         if opening == "(":
             if self.peek() != ")":
-                raise Unparsable("it cannot be told whether something is arithmetic or commands")
+                raise Unparsable("a part of it may be arithmetic or commands")
             self.pos += 1
         return True
 
