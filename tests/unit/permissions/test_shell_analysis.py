@@ -1,5 +1,7 @@
 """What is found in a command: identifiers, paths, addresses, redirections."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -141,3 +143,104 @@ def test_a_mark_at_the_end_hides_no_command(command: str, inner: str) -> None:
 def test_a_line_that_goes_on_inside_quotes_is_one_word() -> None:
     described = analyse('cat > "out/a\\\nb"', "/work", "/home/me").describe()
     assert described["possiblePaths"] == ["out/ab"]
+
+
+@pytest.mark.parametrize(
+    ("command", "reads"),
+    [
+        ("git -c color.ui=never log", True),
+        ("git -c core.pager=x log", False),
+        ("cat -n notes", True),
+        ("cat -5 notes", False),
+        ("head -5 notes", True),
+        ("fd -e py x -x grep y", True),
+        ("fd --unknown x -x grep y", False),
+        ("fd $x y -x grep z", False),
+        ('uniq -- "${x:-a}"', True),
+        ("uniq -- ${x:-a}", False),
+        ("sort -k $x notes", False),
+        ('sort -k "$x" notes', True),
+        ("rg -e $x", False),
+        ("head -n $x notes", True),
+        ("eval f", False),
+        ("f() { ls; }; eval f", True),
+        ("f() { ls; }; bash -c f", False),
+    ],
+)
+def test_what_only_reads(command: str, reads: bool) -> None:
+    assert all(found.read_only for found in analyse(command, "/work").commands) is reads
+
+
+@pytest.mark.parametrize(
+    ("command", "identifiers"),
+    [
+        ('echo "`\\"rm\\" x`"', ["echo", "rm"]),
+        ('echo `\\"rm\\" x`', ["echo", '"rm"']),
+        ('"" ls', [""]),
+        ('ls ""', ["ls"]),
+        ("git submodule foreach", ["git submodule"]),
+        ("git submodule foreach rm x", ["git submodule", "rm"]),
+        ("git submodule foreach 'rm x; ls'", ["git submodule", "rm", "ls"]),
+        ("git submodule update rm x", ["git submodule"]),
+        ("parallel echo ::: rm", ["parallel", "echo"]),
+    ],
+)
+def test_identifiers_inside_quotes_and_carriers(command: str, identifiers: list[str]) -> None:
+    assert names(command) == identifiers
+
+
+def test_what_parallel_runs_is_unknown_if_only_its_arguments_are_given() -> None:
+    assert analyse("parallel ::: 'rm x'", "/work").dynamic
+
+
+@pytest.mark.parametrize(
+    ("command", "places"),
+    [
+        ("cat /etc/$x", ["/etc/"]),
+        ("cat ../$x", ["/work/../"]),
+        ("cd $unknown; cat ../$x", ["/", "/work/../"]),
+        ("cat a$x", []),
+    ],
+)
+def test_the_known_part_of_a_path_is_where_it_looks(command: str, places: list[str]) -> None:
+    assert analyse(command, "/work", "/home/me").reads == places
+
+
+@pytest.mark.parametrize(
+    ("command", "critical"),
+    [("rmdir /home/me", True), ("rmdir /home/you", False), ("rmdir /work", True)],
+)
+def test_the_home_directory_and_the_workspace_must_not_be_removed(
+    command: str, critical: bool
+) -> None:
+    assert bool(analyse(command, "/work", "/home/me").hazards) is critical
+
+
+def test_a_pattern_that_matches_a_file_named_like_an_option_is_a_hazard(tmp_path: Path) -> None:
+    (tmp_path / "--pre=evil").touch()
+    (tmp_path / "inside").mkdir()
+    for command, hazardous in (
+        ("rg x *", True),
+        ("rg x -*", True),
+        ("rg x [-]*", True),
+        ("rg x -- *", False),
+        ("rg x ./*", False),
+        ("rg x *.py", False),
+        ("cd inside && rg x *", False),
+        ("cd $somewhere && rg x *", True),
+        ("ls *", False),
+        ("echo *", False),
+    ):
+        assert bool(analyse(command, str(tmp_path)).hazards) is hazardous, command
+
+
+@pytest.mark.parametrize(
+    "word", ["$x", '"$@"', '"${a[@]}"', '"${a[@]:1}"', '"${!a[@]}"', "./*", "$(cat a)"]
+)
+def test_a_word_that_may_become_several_hides_no_command(word: str) -> None:
+    assert analyse(f"nice -n {word} ls", "/work").dynamic
+
+
+@pytest.mark.parametrize("word", ['"$x"', '"$*"', '"${a[*]}"', '"${#a[@]}"', '"${x:-1}"', "5"])
+def test_a_word_that_stays_one_is_a_value(word: str) -> None:
+    assert not analyse(f"nice -n {word} ls", "/work").dynamic

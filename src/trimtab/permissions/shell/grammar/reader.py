@@ -205,7 +205,7 @@ class Reader(ABC):
             pieces.append(UNKNOWN)
         elif match := _PARAMETER.match(self.text, self.pos):
             self.pos = match.end()
-            pieces.append(Piece("variable", match[0], splits=not quoted))
+            pieces.append(Piece("variable", match[0], splits=not quoted or match[0] == "@"))
         else:
             pieces.append(Piece("quoted", "$"))
 
@@ -291,7 +291,7 @@ class Reader(ABC):
             raise Unparsable("it uses a command in braces as an expansion")
         if match := _KEYS.match(self.text, self.pos):
             self.pos = match.end()
-            return UNKNOWN if quoted else SPLITTING
+            return UNKNOWN if quoted and "[*]" in match[0] else SPLITTING
         if self.peek() == "!":
             self.script.hazards.append("${!…} uses a variable named by another")
             self.pos += 1
@@ -303,15 +303,18 @@ class Reader(ABC):
         self.pos = name.end()
         before = self.text[name.start() - 1]
         counted = "((" if before == "#" else ""
+        # Quotes keep `$*` together, but not `$@` and `${a[@]}`.
+        lists = not counted and (name[0] == "@" or self.peek(3) == "[@]")
+        splits = not quoted or lists
         if self.peek() == "}":
             self.pos += 1
             if before == "{":
-                return Piece("variable", name[0], splits=not quoted)
-            return Piece("unknown", counted, splits=not quoted)
+                return Piece("variable", name[0], splits=splits)
+            return Piece("unknown", counted, splits=splits)
         if before == "{" and _DEFAULT.match(self.text, self.pos):
             counted = DEFAULTED + name[0]
         self._read_operation(name[0])
-        return Piece("unknown", counted, splits=not quoted)
+        return Piece("unknown", counted, splits=splits)
 
     def _read_operation(self, name: str) -> None:
         """The rest of an expansion: subscript, operator and words, up to the closing brace."""

@@ -35,6 +35,11 @@ class Argument(msgspec.Struct, frozen=True):
         return UNKNOWN not in self.text and not self.pattern
 
     @property
+    def several(self) -> bool:
+        """Return True if the program may be given more than one word in its place."""
+        return self.many or self.pattern
+
+    @property
     def may_be_option(self) -> bool:
         """Return True if it is not known how it begins."""
         return self.text[:1] == UNKNOWN or (self.pattern and self.text[:1] in "*?[")

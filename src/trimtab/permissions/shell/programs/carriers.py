@@ -64,6 +64,7 @@ def _carry_words(judge: "Judge", name: Name, table: Program, rest: Sequence[Argu
         inner = _take_assignments(judge, inner)
     unsure = reading.strange or reading.uncertain or any(not a.known for a in inner[: table.skip])
     inner = inner[table.skip :]
+    unsure = unsure or _may_bring_command(rest, inner)
     for count in (c for option in ("-P", "--max-procs") for c in reading.values.get(option, ())):
         if table.appends and (count is None or not re.fullmatch(PROCESSES, count.text)):
             judge.into.add_hazards(f"{name.base} may start processes without end")
@@ -79,6 +80,11 @@ def _carry_words(judge: "Judge", name: Name, table: Program, rest: Sequence[Argu
     else:
         judge.judge_words(_with_input(table, reading.values, inner))
     return table.transparent and not unsure and not reading.hazards
+
+
+def _may_bring_command(rest: Sequence[Argument], inner: Sequence[Argument]) -> bool:
+    """Return True if a word before the command line `inner` may become another command line."""
+    return any(word.several for word in rest[: len(rest) - len(inner)])
 
 
 def _run_strings(
@@ -162,6 +168,8 @@ def _carry_shell(judge: "Judge", shell: str, rest: Sequence[Argument], stdin: st
         logs_in = logs_in or text == "--login" or re.match(r"-[A-Za-z]*l", text) is not None
         is_script = is_script or (text[1:2] != "-" and "c" in text[1:])
         reads = reads or re.match(r"-[A-Za-z]*s", text) is not None
+    if _may_bring_command(rest, words):
+        judge.into.dynamic.append("what a shell runs is not known before it runs")
     if not words or (reads and not is_script):
         return _read_input(judge, shell, stdin)
     script = words[-1]
@@ -229,7 +237,8 @@ def _carry_parallel(judge: "Judge", rest: Sequence[Argument]) -> bool:
         if word.text in _PARALLEL_SOURCES:
             break
         template.append(word)
-    if not template or any(not word.known for word in template):
+    unsure = _may_bring_command(rest, words)
+    if unsure or not template or any(not word.known for word in template):
         judge.into.dynamic.append("what parallel starts is not known before it runs")
         return False
     script = re.sub(r"\{[^{}\s]*\}", '"$_"', " ".join(word.text for word in template))

@@ -99,6 +99,7 @@ def _with_words(word: str, program: str, arguments: Sequence[Argument], count: i
             break
         if argument.text in _VALUED:
             index += 1
+            dynamic = dynamic or any(value.several for value in arguments[index : index + 1])
         elif argument.text[:1] != "-":
             found.append(argument.text)
             if found == ["api"] and program == "gh":

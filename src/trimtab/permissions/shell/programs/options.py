@@ -221,7 +221,7 @@ class _ArgumentReader:
             self._into.strange.append(name)
             return
         if given is None and self._options.arities[known] == "=":
-            given = self.rest.pop() if self.rest else None
+            given = self._take_value()
         self._record(known, given)
 
     def _resolve(self, name: str) -> str | None:
@@ -255,10 +255,18 @@ class _ArgumentReader:
             value: Argument | None = None
             if attached:
                 value = Argument(attached, argument.pattern, argument.many)
-            elif arity == "=" and self.rest:
-                value = self.rest.pop()
+            elif arity == "=":
+                value = self._take_value()
             self._record(name, value)
             return
+
+    def _take_value(self) -> Argument | None:
+        """Take the next word as an option's value; words that come with it may be options."""
+        if not self.rest:
+            return None
+        value = self.rest.pop()
+        self._into.uncertain = self._into.uncertain or value.several
+        return value
 
     def _record(self, name: str, value: Argument | None) -> None:
         self._into.values.setdefault(name, []).append(value)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument
@@ -109,6 +110,9 @@ def search_find(judge: "Judge", rest: Sequence[Argument]) -> bool:
             read_only = False
         elif text in _FIND_VALUED or re.fullmatch(r"-newer[aBcm][aBcmt]|-O\d", text):
             value = [] if text.startswith("-O") else [words.pop() for _ in words[-1:]]
+            if any(word.many or _may_be_action(word) for word in value):
+                judge.into.dynamic.append(_UNCERTAIN.format("find"))
+                read_only = False
             judge.note_places(value if text in _FIND_FILES else [], reads=True, certain=True)
         elif word.may_be_option or word.many:
             judge.into.dynamic.append(_UNCERTAIN.format("find"))
@@ -118,6 +122,12 @@ def search_find(judge: "Judge", rest: Sequence[Argument]) -> bool:
         elif text not in _FIND_FLAGS:
             judge.note_places([word], reads=True, certain=True)
     return read_only
+
+
+def _may_be_action(word: Argument) -> bool:
+    """Return True if a pattern matches a file that is named like an action of `find`."""
+    actions = (*_FIND_STARTS, *_FIND_WRITES, "-delete")
+    return word.pattern and any(fnmatchcase(action, word.text) for action in actions)
 
 
 def _start(judge: "Judge", words: list[Argument], *, ends: tuple[str, ...]) -> bool:

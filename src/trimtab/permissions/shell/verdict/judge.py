@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from trimtab.permissions.shell.grammar.arithmetic import (
     find_unknown,
@@ -246,6 +247,7 @@ class Judge:
         name = identify(arguments)
         if name.dynamic:
             self.into.dynamic.append(f"what {name.base} is to do is not known before it runs")
+        self._check_patterns(name, arguments)
         slot = len(self.into.commands)
         read_only = self._judge_program(name, arguments, stdin)
         known = tuple(argument.text for argument in arguments if argument.known)
@@ -258,6 +260,20 @@ class Judge:
         )
         if found not in self.into.commands[:slot]:
             self.into.commands.insert(slot, found)
+
+    def _check_patterns(self, name: Name, arguments: Sequence[Argument]) -> None:
+        """A pattern puts file names among the arguments; one that begins with `-` is an option."""
+        table = find_program(name.table)
+        if table is not None and (table.free or table.text):
+            return
+        for argument in takewhile(lambda argument: argument.text != "--", arguments):
+            if not argument.pattern or argument.text[:1] not in "-*?[":
+                continue
+            found = self.places.find_options(argument.text)
+            if found is None:
+                self.into.add_hazards("a pattern may match a file that is named like an option")
+            elif found:
+                self.into.add_hazards(f"the name of the file {found[0]!r} would be an option")
 
     def _judge_program(self, name: Name, arguments: Sequence[Argument], stdin: str | None) -> bool:
         """Return True if a program only reads; what it starts and touches is noted on the way."""

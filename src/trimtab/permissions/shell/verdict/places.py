@@ -3,6 +3,8 @@
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
 
 from trimtab.permissions.shell.grammar.syntax import Command
 from trimtab.permissions.shell.grammar.words import UNKNOWN, Argument
@@ -71,6 +73,17 @@ class Places:
         if os.path.isabs(text):
             return [text]
         return [os.path.join(place, text) for place in sorted(self._now or ())]
+
+    def find_options(self, pattern: str) -> list[str] | None:
+        """Return the files named like options that a pattern matches; None if that is not known."""
+        if self._now is None:
+            return None
+        first = pattern.partition("/")[0].replace(UNKNOWN, "*")
+        found: list[str] = []
+        for place in sorted(self._now):
+            with suppress(OSError):
+                found += [n for n in os.listdir(place) if n[0] == "-" and fnmatchcase(n, first)]
+        return found
 
     def paths_in(self, argument: Argument, *, certain: bool = False) -> list[str]:
         """Yield what may be a path in an argument, as it is written; if `certain`, it is one."""

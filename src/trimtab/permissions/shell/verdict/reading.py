@@ -27,12 +27,13 @@ def is_read_only(name: Name, table: Program, reading: Reading, into: Analysis) -
         return False
     if not table.reads or reading.hazards or reading.strange or reading.targets or name.hazards:
         return False
-    if reading.uncertain and not table.free:
-        return False
     operands = reading.operands
-    if table.operands >= 0 and (reading.uncertain or len(operands) > table.operands):
+    several = reading.uncertain or any(operand.several for operand in operands)
+    if table.operands >= 0 and (several or len(operands) > table.operands):
         if table.operands == 1:
             into.add_hazards(f"{name.base} writes its second operand", conceals=False)
+        return False
+    if reading.uncertain and not table.free:
         return False
     first = operands[0].text if operands else ""
     return re.search(table.words, first) is not None and _operands_are_read(name, reading)
