@@ -107,6 +107,14 @@ def matches_url(pattern: str, url: str, *, denies: bool = False) -> bool:
     return _covers_path(wanted.path, path)
 
 
+def _climbs(path: str) -> bool:
+    """Return True if a server may take a part of a path for its parent, however it is written."""
+    text = re.split(r"[?#]", path, maxsplit=1)[0]
+    for _ in range(3):  # servers behind others may decode once more
+        text = _unescape(text)
+    return any(part.partition(";")[0] == ".." for part in re.split(r"[/\\]", text))
+
+
 def _normal_path(path: str) -> str:
     """The path that a server would look for, however it is written."""
     end = next((index for index, one in enumerate(path) if one in "?#"), len(path))
@@ -131,7 +139,7 @@ def _covers_path(pattern: str, path: str) -> bool:
     pattern = pattern.removesuffix("*")
     if pattern in ("", "/"):
         return True
-    if re.search(r"(^|/)(\.|%2e){2}(/|$|[?#])", path, re.IGNORECASE):
+    if _climbs(path):
         return False
     beginning = pattern.rstrip("/")
     return path in (pattern, beginning) or path.startswith(

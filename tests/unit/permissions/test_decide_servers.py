@@ -75,3 +75,9 @@ def test_a_claim_to_only_read_counts_with_a_rule_of_the_person_for_just_that_too
 def test_a_rule_about_files_vouches_for_no_server() -> None:
     policy = msgspec.structs.replace(POLICY, allow=(Rule("write", "query"),))
     assert may_change(call("write", read_only=True), policy)
+
+
+@pytest.mark.parametrize(("target", "shown"), [("deploy", "deploy"), ("", "custom-tool")])
+def test_the_reason_names_the_tool_or_its_kind(target: str, shown: str) -> None:
+    decision = decide(Access(kind="custom-tool", target=target, mutates=True), POLICY)
+    assert (decision.verdict, decision.reason) == ("ask", f"No rule allows the tool {shown}.")

@@ -162,6 +162,8 @@ def test_a_line_that_goes_on_inside_quotes_is_one_word() -> None:
         ('sort -k "$x" notes', True),
         ("rg -e $x", False),
         ("head -n $x notes", True),
+        ("env -u HOME", True),
+        ("env -u $x", False),
         ("eval f", False),
         ("f() { ls; }; eval f", True),
         ("f() { ls; }; bash -c f", False),
