@@ -413,7 +413,8 @@ def build_permissions(setup: SessionSetup, options: SessionOptions, client: Clie
     fence = SessionFence(setup, options.sandbox_settings)
     if setup.home is None:
         return Permissions(policy, client.ask, hook=hook, fence=fence)
-    saved = SavedApprovals(setup.home.permissions, trust_key(options.cwd))
+    project = options.cwd if setup.checkout.trusted else ""
+    saved = SavedApprovals(setup.home.permissions, trust_key(options.cwd), project)
     approved = saved.load()
     policy = msgspec.structs.replace(
         policy,

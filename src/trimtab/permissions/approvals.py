@@ -1,14 +1,15 @@
 """Turns answers that hold for more than one call into rules, and into what is kept."""
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.permission import Rule
+from trimtab.contracts.permission import Answer, Policy, Rule
 from trimtab.contracts.tool import Access
 
 if TYPE_CHECKING:
-    from trimtab.permissions.shell.verdict.analysis import Analysis
+    from trimtab.permissions.shell.verdict.analysis import Analysis, Found
 
 
 class ApprovalKeeper(Protocol):
@@ -19,6 +20,9 @@ class ApprovalKeeper(Protocol):
 
     def keep(self, approval: JsonObject, *, always: bool) -> None: ...
 
+    def find_checks(self) -> Sequence[str]:
+        """Return the commands that build or check the project there, if it is trusted."""
+
 
 def generalise(access: Access, analysis: "Analysis | None") -> JsonObject | None:
     """The approval that a request offers for more than once; None if it offers none."""
@@ -26,8 +30,8 @@ def generalise(access: Access, analysis: "Analysis | None") -> JsonObject | None
         case "shell":
             if analysis is None or not analysis.can_be_offered:
                 return None
-            names = [f.identifier for f in analysis.commands if not f.read_only and not f.shadow]
-            identifiers = list(dict.fromkeys(names))
+            asked = [found for found in analysis.commands if not found.read_only]
+            identifiers = list(dict.fromkeys(name_narrowly(f) for f in asked if not f.shadow))
             return {"kind": "commands", "commandIdentifiers": identifiers} if identifiers else None
         case "write" | "read" | "memory":
             return {"kind": access.kind}
@@ -39,6 +43,39 @@ def generalise(access: Access, analysis: "Analysis | None") -> JsonObject | None
             return {"kind": access.kind, field: access.target.partition("?")[0]}
         case other:
             return None if other == "none" else {"kind": other, "target": access.target}
+
+
+def name_narrowly(found: "Found") -> str:
+    """Return the narrowest useful name of a command: of `cargo test -q` that is `cargo test`.
+
+    Programs that have subcommands, or run scripts, are listed with the number of words.
+    """
+    from trimtab.permissions.shell.programs.options import load_subcommands
+
+    table, name = load_subcommands(), found.identifier
+    for length in (2, 1):
+        count = table.get(" ".join(found.leading[:length]), 0)
+        words = found.leading[:count]
+        if length < len(words) == count and all(map(_is_plain, words[length:])):
+            return " ".join(words)
+    return name
+
+
+def _is_plain(word: str) -> bool:
+    """Return True for a word that can stand in a rule and is not an option."""
+    return re.fullmatch(r"[^-\s(),*'\"][^\s(),*'\"]*", word) is not None
+
+
+def find_bundle(commands: Sequence[str], policy: Policy) -> tuple[Rule, ...]:
+    """Return the rules by which commands run unasked; none for those that no rule can cover."""
+    from trimtab.permissions.assess import read_script
+
+    approvals = (
+        generalise(Access(kind="shell", target=command), read_script(command, policy))
+        for command in commands
+    )
+    found = [rule for approval in approvals for rule in to_rules(approval, "location")]
+    return tuple(dict.fromkeys(found))
 
 
 def to_rules(approval: Any, source: str) -> tuple[Rule, ...]:
@@ -85,13 +122,17 @@ def describe_cover(rules: Sequence[Rule]) -> str:
     return "; ".join(parts) + "." if parts else ""
 
 
+def approve_checks(request: JsonObject) -> Answer:
+    """Return the answer that allows all checks of the project that a request offers."""
+    _, approval = offer_rules(request, ", ".join(request["projectChecks"]))
+    return Answer(kind="approve-for-location", approval=approval)
+
+
 def offer_rules(request: JsonObject, text: str) -> tuple[JsonObject, JsonObject]:
     """Return a request for a command that offers the rules a person wrote, and what they cover.
 
     Raises `UsageError` for rules that cannot be read or are not about commands.
     """
-    import re
-
     from trimtab.contracts.errors import UsageError
     from trimtab.permissions.rules import parse_rules
 

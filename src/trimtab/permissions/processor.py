@@ -39,6 +39,8 @@ class _Standing(msgspec.Struct):
     """The policy that the agents of a session share."""
 
     policy: Policy
+    offered_checks: bool = False
+    """True once the person could allow all checks of the project at once."""
 
 
 class Permissions(Processor):
@@ -355,6 +357,8 @@ class Permissions(Processor):
     ) -> ToolResult | None:
         request = self._build_request(access, pending)
         request["reason"] = decision.reason
+        if access.kind == "shell" and request.get("suggestedRules"):
+            self._offer_checks(request)
         if warning:
             request["warning"] = warning
         answer = await self._hook(pending, request) if self._hook else None
@@ -382,6 +386,19 @@ class Permissions(Processor):
         return ToolResult(
             text=f"{UNAVAILABLE} ({decision.reason})", summary=UNAVAILABLE, kind="denied"
         )
+
+    def _offer_checks(self, request: JsonObject) -> None:
+        """Offer rules for all checks of the project with the first question about one of them."""
+        if self._standing.offered_checks or self._keeper is None:
+            return
+        from trimtab.permissions.approvals import find_bundle
+
+        bundle = find_bundle(self._keeper.find_checks(), self.policy)
+        allowed = {str(rule) for rule in self.policy.allow}
+        missing = [str(rule) for rule in bundle if str(rule) not in allowed]
+        if set(request["suggestedRules"]) < set(missing):
+            request["projectChecks"] = missing
+            self._standing.offered_checks = True
 
     async def ask_person(self, request_id: str, request: JsonObject) -> Answer:
         """Return a person's answer to a request that was announced."""

@@ -92,9 +92,9 @@ def name_rule(rule: Rule) -> str:
 
 
 def matches_command(rule: Rule, found: "Found", *, denies: bool = False) -> bool:
-    """Return True if a shell rule covers a command.
+    """Return True if a shell rule covers a command: its name, or the words it begins with.
 
-    A deny rule also covers it by its base name, and may name arguments.
+    A deny rule also covers it by its base name.
     """
     if _kind(rule, denies=denies) != "shell":
         return False
@@ -106,13 +106,15 @@ def matches_command(rule: Rule, found: "Found", *, denies: bool = False) -> bool
         return True
     if stem in names:
         return True
-    return denies and _begins_with(found, stem.split())
+    return _begins_with(found, tuple(stem.split()), denies=denies)
 
 
-def _begins_with(found: "Found", words: list[str]) -> bool:
-    if len(words) < 2 or not found.words:
+def _begins_with(found: "Found", words: tuple[str, ...], *, denies: bool) -> bool:
+    given = found.words if denies else found.leading
+    if len(words) < 2 or not given:
         return False
-    given = [os.path.basename(found.words[0]), *found.words[1:]]
+    if denies:
+        given = (os.path.basename(given[0]), *given[1:])
     return given[: len(words)] == words
 
 

@@ -1,6 +1,7 @@
 """Stores approvals by location in `permissions-config.json`, as Copilot CLI does."""
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -22,13 +23,23 @@ class Granted(msgspec.Struct, frozen=True, kw_only=True):
 class SavedApprovals:
     """The approvals of one location. Unknown fields of the file are kept."""
 
-    def __init__(self, path: str, location: str) -> None:
+    def __init__(self, path: str, location: str, project: str = "") -> None:
+        """`project` is the folder there whose checks are offered; empty if it is not trusted."""
         self._path = path
         self._location = location
+        self._project = project
 
     @property
     def location(self) -> str:
         return self._location
+
+    def find_checks(self) -> Sequence[str]:
+        """Return the commands that build or check the project, if it is trusted."""
+        if not self._project:
+            return ()
+        from trimtab.checkout.project_commands import find_checks
+
+        return find_checks(self._project)
 
     def load(self) -> Granted:
         """Return the approvals for this location and for always; none if there is no file."""

@@ -1,10 +1,22 @@
-"""Approvals of MCP tools hold for the description that was approved."""
+"""What an approval covers: tools of servers as they were described, commands by their names."""
 
+import msgspec
+import pytest
+
+from permissionkit import POLICY, rules
 from trimtab.contracts.permission import Rule
 from trimtab.contracts.tool import Access
-from trimtab.permissions.approvals import describe_cover, generalise, to_rules
+from trimtab.permissions.approvals import (
+    approve_checks,
+    describe_cover,
+    find_bundle,
+    generalise,
+    to_rules,
+)
+from trimtab.permissions.decide_shell import decide_shell
 from trimtab.permissions.requests import remembered
 from trimtab.permissions.rules import matches_tool
+from trimtab.permissions.shell.verdict.analyse import analyse
 
 
 def access(digest: str) -> Access:
@@ -35,3 +47,64 @@ def test_a_person_is_told_what_else_a_rule_covers() -> None:
         "https://x.test; every call of echo of small."
     )
     assert describe_cover([]) == ""
+
+
+def offer(command: str) -> list[str]:
+    approval = generalise(Access(kind="shell", target=command), analyse(command, "/work"))
+    return [str(rule) for rule in to_rules(approval, "location")]
+
+
+@pytest.mark.parametrize(
+    ("command", "offered"),
+    [
+        ("cargo test --all", ["shell(cargo test)"]),
+        ("kubectl get pods -n web", ["shell(kubectl get)"]),
+        ("docker compose logs web", ["shell(docker compose logs)"]),
+        ("docker ps && docker rm x", ["shell(docker ps)", "shell(docker rm)"]),
+        ("python3 -m pytest -q", ["shell(python3 -m pytest)"]),
+        ("python3 tools/build.py --fast", ["shell(python3 tools/build.py)"]),
+        ("uv run pytest", ["shell(uv run pytest)"]),
+        ("rake db:migrate", ["shell(rake db:migrate)"]),
+        ("make -j4 test", ["shell(make)"]),
+        ("make", ["shell(make)"]),
+        ("cargo $x test", ["shell(cargo)"]),
+        ("make 'a b'", ["shell(make)"]),
+        ("git push origin x", ["shell(git push)"]),
+        ("npm run build -- -x", ["shell(npm run build)"]),
+        ("frobnicate all", ["shell(frobnicate)"]),
+    ],
+)
+def test_the_narrowest_useful_rule_is_offered(command: str, offered: list[str]) -> None:
+    assert offer(command) == offered
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "verdict"),
+    [
+        ("shell(cargo test)", "cargo test --all", "allow"),
+        ("shell(cargo test:*)", "cargo test", "allow"),
+        ("shell(cargo test)", "cargo testing", "ask"),
+        ("shell(cargo test)", "cargo publish", "ask"),
+        ("shell(cargo test)", "cargo --locked test", "ask"),
+        ("shell(cargo test)", "cargo $x test", "ask"),
+        ("shell(cargo test)", "cargo 'test x'", "ask"),
+        ("shell(cargo test)", "./cargo test", "ask"),
+        ("shell(cargo test)", "cargo test && cargo publish", "ask"),
+        ("shell(docker ps)", "docker * ps", "ask"),
+        ("shell(cargo)", "cargo publish", "allow"),
+    ],
+)
+def test_a_rule_of_several_words_covers_what_begins_with_them(
+    rule: str, command: str, verdict: str
+) -> None:
+    policy = msgspec.structs.replace(POLICY, allow=rules(rule))
+    assert decide_shell(command, policy).verdict == verdict
+
+
+def test_the_checks_of_a_project_are_approved_at_once() -> None:
+    bundle = find_bundle(["make test", "npm run lint", "make test", "rm -rf build"], POLICY)
+    named = [str(rule) for rule in bundle]
+    assert named == ["shell(make test)", "shell(npm run lint)"]
+    answer = approve_checks({"projectChecks": named})
+    assert answer.kind == "approve-for-location"
+    assert [str(rule) for rule in to_rules(answer.approval, "location")] == named

@@ -1,5 +1,6 @@
 """An approval is for exactly one call: what was approved is what runs, or nothing does."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from loopkit import EchoTool, call, drained, make_run
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer, Policy
+from trimtab.contracts.tool import Access
+from trimtab.permissions.approvals import approve_checks
 from trimtab.permissions.processor import Permissions
 
 POLICY = Policy(cwd="/work", roots=("/work",), home="/home/someone")
@@ -67,3 +70,66 @@ async def test_every_call_has_a_digest_of_its_own() -> None:
     await use_echo(person, "one", "two", "one")
     first, second, third = person.digests
     assert first == third != second
+
+
+class Keeper:
+    """Keeps nothing; the project there has checks."""
+
+    location = "/work"
+
+    def __init__(self, *checks: str) -> None:
+        self.checks = checks
+        self.kept: list[JsonObject] = []
+
+    def keep(self, approval: JsonObject, *, always: bool) -> None:
+        self.kept.append(approval)
+
+    def find_checks(self) -> Sequence[str]:
+        return self.checks
+
+
+class ShellTool(EchoTool):
+    """Runs nothing; its text counts as a command."""
+
+    def access(self, args: Any, ctx: Any) -> list[Access]:
+        return [Access(kind="shell", target=args["text"])]
+
+
+async def ask_about(keeper: Keeper, *commands: str, approve: bool) -> list[JsonObject]:
+    """Return the requests about commands; the first that offers checks may approve them."""
+    asked: list[JsonObject] = []
+
+    async def answer(request_id: str, request: JsonObject) -> Answer:
+        asked.append(request)
+        if approve and "projectChecks" in request:
+            return approve_checks(request)
+        return Answer(kind="approve-once")
+
+    replies = [*({"tools": [call(text=command)]} for command in commands), "done"]
+    judge = Permissions(POLICY, answer, keeper)
+    await drained(make_run(replies, "go", tools=[ShellTool()], processors=[judge]))
+    return asked
+
+
+async def test_all_checks_are_offered_with_the_first_question_about_one() -> None:
+    keeper = Keeper("make test", "make lint", "pytest")
+    asked = await ask_about(keeper, "frob", "make lint", "pytest", approve=False)
+    assert [request.get("projectChecks") for request in asked] == [
+        None,
+        ["shell(make test)", "shell(make lint)", "shell(pytest)"],
+        None,
+    ]
+    assert keeper.kept == []
+
+
+async def test_checks_that_are_approved_together_are_not_asked_about_again() -> None:
+    keeper = Keeper("make test", "pytest")
+    asked = await ask_about(keeper, "pytest -q", "make test", "make install", approve=True)
+    assert [request["fullCommandText"] for request in asked] == ["pytest -q", "make install"]
+    names = ["make test", "pytest"]
+    assert keeper.kept == [{"kind": "commands", "commandIdentifiers": names}]
+
+
+async def test_a_single_check_is_offered_as_any_other_command() -> None:
+    (asked,) = await ask_about(Keeper("pytest"), "pytest", approve=True)
+    assert "projectChecks" not in asked

@@ -1,29 +1,14 @@
 """`trimtab init`: writes a first instruction file, drafted from the repository's files."""
 
 import os
-import re
-from collections.abc import Iterator
-
-import msgspec
 
 from trimtab.checkout.checkout import find_checkout
+from trimtab.checkout.project_commands import find_commands, read_manifest
 from trimtab.cli.command_parser import Arguments, CommandParser, chosen_folder
 from trimtab.config.files import cannot, replace_file
 from trimtab.contracts.errors import UsageError
 
 FILE = os.path.join(".github", "copilot-instructions.md")
-MAKE_TARGETS = ("build", "test", "check", "lint", "format", "run", "dev")
-NODE_SCRIPTS = ("build", "test", "lint", "typecheck", "format", "dev", "start")
-BY_FILE = (
-    ("Cargo.toml", ("cargo build", "cargo test")),
-    ("go.mod", ("go build ./...", "go test ./...")),
-    ("pom.xml", ("mvn package", "mvn test")),
-    ("build.gradle", ("./gradlew build", "./gradlew test")),
-    ("build.gradle.kts", ("./gradlew build", "./gradlew test")),
-    ("mix.exs", ("mix compile", "mix test")),
-    ("Gemfile", ("bundle install",)),
-    ("tox.ini", ("tox",)),
-)
 MAX_FOLDERS = 40
 
 
@@ -52,7 +37,7 @@ def draft_instructions(root: str) -> str:
     lines = [f"# {os.path.basename(root) or 'This repository'}", ""]
     if about := _about(root):
         lines += [about, ""]
-    commands = list(dict.fromkeys(_commands(root)))
+    commands = find_commands(root)
     lines += ["## Commands", ""]
     lines += [f"- `{command}`" for command in commands]
     lines += ["- How to build and test this is not written down yet."] if not commands else []
@@ -71,37 +56,11 @@ def draft_instructions(root: str) -> str:
 def _about(root: str) -> str:
     """Return the first paragraph of the README that is neither heading, badge nor picture."""
     for name in ("README.md", "README.rst", "README.txt", "README"):
-        for paragraph in _text(root, name).split("\n\n"):
+        for paragraph in read_manifest(root, name).split("\n\n"):
             plain = " ".join(paragraph.split())
             if plain and plain[0] not in "#![<=-" and len(plain) > 20:
                 return plain[:400]
     return ""
-
-
-def _commands(root: str) -> Iterator[str]:
-    for name in ("Makefile", "makefile", "GNUmakefile"):
-        targets = re.findall(r"^([A-Za-z][\w-]*)\s*:(?!=)", _text(root, name), re.MULTILINE)
-        yield from (f"make {target}" for target in MAKE_TARGETS if target in targets)
-    yield from _node_commands(root)
-    if "[tool.pytest" in _text(root, "pyproject.toml") or _text(root, "pytest.ini"):
-        yield "pytest"
-    for name, commands in BY_FILE:
-        if os.path.isfile(os.path.join(root, name)):
-            yield from commands
-
-
-def _node_commands(root: str) -> Iterator[str]:
-    try:
-        package = msgspec.json.decode(_text(root, "package.json") or "{}")
-    except msgspec.DecodeError:
-        return
-    scripts = package.get("scripts") if isinstance(package, dict) else None
-    locks = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lockb", "bun"))
-    program = next(
-        (name for lock, name in locks if os.path.exists(os.path.join(root, lock))), "npm"
-    )
-    if isinstance(scripts, dict):
-        yield from (f"{program} run {name}" for name in NODE_SCRIPTS if name in scripts)
 
 
 def _folders(root: str) -> list[str]:
@@ -114,11 +73,3 @@ def _folders(root: str) -> list[str]:
         return []
     skipped = {"node_modules", "dist", "build", "out", "target", "__pycache__", "vendor"}
     return sorted(set(names) - skipped)[:MAX_FOLDERS]
-
-
-def _text(root: str, name: str) -> str:
-    try:
-        with open(os.path.join(root, name), encoding="utf-8", errors="replace") as file:
-            return file.read(1 << 20)
-    except OSError:
-        return ""

@@ -10,7 +10,7 @@ from trimtab.contracts.questions import TrustQuestion
 from trimtab.contracts.text import count, neutralise
 from trimtab.host.parts import Question
 from trimtab.host.plan_actions import PLAN_ACTIONS, list_actions
-from trimtab.permissions.approvals import offer_rules
+from trimtab.permissions.approvals import approve_checks, offer_rules
 from trimtab.permissions.kinds import show_request
 from trimtab.transports.tui.cells import Line
 from trimtab.transports.tui.diff import render_diff
@@ -134,6 +134,10 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
         )
         if request.get("kind") == "shell":
             choices.append(Choice(label="edit the rule", keys=("e",), words=True, rule=named))
+    if checks := request.get("projectChecks"):
+        body.append((("dim", f"  c allows {', '.join(show(rule) for rule in checks)}"),))
+        label = "yes, allow the project's checks always in this place"
+        choices.append(Choice(label=label, keys=("c",), value=approve_checks(request)))
     reject = Answer(kind="reject")
     choices.append(Choice(label="no", keys=("4", "n"), value=reject))
     choices.append(Choice(label="no, and say why", keys=("5",), words=True))

@@ -47,3 +47,23 @@ def test_answers_that_no_rule_covers_are_mistyped_and_longer_texts_are_words() -
     rejected = read_answer("use rg instead", covered, None)
     assert rejected is not None
     assert (rejected.kind, rejected.feedback) == ("reject", "use rg instead")
+
+
+def test_the_checks_of_a_project_can_be_allowed_with_one_key() -> None:
+    request = {
+        "kind": "shell",
+        "fullCommandText": "make test",
+        "suggestedRules": ["shell(make test)"],
+        "projectChecks": ["shell(make test)", "shell(make lint)"],
+    }
+    shown = describe_request(request)
+    assert "  c  yes, allow the project's checks always in this place:\n" in shown
+    assert "     shell(make test), shell(make lint)\n" in shown
+    assert name_answers(request) == "1, 2, 3, 4, c"
+    answer = read_answer("c", request, None)
+    assert answer is not None
+    assert answer.approval == {
+        "kind": "commands",
+        "commandIdentifiers": ["make test", "make lint"],
+    }
+    assert read_answer("c", {"kind": "shell"}, None) is None

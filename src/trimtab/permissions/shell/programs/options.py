@@ -109,6 +109,14 @@ def load_table(name: str) -> dict[str, Program]:
         return msgspec.json.decode(file.read(), type=dict[str, Program])
 
 
+@lru_cache(1)
+def load_subcommands() -> dict[str, int]:
+    """First words of commands → the number of words that name such a command."""
+    path = os.path.join(os.path.dirname(__file__), "tables", "subcommands.json")
+    with open(path, "rb") as file:
+        return msgspec.json.decode(file.read(), type=dict[str, int])
+
+
 def find_carrier(name: str) -> Program | None:
     """The table of a program that starts another one."""
     return load_table("carriers").get(name)

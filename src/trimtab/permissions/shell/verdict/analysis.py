@@ -8,6 +8,7 @@ from trimtab.contracts.events.envelope import JsonObject
 class Found(msgspec.Struct, frozen=True, kw_only=True):
     """One command. `base` is its identifier without folders; `words` are its known words.
 
+    `leading` are those before the first that is not known, so a rule may name them.
     `shadow` marks a program that another one would start although its words are no command line
     (`npx X`): a deny rule counts for it, an allow rule is not needed.
     """
@@ -16,6 +17,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     read_only: bool
     base: str
     words: tuple[str, ...] = ()
+    leading: tuple[str, ...] = ()
     shadow: bool = False
 
 

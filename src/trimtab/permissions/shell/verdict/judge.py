@@ -251,11 +251,13 @@ class Judge:
         slot = len(self.into.commands)
         read_only = self._judge_program(name, arguments, stdin)
         known = tuple(argument.text for argument in arguments if argument.known)
+        fixed = takewhile(lambda argument: argument.known and not argument.many, arguments)
         found = Found(
             identifier=name.identifier,
             read_only=read_only,
             base=name.base,
             words=known,
+            leading=tuple(argument.text for argument in fixed),
             shadow=shadow,
         )
         if found not in self.into.commands[:slot]:

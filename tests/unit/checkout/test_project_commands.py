@@ -1,0 +1,37 @@
+"""The commands by which a project is built and checked."""
+
+from pathlib import Path
+
+import pytest
+
+from trimtab.checkout.project_commands import find_checks, find_commands
+
+MANIFESTS = {
+    "Makefile": "VERSION := 1\ntest: build\n\tpytest\nrun:\n\tx\n.PHONY: lint\n",
+    "package.json": '{"scripts": {"lint": "x", "dev": "x", "other": "x"}}',
+    "pyproject.toml": "[tool.pytest.ini_options]\n",
+    "Cargo.toml": "",
+}
+
+
+def test_every_manifest_names_its_commands(tmp_path: Path) -> None:
+    for name, text in MANIFESTS.items():
+        (tmp_path / name).write_text(text)
+    checks = ["make test", "npm run lint", "pytest", "cargo build", "cargo test"]
+    assert find_checks(str(tmp_path)) == checks
+    assert {*find_commands(str(tmp_path))} - {*checks} == {"make run", "npm run dev"}
+
+
+@pytest.mark.parametrize(("lock", "program"), [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn")])
+def test_scripts_run_by_the_program_that_locked_the_packages(
+    tmp_path: Path, lock: str, program: str
+) -> None:
+    (tmp_path / "package.json").write_text('{"scripts": {"test": "x"}}')
+    (tmp_path / lock).touch()
+    assert find_checks(str(tmp_path)) == [f"{program} run test"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"scripts": []}', "\udcff"])
+def test_a_manifest_that_is_damaged_names_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "package.json").write_text(text, errors="surrogateescape")
+    assert find_checks(str(tmp_path)) == []
