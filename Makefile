@@ -34,7 +34,11 @@ foreign: $(INSTALLED_DEV)  ## Fetch large foreign programs and run the tests tha
 
 mutants: $(INSTALLED_DEV)  ## Change the code at random and list the changes no test notices
 	@$(BIN)/python -m pip install -q --group mutants
+ifeq ($(PACKAGE),statements)
+	@$(BIN)/python tests/statement_mutants.py --seed $(or $(SEED),1)
+else
 	@$(BIN)/python tests/mutants.py $(PACKAGE) --sample $(or $(SAMPLE),40) --seed $(or $(SEED),1)
+endif
 
 check: $(INSTALLED_DEV)  ## Format, lint, types, layers
 	@$(BIN)/ruff format --check .

@@ -157,7 +157,7 @@ def main() -> int:
         mutants = choose(package, args.sample, args.seed, args.file)
         survivors = 0
         for mutant in mutants:
-            if not is_noticed(copy, mutant, measured):
+            if not is_noticed(copy, mutant, list_tests(measured, mutant)):
                 survivors += 1
                 print(f"  {mutant.path}:{mutant.line} {mutant.operator}")
                 print(f"    - {mutant.before.strip()}\n    + {mutant.after.strip()}", flush=True)
@@ -251,7 +251,9 @@ def find_tests(copy: Path, package: str) -> Measured:
         measured = Measured(**json.loads(kept.read_text(encoding="utf-8")))
         if measured.key == key:
             return measured
-    measured = measure_tests(copy, package, key)
+    roots = sorted({f"{SOURCE}{name.split('/')[0]}" for name in PACKAGES[package].files})
+    tests = [f"tests/{name}" for name in PACKAGES[package].tests]
+    measured = measure_tests(copy, roots, tests, key)
     kept.write_text(json.dumps(asdict(measured)), encoding="utf-8")
     return measured
 
@@ -260,18 +262,16 @@ def list_files(path: Path) -> Iterator[Path]:
     yield from path.rglob("*.py") if path.is_dir() else (path,)
 
 
-def measure_tests(copy: Path, package: str, key: str) -> Measured:
-    """Run the tests of the package under coverage."""
+def measure_tests(copy: Path, roots: list[str], tests: list[str], key: str) -> Measured:
+    """Run tests under coverage of the folders `roots`."""
     environment = copy / ".venv"
     running = environment / "running"
     running.mkdir()
-    chosen = PACKAGES[package]
-    roots = sorted({f"{copy}/{SOURCE}{name.split('/')[0]}" for name in chosen.files})
+    source = ",".join(f"{copy}/{root}" for root in roots)
     (environment / "coverage.ini").write_text(
-        f"[run]\ndata_file = {environment}/data\nsource = {','.join(roots)}\n", encoding="utf-8"
+        f"[run]\ndata_file = {environment}/data\nsource = {source}\n", encoding="utf-8"
     )
     measure = ["--cov", f"--cov-config={environment}/coverage.ini", "--cov-context=test"]
-    tests = [f"tests/{name}" for name in chosen.tests]
     run_tests(copy, [*measure, "--cov-report=", "-m", "not slow", *tests], timeout=3600)
     lines = (running / "seconds").read_text(encoding="utf-8").splitlines()
     seconds = dict(json.loads(line) for line in lines)
@@ -453,9 +453,8 @@ def is_number(node: ast.AST) -> bool:
     )
 
 
-def is_noticed(copy: Path, mutant: Mutant, measured: Measured) -> bool:
+def is_noticed(copy: Path, mutant: Mutant, tests: list[str]) -> bool:
     """Tell whether a test fails, or takes far longer than it should."""
-    tests = list_tests(measured, mutant)
     if not tests:
         return False
     target = copy / mutant.path
