@@ -8,6 +8,7 @@ from contextlib import suppress
 import msgspec
 
 from trimtab.contracts.errors import UsageError
+from trimtab.contracts.json_text import decode_json, encode_json
 from trimtab.contracts.text import count
 from trimtab.workspace.git import Git, GitError
 
@@ -125,7 +126,7 @@ def check_name(git: Git, name: str) -> None:
 def write_marker(worktree: Worktree) -> None:
     folder = Git(worktree.path).run("rev-parse", "--absolute-git-dir")
     with open(os.path.join(folder, MARKER), "wb") as file:
-        file.write(msgspec.json.encode(msgspec.structs.replace(worktree, created=False)))
+        file.write(encode_json(msgspec.structs.replace(worktree, created=False)))
 
 
 def read_marker(path: str) -> Worktree | None:
@@ -135,7 +136,7 @@ def read_marker(path: str) -> Worktree | None:
         return None
     try:
         with open(os.path.join(folder, MARKER), "rb") as file:
-            return msgspec.json.decode(file.read(), type=Worktree)
+            return decode_json(file.read(), Worktree)
     except (OSError, msgspec.DecodeError):
         return None
 

@@ -35,17 +35,21 @@ def run(argv: list[str]) -> int:
     except KeyboardInterrupt:
         message, code = "Stopped by SIGINT.", ExitCode.INTERRUPTED
     except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        message, code = (
-            f"{error.strerror or error}{where}; fix that and run again.",
-            ExitCode.FAILURE,
-        )
+        message, code = explain(error), ExitCode.FAILURE
     except BaseException as error:  # a bug must still end with one sentence and one result
         if is_debugging():
             raise
         message = f"Internal error ({type(error).__name__}: {error}); set TRIMTAB_DEBUG=1 for more."
         code = ExitCode.FAILURE
     return report(argv, message, code)
+
+
+def explain(error: OSError) -> str:
+    """Return a sentence for a failure of the operating system."""
+    if isinstance(error, FileNotFoundError) and error.filename is None:
+        return "The current directory does not exist any more; change to another one."
+    where = f" ({error.filename})" if error.filename else ""
+    return f"{error.strerror or error}{where}; fix that and run again."
 
 
 def dispatch(argv: list[str]) -> int:

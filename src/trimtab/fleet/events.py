@@ -190,15 +190,6 @@ AnyEvent = (
 )
 
 _decoder = msgspec.json.Decoder(AnyEvent)
-_encoder = msgspec.json.Encoder()
-
-
-def encode_event(event: AnyEvent) -> bytes:
-    """Return an event as a line of JSON; bytes of a path that are not UTF-8 are escaped."""
-    try:
-        return _encoder.encode(event)
-    except UnicodeEncodeError:
-        return json.dumps(msgspec.to_builtins(event)).encode()
 
 
 def decode_event(line: bytes) -> AnyEvent:

@@ -10,7 +10,8 @@ from trimtab.config.files import cannot, make_private_dir, open_private, sync_di
 from trimtab.config.paths import Home
 from trimtab.contracts.errors import ConfigurationError, SessionInUse, StorageError, UsageError
 from trimtab.contracts.ids import timestamp
-from trimtab.fleet.events import AnyEvent, decode_event, encode_event
+from trimtab.contracts.json_text import encode_json
+from trimtab.fleet.events import AnyEvent, decode_event
 from trimtab.fleet.state import FleetState, fold
 from trimtab.session.lease import Lease, Owner, find_owner, take_lease
 
@@ -94,7 +95,7 @@ class FleetLog:
         """Write an event, durably; return it with its time. Raises `StorageError`."""
         stamped = msgspec.structs.replace(event, timestamp=timestamp())
         try:
-            write_all(self._fd, encode_event(stamped) + b"\n")
+            write_all(self._fd, encode_json(stamped) + b"\n")
             os.fsync(self._fd)
         except OSError as error:
             raise cannot("write", self.folder.log, error) from error

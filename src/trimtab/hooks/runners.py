@@ -1,7 +1,6 @@
 """Runs a hook of a file: starts its program, or posts its input to an address."""
 
 import asyncio
-import json
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -11,6 +10,7 @@ import msgspec
 from trimtab.contracts.errors import TrimtabError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.hooks import HookEntry, HookFailed, Post, Program, RunProgram
+from trimtab.contracts.json_text import encode_json
 from trimtab.hooks.answers import read_answer, read_end, read_progress
 
 MAX_OUTPUT_BYTES = 10 * 1024 * 1024
@@ -56,7 +56,7 @@ async def _execute(
         argv=_argv(entry, env),
         cwd=os.path.join(environment.cwd, entry.folder),
         env=env,
-        input=encode(given),
+        input=encode_json(given) + b"\n",
         seconds=entry.seconds,
         limit=MAX_OUTPUT_BYTES,
         on_line=on_line,
@@ -101,7 +101,7 @@ async def _post(
         raise HookFailed("a header of its request contains a line break")
     try:
         async with asyncio.timeout(entry.seconds):
-            body = encode(given)
+            body = encode_json(given) + b"\n"
             headers = {"content-type": "application/json", **headers}
             status, answer = await environment.post(entry.url, headers, body)
     except TimeoutError:
@@ -126,11 +126,3 @@ def _check_address(url: str, env: Mapping[str, str]) -> None:
         raise HookFailed(f"{url} is not an https address")
     if env.get("COPILOT_HOOK_ALLOW_LOCALHOST", "").lower() not in ("1", "true"):
         raise HookFailed(f"{url} is on this machine; set COPILOT_HOOK_ALLOW_LOCALHOST=true")
-
-
-def encode(given: JsonObject) -> bytes:
-    """Encode an input as JSON, also if it contains lone surrogates."""
-    try:
-        return msgspec.json.encode(given) + b"\n"
-    except UnicodeEncodeError:  # a lone surrogate, for example in a file name
-        return json.dumps(given).encode() + b"\n"

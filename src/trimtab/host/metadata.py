@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from trimtab.config.files import read_regular, write_new_file
+from trimtab.contracts.json_text import decode_json, indent_json
 from trimtab.session.folder import SessionFolder
 
 NAME = "host.json"
@@ -90,7 +91,7 @@ def read_metadata(folder: SessionFolder) -> SessionMetadata | None:
     """Return the metadata of a session; None if there is none that can be read."""
     try:
         data = read_regular(os.path.join(folder.path, NAME))
-        return msgspec.json.decode(data, type=SessionMetadata)
+        return decode_json(data, SessionMetadata)
     except (OSError, msgspec.DecodeError):
         return None
 
@@ -99,7 +100,7 @@ def write_metadata(folder: SessionFolder, metadata: SessionMetadata) -> None:
     """Replace the file in one step. It need not survive a power cut. Raises `OSError`."""
     path = os.path.join(folder.path, NAME)
     temporary = f"{path}.{os.getpid()}.tmp"
-    data = msgspec.json.format(msgspec.json.encode(metadata), indent=2) + b"\n"
+    data = indent_json(metadata) + b"\n"
     try:
         with suppress(FileNotFoundError):
             os.unlink(temporary)

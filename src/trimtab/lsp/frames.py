@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from trimtab.contracts.json_text import encode_json
+
 MAX_BYTES = 32 * 1024 * 1024
 MAX_HEADER = 4096
 _LENGTH = re.compile(rb"content-length:[ \t]*(\d{1,9})[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
@@ -43,5 +45,5 @@ def decode(body: bytes) -> dict[str, Any]:
 
 
 def encode(message: dict[str, Any]) -> bytes:
-    body = msgspec.json.encode(message)
+    body = encode_json(message)
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)

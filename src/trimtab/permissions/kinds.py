@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.json_text import indent_json
 from trimtab.contracts.processor import PendingCall
 from trimtab.contracts.tool import Access
 
@@ -84,7 +85,7 @@ def _show_call(question: str, request: JsonObject) -> ShownRequest:
     arguments = request.get("args")
     if not arguments:
         return ShownRequest(question)
-    text = msgspec.json.format(msgspec.json.encode(arguments), indent=2).decode()
+    text = indent_json(arguments).decode()
     return ShownRequest(question, text, "json")
 
 

@@ -1,6 +1,7 @@
 """An open session: the handle by which transports send prompts, receive events and stop runs."""
 
 import asyncio
+import errno
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
@@ -548,6 +549,8 @@ class LiveSession:
 
 
 def _describe(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return f"{error.strerror}; raise the limit (ulimit -n) and run again."
     return (
         f"Internal error ({type(error).__name__}: {error}); please report it with the session log."
     )

@@ -13,6 +13,7 @@ import msgspec
 from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.envelope import Event
 from trimtab.contracts.events.session import SessionShutdown, SessionWarning
+from trimtab.contracts.json_text import encode_json
 from trimtab.runtime.otlp import new_metric_exporter, new_span_exporter
 from trimtab.session.spans import Span, SpanFold, describe
 from trimtab.version import __version__
@@ -102,7 +103,7 @@ class FileExporter:
         self._scope = {"name": source, "version": __version__}
 
     def export(self, spans: Iterable[Span]) -> None:
-        lines = [msgspec.json.encode(describe(span, self._scope)) + b"\n" for span in spans]
+        lines = [encode_json(describe(span, self._scope)) + b"\n" for span in spans]
         if lines:
             fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             try:

@@ -1,12 +1,12 @@
 """Claude Code as a runtime. It asks before each tool call, over its control protocol."""
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.json_text import encode_json
 from trimtab.contracts.provider import Usage
 from trimtab.runtimes.contract import (
     AgentRuntime,
@@ -129,7 +129,7 @@ class Claude(AgentRuntime):
             {"type": "control_request", "request_id": _HOOK, "request": start},
             {"type": "user", "message": prompt, "parent_tool_use_id": None, "session_id": ""},
         ]
-        return b"".join(encode_line(line) for line in lines)
+        return b"".join(encode_json(line) + b"\n" for line in lines)
 
     def reader(self) -> "ClaudeReader":
         return ClaudeReader()
@@ -150,18 +150,10 @@ class Claude(AgentRuntime):
         else:
             response = {"behavior": "deny", "message": permit.reason}
         inner = {"subtype": "success", "request_id": asked.request_id, "response": response}
-        return encode_line({"type": "control_response", "response": inner})
+        return encode_json({"type": "control_response", "response": inner}) + b"\n"
 
     def is_partial(self, event: JsonObject) -> bool:
         return event.get("type") == "stream_event"
-
-
-def encode_line(value: JsonObject) -> bytes:
-    """Return a line of JSON, also for texts with lone surrogates, which UTF-8 cannot encode."""
-    try:
-        return msgspec.json.encode(value) + b"\n"
-    except UnicodeEncodeError:
-        return json.dumps(value).encode() + b"\n"
 
 
 class ClaudeReader:

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.json_text import encode_json
 from trimtab.contracts.messages import ToolCall
 from trimtab.contracts.permission import CommandFence, Policy
 from trimtab.contracts.processor import PendingCall
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.tool import Access, Args, Tool, ToolContext, ToolResult
-from trimtab.runtimes.claude import encode_line
 from trimtab.runtimes.contract import AgentRuntime, CallMade
 from trimtab.tools.catalog import NAMES, builtin_tools
 
@@ -67,7 +67,7 @@ def split_mcp(name: str) -> tuple[str, str]:
 def judge(runtime: AgentRuntime, call: CallMade) -> PendingCall:
     """Return a runtime's call as one that is about to run."""
     name, args = runtime.rename(call)
-    text = encode_line(args).decode().rstrip("\n")
+    text = encode_json(args).decode()
     return PendingCall(
         call=ToolCall(id=call.id, name=name, arguments=text),
         tool=JudgedTool(runtime, call.name, name),

@@ -11,6 +11,7 @@ import msgspec
 from trimtab.config.files import open_private
 from trimtab.contracts.changes import ABSENT, Change, FileState
 from trimtab.contracts.errors import TrimtabError
+from trimtab.contracts.json_text import encode_json
 from trimtab.contracts.processor import PendingCall, Processor
 from trimtab.contracts.run import Prompt, Run
 from trimtab.contracts.tool import Access, ToolResult
@@ -62,7 +63,7 @@ class Marker:
         with suppress(OSError):
             fd = open_private(self._path, os.O_WRONLY | os.O_TRUNC)
             try:
-                os.write(fd, msgspec.json.encode((call_id, detail)))
+                os.write(fd, encode_json((call_id, detail)))
             finally:
                 os.close(fd)
 

@@ -24,10 +24,11 @@ from trimtab.contracts.events.codec import encode
 from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.contracts.events.own import FleetProgress
 from trimtab.contracts.ids import new_id
+from trimtab.contracts.json_text import encode_json
 from trimtab.contracts.processor import Stop
 from trimtab.contracts.text import neutralise
 from trimtab.fleet.coordinator import Coordinator
-from trimtab.fleet.events import AnyEvent, Resumed, Started, encode_event
+from trimtab.fleet.events import AnyEvent, Resumed, Started
 from trimtab.fleet.fleets import Fleets
 from trimtab.fleet.plan import read_plan
 from trimtab.fleet.report import (
@@ -306,7 +307,7 @@ def tail_fleet(folder: FleetFolder, *, follow: bool, as_json: bool) -> int:
         found = list(read_log(folder.log))
         for event in found[shown:]:
             if as_json:
-                print(encode_event(event).decode())
+                print(encode_json(event).decode())
             elif line := describe_event(event):
                 print(f"{event.timestamp[11:19]} {line}")
         shown = len(found)

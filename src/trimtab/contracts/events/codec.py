@@ -6,8 +6,7 @@ import msgspec
 
 from trimtab.contracts.events import class_of
 from trimtab.contracts.events.envelope import Event
-
-_encoder = msgspec.json.Encoder()
+from trimtab.contracts.json_text import encode_json
 
 # Valid in JSON, but line ends for some readers (Python's splitlines, JavaScript source).
 _LINE_ENDS = (
@@ -43,13 +42,7 @@ _plain_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 
 def encode(event: Event) -> bytes:
     """Return the event as one line of UTF-8 JSON, without the newline."""
-    try:
-        line = _encoder.encode(event)
-    except UnicodeEncodeError:  # a lone surrogate, for example from a file name
-        plain = msgspec.to_builtins(event)
-        import json
-
-        return json.dumps(plain, ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode()
+    line = encode_json(event)
     if not line.isascii():
         for raw, escaped in _LINE_ENDS:
             line = line.replace(raw, escaped)

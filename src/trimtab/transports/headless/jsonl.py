@@ -1,8 +1,8 @@
 """Prints events as lines of JSON on standard output."""
 
-import msgspec
-
+from trimtab.contracts.errors import ExitCode
 from trimtab.contracts.events.envelope import Event, JsonObject
+from trimtab.contracts.json_text import encode_json
 from trimtab.contracts.text import neutralise
 from trimtab.transports.headless.output import Output
 
@@ -45,8 +45,8 @@ class JsonLines:
             self._output.write(line + b"\n")
 
     def on_result(self, result: JsonObject) -> None:
-        self._output.write(msgspec.json.encode(result) + b"\n")
+        self._output.write(encode_json(result) + b"\n")
         message = (result.get("error") or {}).get("message")
-        if message and self._notes is not None and not self._output.closed:
+        if message and self._notes is not None and result["exitCode"] != ExitCode.BROKEN_PIPE:
             line = " ".join(neutralise(message).split())
             self._notes.write(line.encode("utf-8", "replace") + b"\n")

@@ -53,6 +53,8 @@ class Output:
         self._poll.register(fd, select.POLLOUT)
         self._progress = asyncio.Event()
         self.closed = False
+        self.failure: OSError | None = None
+        """Why it is closed."""
 
     @property
     def fd(self) -> int:
@@ -104,8 +106,9 @@ class Output:
     def _write_some(self) -> None:
         try:
             written = os.write(self._fd, memoryview(self._buffer)[:_ATOMIC])
-        except OSError:  # the reader is gone, or the disk behind a redirection is full
+        except OSError as error:  # the reader is gone, or the disk behind a redirection is full
             self.closed = True
+            self.failure = error
             self._progress.set()
             self._buffer.clear()
             self._stop_waiting()

@@ -1,6 +1,7 @@
 """Runs one prompt without a terminal, and ends with exactly one result on every path."""
 
 import asyncio
+import errno
 import os
 import signal
 from collections.abc import Awaitable, Callable
@@ -131,7 +132,7 @@ class Headless(msgspec.Struct, kw_only=True):
             await notes.drain(1.0)
         except asyncio.CancelledError:
             return self.signalled.exit_code if self.signalled else ExitCode.INTERRUPTED
-        return stop.exit_code if written else CLOSED.exit_code
+        return stop.exit_code if written else describe_closed(answer).exit_code
 
     def _watch_signals(self, task: "asyncio.Task[object]") -> None:
         loop = asyncio.get_running_loop()
@@ -152,8 +153,17 @@ class Headless(msgspec.Struct, kw_only=True):
     def on_output_closed(self) -> None:
         """Stop the run because nobody reads its output."""
         if self.signalled is None and self.live is not None:
-            self.signalled = CLOSED
-            self.live.stop(CLOSED)
+            self.signalled = describe_closed(self.outputs[0])
+            self.live.stop(self.signalled)
+
+
+def describe_closed(output: Output) -> Stop:
+    """Return the end of a run whose output cannot be written."""
+    error = output.failure
+    if error is None or error.errno in (errno.EPIPE, errno.EBADF):
+        return CLOSED
+    message = f"Standard output cannot be written: {error.strerror}; fix that and run again."
+    return Stop(reason="error", exit_code=ExitCode.FAILURE, message=message)
 
 
 def find_wait(live: LiveSession) -> float:
