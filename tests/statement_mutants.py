@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 
 from mutants import (
@@ -36,8 +37,8 @@ from mutants import (
 )
 from requirements import built, decided, proven, statements
 
-TEXTS = (".md", ".json", ".yaml", ".toml")
-"""Files in which a statement may be built by words, without a line that coverage could see."""
+TEXTS = ("src/trimtab/prompts/sections", "src/trimtab/customize/builtin")
+"""Folders of words by which a statement may be built, without a line that coverage could see."""
 Line = tuple[str, int]
 
 
@@ -62,7 +63,7 @@ def main() -> int:
     args = parser.parse_args()
     copy = make_copy(CACHE / "statements")
     tests = {name: tests for name, tests in proven().items() if name not in decided()}
-    found = list_statements(measure(copy, tests), tests)
+    found = interleave(list_statements(measure(copy, tests), tests))
     shared = Counter(line for statement in found for line in statement.lines)
     held = tried = 0
     for statement in found:
@@ -79,6 +80,15 @@ def main() -> int:
             print(f"    - {change.before.strip()}\n    + {change.after.strip()}", flush=True)
     print(f"{held} of {tried} statements hold")
     return 0 if held == tried else 1
+
+
+def interleave(found: list[Statement]) -> list[Statement]:
+    """Order statements so that the first of every group come first, then the second ones."""
+    groups: dict[str, list[Statement]] = {}
+    for statement in found:
+        groups.setdefault(statement.name.partition("-")[0], []).append(statement)
+    rounds = zip_longest(*(sorted(group, key=lambda each: each.name) for group in groups.values()))
+    return [statement for each in rounds for statement in each if statement is not None]
 
 
 def measure(copy: Path, tests: dict[str, list[str]]) -> Measured:
@@ -131,7 +141,8 @@ def within_seconds(tests: list[str], measured: Measured) -> Iterator[str]:
 def find_files(place: str) -> tuple[str, ...]:
     path = TOP / place
     found = path.rglob("*") if path.is_dir() else (path,)
-    return tuple(str(file.relative_to(TOP)) for file in found if file.suffix in (".py", *TEXTS))
+    names = (str(file.relative_to(TOP)) for file in found if file.is_file())
+    return tuple(name for name in names if name.endswith(".py") or name.startswith(TEXTS))
 
 
 def list_changes(
@@ -155,7 +166,7 @@ def change_texts(statement: Statement) -> Iterator[Mutant]:
     rows = [
         (len(wanted & find_words(text)), path, number, text)
         for path in sorted(statement.files)
-        if path.endswith(TEXTS)
+        if path.startswith(TEXTS)
         for number, text in enumerate((TOP / path).read_text(encoding="utf-8").split("\n"), 1)
     ]
     for common, path, number, text in sorted(rows, key=lambda row: -row[0]):
@@ -183,10 +194,20 @@ def remove_statement(path: str, source: str, line: int) -> str:
     for node in parse(path, source).get(line, ()):
         indent = " " * node.col_offset
         if isinstance(node, ast.Return) and node.value is not None:
-            return f"{indent}return None"
+            return f"{indent}return {contradict(node.value)}"
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await):
             return f"{indent}pass"
     return ""
+
+
+def contradict(value: ast.expr) -> str:
+    """Return an expression for another result than this one."""
+    if isinstance(value, ast.Constant):
+        other = {True: "False", False: "True", "": "'changed'"}.get(value.value, "None")
+        return other if isinstance(value.value, bool | str) else "None"
+    if isinstance(value, ast.Compare | ast.BoolOp | ast.UnaryOp):
+        return f"not ({ast.unparse(value)})"
+    return "None"
 
 
 @cache
