@@ -69,12 +69,13 @@ def main() -> int:
     for statement in found:
         if args.wanted and not {statement.name, statement.name.partition("-")[0]} & {*args.wanted}:
             continue
-        tried += 1
         chance = random.Random(f"{args.seed} {statement.name}")
         changes = list_changes(statement, shared, chance, args.tries)
         noticed = next((c for c in changes if is_noticed(copy, c, [*statement.tests])), None)
         held += noticed is not None
-        print(f"{statement.name} {'holds' if noticed else 'DOES NOT HOLD'}", flush=True)
+        tried += bool(changes)
+        verdict = "holds" if noticed else "DOES NOT HOLD" if changes else "cannot be changed"
+        print(f"{statement.name} {verdict}", flush=True)
         for change in [noticed] if noticed else changes:
             print(f"  {change.path}:{change.line}")
             print(f"    - {change.before.strip()}\n    + {change.after.strip()}", flush=True)
@@ -101,7 +102,7 @@ def measure(copy: Path, tests: dict[str, list[str]]) -> Measured:
         if measured.key == key:
             return measured
     names = sorted({f"tests/{test}" for each in tests.values() for test in each})
-    measured = measure_tests(copy, [SOURCE], ["-n", "2", *names], key)
+    measured = measure_tests(copy, [SOURCE], names, key)
     kept.write_text(json.dumps(asdict(measured)), encoding="utf-8")
     return measured
 
