@@ -181,11 +181,16 @@ def test_what_cannot_be_done_is_exit_code_2_with_a_sentence(
     assert error["exitCode"] == 2
 
 
-@pytest.mark.parametrize("args", [(), ("bogus",), ("show",), ("fork", "x", "--prompt", "0")])
+@pytest.mark.parametrize("args", [("bogus",), ("show",), ("fork", "x", "--prompt", "0")])
 def test_wrong_usage_is_exit_code_2_and_one_sentence(home: Path, args: tuple[str, ...]) -> None:
     done = sessions(home, *args)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
+
+
+def test_without_an_action_sessions_are_listed(home: Path) -> None:
+    assert sessions(home).stdout == sessions(home, "list").stdout
+    assert sessions(home, "--json").stdout == sessions(home, "list", "--json").stdout
 
 
 def test_the_old_name_of_the_prompt_option_still_works(home: Path) -> None:

@@ -43,7 +43,7 @@ WRONG: dict[str, list[list[str]]] = {
     "rewind": [["x"], ["--prompt", "9"], ["--bad"]],
     "schema": [[], ["x"]],
     "runtimes": [["x"], ["probe"], ["probe", "x"], ["--bad"]],
-    "sessions": [[], ["show", "x"], ["show", "../../etc/passwd"], ["verify"], ["repair", "x"], ["export", "x"], ["fork", "x"], ["fork", "x", "--prompt", "0"], ["delete", "x"], ["restore", "x"]],
+    "sessions": [["show", "x"], ["show", "../../etc/passwd"], ["verify"], ["repair", "x"], ["export", "x"], ["fork", "x"], ["fork", "x", "--prompt", "0"], ["delete", "x"], ["restore", "x"]],
     "simulate": [[], ["nowhere"], ["."], ["--bad"]],
     "skills": [["add", "nowhere"], ["remove", "x"], ["enable", "x"], ["add", "."]],
     "tasks": [["x"], ["tail"], ["tail", "x"], ["send", "x"], ["send", "x", "y"], ["stop", "x"], ["--bad"]],

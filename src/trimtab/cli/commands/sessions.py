@@ -10,7 +10,8 @@ from trimtab.session.archive import Archive
 
 def add_arguments(parser: CommandParser) -> None:
     parser.epilog = "ID is a session's id, its first 7 or more characters, or its name."
-    actions = parser.add_actions()
+    actions = parser.add_actions(default="list")
+    parser.add_json()
 
     def add(name: str, summary: str, *, takes_id: bool = True) -> CommandParser:
         added = actions.add(name, summary)

@@ -45,5 +45,7 @@ def print_list(*, as_json: bool) -> None:
     if as_json:
         print_json({"worktrees": rows}, indent=None)
         return
+    if not rows:
+        print("There are no worktrees of sessions here; start one with --worktree.")
     for row in rows:
         print(f"{row['name']:<20} {row['branch']:<28} {'; '.join(row['keep']) or 'can be removed'}")
