@@ -16,8 +16,10 @@ from trimtab.contracts.text import count
 from trimtab.host.parts import ToolInvocation
 from trimtab.host.requests import handle_request
 from trimtab.transports.tui import local_commands, other_programs
+from trimtab.transports.tui.editor import Draft
 from trimtab.transports.tui.keys import KEYS
 from trimtab.transports.tui.panels import rewind_panel, search_panel
+from trimtab.transports.tui.work_panels import edit_again
 
 if TYPE_CHECKING:
     from trimtab.transports.tui.app import Tui
@@ -36,7 +38,7 @@ class Actions:
         self._interrupted_at = 0.0
         self._escaped_at = 0.0
         self._own_command = ""
-        self._saved_draft = ""
+        self._saved_draft = Draft()
         self.reports_focus = False
 
     def on_key(self) -> None:
@@ -79,7 +81,7 @@ class Actions:
         choice = tui.asking.words_for
         rule = choice.rule if choice is not None else ""
         if tui.editor.text:
-            self._saved_draft = tui.editor.text
+            self._saved_draft = tui.editor.save()
         if tui.editor.text or rule:
             tui.editor.set(rule)
 
@@ -87,19 +89,23 @@ class Actions:
         tui = self._tui
         if not words:
             return
+        typed = tui.editor.save()
+        tui.editor.clear()
         try:
             tui.asking.send_words(words)
         except UsageError as error:
+            tui.editor.restore(typed)
             tui.say_briefly(error.message)
-            return
-        tui.editor.clear()
-        self._end_words()
 
-    def _end_words(self) -> None:
+    def end_words(self) -> None:
+        """Bring the draft back after the words of an answer; words nobody reads go to history."""
         tui = self._tui
-        if not tui.asking.typing_words and self._saved_draft:
-            draft, self._saved_draft = self._saved_draft, ""
-            tui.editor.set(draft)
+        choice = tui.asking.words_for
+        words = tui.editor.expanded
+        if choice is None or words != choice.rule:
+            tui.history.add(words)
+        draft, self._saved_draft = self._saved_draft, Draft()
+        tui.editor.restore(draft)
 
     def press_enter(self) -> None:
         """Send, choose or confirm, whichever is open."""
@@ -148,7 +154,7 @@ class Actions:
             tui.transcript.say(f"! {tui.history.problem}", "warning")
             tui.history.problem = ""
         if tui.live is None:
-            tui.unsent.append((text, mode))
+            tui.unsent.append((text, mode, images))
             return
         self.send(text, mode, images)
 
@@ -178,7 +184,7 @@ class Actions:
         except TrimtabError as error:
             tui.transcript.say(error.message, "error")
             if not tui.editor.text:
-                tui.editor.set(text)
+                tui.editor.load(text, images)
             return
         if isinstance(prompt, str):
             prompt = Prompt(text=prompt)
@@ -306,7 +312,7 @@ class Actions:
         waiting = [*live.inbox.held, *live.inbox.pending]
         for prompt in reversed(waiting):
             if live.inbox.withdraw(prompt.message_id, "taken back"):
-                self._tui.editor.set(prompt.display or prompt.text)
+                edit_again(self._tui, prompt)
                 return True
         return False
 
@@ -331,8 +337,9 @@ class Actions:
         path = text.strip().strip("'\"")
         if "\n" not in path and re.search(r"\.(png|jpe?g|gif|webp)$", path, re.IGNORECASE):
             absolute = os.path.expanduser(path.replace("\\ ", " "))
+            absolute = os.path.join(tui.terminal.cwd, absolute)
             if os.path.isfile(absolute):
-                tui.editor.attach_image(absolute, os.path.basename(absolute))
+                tui.editor.attach_image(absolute, other_programs.describe_image(absolute))
                 return
         tui.editor.paste(text)
 
@@ -403,10 +410,7 @@ class Actions:
             self._close_panel()
         elif tui.asking.current is not None:
             if tui.asking.is_ready(now) or tui.asking.typing_words:
-                if tui.asking.typing_words:
-                    tui.editor.clear()
                 tui.asking.escape()
-                self._end_words()
         elif tui.busy:
             self._stop_turn()
         elif self._own_command and tui.hosted is not None:

@@ -144,7 +144,7 @@ class Tui:
         self.paused = False
         """True while another program has the terminal."""
         self.remark = ""
-        self.unsent: list[tuple[str, str]] = []
+        self.unsent: list[tuple[str, str, list[str]]] = []
         """Prompts that were sent before the session was open, with how they go in."""
         self.own_output: list[str] = []
         """Commands of the person and their output, for the model to read with the next prompt."""
@@ -162,6 +162,7 @@ class Tui:
         )
         self.screen.drained = self.request_frame
         self.asking.on_edit = self.actions.edit_plan
+        self.asking.on_words_end = self.actions.end_words
 
     async def run(self, first: str | None) -> int:
         """Talk until the person leaves; return the exit code."""
@@ -192,8 +193,8 @@ class Tui:
         self.spawn(asyncio.to_thread(new_stream))  # load the Markdown library behind the prompt
         if self._first is not None:
             self.actions.send(self._first)
-        for text, mode in self.unsent:
-            self.actions.send(text, mode)
+        for text, mode, images in self.unsent:
+            self.actions.send(text, mode, images)
         self.unsent = []
 
     async def open(self, opener: Callable[[Client], Awaitable[LiveSession]]) -> bool:

@@ -43,6 +43,8 @@ class Asking:
         self._typed_at = 0.0
         self.on_edit: Callable[[], None] = lambda: None
         """Opens what is asked about in the person's editor."""
+        self.on_words_end: Callable[[], None] = lambda: None
+        """Called when words are not typed any more, whatever the reason."""
 
     @property
     def current(self) -> Waiting | None:
@@ -121,7 +123,7 @@ class Asking:
     def escape(self) -> None:
         """Answer with no, or go back from typing words."""
         if self._typing_words and not self._line[0].asked.words_only:
-            self._typing_words = False
+            self._end_words()
             return
         self._deliver(self._line[0].asked.on_escape, None, "")
 
@@ -152,7 +154,13 @@ class Asking:
         self._say(remark if waiting.answer(value) else f"{remark} (it was answered before)")
 
     def _reset(self) -> None:
-        self._marked, self.words_for, self._typing_words = None, None, False
+        self._marked = None
+        self._end_words()
+
+    def _end_words(self) -> None:
+        if self._typing_words:
+            self.on_words_end()
+        self.words_for, self._typing_words = None, False
 
     def heading(self, limit: int) -> tuple[Line, ...]:
         """Return the title of the question, and its body unless that is in the scrollback."""

@@ -97,13 +97,51 @@ def lay_out_editor(
     editor: EditorView, columns: int, limit: int
 ) -> tuple[list[Line], tuple[int, int]]:
     """Return the rows of the editor that are visible, and the caret in them."""
-    limit_cells = max(4, columns - 1)
+    if not editor.text and editor.hint:
+        lead = width(editor.mark)
+        return [(("accent bold", editor.mark), ("dim", editor.hint))], (0, lead)
+    start, end = _find_near(editor.text, editor.caret, limit, limit * columns)
+    rows, caret = _wrap_typed(editor.text[start:end], editor.caret - start, editor.mark, columns)
     lead = width(editor.mark)
+    lines: list[Line] = [
+        (("accent bold", " " * lead if number or start else editor.mark), ("", row))
+        for number, row in enumerate(rows)
+    ]
+    return _scroll(lines, caret, limit)
+
+
+def _find_near(text: str, caret: int, lines: int, characters: int) -> tuple[int, int]:
+    """Return the part of a text around the caret that can be visible: a draft may be huge.
+
+    A long line is cut at a multiple of a fixed length, so that its rows do not move with the caret.
+    """
+    start, end = caret, caret
+    for _ in range(lines):
+        start = text.rfind("\n", 0, start)
+        if start < 0:
+            break
+    for _ in range(lines):
+        end = text.find("\n", end + 1)
+        if end < 0:
+            break
+    start, end = start + 1, len(text) if end < 0 else end
+    step = max(1, characters)
+    if caret - start > 2 * step:
+        start += (caret - start) // step * step - step
+    return start, min(end, caret + step)
+
+
+def _wrap_typed(
+    text: str, caret: int, mark: str, columns: int
+) -> tuple[list[str], tuple[int, int]]:
+    """Return the rows of a text that is being typed, and the caret in them."""
+    limit_cells = max(4, columns - 1)
+    lead = width(mark)
     rows: list[list[str]] = [[]]
-    used, caret = lead, (0, lead)
-    for index, character in enumerate(editor.text):
-        if index == editor.caret:
-            caret = len(rows) - 1, used
+    used, place = lead, (0, lead)
+    for index, character in enumerate(text):
+        if index == caret:
+            place = len(rows) - 1, used
         if character == "\n":
             rows.append([])
             used = lead
@@ -113,19 +151,13 @@ def lay_out_editor(
         if used + size >= limit_cells and rows[-1]:
             rows.append([])
             used = lead
-            if index == editor.caret:
-                caret = len(rows) - 1, used
+            if index == caret:
+                place = len(rows) - 1, used
         rows[-1].append(shown)
         used += size
-    if editor.caret >= len(editor.text):
-        caret = len(rows) - 1, used
-    lines: list[Line] = [
-        (("accent bold", editor.mark if number == 0 else " " * lead), ("", "".join(row)))
-        for number, row in enumerate(rows)
-    ]
-    if not editor.text and editor.hint:
-        lines = [(("accent bold", editor.mark), ("dim", editor.hint))]
-    return _scroll(lines, caret, limit)
+    if caret >= len(text):
+        place = len(rows) - 1, used
+    return ["".join(row) for row in rows], place
 
 
 def _scroll(

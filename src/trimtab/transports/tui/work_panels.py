@@ -58,7 +58,7 @@ def change_prompt(tui: "Tui", queued: PromptQueued, action: str) -> None:
     )
     if action == "edit":
         tui.history.add(tui.editor.expanded)
-        tui.editor.set(text)
+        edit_again(tui, queued)
     elif action == "now":
         handle_request(live, prompt)
     elif action == "first":
@@ -67,6 +67,12 @@ def change_prompt(tui: "Tui", queued: PromptQueued, action: str) -> None:
         tui.history.add(text)
         tui.say_briefly("Removed; it is in the history.")
     tui.request_frame()
+
+
+def edit_again(tui: "Tui", prompt: PromptQueued) -> None:
+    """Put a prompt back into the editor, with the images that were attached to it."""
+    attached = [str(item["path"]) for item in prompt.attachments or () if item.get("path")]
+    tui.editor.load(prompt.display or prompt.text, attached)
 
 
 def tasks_panel(tui: "Tui") -> Panel | None:
