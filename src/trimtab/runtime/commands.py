@@ -85,7 +85,7 @@ def find_command(live: "LiveSession", text: str) -> tuple[SlashCommand, str] | N
     Paths, skills and commands of clients count as prompts. Raises `UsageError` for an unknown
     name.
     """
-    if re.match(r"!\S", text):
+    if re.match(r"!\s*\S", text):
         raise UsageError(
             "Lines that begin with ! run a shell command in an interactive session only; begin "
             "with a space to send it as a prompt."

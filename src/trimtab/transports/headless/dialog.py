@@ -177,8 +177,8 @@ class Dialog:
                 return
             if words in ("/clear", "/new"):
                 await self._clear(opening)
-            elif re.match(r"!\S", words):
-                await self._run_own(words[1:])
+            elif own := words.lstrip("!").strip() if words.startswith("!") else "":
+                await self._run_own(own)
             elif words:
                 await self._send(text)
             text = None

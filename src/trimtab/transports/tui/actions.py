@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from trimtab.contracts.errors import TrimtabError, UsageError
-from trimtab.contracts.ids import new_id
 from trimtab.contracts.run import Prompt
 from trimtab.contracts.text import count
-from trimtab.host.parts import ToolInvocation
 from trimtab.host.requests import handle_request
-from trimtab.transports.tui import local_commands, other_programs
+from trimtab.transports.tui import local_commands, other_programs, own_shell
 from trimtab.transports.tui.editor import Draft
 from trimtab.transports.tui.keys import KEYS
 from trimtab.transports.tui.panels import rewind_panel, search_panel
@@ -37,13 +35,16 @@ class Actions:
         self._tui = tui
         self._interrupted_at = 0.0
         self._escaped_at = 0.0
-        self._own_command = ""
         self._saved_draft = Draft()
         self.reports_focus = False
 
     def on_key(self) -> None:
         """Note that a key was pressed: a question must not be answered by what follows it."""
         self._tui.asking.on_typed(time.monotonic())
+
+    def on_failure(self, error: Exception) -> None:
+        """Tell that the action of a key failed; the conversation goes on."""
+        self._tui.say_failure(error)
 
     def on_focus(self, focused: bool) -> None:
         self.reports_focus = True
@@ -161,8 +162,8 @@ class Actions:
     def send(self, text: str, mode: str = "enqueue", images: list[str] | None = None) -> None:
         """Run a command of the interface or the shell, or send a prompt."""
         tui = self._tui
-        if re.match(r"!\S", text):
-            tui.spawn(self._run_own(text.lstrip("!"), shared=not text.startswith("!!")))
+        if own_shell.handles(text):
+            tui.spawn(tui.own_shell.run(text))
         elif text.startswith("/") and local_commands.handles(tui, text):
             tui.spawn(local_commands.run(tui, text))
         else:
@@ -195,56 +196,6 @@ class Actions:
                 prompt, display=prompt.display or prompt.text, text=f"{told}\n\n{prompt.text}"
             )
         handle_request(live, prompt, mode="immediate" if mode == "immediate" else "enqueue")
-
-    async def _run_own(self, command: str, *, shared: bool) -> None:
-        """Run a command of the person; what it prints goes to the model unless it began `!!`."""
-        tui = self._tui
-        assert tui.hosted is not None
-        assert tui.live is not None
-        request_id = new_id()
-        self._own_command = request_id
-        call = ToolInvocation(
-            key=f"own {request_id}",
-            call_id=request_id,
-            name="!",
-            title=f"! {command}",
-            state="running",
-            done=False,
-        )
-        shown = [""]
-
-        def on_output(_: str, text: str) -> None:
-            shown[0] += text
-            running = msgspec.structs.replace(call, output=shown[0][-4096:])
-            tui.transcript.apply(running, began)
-            tui.request_frame()
-
-        began = time.monotonic()
-        tui.transcript.apply(call, began)
-        try:
-            ended = await tui.hosted.own_commands.run(
-                request_id, command, tui.live.controls.options.cwd, on_output
-            )
-        except OSError as error:
-            tui.transcript.calls.pop(call.key, None)
-            tui.transcript.say(f"The command cannot be run: {error.strerror or error}.", "error")
-            return
-        finally:
-            self._own_command = ""
-        output = ended.output.rstrip("\n")
-        tui.transcript.calls.pop(call.key, None)
-        tui.transcript.say(f"! {command}", "bold")
-        if output:
-            tui.transcript.add_lines(
-                [(("", line),) for line in local_commands.readable(output).split("\n")]
-            )
-        if ended.exit_code:
-            tui.transcript.say(f"exit code {ended.exit_code}", "dim")
-        if shared:
-            tui.own_output.append(
-                f"<user_command exit_code={ended.exit_code}>\n"
-                f"$ {command}\n{output}\n</user_command>"
-            )
 
     def insert_newline(self) -> None:
         if self._tui.panel is None:
@@ -413,8 +364,8 @@ class Actions:
                 tui.asking.escape()
         elif tui.busy:
             self._stop_turn()
-        elif self._own_command and tui.hosted is not None:
-            tui.hosted.own_commands.kill(self._own_command)
+        elif tui.own_shell.stop(signal.SIGTERM):
+            pass
         elif not tui.editor.text and now - self._escaped_at < ESCAPE_TWICE:
             self._escaped_at = 0.0
             self.rewind()
@@ -447,8 +398,8 @@ class Actions:
             self._close_panel()
         elif tui.busy:
             self._stop_turn()
-        elif self._own_command and tui.hosted is not None:
-            tui.hosted.own_commands.kill(self._own_command, signal.SIGINT)
+        elif tui.own_shell.stop(signal.SIGINT):
+            pass
         elif tui.editor.text:
             tui.history.add(tui.editor.expanded)
             tui.editor.clear()

@@ -34,6 +34,7 @@ from trimtab.transports.tui.history import History
 from trimtab.transports.tui.keyboard import build_application
 from trimtab.transports.tui.local_client import CAPABILITIES, SILENT, LocalClient
 from trimtab.transports.tui.local_commands import list_commands
+from trimtab.transports.tui.own_shell import OwnShell
 from trimtab.transports.tui.painter import Painter
 from trimtab.transports.tui.panels import Panel
 from trimtab.transports.tui.questions import Asked, build_question, build_trust
@@ -156,6 +157,7 @@ class Tui:
         self._questions_seen: set[str] = set()
         self._title = ""
         self._tasks: set[asyncio.Task[Any]] = set()
+        self.own_shell = OwnShell(self)
         self.actions = Actions(self)
         self.app: Application[int] = build_application(
             self.editor.buffer, self.actions, terminal.input, vi=preferences.vi
@@ -292,18 +294,22 @@ class Tui:
         async def guarded() -> None:
             try:
                 await work
-            except TrimtabError as error:
-                self.transcript.say(error.message, "error")
-            except Exception as error:  # a bug: say so and go on
-                self.transcript.say(
-                    f"Internal error ({type(error).__name__}: {error}); please report it.", "error"
-                )
+            except Exception as error:
+                self.say_failure(error)
             self.request_frame()
 
         task = asyncio.get_running_loop().create_task(guarded())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    def say_failure(self, error: Exception) -> None:
+        """Tell what went wrong, and go on; anything but an error for people is a bug."""
+        message = f"Internal error ({type(error).__name__}: {error}); please report it."
+        if isinstance(error, TrimtabError):
+            message = error.message
+        self.transcript.say(message, "error")
+        self.request_frame()
 
     def leave(self, code: int = 0) -> None:
         """End the conversation."""
@@ -448,6 +454,12 @@ class Tui:
         for timer in (self._frame, self._ticker, self._remark_timer):
             if timer is not None:
                 timer.cancel()
+
+    def paint_now(self) -> None:
+        """Paint before another program takes the terminal."""
+        if self._frame is not None:
+            self._frame.cancel()
+        self._paint()
 
     def _paint(self) -> None:
         self._frame = None

@@ -11,6 +11,7 @@ MAX_FILES = 200_000
 MATCHES = 20
 RANKED = 3000
 """Matching paths that are compared with each other."""
+_BROKEN = re.compile("[\ud800-\udfff\n]")
 _SKIPPED = {".git", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".tox"}
 
 
@@ -84,7 +85,8 @@ def list_files(root: str) -> list[str]:
         paths = [os.fsdecode(name) for name in listed.split(b"\0") if name]
     except (OSError, subprocess.SubprocessError):
         paths = list(_walk(root))
-    paths = paths[:MAX_FILES]
+    # A name that is not UTF-8 cannot stand in a prompt.
+    paths = [path for path in paths if not _BROKEN.search(path)][:MAX_FILES]
     folders = {f"{os.path.dirname(path)}/" for path in paths if "/" in path}
     return [*sorted(folders), *paths]
 

@@ -26,6 +26,8 @@ ESCAPE_SECONDS = 0.025
 _SEQUENCE = re.compile(
     "\x1b\\[[0-?]*[ -/]*[@-~]|\x1bO[!-~]|\x1b[\\]P^_][^\x07\x1b]*(?:\x07|\x1b\\\\)"
 )
+_BROKEN = re.compile("[\ud800-\udfff]")
+"""Bytes that are not UTF-8, as Python reads them; nothing can store or send such a text."""
 _PASTE = "\x1b[200~"
 _NEWLINES = ("\x1b[13;2u", "\x1b[27;2;13~", "\x1b[13;5u", "\x1b[27;5;13~")
 """Shift-Enter and Ctrl-Enter where the terminal reports them."""
@@ -42,6 +44,7 @@ class KnownSequences(Vt100Parser):
         self._on_focus = on_focus
 
     def feed(self, data: str) -> None:
+        data = _BROKEN.sub("\ufffd", data)
         if self._in_bracketed_paste:
             super().feed(data)
             return
@@ -106,19 +109,35 @@ def build_bindings(actions: Any) -> KeyBindings:
     for keys in KEYS.values():
         for key in keys:
             for names in key.names:
-                bind(bindings, names, getattr(actions, key.action))
+                bind(bindings, names, guard(actions, getattr(actions, key.action)))
     captured = Condition(actions.captures_keys)
+
+    press_key = guard(actions, actions.press_key)
 
     @bindings.add(Keys.Any, filter=captured)
     def take(event: KeyPressEvent) -> None:
-        if not actions.press_key(event.data):
+        if not press_key(event.data):
             event.current_buffer.insert_text(event.data)
 
     empty = Condition(actions.is_empty)
+    show_keys = guard(actions, actions.show_keys)
 
-    bindings.add("?", filter=empty)(lambda _: actions.show_keys())
+    bindings.add("?", filter=empty)(lambda _: show_keys())
 
     return bindings
+
+
+def guard(actions: Any, action: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the action with its failure told as a remark: a key must not end the program."""
+
+    def guarded(*given: Any) -> Any:
+        try:
+            return action(*given)
+        except Exception as error:
+            actions.on_failure(error)
+            return None
+
+    return guarded
 
 
 def bind(bindings: KeyBindings, names: tuple[str, ...], action: Callable[..., Any]) -> None:

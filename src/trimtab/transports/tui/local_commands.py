@@ -11,7 +11,6 @@ from prompt_toolkit.enums import EditingMode
 from trimtab.config.edit import change_field
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.run import Measured
-from trimtab.contracts.text import neutralise
 from trimtab.runtime.commands import ALIASES, COMMANDS, find_command
 from trimtab.runtime.commands import list_commands as offered_commands
 from trimtab.session.store import SessionStore
@@ -246,8 +245,3 @@ LOCAL: dict[str, LocalCommand] = {
     "vim": vim,
     "worktree": worktree,
 }
-
-
-def readable(text: str) -> str:
-    """Return the output of a command without terminal commands."""
-    return neutralise(text)

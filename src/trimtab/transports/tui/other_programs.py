@@ -52,12 +52,12 @@ def retake(tui: "Tui", raw: Attributes | None) -> None:
     tui.request_frame()
 
 
-async def run_program(tui: "Tui", command: Sequence[str]) -> int:
+async def run_program(tui: "Tui", command: Sequence[str], cwd: str | None = None) -> int:
     """Run a program in the terminal; keys go to it and no frame is painted meanwhile."""
     raw = release(tui)
     try:
         with tui.terminal.input.detach():
-            process = await asyncio.create_subprocess_exec(*command, env=tui.terminal.env)
+            process = await asyncio.create_subprocess_exec(*command, env=tui.terminal.env, cwd=cwd)
             return await process.wait()
     finally:
         retake(tui, raw)

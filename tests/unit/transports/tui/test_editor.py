@@ -19,14 +19,14 @@ def editor(tmp_path: Path) -> Editor:
 
 def test_a_stashed_draft_keeps_its_pastes_and_images(editor: Editor) -> None:
     editor.paste(LONG)
-    editor.attach_image("/x/shot.png", "8×8")
+    editor.attach_image("/x/shot.png", "8x8")
     shown = editor.text
     editor.stash()
     assert editor.text == ""
     editor.stash()
-    assert editor.text == shown == "[paste 1: 12 lines][image 1: 8×8]"
+    assert editor.text == shown == "[paste 1: 12 lines][image 1: 8x8]"
     assert editor.images == ["/x/shot.png"]
-    assert editor.expanded == f"{LONG}[image 1: 8×8]"
+    assert editor.expanded == f"{LONG}[image 1: 8x8]"
 
 
 def test_a_draft_that_made_room_for_words_keeps_its_pastes(editor: Editor) -> None:
@@ -57,7 +57,7 @@ def test_undoing_the_expansion_of_a_paste_keeps_its_text(editor: Editor) -> None
 
 
 def test_a_prompt_that_is_edited_again_has_its_images(editor: Editor) -> None:
-    editor.load("look at [image 1: 8×8] and [image 2: 9×9]", ["/x/a.png", "/x/b.png"])
+    editor.load("look at [image 1: 8x8] and [image 2: 9x9]", ["/x/a.png", "/x/b.png"])
     assert editor.images == ["/x/a.png", "/x/b.png"]
-    editor.attach_image("/x/c.png", "9×9")
+    editor.attach_image("/x/c.png", "9x9")
     assert editor.images == ["/x/a.png", "/x/b.png", "/x/c.png"]
