@@ -17,7 +17,7 @@ from trimtab.transports.tui import local_commands, other_programs, own_shell
 from trimtab.transports.tui.editor import Draft
 from trimtab.transports.tui.keys import KEYS
 from trimtab.transports.tui.panels import rewind_panel, search_panel
-from trimtab.transports.tui.work_panels import edit_again
+from trimtab.transports.tui.work_panels import edit_again, list_background
 
 if TYPE_CHECKING:
     from trimtab.transports.tui.app import Tui
@@ -35,6 +35,7 @@ class Actions:
         self._tui = tui
         self._interrupted_at = 0.0
         self._escaped_at = 0.0
+        self._ended_at = 0.0
         self._saved_draft = Draft()
         self.reports_focus = False
 
@@ -414,8 +415,15 @@ class Actions:
     def press_eof(self) -> None:
         """Leave if nothing is typed; else delete the character under the caret."""
         tui = self._tui
+        now = time.monotonic()
+        last, self._ended_at = self._ended_at, 0.0
         if tui.editor.text:
             tui.editor.buffer.delete()
+        elif (names := list_background(tui)) and now - last >= TWICE:
+            self._ended_at = now
+            named = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+            runs, them = ("runs", "it") if len(names) == 1 else ("run", "them")
+            tui.say_briefly(f"{named} still {runs}; Ctrl-D again stops {them} and leaves.")
         else:
             tui.leave()
 

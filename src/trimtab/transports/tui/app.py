@@ -477,7 +477,8 @@ class Tui:
             if left := self.asking.waits(now):
                 asyncio.get_running_loop().call_later(left + 0.01, self.request_frame)
         self._update_title()
-        if self._working_since is not None and self._ticker is None:
+        changes = self.panel is not None and self.panel.changes
+        if (self._working_since is not None or changes) and self._ticker is None:
             self._ticker = asyncio.get_running_loop().call_later(1.0, self._tick)
 
     def _finish_lines(self, columns: int) -> list[Line]:
@@ -521,8 +522,11 @@ class Tui:
         """Return what the live rows show now."""
         heading: tuple[Line, ...] = ()
         choices: Menu | None = None
+        detail = ""
         if self.panel is not None:
-            heading, choices = self.panel.heading, self.panel.menu
+            if self.panel.changes:
+                self.panel.refresh()
+            heading, choices, detail = self.panel.heading, self.panel.menu, self.panel.detail
         elif self.asking.current is not None:
             heading, choices = self.asking.heading(rows // 2), self.asking.menu(now)
         return Scene(
@@ -532,6 +536,7 @@ class Tui:
             menu=None if heading else self.completer.menu,
             heading=heading,
             choices=choices,
+            detail=detail,
             activity=self._describe_activity(now),
             remark=self.remark,
             status=self.status.line,
@@ -541,7 +546,7 @@ class Tui:
     def _view_editor(self) -> EditorView:
         mark, hint = MARK, HINT
         if self.panel is not None:
-            return EditorView(self.panel.query, len(self.panel.query), "find: ", "")
+            return EditorView(self.panel.query, len(self.panel.query), self.panel.mark, "")
         if self.asking.typing_words:
             choice = self.asking.words_for
             mark, hint = "rule: " if choice and choice.rule else "your words: ", ""

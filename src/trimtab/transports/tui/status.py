@@ -94,8 +94,8 @@ class StatusLine:
             facts.append(f"${sum(known):.2f}")
         if self._branch:
             facts.append(neutralise(self._branch))
-        if transcript.agents:
-            facts.append(count(len(transcript.agents), "task"))
+        if tasks := len(transcript.agents) + len(live.background_commands):
+            facts.append(count(tasks, "task"))
         return (("dim", " · ".join(facts)),)
 
 

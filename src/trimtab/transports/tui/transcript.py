@@ -60,6 +60,8 @@ class Transcript:
         self.hooks: dict[str, tuple[HookRun, float]] = {}
         """The hooks that run, with the time each began."""
         self.agent_activity: dict[str, str] = {}
+        self.agent_seen: dict[str, float] = {}
+        """When each sub-agent did something last."""
         self.waiting: dict[str, QueuedPrompt] = {}
         self.questions: dict[str, Question] = {}
         self.reasoning = ""
@@ -84,7 +86,7 @@ class Transcript:
     def apply(self, part: Part, now: float = 0.0) -> None:
         """Take a part; `now` is the time it arrived, for elapsed times."""
         if part.agent_id is not None and not isinstance(part, Question | Subagent):
-            self._note_activity(part)
+            self._note_activity(part, now)
             return
         if isinstance(part, ToolInvocation):
             self._call(part, now)
@@ -339,10 +341,11 @@ class Transcript:
         if part.error:
             self.say(f"  {part.error}", "dim")
 
-    def _note_activity(self, part: Part) -> None:
+    def _note_activity(self, part: Part, now: float) -> None:
         """Remember what a sub-agent does for its row."""
         if part.agent_id is None:
             return
+        self.agent_seen[part.agent_id] = now
         if isinstance(part, ToolInvocation) and not part.ended:
             self.agent_activity[part.agent_id] = neutralise(part.title)
         elif isinstance(part, Markdown | Reasoning) and part.text.strip():

@@ -25,6 +25,8 @@ class MenuItem(msgspec.Struct, frozen=True):
     disabled: bool = False
     key: str = ""
     """The keys that choose it; they are bright when they work."""
+    detail: str = ""
+    """More about it, for a row of its own while it is marked."""
 
 
 class Menu(msgspec.Struct, frozen=True):
@@ -56,6 +58,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     heading: tuple[Line, ...] = ()
     """The body of a question or the title of a panel, above its choices."""
     choices: Menu | None = None
+    detail: str = ""
+    """More about the marked choice."""
     activity: str = ""
     remark: str = ""
     """A short message that stands in place of the status for a while."""
@@ -183,7 +187,7 @@ def lay_out_menu(menu: Menu | None, limit: int) -> list[Line]:
     for index, item in enumerate(menu.items[first : first + visible], first):
         chosen = index == menu.marked
         style = "selected" if chosen else "dim" if item.disabled else ""
-        pad = " " * (min(labels, 40) - width(item.label) + 2) if item.remark else ""
+        pad = " " * max(2, min(labels, 40) - width(item.label) + 2) if item.remark else ""
         remark = neutralise(item.remark).replace("\n", " ")
         lines.append(
             (
@@ -200,12 +204,14 @@ def lay_out_menu(menu: Menu | None, limit: int) -> list[Line]:
 
 def _question_rows(scene: Scene, limit: int) -> list[Line]:
     """Return the question: its choices come first if there is not room for all of it."""
-    choices = lay_out_menu(scene.choices, limit) if scene.choices else []
+    text = " ".join(neutralise(scene.detail).split())
+    detail: list[Line] = [(("dim italic", f"  {text}"),)] if text and limit > 4 else []
+    choices = lay_out_menu(scene.choices, limit - len(detail)) if scene.choices else []
     heading = list(scene.heading)
-    room = max(0, limit - len(choices))
+    room = max(0, limit - len(choices) - len(detail))
     if len(heading) > room:
         heading = heading[:room]
-    return [*heading, *choices]
+    return [*heading, *choices, *detail]
 
 
 def _status_rows(scene: Scene, limit: int) -> list[Line]:
