@@ -141,3 +141,32 @@ async def test_permissions_skills_and_servers_are_panels(cli: Cli) -> None:
         await terminal.sees("▸ scales +connected")
         terminal.type("\r")
         await terminal.shows("weigh +Weighs it")
+
+
+async def test_a_resumed_session_shows_the_answers_that_were_given(cli: Cli) -> None:
+    ask = {"name": "ask_user", "arguments": {"question": "Colour?", "choices": ["red", "green"]}}
+    script = [{"tools": [ask]}, {"tools": [bash("touch a"), bash("touch b")]}, {"text": "Done."}]
+    async with serving(script) as server:
+        async with conversing(cli.use(server), "-i", "paint") as terminal:
+            await terminal.may_answer()
+            terminal.type("2")
+            await terminal.sees("touch a")
+            await terminal.may_answer()
+            terminal.type("y")
+            await terminal.sees("touch b")
+            await terminal.may_answer()
+            terminal.type("2")
+            await terminal.shows(r"Done\.")
+        first = terminal.text.split("\n")
+        async with conversing(cli, "--continue") as terminal:
+            await terminal.ready()
+    told = [line for line in first if line.startswith(("  Colour", "  Run", "● "))]
+    assert told == [
+        "  Colour? — green",
+        "  Run this command? — yes, once",
+        "● bash touch a",
+        "  Run this command? — yes, in this session",
+        "● bash touch b",
+    ]
+    shown = terminal.text.split("\n")
+    assert [line for line in shown if line.startswith(("  Colour", "  Run", "● "))] == told

@@ -17,6 +17,10 @@ from trimtab.transports.tui.questions import (
 from trimtab.transports.tui.view import Menu, MenuItem
 
 
+TOLD = ("permission", "input")
+"""Kinds whose answers the transcript tells from the events of the session, resumed or live."""
+
+
 class Waiting(msgspec.Struct):
     """A question in line. `answer` delivers the answer and returns False if it came too late."""
 
@@ -65,7 +69,8 @@ class Asking:
             if waiting.asked.id == request_id:
                 self._line.remove(waiting)
                 if answered:
-                    self._say(f"{waiting.asked.title} — answered elsewhere: {answered}")
+                    answer = "" if waiting.asked.kind in TOLD else f": {answered}"
+                    self._say(f"{waiting.asked.title} — answered elsewhere{answer}")
                 if waiting is first:
                     self._reset()
 
@@ -151,7 +156,10 @@ class Asking:
         waiting = self._line.pop(0)
         self._reset()
         remark = describe_answer(waiting.asked, choice, words)
-        self._say(remark if waiting.answer(value) else f"{remark} (it was answered before)")
+        if not waiting.answer(value):
+            self._say(f"{remark} (it was answered before)")
+        elif waiting.asked.kind not in TOLD:
+            self._say(remark)
 
     def _reset(self) -> None:
         self._marked = None
