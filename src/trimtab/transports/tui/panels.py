@@ -54,11 +54,12 @@ class Panel:
         self._searching = False
         self.chooses = "chooses"
         """The verb for Enter."""
+        self.search_mark = "find: "
         self.keys: dict[str, Key] = {}
         self.digits = False
         self.changes = False
         """True if its rows change by themselves."""
-        self.on_close: Callable[[], None] = lambda: None
+        self.on_close: Callable[[], object] = lambda: None
         """Called when the panel is closed without a choice."""
 
     @property
@@ -77,7 +78,7 @@ class Panel:
     @property
     def mark(self) -> str:
         """What stands before the words searched for; empty while keys act."""
-        return "" if self._acts else "find: "
+        return "" if self._acts else self.search_mark
 
     @property
     def menu(self) -> Menu:
