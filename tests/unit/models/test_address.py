@@ -20,7 +20,9 @@ def test_an_address_is_registered_once_under_a_name_of_its_own(tmp_path: Path) -
     assert [entry["name"] for entry in json.loads(path.read_text())["providers"]] == ["gpu-box"]
 
 
-@pytest.mark.parametrize("address", ["gpu-box", "ftp://x", "http://", "http://a b/", "https://[::1"])
+@pytest.mark.parametrize(
+    "address", ["gpu-box", "ftp://x", "http://", "http://a b/", "https://[::1"]
+)
 async def test_what_is_not_an_address_is_refused_with_a_reason(address: str) -> None:
     with pytest.raises(TrimtabError) as refused:
         await list_names_at({}, address)

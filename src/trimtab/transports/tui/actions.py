@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 import msgspec
+from prompt_toolkit.key_binding.vi_state import InputMode
 
 from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.run import Prompt
@@ -17,6 +18,7 @@ from trimtab.transports.tui import local_commands, other_programs, own_shell
 from trimtab.transports.tui.editor import Draft
 from trimtab.transports.tui.keys import KEYS
 from trimtab.transports.tui.panels import rewind_panel, search_panel
+from trimtab.transports.tui.questions import Asked, explain
 from trimtab.transports.tui.work_panels import edit_again, list_background
 
 if TYPE_CHECKING:
@@ -35,13 +37,29 @@ class Actions:
         self._tui = tui
         self._interrupted_at = 0.0
         self._escaped_at = 0.0
+        self._keys = 0
+        self._prefixed = -1
         self._ended_at = 0.0
         self._saved_draft = Draft()
+        self._aside: Draft | None = None
+        """The draft that comes back after a command typed beside it."""
         self.reports_focus = False
 
     def on_key(self) -> None:
         """Note that a key was pressed: a question must not be answered by what follows it."""
+        self._keys += 1
         self._tui.asking.on_typed(time.monotonic())
+
+    def begin_prefix(self) -> None:
+        """Let the next key stand for something else."""
+        self._prefixed = self._keys + 1  # this key is counted after its action
+        self._tui.say_briefly("Ctrl-X: e editor, / command, b background")
+
+    def in_prefix(self) -> bool:
+        return self._prefixed == self._keys
+
+    def refuse_prefix(self, key: str) -> None:
+        self._tui.say_briefly(f"Ctrl-X {key} does nothing; see ? for the keys.")
 
     def on_failure(self, error: Exception) -> None:
         """Tell that the action of a key failed; the conversation goes on."""
@@ -151,14 +169,45 @@ class Actions:
             return
         images = tui.editor.images
         text = tui.editor.take()
+        tui.app.vi_state.input_mode = InputMode.INSERT
+        self._end_command()
         tui.history.add(text)
-        if tui.history.problem:
-            tui.transcript.say(f"! {tui.history.problem}", "warning")
-            tui.history.problem = ""
+        self._tell_history()
         if tui.live is None:
             tui.unsent.append((text, mode, images))
             return
         self.send(text, mode, images)
+
+    def _tell_history(self) -> None:
+        """Tell once what is wrong with the file of earlier prompts."""
+        tui = self._tui
+        if tui.history.problem:
+            tui.transcript.say(f"! {tui.history.problem}", "warning")
+            tui.history.problem = ""
+
+    def begin_command(self) -> None:
+        """Put the draft aside until the command that is typed now has run."""
+        tui = self._tui
+        if tui.panel is None and not tui.asking.typing_words and self._aside is None:
+            self._aside = tui.editor.save()
+            tui.editor.set("/")
+
+    def _end_command(self) -> bool:
+        """Bring back the draft that a command stood beside; return False if there is none."""
+        if self._aside is None:
+            return False
+        draft, self._aside = self._aside, None
+        self._tui.editor.restore(draft)
+        return True
+
+    def explain(self, asked: Asked) -> None:
+        """Write what is known about a question; it stays open."""
+        transcript = self._tui.transcript
+        transcript.blank()
+        transcript.say(asked.title, "heading")
+        transcript.say_pairs(explain(asked))
+        transcript.blank()
+        self._tui.request_frame()
 
     def send(self, text: str, mode: str = "enqueue", images: list[str] | None = None) -> None:
         """Run a command of the interface or the shell, or send a prompt."""
@@ -242,6 +291,7 @@ class Actions:
 
     def _move(self, step: int) -> None:
         tui = self._tui
+        self._tell_history()
         if tui.panel is not None:
             tui.panel.move(step)
         elif tui.completer.menu is not None:
@@ -272,6 +322,7 @@ class Actions:
         tui = self._tui
         if tui.panel is None:
             tui.panel = search_panel(tui)
+            self._tell_history()
             tui.request_frame()
 
     def stash_draft(self) -> None:
@@ -326,6 +377,14 @@ class Actions:
         else:
             tui.say_briefly("Nothing is folded yet.")
 
+    def press_end(self) -> None:
+        """Go to the end of the line; in an empty editor open what is folded."""
+        buffer = self._tui.editor.buffer
+        if buffer.text:
+            buffer.cursor_position += buffer.document.get_end_of_line_position()
+        else:
+            self.open_folded()
+
     def open_reasoning(self) -> None:
         tui = self._tui
         thoughts = [item for item in tui.transcript.folded if item[0].startswith("thought")]
@@ -365,15 +424,36 @@ class Actions:
                 tui.asking.escape()
         elif tui.busy:
             self._stop_turn()
-        elif tui.own_shell.stop(signal.SIGTERM):
-            pass
-        elif not tui.editor.text and now - self._escaped_at < ESCAPE_TWICE:
-            self._escaped_at = 0.0
-            self.rewind()
-        elif not tui.editor.text:
-            self._escaped_at = now
-            tui.say_briefly("Esc again to rewind.")
+        elif not tui.own_shell.stop(signal.SIGTERM) and not self._end_command():
+            self._escape_idle(now)
         tui.request_frame()
+
+    def _escape_idle(self, now: float) -> None:
+        """Esc twice clears the draft, or rewinds if there is none."""
+        tui = self._tui
+        if now - self._escaped_at >= ESCAPE_TWICE:
+            self._escaped_at = now
+            what = "clear the draft" if tui.editor.text else "rewind"
+            tui.say_briefly(f"Esc again to {what}.")
+            return
+        self._escaped_at = 0.0
+        if tui.editor.text:
+            self._clear_draft()
+        else:
+            self.rewind()
+
+    def _clear_draft(self) -> None:
+        tui = self._tui
+        tui.history.add(tui.editor.expanded)
+        tui.editor.clear()
+        if not self._end_command():
+            tui.say_briefly("The draft is in the history: Up brings it back.")
+
+    def closes_by_escape(self) -> bool:
+        """Return True if Esc has something to close before it changes the mode of vi keys."""
+        tui = self._tui
+        open_now = tui.completer.menu or tui.panel or tui.asking.current
+        return open_now is not None
 
     def _close_panel(self) -> None:
         panel, self._tui.panel = self._tui.panel, None
@@ -402,9 +482,7 @@ class Actions:
         elif tui.own_shell.stop(signal.SIGINT):
             pass
         elif tui.editor.text:
-            tui.history.add(tui.editor.expanded)
-            tui.editor.clear()
-            tui.say_briefly("The draft is in the history: Up brings it back.")
+            self._clear_draft()
         elif now - last < TWICE:
             tui.leave()
         else:

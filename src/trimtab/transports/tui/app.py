@@ -86,6 +86,8 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     """True shows diffs without colours."""
     links: bool = True
     """True makes addresses and paths links of the terminal."""
+    problems: tuple[str, ...] = ()
+    """Settings that are not used, and why."""
 
     def adapt(self, theme: Theme) -> Theme:
         """Return a theme without the colours of diffs, or without links, as the person wants."""
@@ -165,6 +167,9 @@ class Tui:
         self.screen.drained = self.request_frame
         self.asking.on_edit = self.actions.edit_plan
         self.asking.on_words_end = self.actions.end_words
+        self.asking.on_explain = self.actions.explain
+        for problem in preferences.problems:
+            self.transcript.say(f"! {problem}", "warning")
 
     async def run(self, first: str | None) -> int:
         """Talk until the person leaves; return the exit code."""
@@ -539,7 +544,7 @@ class Tui:
             detail=detail,
             activity=self._describe_activity(now),
             remark=self.remark,
-            status=self.status.line,
+            status=self.status.with_mode(self.app),
             now=now,
         )
 

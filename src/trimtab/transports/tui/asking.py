@@ -46,6 +46,8 @@ class Asking:
         self._typed_at = 0.0
         self.on_edit: Callable[[], None] = lambda: None
         """Opens what is asked about in the person's editor."""
+        self.on_explain: Callable[[Asked], None] = lambda _: None
+        """Tells more about what is asked."""
         self.on_words_end: Callable[[], None] = lambda: None
         """Called when words are not typed any more, whatever the reason."""
 
@@ -101,6 +103,9 @@ class Asking:
         if asked.words_only:
             return self.begin_words(None)
         choice = asked.find(key)
+        if choice is None and key == "?" and asked.kind == "permission":
+            self.on_explain(asked)
+            return True
         if choice is None:
             return False
         self._choose(choice)

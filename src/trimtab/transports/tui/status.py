@@ -8,6 +8,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from prompt_toolkit.application import Application
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.key_binding.vi_state import InputMode
 
 from trimtab.checkout.checkout import find_checkout
 from trimtab.contracts.events.envelope import JsonObject
@@ -97,6 +100,13 @@ class StatusLine:
         if tasks := len(transcript.agents) + len(live.background_commands):
             facts.append(count(tasks, "task"))
         return (("dim", " · ".join(facts)),)
+
+    def with_mode(self, app: Application[int]) -> Line:
+        """Return the status line, behind the mode of vi keys if they are in use."""
+        if app.editing_mode != EditingMode.VI:
+            return self.line
+        normal = app.vi_state.input_mode == InputMode.NAVIGATION
+        return (("bold", "NORMAL" if normal else "INSERT"), ("dim", " · "), *self.line)
 
 
 def describe_session(live: LiveSession) -> JsonObject:
