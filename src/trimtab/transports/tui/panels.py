@@ -230,9 +230,9 @@ def rewind_mode_panel(tui: "Tui", point: Point) -> Panel:
             parts.append("the conversation is back before that prompt")
             if not tui.editor.text:
                 tui.editor.set(point.text)
-        if rewound.plan is not None:
+        if rewound.plan is not None and rewound.plan.files:
             parts.append(f"{count(len(rewound.plan.files), 'file')} restored")
-        tui.transcript.say(f"Rewound: {', '.join(parts)}.", "dim")
+        tui.transcript.say(f"Rewound: {', '.join(parts) or 'no files were changed'}.", "dim")
         tui.request_frame()
 
     panel = Panel("Rewind what?", find_in(rows), choose)
