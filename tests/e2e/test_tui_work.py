@@ -3,7 +3,10 @@
 import json
 import sys
 
+import pytest
+
 from clikit import Cli, bash, serving
+from gitkit import git
 from tuikit import conversing
 
 AGENT = {
@@ -170,3 +173,27 @@ async def test_a_resumed_session_shows_the_answers_that_were_given(cli: Cli) -> 
     ]
     shown = terminal.text.split("\n")
     assert [line for line in shown if line.startswith(("  Colour", "  Run", "● "))] == told
+
+
+@pytest.mark.needs("git")
+async def test_the_branch_is_marked_when_files_are_changed_and_no_filter_is_started(
+    cli: Cli,
+) -> None:
+    git(cli.cwd, "init", "-q", "-b", "trunk")
+    (cli.cwd / "a.txt").write_text("one\n")
+    git(cli.cwd, "add", "a.txt")
+    git(cli.cwd, "commit", "-qm", "first")
+    (cli.cwd / "a.txt").write_text("two\n")
+    async with serving([]) as server:
+        async with conversing(cli.use(server)) as terminal:
+            await terminal.sees(r"scripted · interactive · trunk\*")
+        git(cli.cwd, "config", "filter.bad.clean", f"touch '{cli.home}/started'; cat")
+        (cli.cwd / ".gitattributes").write_text("* filter=bad\n")
+        (cli.cwd / "a.txt").write_text("three\n")
+        async with conversing(cli) as terminal:
+            await terminal.ready()
+            terminal.type("@a")
+            await terminal.sees("▸ a.txt")
+            terminal.type("\x03")
+            await terminal.ready()
+    assert not (cli.home / "started").exists()

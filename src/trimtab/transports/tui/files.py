@@ -3,9 +3,10 @@
 import asyncio
 import os
 import re
-import subprocess
 from bisect import bisect_right
 from collections.abc import Iterator
+
+from trimtab.workspace.git import Git, GitError
 
 MAX_FILES = 200_000
 MATCHES = 20
@@ -75,15 +76,9 @@ class FileIndex:
 def list_files(root: str) -> list[str]:
     """Return the files and folders below a folder."""
     try:
-        listed = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-            cwd=root,
-            capture_output=True,
-            check=True,
-            timeout=20,
-        ).stdout
+        listed = Git(root).output("ls-files", "-z", "--cached", "--others", "--exclude-standard")
         paths = [os.fsdecode(name) for name in listed.split(b"\0") if name]
-    except (OSError, subprocess.SubprocessError):
+    except GitError:
         paths = list(_walk(root))
     # A name that is not UTF-8 cannot stand in a prompt.
     paths = [path for path in paths if not _BROKEN.search(path)][:MAX_FILES]
