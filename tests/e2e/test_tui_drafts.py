@@ -100,3 +100,26 @@ async def test_commands_of_the_person_with_a_space_stopped_and_a_shell(cli: Cli)
         await terminal.shows("in 42")
         terminal.type("exit\r")
         await terminal.ready()
+
+
+async def test_files_are_completed_as_they_come_and_in_another_folder(cli: Cli) -> None:
+    made = {"name": "create", "arguments": {"path": "later.txt", "file_text": "one\n"}}
+    (cli.cwd / "sub").mkdir()
+    (cli.cwd / "sub" / "inner.txt").write_text("the inner text\n")
+    script = [{"tools": [made]}, {"text": "Made."}, {"text": "Read."}]
+    async with (
+        serving(script) as server,
+        conversing(cli.use(server), "-i", "go", "--allow-all") as terminal,
+    ):
+        await terminal.shows(r"Made\.")
+        terminal.type("@late")
+        await terminal.sees("▸ later.txt")
+        terminal.type("\x03")
+        await terminal.ready()
+        terminal.type("/cwd sub\r")
+        await terminal.shows(r"project/sub\.")
+        terminal.type("read @inn")
+        await terminal.sees("▸ inner.txt")
+        terminal.type("\t\r")
+        await terminal.shows("attached inner.txt")
+        await terminal.shows(r"Read\.")

@@ -231,7 +231,7 @@ class Actions:
             tui.transcript.say(f"{error.message} Up brings it back.", "error")
             return
         try:
-            prompt = tui.prepare(text, images)
+            prompt = tui.prepare(text, images, live.controls.options.cwd)
         except TrimtabError as error:
             tui.transcript.say(error.message, "error")
             if not tui.editor.text:

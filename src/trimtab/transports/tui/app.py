@@ -110,7 +110,8 @@ class Terminal(msgspec.Struct, frozen=True, kw_only=True):
 class Tui:
     """One conversation after another in one terminal.
 
-    `prepare` turns text and the paths of images into a prompt; it may raise a `TrimtabError`.
+    `prepare` turns text, the paths of images and the folder that names refer to into a prompt; it
+    may raise a `TrimtabError`.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class Tui:
         terminal: Terminal,
         opening: Opening,
         preferences: Preferences,
-        prepare: Callable[[str, Sequence[str]], Prompt | str],
+        prepare: Callable[[str, Sequence[str], str], Prompt | str],
         log: Callable[[Event, bytes], None],
     ) -> None:
         self.terminal = terminal
@@ -168,6 +169,7 @@ class Tui:
         self.asking.on_edit = self.actions.edit_plan
         self.asking.on_words_end = self.actions.end_words
         self.asking.on_explain = self.actions.explain
+        self.files.on_ready = self._on_edit
         for problem in preferences.problems:
             self.transcript.say(f"! {problem}", "warning")
 
@@ -236,6 +238,7 @@ class Tui:
         hosted.attach(live)
         self.hosted, self.live = hosted, live
         self.transcript.model, self.transcript.mode = live.model, live.mode
+        self.follow_folder()
         if live.controls.setup.resumed:
             self._show_past(live)
         self.transcript.add_lines(describe_start(live, self.terminal.env))
@@ -391,8 +394,14 @@ class Tui:
         self.request_frame()
         return await future
 
+    def follow_folder(self) -> None:
+        """Complete files of the folder that the session works in now."""
+        if self.live is not None:
+            self.files.use(self.live.controls.options.cwd)
+
     def _on_idle(self, now: float) -> None:
         self.transcript.settle()
+        self.files.stale = True
         if self.hosted is not None:
             self.asking.withdraw_unless(self.hosted.questions.is_open)
         if self._working_since is not None and now - self._working_since >= LONG_WORK:

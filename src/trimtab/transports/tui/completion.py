@@ -79,7 +79,8 @@ class Completer:
         if (argument := _ARGUMENT.fullmatch(before)) is not None:
             return self._find_arguments(argument[1], argument[2])
         if (file := _FILE.search(before[-_FAR:])) is not None:
-            self._files.start() if not self._files.ready else None
+            if self._files.stale or not self._files.ready:
+                self._files.start()
             typed = file[1] if file[1] is not None else file[2]
             return [
                 Completion(mention(path), len(file[0]), MenuItem(path))

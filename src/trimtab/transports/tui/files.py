@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from trimtab.workspace.git import Git, GitError
 
@@ -26,15 +26,29 @@ class FileIndex:
         self._starts = [0]
         self._task: asyncio.Task[None] | None = None
         self.ready = False
+        self.stale = False
+        """True if files may have come or gone since they were listed."""
+        self.on_ready: Callable[[], None] = lambda: None
+        """Called when the files have been listed: somebody may have typed already."""
 
     def start(self) -> None:
         """Begin to list the files in a thread; later calls list them again."""
+        self.stale = False
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._load())
 
+    def use(self, root: str) -> None:
+        """List the files of another folder from now on."""
+        if root != self._root:
+            self._root, self.ready = root, False
+
     async def _load(self) -> None:
-        paths = await asyncio.to_thread(list_files, self._root)
+        root = self._root
+        paths = await asyncio.to_thread(list_files, root)
+        if root != self._root:
+            paths = await asyncio.to_thread(list_files, self._root)
         self.set_paths(paths)
+        self.on_ready()
 
     def set_paths(self, paths: list[str]) -> None:
         """Use these paths, relative to the folder."""

@@ -86,6 +86,7 @@ async def run(tui: "Tui", text: str) -> None:
         if answer:
             tui.transcript.say(answer)
     tui.transcript.blank()
+    tui.follow_folder()
     tui.status.refresh()
 
 
