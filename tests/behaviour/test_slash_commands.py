@@ -341,14 +341,14 @@ async def test_a_person_widens_and_narrows_what_is_allowed(tmp_path: Path) -> No
         SessionOptions(cwd=str(tmp_path)), Client(on_event=Watch().on_event, attended=True)
     )
     try:
-        policy = live.controls.agent.parts.permissions
+        asked = live.controls.agent.parts.permissions
         await live.run_command("/add-dir 'more folders'")
         assert str(more) in (await live.run_command("/list-dirs") or "")
         await live.run_command("/allow-all")
-        assert policy.policy.allow_all_tools
+        seen = [asked.policy.allow_all_tools]
         assert "allow everything" in (await live.run_command("/permissions") or "")
         await live.run_command("/permissions default")
-        assert not policy.policy.allow_all_tools
+        assert [*seen, asked.policy.allow_all_tools] == [True, False]
         assert str(more) in (await live.run_command("/list-dirs") or "")
         await live.run_command(f"/cwd {more}")
         assert live.controls.options.cwd == str(more)
