@@ -190,6 +190,13 @@ async def conversing(
         assert await terminal.ends() == 0, terminal.text
 
 
+def prompts(server: Any) -> list[str]:
+    """What people were sent to the model as having said, in order."""
+    said = server.requests[-1].json["messages"]
+    texts = [message["content"] for message in said if message["role"] == "user"]
+    return [text.partition("</current_datetime>\n\n")[2] or text for text in texts]
+
+
 WORD = re.compile(r"w\d+x")
 
 

@@ -1,6 +1,7 @@
 """Commands typed as prompts: answered at once, without a model call."""
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import pytest
 from clikit import Cli, serving
 from livekit import Watch, opened
 from trimtab import Runtime, SessionOptions
+from trimtab.contracts.errors import UsageError
 from trimtab.contracts.options import Client
 from trimtab.runtime.commands import COMMANDS
+from trimtab.testing import Script, ScriptedProvider
 
 
 async def test_a_command_is_answered_on_standard_output_without_the_model(tmp_path: Path) -> None:
@@ -55,6 +58,18 @@ async def test_help_lists_every_command_and_paths_go_to_the_model(tmp_path: Path
         ("/limits usd 5", "No price is known"),
         ("/mode dancing", "Unknown mode 'dancing'"),
         ("/undo later", "write /undo [preview]"),
+        ("/undo 1 2", "write /undo [preview]"),
+        ("/redo 1", "write /redo [preview]"),
+        ("! ls", "begin with ! run a shell command"),
+        ("/allow-all", "Only a person in a conversation can do this; start with --allow-all."),
+        ("/permissions allow-all", "start with --allow-all."),
+        ("/permissions often", "write /permissions [show"),
+        ("/add-dir", "write /add-dir PATH"),
+        ("/add-dir /tmp", "start with --add-dir PATH."),
+        ("/cwd /", "start with -C PATH."),
+        ("/rename", "/rename NAME"),
+        ("/mcp enable", "write /mcp [list"),
+        ("/mcp restart nosuch", "Unknown MCP server 'nosuch'"),
     ],
 )
 async def test_a_wrong_command_is_told_and_never_sent(tmp_path: Path, text: str, said: str) -> None:
@@ -305,3 +320,39 @@ async def test_limits_in_the_settings_hold_and_flags_win(tmp_path: Path) -> None
         broken = await cli.ask("go")
     assert broken.code == 2
     assert "limits" in broken.result["error"]["message"]
+
+
+async def test_a_session_is_renamed_and_described(tmp_path: Path) -> None:
+    async with opened(tmp_path, []) as (live, _, _):
+        assert await live.run_command("/rename  my   work ") == "The session is now called my work."
+        described = await live.run_command("/session") or ""
+        folders = await live.run_command("/list-dirs") or ""
+    assert f"id      {live.id}" in described
+    assert "name    my work" in described
+    assert folders == f"{tmp_path} (working directory)"
+
+
+async def test_a_person_widens_and_narrows_what_is_allowed(tmp_path: Path) -> None:
+    more = tmp_path / "more folders"
+    more.mkdir()
+    env = {"COPILOT_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}
+    runtime = Runtime(env=env, provider=ScriptedProvider(Script.of([])))
+    live = await runtime.create(
+        SessionOptions(cwd=str(tmp_path)), Client(on_event=Watch().on_event, attended=True)
+    )
+    try:
+        asked = live.controls.agent.parts.permissions
+        await live.run_command("/add-dir 'more folders'")
+        assert str(more) in (await live.run_command("/list-dirs") or "")
+        await live.run_command("/allow-all")
+        seen = [asked.policy.allow_all_tools]
+        assert "allow everything" in (await live.run_command("/permissions") or "")
+        await live.run_command("/permissions default")
+        assert [*seen, asked.policy.allow_all_tools] == [True, False]
+        assert str(more) in (await live.run_command("/list-dirs") or "")
+        await live.run_command(f"/cwd {more}")
+        assert live.controls.options.cwd == str(more)
+        with pytest.raises(UsageError, match="No such folder"):
+            await live.run_command("/cwd nowhere")
+    finally:
+        await live.close()

@@ -372,3 +372,31 @@ async def test_plain_lines_write_over_nothing(cli: Cli) -> None:
         await terminal.shows(r"Done\.\s+> $")
     assert "\x1b[2K" not in terminal.seen
     assert "  thinking …" in terminal.seen
+
+
+async def test_plain_lines_have_the_commands_of_the_terminal(cli: Cli) -> None:
+    made = {"name": "create", "arguments": {"path": "made.txt", "file_text": "one\n"}}
+    script = [{"text": "An old answer."}, {"tools": [made]}, {"text": "Made."}]
+    (cli.cwd / "sub").mkdir()
+    async with serving(script) as server:
+        await cli.use(server).ask("an old question")
+        async with talking(cli, "--allow-all") as terminal:
+            await terminal.shows("> $")
+            for line, answer in (
+                ("make it", r"Made\."),
+                ("/cwd sub", "working directory is .*/sub"),
+                ("/cwd ..", "working directory is "),
+                ("/rewind", "1  make it"),
+                ("/rewind 7", "Error: Unknown arguments '7'; write /rewind NUMBER"),
+                ("/rewind 1 files", "Rewound: 1 file restored"),
+                ("/theme light", "Plain lines have no colours"),
+                ("/resume", "1  an old question"),
+                ("/resume nosuch", "nosuch"),
+                ("/resume 1", "This is an old question again"),
+                ("/session", "name    an old question"),
+            ):
+                terminal.forget()
+                terminal.type(f"{line}\n")
+                await terminal.shows(answer)
+                await terminal.shows("> $")
+    assert not (cli.cwd / "made.txt").exists()

@@ -4,19 +4,11 @@ import asyncio
 import os
 import signal
 import termios
-from typing import Any
 
 import pytest
 
 from clikit import Cli, bash, serving
-from tuikit import conversing, open_terminal
-
-
-def prompts(server: Any) -> list[str]:
-    """What people were sent to the model as having said, in order."""
-    said = server.requests[-1].json["messages"]
-    texts = [message["content"] for message in said if message["role"] == "user"]
-    return [text.partition("</current_datetime>\n\n")[2] or text for text in texts]
+from tuikit import conversing, open_terminal, prompts
 
 
 async def test_several_lines_are_one_prompt(cli: Cli) -> None:

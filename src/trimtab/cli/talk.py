@@ -52,7 +52,12 @@ async def talk(runtime: Runtime, options: SessionOptions, values: Values, log: L
         others = {name: value for name, value in values.items() if name not in _EXISTING}
         return add_dialog_tools(await open_session(runtime, fresh, others, client), client)
 
-    return await dialog.run(Opening(open_first, open_new), values.get("interactive"))
+    async def resume(session_id: str) -> LiveSession:
+        fresh = msgspec.structs.replace(options, session_id=None, name=None)
+        return add_dialog_tools(await runtime.resume(session_id, fresh, client), client)
+
+    opening = Opening(open_first, open_new, resume, runtime.home)
+    return await dialog.run(opening, values.get("interactive"))
 
 
 def add_dialog_tools(live: LiveSession, client: Client) -> LiveSession:

@@ -90,7 +90,7 @@ async def _converse(
             plain_diff="plain_diff" in values,
             may_ask="no_ask_user" not in values,
         ),
-        build_prepare(values, options.cwd),
+        build_prepare(values),
         log.on_event,
     )
     return await tui.run(values.get("interactive"))
@@ -101,11 +101,11 @@ def must_choose(runtime: Runtime, values: Values) -> bool:
     return values.get("resume") is True and len(runtime.store.folders()) != 1
 
 
-def build_prepare(values: Values, cwd: str) -> Callable[[str, Sequence[str]], Prompt | str]:
+def build_prepare(values: Values) -> Callable[[str, Sequence[str], str], Prompt | str]:
     """Return a function that attaches files: of flags to the first prompt, and those named."""
     from_flags: list[str] = list(values.get("attachment", []))
 
-    def prepare(text: str, images: Sequence[str]) -> Prompt | str:
+    def prepare(text: str, images: Sequence[str], cwd: str) -> Prompt | str:
         given = (*from_flags, *images)
         from_flags.clear()
         if not given and "@" not in text:

@@ -563,6 +563,8 @@ CASES: dict[type[EventData], Case] = {
 """The method that folds each displayed event type."""
 
 
+NOTIFICATION = ("<system_notification>\n", "\n</system_notification>")
+"""Marks for the model around our own notifications."""
 NoticeText = tuple[Literal["info", "warning", "error", "answer"], str, str]
 NOTICES: dict[type[EventData], Callable[[Any], NoticeText]] = {
     SessionInfo: lambda data: (
@@ -580,7 +582,7 @@ NOTICES: dict[type[EventData], Callable[[Any], NoticeText]] = {
     SystemNotification: lambda data: (
         "info",
         str(data.kind.get("type") or "notification"),
-        data.content,
+        data.content.removeprefix(NOTIFICATION[0]).removesuffix(NOTIFICATION[1]),
     ),
     AssistantTurnRetry: lambda data: (
         "warning",

@@ -1,9 +1,9 @@
-"""Reads the width and height of an image in a data URL from its first bytes."""
+"""Reads the width and height of an image from its first bytes."""
 
 import struct
 from base64 import b64decode
 
-_HEAD = 64 * 1024
+HEAD = 64 * 1024
 
 
 def image_size(url: str) -> tuple[int, int] | None:
@@ -12,9 +12,16 @@ def image_size(url: str) -> tuple[int, int] | None:
     if not comma or not head.endswith(";base64"):
         return None
     try:
-        data = b64decode(text[:_HEAD])
-        size = _size(data)
-    except (ValueError, struct.error, IndexError):
+        return measure_image(b64decode(text[:HEAD]))
+    except ValueError:
+        return None
+
+
+def measure_image(head: bytes) -> tuple[int, int] | None:
+    """Return width and height of the image that begins with these bytes; None if unknown."""
+    try:
+        size = _size(head)
+    except (struct.error, IndexError):
         return None
     return size if size and min(size) > 0 else None
 

@@ -18,12 +18,25 @@ from trimtab.providers.meter import ContextMeter
 from trimtab.providers.windows import DEFAULT
 from trimtab.runtime.git_commands import publishes
 from trimtab.runtime.queue_command import QUEUE, change_queue, shorten
+from trimtab.runtime.session_commands import (
+    MCP,
+    PERMISSIONS,
+    TASKS,
+    add_folder,
+    allow_all,
+    change_folder,
+    change_permissions,
+    change_servers,
+    change_tasks,
+    list_folders,
+    rename,
+    reset_permissions,
+    show_session,
+    show_version,
+)
 from trimtab.runtime.session_views import (
     describe_diff,
-    describe_permissions,
-    describe_servers,
     describe_skills,
-    describe_tasks,
 )
 from trimtab.runtime.undo_text import describe_plan, summarise_plan
 from trimtab.undo.history import UndoRequest
@@ -85,7 +98,7 @@ def find_command(live: "LiveSession", text: str) -> tuple[SlashCommand, str] | N
     Paths, skills and commands of clients count as prompts. Raises `UsageError` for an unknown
     name.
     """
-    if re.match(r"!\S", text):
+    if re.match(r"!\s*\S", text):
         raise UsageError(
             "Lines that begin with ! run a shell command in an interactive session only; begin "
             "with a space to send it as a prompt."
@@ -307,13 +320,16 @@ async def redo(invocation: Invocation) -> str:
 
 
 def undo_or_redo(invocation: Invocation, action: str) -> str:
-    """Undo the file changes of the last turn, or redo the last undo; or preview either."""
-    if invocation.arguments not in ("", "preview"):
-        raise UsageError(f"Unknown argument {invocation.arguments!r}; write /{action} [preview].")
-    history, preview = invocation.live.history, invocation.arguments == "preview"
-    plan = (
-        history.plan_redo(UndoRequest()) if action == "redo" else history.plan_undo(UndoRequest())
-    )
+    """Undo the file changes of a turn, or redo the last undo; or preview either."""
+    words = invocation.arguments.split()
+    preview = "preview" in words
+    numbers = [word for word in words if word != "preview"]
+    if len(numbers) > (action == "undo") or not all(word.isdecimal() for word in numbers):
+        usage = "[preview] [TURN]" if action == "undo" else "[preview]"
+        raise UsageError(f"Unknown argument {invocation.arguments!r}; write /{action} {usage}.")
+    request = UndoRequest(turn=int(numbers[0]) if numbers else None)
+    history = invocation.live.history
+    plan = history.plan_redo(request) if action == "redo" else history.plan_undo(request)
     if not preview:
         invocation.live.require_quiet()
         plan = history.apply(plan)
@@ -342,37 +358,6 @@ async def show_skills(invocation: Invocation) -> str:
     return describe_skills(invocation.live)
 
 
-async def show_servers(invocation: Invocation) -> str:
-    return describe_servers(invocation.live)
-
-
-async def change_tasks(invocation: Invocation) -> str:
-    """List the agents and commands, or stop, write to or move one to the background."""
-    tasks = invocation.live.tasks
-    action, _, rest = invocation.arguments.partition(" ")
-    task_id, _, text = rest.strip().partition(" ")
-    if action in ("", "list"):
-        return describe_tasks(invocation.live)
-    if action not in ("stop", "send", "background") or not task_id:
-        raise UsageError(f"Unknown arguments {invocation.arguments!r}; write /tasks {TASKS}.")
-    if action == "stop":
-        if not tasks.stop(task_id):
-            raise UsageError(f"{task_id} is not running; list the tasks with /tasks.")
-        return f"{task_id} is being stopped."
-    if action == "background":
-        if not tasks.promote(task_id):
-            raise UsageError(f"Nobody waits for {task_id}; list the tasks with /tasks.")
-        return f"{task_id} goes on in the background."
-    if not text.strip():
-        raise UsageError("There is no message; write /tasks send ID TEXT.")
-    tasks.send(task_id, text.strip())
-    return f"Sent to {task_id}."
-
-
-async def show_permissions(invocation: Invocation) -> str:
-    return describe_permissions(invocation.live)
-
-
 async def show_help(invocation: Invocation) -> str:
     rows = [
         (f"/{command.name} {command.arguments}".rstrip(), command.help)
@@ -396,7 +381,6 @@ LIMIT_FIELDS = {
     "continues": "max_continues",
 }
 
-TASKS = "[list | stop ID | send ID TEXT | background ID]"
 SHELL = ("!COMMAND", "Run a command yourself.")
 ALIASES = {
     "quit": "exit",
@@ -404,12 +388,20 @@ ALIASES = {
     "?": "help",
     "agents": "tasks",
     "sessions": "resume",
+    "cd": "cwd",
+    "yolo": "allow-all",
 }
 
 COMMANDS = {
     command.name: command
     for command in (
         SlashCommand("help", "", "Show these commands.", show_help, while_busy=True),
+        SlashCommand(
+            "add-dir", "PATH", "Let the tools use another folder.", add_folder, while_busy=True
+        ),
+        SlashCommand(
+            "allow-all", "", "Allow everything in this session.", allow_all, while_busy=True
+        ),
         SlashCommand(
             "branch",
             "[NAME]",
@@ -448,6 +440,7 @@ COMMANDS = {
             show_customizations,
             while_busy=True,
         ),
+        SlashCommand("cwd", "[PATH]", "Show the working directory, or change it.", change_folder),
         SlashCommand(
             "diff", "", "Show what this session changed in files.", show_diff, while_busy=True
         ),
@@ -482,6 +475,9 @@ COMMANDS = {
             values=tuple(LIMIT_FIELDS),
         ),
         SlashCommand(
+            "list-dirs", "", "Show the folders the tools may use.", list_folders, while_busy=True
+        ),
+        SlashCommand(
             "mode", "[NAME]", "Show or change the mode.", change_mode, while_busy=True, values=MODES
         ),
         SlashCommand(
@@ -490,14 +486,22 @@ COMMANDS = {
             "Merge a branch; in a worktree without a name, its work into your folder.",
             publishes("merge"),
         ),
-        SlashCommand("mcp", "", "Show the MCP servers.", show_servers, while_busy=True),
+        SlashCommand(
+            "mcp",
+            MCP,
+            "Show, switch or restart the MCP servers.",
+            change_servers,
+            while_busy=True,
+            values=("list", "enable", "disable", "restart", "reload"),
+        ),
         SlashCommand("model", "[ID]", "Show or change the model.", change_model),
         SlashCommand(
             "permissions",
-            "",
-            "Show the rules that decide about actions.",
-            show_permissions,
+            PERMISSIONS,
+            "Show the rules that decide about actions, or change how much is asked.",
+            change_permissions,
             while_busy=True,
+            values=("show", "default", "allow-all", "reset"),
         ),
         SlashCommand(
             "queue",
@@ -515,8 +519,23 @@ COMMANDS = {
             setting="planCommand.enabled",
         ),
         SlashCommand("redo", "[preview]", "Reverse the last undo.", redo, values=("preview",)),
+        SlashCommand("rename", "NAME", "Give this session a name.", rename, while_busy=True),
+        SlashCommand(
+            "reset-allowed-tools",
+            "",
+            "Ask again about what was allowed for this session.",
+            reset_permissions,
+            while_busy=True,
+        ),
         SlashCommand("resume", "[ID]", "Continue an earlier session."),
         SlashCommand("rewind", "", "Return to before an earlier prompt."),
+        SlashCommand(
+            "session",
+            "",
+            "Show the id, name and log of this session.",
+            show_session,
+            while_busy=True,
+        ),
         SlashCommand("skills", "", "Show the skills in use.", show_skills, while_busy=True),
         SlashCommand(
             "sync",
@@ -535,8 +554,8 @@ COMMANDS = {
         SlashCommand("theme", "[NAME]", "Choose the colours.", while_busy=True),
         SlashCommand(
             "undo",
-            "[preview]",
-            "Undo the file changes of the last turn.",
+            "[preview] [TURN]",
+            "Undo the file changes of the last turn, or of another one.",
             undo,
             values=("preview",),
         ),
@@ -546,6 +565,7 @@ COMMANDS = {
             "Commit and push, and write the text of the pull request again.",
             publishes("update-pr"),
         ),
+        SlashCommand("version", "", "Show the version.", show_version, while_busy=True),
         SlashCommand("vim", "", "Switch between vi and emacs keys.", while_busy=True),
         SlashCommand(
             "worktree",

@@ -78,14 +78,19 @@ def describe_task(task: JsonObject) -> str:
     return f"{task.get('id', '')}  {status}  {kind}  {' '.join(str(about).split())}"
 
 
-def describe_permissions(live: "LiveSession") -> str:
-    """Return the rules that decide about actions in this session."""
+def list_rules(live: "LiveSession") -> list[tuple[str, str, str]]:
+    """Return the rules of this session: the verdict, the rule, and where it comes from."""
     policy = live.controls.agent.parts.permissions.policy
-    lines = [
-        f"{verdict:<6}{rule}  ({rule.source})"
+    return [
+        (verdict, str(rule), str(rule.source))
         for verdict, rules in (("deny", policy.deny), ("ask", policy.ask), ("allow", policy.allow))
         for rule in rules
     ]
-    if policy.allow_all_tools:
+
+
+def describe_permissions(live: "LiveSession") -> str:
+    """Return the rules that decide about actions in this session."""
+    lines = [f"{verdict:<6}{rule}  ({source})" for verdict, rule, source in list_rules(live)]
+    if live.controls.agent.parts.permissions.policy.allow_all_tools:
         lines.append("allow everything (--allow-all-tools)")
     return "\n".join(lines) or "No rules: what changes something is asked about."

@@ -13,8 +13,7 @@ from trimtab.contracts.errors import ExitCode, TrimtabError, UsageError
 from trimtab.contracts.events.codec import decode
 from trimtab.contracts.events.envelope import Event
 from trimtab.contracts.text import neutralise
-from trimtab.host.part_fold import PartFold
-from trimtab.host.parts import Markdown, Notice, ToolInvocation, UserPrompt
+from trimtab.host.agent_lines import AgentLines
 from trimtab.session.records import read_records
 from trimtab.session.store import SessionStore
 
@@ -124,9 +123,14 @@ async def tail(found: FoundTask, *, follow: bool, as_json: bool) -> int:
         found.visitor.on_event = on_event
         await found.visitor.join()
     records = [(decode(record.line), record.line) for record in read_records(folder.events)]
-    past = [pair for pair in records if pair[0].agent_id == wanted and shown.renders(pair[0])]
-    for event, line in past[-LAST_EVENTS:]:
-        shown.show(event, line)
+    past = [
+        text
+        for event, line in records
+        if event.agent_id == wanted
+        for text in shown.read(event, line)
+    ]
+    for text in past[-LAST_EVENTS:]:
+        print(text, flush=True)
     if follow and show_status(found.task) == "running":
         gone = asyncio.ensure_future(found.visitor.gone.wait())
         end = asyncio.ensure_future(ended.wait())
@@ -164,32 +168,18 @@ class EventLines:
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
-        self._fold = PartFold()
+        self._lines = AgentLines()
         self._seen: set[str] = set()
 
-    def renders(self, event: Event) -> bool:
-        return self._as_json or bool(self._lines(PartFold(), event))
-
-    def show(self, event: Event, line: bytes) -> None:
+    def read(self, event: Event, line: bytes) -> list[str]:
+        """Return the lines of an event; none if it was read before."""
         if event.id in self._seen:
-            return
+            return []
         self._seen.add(event.id)
         if self._as_json:
-            print(line.decode("utf-8", "replace").rstrip("\n"), flush=True)
-            return
-        for text in self._lines(self._fold, event):
-            print(text, flush=True)
+            return [line.decode("utf-8", "replace").rstrip("\n")]
+        return self._lines.read(event)
 
-    def _lines(self, fold: PartFold, event: Event) -> list[str]:
-        lines = []
-        for part in fold.apply(event):
-            match part:
-                case UserPrompt(text=text):
-                    lines.append(f"> {text}")
-                case Markdown(text=text) if text:
-                    lines.append(text)
-                case ToolInvocation(title=title, state=state) if not part.ended:
-                    lines.append(f"* {title}" if state == "running" else f"* {title} ({state})")
-                case Notice(text=text):
-                    lines.append(f"! {text}")
-        return [neutralise(line) for line in lines]
+    def show(self, event: Event, line: bytes) -> None:
+        for text in self.read(event, line):
+            print(text, flush=True)

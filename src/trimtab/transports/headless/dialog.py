@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from trimtab.config.paths import Home
 from trimtab.contracts.cancellation import end_cancellation
 from trimtab.contracts.errors import TrimtabError, UsageError
 from trimtab.contracts.events.envelope import Event, JsonObject
@@ -28,11 +29,13 @@ from trimtab.contracts.run import Prompt
 from trimtab.contracts.text import count, neutralise
 from trimtab.host.requests import handle_request
 from trimtab.permissions.approvals import offer_rules
+from trimtab.runtime.commands import ALIASES, COMMANDS
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.person_questions import present_question
 from trimtab.runtime.plan_approval import present_plan
 from trimtab.transports.headless.keyboard import Keyboard
 from trimtab.transports.headless.output import Output
+from trimtab.transports.headless.plain_commands import PLAIN, describe_sessions, find_session
 from trimtab.transports.headless.questions import (
     describe_plan,
     describe_question,
@@ -56,11 +59,16 @@ _MAX_SHOWN = 70
 
 
 class Opening(msgspec.Struct, frozen=True):
-    """Opens sessions: the session that the flags ask for, and a new one with the same options."""
+    """Opens sessions: the one that the flags ask for, a new one, and an earlier one by its id."""
 
     wanted: Callable[[], Awaitable[LiveSession]]
     new: Callable[[], Awaitable[LiveSession]]
+    resume: Callable[[str], Awaitable[LiveSession]]
+    home: Home
 
+
+QUEUED = ("compact", "queue")
+"""Commands that go through the queue: Ctrl-C stops them, or they wake the session."""
 
 RunCommand = Callable[[str, LiveSession], Awaitable[int]]
 """Runs a command for the person in the terminal; returns its exit code."""
@@ -177,11 +185,55 @@ class Dialog:
                 return
             if words in ("/clear", "/new"):
                 await self._clear(opening)
-            elif re.match(r"!\S", words):
-                await self._run_own(words[1:])
+            elif (name := find_name(words)) == "resume":
+                await self._resume(opening, words)
+            elif name in PLAIN:
+                await self._answer(PLAIN[name](self._open, words.partition(" ")[2].strip()))
+            elif self._runs_directly(name):
+                await self._answer(self._open.run_command(words))
+            elif own := words.lstrip("!").strip() if words.startswith("!") else "":
+                await self._run_own(own)
             elif words:
                 await self._send(text)
             text = None
+
+    @property
+    def _open(self) -> LiveSession:
+        assert self._live is not None
+        return self._live
+
+    def _runs_directly(self, name: str) -> bool:
+        """Return True for a command that runs now; others go through the queue."""
+        command = COMMANDS.get(name)
+        queued = name in QUEUED or command is None or command.handler is None
+        return not queued and not self._open.busy
+
+    async def _answer(self, work: Awaitable[str | None]) -> None:
+        """Say what a command answers, or why it cannot run."""
+        try:
+            answer = await work
+        except TrimtabError as error:
+            answer = f"Error: {error.message}"
+        self._say(neutralise(answer or ""))
+        live = self._open
+        if live.busy:  # the command has sent a prompt
+            await self._finish(live)
+
+    async def _resume(self, opening: Opening, words: str) -> None:
+        """Continue an earlier session, or list those there are."""
+        old, wanted = self._open, words.partition(" ")[2].strip()
+        if not wanted:
+            self._say(describe_sessions(opening.home, old.id))
+            return
+        try:
+            found = find_session(opening.home, old.controls.options.cwd, old.id, wanted)
+            self._live = await opening.resume(found)
+        except TrimtabError as error:
+            self._say(error.message)
+            return
+        await old.close()
+        name = neutralise(self._live.projections.title.text or self._live.id)
+        self._say(f"This is {name} again. The other one is kept: trimtab --resume={old.id}")
 
     async def _next(self) -> str | None:
         if self._later:
@@ -201,6 +253,10 @@ class Dialog:
             self._say(error.message)
             return
         handle_request(live, prompt, mode="enqueue")
+        await self._finish(live)
+
+    async def _finish(self, live: LiveSession) -> None:
+        """Wait for the end of the run, and say why it ended if that is not known yet."""
         stop = await live.finished()
         if stop.reason == "aborted":
             self._say("Stopped.")
@@ -372,3 +428,9 @@ def _read_number(text: str, most: int) -> int | None:
     if not text.isdecimal() or len(text) > MAX_DIGITS:
         return None
     return int(text) - 1 if 1 <= int(text) <= most else None
+
+
+def find_name(words: str) -> str:
+    """Return the name of the command that a line begins with; empty if it is none."""
+    match = re.match(r"/([a-z-]+)(?=\s|$)", words)
+    return ALIASES.get(match[1], match[1]) if match else ""

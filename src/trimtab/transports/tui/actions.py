@@ -8,16 +8,18 @@ import time
 from typing import TYPE_CHECKING
 
 import msgspec
+from prompt_toolkit.key_binding.vi_state import InputMode
 
 from trimtab.contracts.errors import TrimtabError, UsageError
-from trimtab.contracts.ids import new_id
 from trimtab.contracts.run import Prompt
 from trimtab.contracts.text import count
-from trimtab.host.parts import ToolInvocation
 from trimtab.host.requests import handle_request
-from trimtab.transports.tui import local_commands, other_programs
+from trimtab.transports.tui import local_commands, other_programs, own_shell
+from trimtab.transports.tui.editor import Draft
 from trimtab.transports.tui.keys import KEYS
 from trimtab.transports.tui.panels import rewind_panel, search_panel
+from trimtab.transports.tui.questions import Asked, explain
+from trimtab.transports.tui.work_panels import edit_again, list_background
 
 if TYPE_CHECKING:
     from trimtab.transports.tui.app import Tui
@@ -35,13 +37,33 @@ class Actions:
         self._tui = tui
         self._interrupted_at = 0.0
         self._escaped_at = 0.0
-        self._own_command = ""
-        self._saved_draft = ""
+        self._keys = 0
+        self._prefixed = -1
+        self._ended_at = 0.0
+        self._saved_draft = Draft()
+        self._aside: Draft | None = None
+        """The draft that comes back after a command typed beside it."""
         self.reports_focus = False
 
     def on_key(self) -> None:
         """Note that a key was pressed: a question must not be answered by what follows it."""
+        self._keys += 1
         self._tui.asking.on_typed(time.monotonic())
+
+    def begin_prefix(self) -> None:
+        """Let the next key stand for something else."""
+        self._prefixed = self._keys + 1  # this key is counted after its action
+        self._tui.say_briefly("Ctrl-X: e editor, / command, b background")
+
+    def in_prefix(self) -> bool:
+        return self._prefixed == self._keys
+
+    def refuse_prefix(self, key: str) -> None:
+        self._tui.say_briefly(f"Ctrl-X {key} does nothing; see ? for the keys.")
+
+    def on_failure(self, error: Exception) -> None:
+        """Tell that the action of a key failed; the conversation goes on."""
+        self._tui.say_failure(error)
 
     def on_focus(self, focused: bool) -> None:
         self.reports_focus = True
@@ -79,7 +101,7 @@ class Actions:
         choice = tui.asking.words_for
         rule = choice.rule if choice is not None else ""
         if tui.editor.text:
-            self._saved_draft = tui.editor.text
+            self._saved_draft = tui.editor.save()
         if tui.editor.text or rule:
             tui.editor.set(rule)
 
@@ -87,19 +109,23 @@ class Actions:
         tui = self._tui
         if not words:
             return
+        typed = tui.editor.save()
+        tui.editor.clear()
         try:
             tui.asking.send_words(words)
         except UsageError as error:
+            tui.editor.restore(typed)
             tui.say_briefly(error.message)
-            return
-        tui.editor.clear()
-        self._end_words()
 
-    def _end_words(self) -> None:
+    def end_words(self) -> None:
+        """Bring the draft back after the words of an answer; words nobody reads go to history."""
         tui = self._tui
-        if not tui.asking.typing_words and self._saved_draft:
-            draft, self._saved_draft = self._saved_draft, ""
-            tui.editor.set(draft)
+        choice = tui.asking.words_for
+        words = tui.editor.expanded
+        if choice is None or words != choice.rule:
+            tui.history.add(words)
+        draft, self._saved_draft = self._saved_draft, Draft()
+        tui.editor.restore(draft)
 
     def press_enter(self) -> None:
         """Send, choose or confirm, whichever is open."""
@@ -143,20 +169,51 @@ class Actions:
             return
         images = tui.editor.images
         text = tui.editor.take()
+        tui.app.vi_state.input_mode = InputMode.INSERT
+        self._end_command()
         tui.history.add(text)
+        self._tell_history()
+        if tui.live is None:
+            tui.unsent.append((text, mode, images))
+            return
+        self.send(text, mode, images)
+
+    def _tell_history(self) -> None:
+        """Tell once what is wrong with the file of earlier prompts."""
+        tui = self._tui
         if tui.history.problem:
             tui.transcript.say(f"! {tui.history.problem}", "warning")
             tui.history.problem = ""
-        if tui.live is None:
-            tui.unsent.append((text, mode))
-            return
-        self.send(text, mode, images)
+
+    def begin_command(self) -> None:
+        """Put the draft aside until the command that is typed now has run."""
+        tui = self._tui
+        if tui.panel is None and not tui.asking.typing_words and self._aside is None:
+            self._aside = tui.editor.save()
+            tui.editor.set("/")
+
+    def _end_command(self) -> bool:
+        """Bring back the draft that a command stood beside; return False if there is none."""
+        if self._aside is None:
+            return False
+        draft, self._aside = self._aside, None
+        self._tui.editor.restore(draft)
+        return True
+
+    def explain(self, asked: Asked) -> None:
+        """Write what is known about a question; it stays open."""
+        transcript = self._tui.transcript
+        transcript.blank()
+        transcript.say(asked.title, "heading")
+        transcript.say_pairs(explain(asked))
+        transcript.blank()
+        self._tui.request_frame()
 
     def send(self, text: str, mode: str = "enqueue", images: list[str] | None = None) -> None:
         """Run a command of the interface or the shell, or send a prompt."""
         tui = self._tui
-        if re.match(r"!\S", text):
-            tui.spawn(self._run_own(text.lstrip("!"), shared=not text.startswith("!!")))
+        if own_shell.handles(text):
+            tui.spawn(tui.own_shell.run(text))
         elif text.startswith("/") and local_commands.handles(tui, text):
             tui.spawn(local_commands.run(tui, text))
         else:
@@ -174,11 +231,11 @@ class Actions:
             tui.transcript.say(f"{error.message} Up brings it back.", "error")
             return
         try:
-            prompt = tui.prepare(text, images)
+            prompt = tui.prepare(text, images, live.controls.options.cwd)
         except TrimtabError as error:
             tui.transcript.say(error.message, "error")
             if not tui.editor.text:
-                tui.editor.set(text)
+                tui.editor.load(text, images)
             return
         if isinstance(prompt, str):
             prompt = Prompt(text=prompt)
@@ -189,56 +246,6 @@ class Actions:
                 prompt, display=prompt.display or prompt.text, text=f"{told}\n\n{prompt.text}"
             )
         handle_request(live, prompt, mode="immediate" if mode == "immediate" else "enqueue")
-
-    async def _run_own(self, command: str, *, shared: bool) -> None:
-        """Run a command of the person; what it prints goes to the model unless it began `!!`."""
-        tui = self._tui
-        assert tui.hosted is not None
-        assert tui.live is not None
-        request_id = new_id()
-        self._own_command = request_id
-        call = ToolInvocation(
-            key=f"own {request_id}",
-            call_id=request_id,
-            name="!",
-            title=f"! {command}",
-            state="running",
-            done=False,
-        )
-        shown = [""]
-
-        def on_output(_: str, text: str) -> None:
-            shown[0] += text
-            running = msgspec.structs.replace(call, output=shown[0][-4096:])
-            tui.transcript.apply(running, began)
-            tui.request_frame()
-
-        began = time.monotonic()
-        tui.transcript.apply(call, began)
-        try:
-            ended = await tui.hosted.own_commands.run(
-                request_id, command, tui.live.controls.options.cwd, on_output
-            )
-        except OSError as error:
-            tui.transcript.calls.pop(call.key, None)
-            tui.transcript.say(f"The command cannot be run: {error.strerror or error}.", "error")
-            return
-        finally:
-            self._own_command = ""
-        output = ended.output.rstrip("\n")
-        tui.transcript.calls.pop(call.key, None)
-        tui.transcript.say(f"! {command}", "bold")
-        if output:
-            tui.transcript.add_lines(
-                [(("", line),) for line in local_commands.readable(output).split("\n")]
-            )
-        if ended.exit_code:
-            tui.transcript.say(f"exit code {ended.exit_code}", "dim")
-        if shared:
-            tui.own_output.append(
-                f"<user_command exit_code={ended.exit_code}>\n"
-                f"$ {command}\n{output}\n</user_command>"
-            )
 
     def insert_newline(self) -> None:
         if self._tui.panel is None:
@@ -284,6 +291,7 @@ class Actions:
 
     def _move(self, step: int) -> None:
         tui = self._tui
+        self._tell_history()
         if tui.panel is not None:
             tui.panel.move(step)
         elif tui.completer.menu is not None:
@@ -306,7 +314,7 @@ class Actions:
         waiting = [*live.inbox.held, *live.inbox.pending]
         for prompt in reversed(waiting):
             if live.inbox.withdraw(prompt.message_id, "taken back"):
-                self._tui.editor.set(prompt.display or prompt.text)
+                edit_again(self._tui, prompt)
                 return True
         return False
 
@@ -314,6 +322,7 @@ class Actions:
         tui = self._tui
         if tui.panel is None:
             tui.panel = search_panel(tui)
+            self._tell_history()
             tui.request_frame()
 
     def stash_draft(self) -> None:
@@ -331,8 +340,9 @@ class Actions:
         path = text.strip().strip("'\"")
         if "\n" not in path and re.search(r"\.(png|jpe?g|gif|webp)$", path, re.IGNORECASE):
             absolute = os.path.expanduser(path.replace("\\ ", " "))
+            absolute = os.path.join(tui.terminal.cwd, absolute)
             if os.path.isfile(absolute):
-                tui.editor.attach_image(absolute, os.path.basename(absolute))
+                tui.editor.attach_image(absolute, other_programs.describe_image(absolute))
                 return
         tui.editor.paste(text)
 
@@ -366,6 +376,14 @@ class Actions:
             tui.spawn(other_programs.page(tui, tui.transcript.folded))
         else:
             tui.say_briefly("Nothing is folded yet.")
+
+    def press_end(self) -> None:
+        """Go to the end of the line; in an empty editor open what is folded."""
+        buffer = self._tui.editor.buffer
+        if buffer.text:
+            buffer.cursor_position += buffer.document.get_end_of_line_position()
+        else:
+            self.open_folded()
 
     def open_reasoning(self) -> None:
         tui = self._tui
@@ -403,21 +421,39 @@ class Actions:
             self._close_panel()
         elif tui.asking.current is not None:
             if tui.asking.is_ready(now) or tui.asking.typing_words:
-                if tui.asking.typing_words:
-                    tui.editor.clear()
                 tui.asking.escape()
-                self._end_words()
         elif tui.busy:
             self._stop_turn()
-        elif self._own_command and tui.hosted is not None:
-            tui.hosted.own_commands.kill(self._own_command)
-        elif not tui.editor.text and now - self._escaped_at < ESCAPE_TWICE:
-            self._escaped_at = 0.0
-            self.rewind()
-        elif not tui.editor.text:
-            self._escaped_at = now
-            tui.say_briefly("Esc again to rewind.")
+        elif not tui.own_shell.stop(signal.SIGTERM) and not self._end_command():
+            self._escape_idle(now)
         tui.request_frame()
+
+    def _escape_idle(self, now: float) -> None:
+        """Esc twice clears the draft, or rewinds if there is none."""
+        tui = self._tui
+        if now - self._escaped_at >= ESCAPE_TWICE:
+            self._escaped_at = now
+            what = "clear the draft" if tui.editor.text else "rewind"
+            tui.say_briefly(f"Esc again to {what}.")
+            return
+        self._escaped_at = 0.0
+        if tui.editor.text:
+            self._clear_draft()
+        else:
+            self.rewind()
+
+    def _clear_draft(self) -> None:
+        tui = self._tui
+        tui.history.add(tui.editor.expanded)
+        tui.editor.clear()
+        if not self._end_command():
+            tui.say_briefly("The draft is in the history: Up brings it back.")
+
+    def closes_by_escape(self) -> bool:
+        """Return True if Esc has something to close before it changes the mode of vi keys."""
+        tui = self._tui
+        open_now = tui.completer.menu or tui.panel or tui.asking.current
+        return open_now is not None
 
     def _close_panel(self) -> None:
         panel, self._tui.panel = self._tui.panel, None
@@ -443,12 +479,10 @@ class Actions:
             self._close_panel()
         elif tui.busy:
             self._stop_turn()
-        elif self._own_command and tui.hosted is not None:
-            tui.hosted.own_commands.kill(self._own_command, signal.SIGINT)
+        elif tui.own_shell.stop(signal.SIGINT):
+            pass
         elif tui.editor.text:
-            tui.history.add(tui.editor.expanded)
-            tui.editor.clear()
-            tui.say_briefly("The draft is in the history: Up brings it back.")
+            self._clear_draft()
         elif now - last < TWICE:
             tui.leave()
         else:
@@ -459,8 +493,15 @@ class Actions:
     def press_eof(self) -> None:
         """Leave if nothing is typed; else delete the character under the caret."""
         tui = self._tui
+        now = time.monotonic()
+        last, self._ended_at = self._ended_at, 0.0
         if tui.editor.text:
             tui.editor.buffer.delete()
+        elif (names := list_background(tui)) and now - last >= TWICE:
+            self._ended_at = now
+            named = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+            runs, them = ("runs", "it") if len(names) == 1 else ("run", "them")
+            tui.say_briefly(f"{named} still {runs}; Ctrl-D again stops {them} and leaves.")
         else:
             tui.leave()
 

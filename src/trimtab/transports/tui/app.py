@@ -34,6 +34,7 @@ from trimtab.transports.tui.history import History
 from trimtab.transports.tui.keyboard import build_application
 from trimtab.transports.tui.local_client import CAPABILITIES, SILENT, LocalClient
 from trimtab.transports.tui.local_commands import list_commands
+from trimtab.transports.tui.own_shell import OwnShell
 from trimtab.transports.tui.painter import Painter
 from trimtab.transports.tui.panels import Panel
 from trimtab.transports.tui.questions import Asked, build_question, build_trust
@@ -85,6 +86,8 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     """True shows diffs without colours."""
     links: bool = True
     """True makes addresses and paths links of the terminal."""
+    problems: tuple[str, ...] = ()
+    """Settings that are not used, and why."""
 
     def adapt(self, theme: Theme) -> Theme:
         """Return a theme without the colours of diffs, or without links, as the person wants."""
@@ -107,7 +110,8 @@ class Terminal(msgspec.Struct, frozen=True, kw_only=True):
 class Tui:
     """One conversation after another in one terminal.
 
-    `prepare` turns text and the paths of images into a prompt; it may raise a `TrimtabError`.
+    `prepare` turns text, the paths of images and the folder that names refer to into a prompt; it
+    may raise a `TrimtabError`.
     """
 
     def __init__(
@@ -115,7 +119,7 @@ class Tui:
         terminal: Terminal,
         opening: Opening,
         preferences: Preferences,
-        prepare: Callable[[str, Sequence[str]], Prompt | str],
+        prepare: Callable[[str, Sequence[str], str], Prompt | str],
         log: Callable[[Event, bytes], None],
     ) -> None:
         self.terminal = terminal
@@ -144,7 +148,7 @@ class Tui:
         self.paused = False
         """True while another program has the terminal."""
         self.remark = ""
-        self.unsent: list[tuple[str, str]] = []
+        self.unsent: list[tuple[str, str, list[str]]] = []
         """Prompts that were sent before the session was open, with how they go in."""
         self.own_output: list[str] = []
         """Commands of the person and their output, for the model to read with the next prompt."""
@@ -156,12 +160,18 @@ class Tui:
         self._questions_seen: set[str] = set()
         self._title = ""
         self._tasks: set[asyncio.Task[Any]] = set()
+        self.own_shell = OwnShell(self)
         self.actions = Actions(self)
         self.app: Application[int] = build_application(
             self.editor.buffer, self.actions, terminal.input, vi=preferences.vi
         )
         self.screen.drained = self.request_frame
         self.asking.on_edit = self.actions.edit_plan
+        self.asking.on_words_end = self.actions.end_words
+        self.asking.on_explain = self.actions.explain
+        self.files.on_ready = self._on_edit
+        for problem in preferences.problems:
+            self.transcript.say(f"! {problem}", "warning")
 
     async def run(self, first: str | None) -> int:
         """Talk until the person leaves; return the exit code."""
@@ -192,8 +202,8 @@ class Tui:
         self.spawn(asyncio.to_thread(new_stream))  # load the Markdown library behind the prompt
         if self._first is not None:
             self.actions.send(self._first)
-        for text, mode in self.unsent:
-            self.actions.send(text, mode)
+        for text, mode, images in self.unsent:
+            self.actions.send(text, mode, images)
         self.unsent = []
 
     async def open(self, opener: Callable[[Client], Awaitable[LiveSession]]) -> bool:
@@ -228,6 +238,7 @@ class Tui:
         hosted.attach(live)
         self.hosted, self.live = hosted, live
         self.transcript.model, self.transcript.mode = live.model, live.mode
+        self.follow_folder()
         if live.controls.setup.resumed:
             self._show_past(live)
         self.transcript.add_lines(describe_start(live, self.terminal.env))
@@ -291,18 +302,22 @@ class Tui:
         async def guarded() -> None:
             try:
                 await work
-            except TrimtabError as error:
-                self.transcript.say(error.message, "error")
-            except Exception as error:  # a bug: say so and go on
-                self.transcript.say(
-                    f"Internal error ({type(error).__name__}: {error}); please report it.", "error"
-                )
+            except Exception as error:
+                self.say_failure(error)
             self.request_frame()
 
         task = asyncio.get_running_loop().create_task(guarded())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    def say_failure(self, error: Exception) -> None:
+        """Tell what went wrong, and go on; anything but an error for people is a bug."""
+        message = f"Internal error ({type(error).__name__}: {error}); please report it."
+        if isinstance(error, TrimtabError):
+            message = error.message
+        self.transcript.say(message, "error")
+        self.request_frame()
 
     def leave(self, code: int = 0) -> None:
         """End the conversation."""
@@ -379,8 +394,14 @@ class Tui:
         self.request_frame()
         return await future
 
+    def follow_folder(self) -> None:
+        """Complete files of the folder that the session works in now."""
+        if self.live is not None:
+            self.files.use(self.live.controls.options.cwd)
+
     def _on_idle(self, now: float) -> None:
         self.transcript.settle()
+        self.files.stale = True
         if self.hosted is not None:
             self.asking.withdraw_unless(self.hosted.questions.is_open)
         if self._working_since is not None and now - self._working_since >= LONG_WORK:
@@ -448,6 +469,12 @@ class Tui:
             if timer is not None:
                 timer.cancel()
 
+    def paint_now(self) -> None:
+        """Paint before another program takes the terminal."""
+        if self._frame is not None:
+            self._frame.cancel()
+        self._paint()
+
     def _paint(self) -> None:
         self._frame = None
         if self.paused or self.screen.busy:
@@ -464,7 +491,8 @@ class Tui:
             if left := self.asking.waits(now):
                 asyncio.get_running_loop().call_later(left + 0.01, self.request_frame)
         self._update_title()
-        if self._working_since is not None and self._ticker is None:
+        changes = self.panel is not None and self.panel.changes
+        if (self._working_since is not None or changes) and self._ticker is None:
             self._ticker = asyncio.get_running_loop().call_later(1.0, self._tick)
 
     def _finish_lines(self, columns: int) -> list[Line]:
@@ -508,8 +536,11 @@ class Tui:
         """Return what the live rows show now."""
         heading: tuple[Line, ...] = ()
         choices: Menu | None = None
+        detail = ""
         if self.panel is not None:
-            heading, choices = self.panel.heading, self.panel.menu
+            if self.panel.changes:
+                self.panel.refresh()
+            heading, choices, detail = self.panel.heading, self.panel.menu, self.panel.detail
         elif self.asking.current is not None:
             heading, choices = self.asking.heading(rows // 2), self.asking.menu(now)
         return Scene(
@@ -519,16 +550,17 @@ class Tui:
             menu=None if heading else self.completer.menu,
             heading=heading,
             choices=choices,
+            detail=detail,
             activity=self._describe_activity(now),
             remark=self.remark,
-            status=self.status.line,
+            status=self.status.with_mode(self.app),
             now=now,
         )
 
     def _view_editor(self) -> EditorView:
         mark, hint = MARK, HINT
         if self.panel is not None:
-            return EditorView(self.panel.query, len(self.panel.query), "find: ", "")
+            return EditorView(self.panel.query, len(self.panel.query), self.panel.mark, "")
         if self.asking.typing_words:
             choice = self.asking.words_for
             mark, hint = "rule: " if choice and choice.rule else "your words: ", ""

@@ -16,6 +16,9 @@ from trimtab.transports.tui.questions import (
 )
 from trimtab.transports.tui.view import Menu, MenuItem
 
+TOLD = ("permission", "input")
+"""Kinds whose answers the transcript tells from the events of the session, resumed or live."""
+
 
 class Waiting(msgspec.Struct):
     """A question in line. `answer` delivers the answer and returns False if it came too late."""
@@ -43,6 +46,10 @@ class Asking:
         self._typed_at = 0.0
         self.on_edit: Callable[[], None] = lambda: None
         """Opens what is asked about in the person's editor."""
+        self.on_explain: Callable[[Asked], None] = lambda _: None
+        """Tells more about what is asked."""
+        self.on_words_end: Callable[[], None] = lambda: None
+        """Called when words are not typed any more, whatever the reason."""
 
     @property
     def current(self) -> Waiting | None:
@@ -63,7 +70,8 @@ class Asking:
             if waiting.asked.id == request_id:
                 self._line.remove(waiting)
                 if answered:
-                    self._say(f"{waiting.asked.title} — answered elsewhere: {answered}")
+                    answer = "" if waiting.asked.kind in TOLD else f": {answered}"
+                    self._say(f"{waiting.asked.title} — answered elsewhere{answer}")
                 if waiting is first:
                     self._reset()
 
@@ -95,6 +103,9 @@ class Asking:
         if asked.words_only:
             return self.begin_words(None)
         choice = asked.find(key)
+        if choice is None and key == "?" and asked.kind == "permission":
+            self.on_explain(asked)
+            return True
         if choice is None:
             return False
         self._choose(choice)
@@ -121,7 +132,7 @@ class Asking:
     def escape(self) -> None:
         """Answer with no, or go back from typing words."""
         if self._typing_words and not self._line[0].asked.words_only:
-            self._typing_words = False
+            self._end_words()
             return
         self._deliver(self._line[0].asked.on_escape, None, "")
 
@@ -149,10 +160,19 @@ class Asking:
         waiting = self._line.pop(0)
         self._reset()
         remark = describe_answer(waiting.asked, choice, words)
-        self._say(remark if waiting.answer(value) else f"{remark} (it was answered before)")
+        if not waiting.answer(value):
+            self._say(f"{remark} (it was answered before)")
+        elif waiting.asked.kind not in TOLD:
+            self._say(remark)
 
     def _reset(self) -> None:
-        self._marked, self.words_for, self._typing_words = None, None, False
+        self._marked = None
+        self._end_words()
+
+    def _end_words(self) -> None:
+        if self._typing_words:
+            self.on_words_end()
+        self.words_for, self._typing_words = None, False
 
     def heading(self, limit: int) -> tuple[Line, ...]:
         """Return the title of the question, and its body unless that is in the scrollback."""

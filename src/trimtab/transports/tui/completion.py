@@ -8,7 +8,11 @@ import msgspec
 from trimtab.transports.tui.files import FileIndex
 from trimtab.transports.tui.view import Menu, MenuItem
 
-_FILE = re.compile(r"(?:^|(?<=\s))@([^\s@]*)$")
+_FILE = re.compile(r"(?:^|(?<=[\s(]))@(?:\"([^\"\n]*)|([^\s@\"]*))$")
+_QUOTED = re.compile(r"[\s'`<>|]")
+"""Characters that end a mention unless the path stands in quotes."""
+_FAR = 4096
+"""Characters before the caret that are looked at."""
 _COMMAND = re.compile(r"/([\w:.-]*)$")
 _ARGUMENT = re.compile(r"/([\w:.-]+) +(\S*)$")
 
@@ -74,14 +78,14 @@ class Completer:
             return self._find_commands(command[1].lower(), busy=busy)
         if (argument := _ARGUMENT.fullmatch(before)) is not None:
             return self._find_arguments(argument[1], argument[2])
-        if (file := _FILE.search(before)) is not None:
-            self._files.start() if not self._files.ready else None
+        if (file := _FILE.search(before[-_FAR:])) is not None:
+            if self._files.stale or not self._files.ready:
+                self._files.start()
+            typed = file[1] if file[1] is not None else file[2]
             return [
-                Completion(
-                    f"@{path}{'' if path.endswith('/') else ' '}", len(file[0]), MenuItem(path)
-                )
-                for path in self._files.match(file[1])
-                if path != file[1]
+                Completion(mention(path), len(file[0]), MenuItem(path))
+                for path in self._files.match(typed)
+                if path != typed
             ]
         return []
 
@@ -109,3 +113,11 @@ class Completer:
             for value in values
             if value.startswith(query) and value != query
         ]
+
+
+def mention(path: str) -> str:
+    """Return the text that attaches a file; a folder stays open for more of the path."""
+    folder = path.endswith("/")
+    if _QUOTED.search(path):
+        return f'@"{path}' if folder else f'@"{path}" '
+    return f"@{path}" if folder else f"@{path} "

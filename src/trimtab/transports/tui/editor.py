@@ -1,8 +1,9 @@
 """The editor of prompts: text, folded pastes, earlier prompts, a stash. Keys come from outside."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
+import msgspec
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
 
@@ -12,7 +13,16 @@ from trimtab.transports.tui.history import History
 FOLDED_LINES = 10
 FOLDED_CHARACTERS = 1000
 """Pastes with more lines or characters are shown as a placeholder."""
+_NUMBER = re.compile(r"\d+")
 _PLACEHOLDER = re.compile(r"\[(?:paste|image) \d+(?:: [^\]\n]*)?\]")
+
+
+class Draft(msgspec.Struct, frozen=True):
+    """A text that was being edited, with what its placeholders stand for."""
+
+    text: str = ""
+    pastes: dict[str, str] = {}
+    images: dict[str, str] = {}
 
 
 class Editor:
@@ -25,7 +35,7 @@ class Editor:
         self._history = history
         self._pastes: dict[str, str] = {}
         self._images: dict[str, str] = {}
-        self._stash = ""
+        self._stash = Draft()
         self._recalled: list[str] | None = None
         """Earlier prompts that begin like the draft, newest first, while one of them is shown."""
         self._position = -1
@@ -56,6 +66,21 @@ class Editor:
         self.buffer.save_to_undo_stack()
         self.buffer.set_document(Document(text, len(text) if caret is None else caret))
 
+    def save(self) -> Draft:
+        """Return the draft for `restore`; the editor keeps it."""
+        return Draft(self.text, dict(self._pastes), dict(self._images))
+
+    def restore(self, draft: Draft) -> None:
+        """Edit a draft that was saved, with its pastes and images."""
+        self._pastes, self._images = dict(draft.pastes), dict(draft.images)
+        self.set(draft.text)
+
+    def load(self, text: str, images: Sequence[str] = ()) -> None:
+        """Edit a prompt again: its placeholders of images stand for these paths, in order."""
+        named = [name for name in _PLACEHOLDER.findall(text) if name.startswith("[image ")]
+        self._images |= dict(zip(named, images, strict=False))
+        self.set(text)
+
     def take(self) -> str:
         """Return the whole text and clear the editor."""
         text = self.expanded
@@ -77,13 +102,13 @@ class Editor:
             self.buffer.insert_text(text)
             return
         size = count(lines, "line") if lines > 1 else count(len(text), "character")
-        name = f"[paste {len(self._pastes) + 1}: {size}]"
+        name = f"[paste {_following(self._pastes)}: {size}]"
         self._pastes[name] = text
         self.buffer.insert_text(name)
 
     def attach_image(self, path: str, size: str) -> None:
         """Insert a placeholder for an image."""
-        name = f"[image {len(self._images) + 1}{f': {size}' if size else ''}]"
+        name = f"[image {_following(self._images)}{f': {size}' if size else ''}]"
         self._images[name] = path
         self.buffer.insert_text(name)
 
@@ -103,7 +128,7 @@ class Editor:
         """Replace the placeholder at the caret by its text; return False if there is none."""
         for match in _PLACEHOLDER.finditer(self.text):
             if match.start() <= self.caret <= match.end() and match[0] in self._pastes:
-                text = self.text[: match.start()] + self._pastes.pop(match[0])
+                text = self.text[: match.start()] + self._pastes[match[0]]
                 self.set(text + self.text[match.end() :], len(text))
                 return True
         return False
@@ -111,13 +136,13 @@ class Editor:
     def stash(self) -> str:
         """Put the draft aside, or bring back what was; return a remark."""
         if self.text:
-            text, self._stash = self.take(), self._stash
-            self._history.add(text)
-            self._stash = text
+            self._stash = self.save()
+            self._history.add(self.take())
             return "The draft is put aside; Ctrl-S brings it back."
-        if self._stash:
-            self.set(self._stash)
-            self._stash = ""
+        if not self._stash.text:
+            return "Nothing is put aside."
+        draft, self._stash = self._stash, Draft()
+        self.restore(draft)
         return ""
 
     def go_up(self) -> None:
@@ -162,3 +187,8 @@ class Editor:
             self._history.add(self._draft)
         self._recalled, self._recalling, self._draft = None, False, ""
         self._on_change()
+
+
+def _following(placeholders: Iterable[str]) -> int:
+    """Return the number after the highest of these placeholders."""
+    return 1 + max((int(_NUMBER.findall(name)[0]) for name in placeholders), default=0)

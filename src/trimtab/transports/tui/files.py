@@ -3,14 +3,16 @@
 import asyncio
 import os
 import re
-import subprocess
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+
+from trimtab.workspace.git import Git, GitError
 
 MAX_FILES = 200_000
 MATCHES = 20
 RANKED = 3000
 """Matching paths that are compared with each other."""
+_BROKEN = re.compile("[\ud800-\udfff\n]")
 _SKIPPED = {".git", "node_modules", "__pycache__", ".venv", ".mypy_cache", ".tox"}
 
 
@@ -24,15 +26,29 @@ class FileIndex:
         self._starts = [0]
         self._task: asyncio.Task[None] | None = None
         self.ready = False
+        self.stale = False
+        """True if files may have come or gone since they were listed."""
+        self.on_ready: Callable[[], None] = lambda: None
+        """Called when the files have been listed: somebody may have typed already."""
 
     def start(self) -> None:
         """Begin to list the files in a thread; later calls list them again."""
+        self.stale = False
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._load())
 
+    def use(self, root: str) -> None:
+        """List the files of another folder from now on."""
+        if root != self._root:
+            self._root, self.ready = root, False
+
     async def _load(self) -> None:
-        paths = await asyncio.to_thread(list_files, self._root)
+        root = self._root
+        paths = await asyncio.to_thread(list_files, root)
+        if root != self._root:
+            paths = await asyncio.to_thread(list_files, self._root)
         self.set_paths(paths)
+        self.on_ready()
 
     def set_paths(self, paths: list[str]) -> None:
         """Use these paths, relative to the folder."""
@@ -74,17 +90,12 @@ class FileIndex:
 def list_files(root: str) -> list[str]:
     """Return the files and folders below a folder."""
     try:
-        listed = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-            cwd=root,
-            capture_output=True,
-            check=True,
-            timeout=20,
-        ).stdout
+        listed = Git(root).output("ls-files", "-z", "--cached", "--others", "--exclude-standard")
         paths = [os.fsdecode(name) for name in listed.split(b"\0") if name]
-    except (OSError, subprocess.SubprocessError):
+    except GitError:
         paths = list(_walk(root))
-    paths = paths[:MAX_FILES]
+    # A name that is not UTF-8 cannot stand in a prompt.
+    paths = [path for path in paths if not _BROKEN.search(path)][:MAX_FILES]
     folders = {f"{os.path.dirname(path)}/" for path in paths if "/" in path}
     return [*sorted(folders), *paths]
 

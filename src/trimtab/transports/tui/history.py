@@ -4,12 +4,12 @@ import fcntl
 import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
 
 import msgspec
 
 from trimtab.config.files import make_private_dir
 from trimtab.contracts.errors import TrimtabError
+from trimtab.contracts.text import count
 
 KEPT = 5000
 """Entries that are read back."""
@@ -77,13 +77,8 @@ class History:
         ]
 
     def _read(self) -> list[Entry]:
-        data = b""
-        with suppress(OSError), open(self._path, "rb") as file:
-            file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - LARGEST))
-            data = file.read()
         found: dict[str, Entry] = {}
-        for line in data.split(b"\n"):
+        for line in self._read_lines():
             if not line.strip():
                 continue
             try:
@@ -93,4 +88,21 @@ class History:
                 continue
             found.pop(entry.text, None)
             found[entry.text] = entry
+        if self.damaged:
+            lines = count(self.damaged, "damaged line")
+            self.problem = f"The history of prompts has {lines}; the others are used."
         return list(found.values())[-KEPT:]
+
+    def _read_lines(self) -> list[bytes]:
+        """Return the last lines of the file; a first one that is cut off is not among them."""
+        try:
+            with open(self._path, "rb") as file:
+                file.seek(0, os.SEEK_END)
+                start = max(0, file.tell() - LARGEST)
+                file.seek(start)
+                return file.read().split(b"\n")[1 if start else 0 :]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            self.problem = f"The history of prompts cannot be read: {error.strerror}."
+            return []

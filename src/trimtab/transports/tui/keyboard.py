@@ -13,6 +13,7 @@ from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPress, KeyPressEvent
+from prompt_toolkit.key_binding.vi_state import InputMode
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import Layout, Window
 from prompt_toolkit.layout.controls import BufferControl
@@ -26,9 +27,17 @@ ESCAPE_SECONDS = 0.025
 _SEQUENCE = re.compile(
     "\x1b\\[[0-?]*[ -/]*[@-~]|\x1bO[!-~]|\x1b[\\]P^_][^\x07\x1b]*(?:\x07|\x1b\\\\)"
 )
+_BROKEN = re.compile("[\ud800-\udfff]")
+"""Bytes that are not UTF-8, as Python reads them; nothing can store or send such a text."""
 _PASTE = "\x1b[200~"
-_NEWLINES = ("\x1b[13;2u", "\x1b[27;2;13~", "\x1b[13;5u", "\x1b[27;5;13~")
-"""Shift-Enter and Ctrl-Enter where the terminal reports them."""
+PREFIX = "c-x"
+_SEQUENCES = {
+    "\x1b[13;2u": Keys.ControlJ,
+    "\x1b[27;2;13~": Keys.ControlJ,
+    "\x1b[13;5u": Keys.ControlQ,
+    "\x1b[27;5;13~": Keys.ControlQ,
+}
+"""Shift-Enter and Ctrl-Enter where the terminal reports them, which prompt_toolkit lacks."""
 FOCUS = {"\x1b[I": True, "\x1b[O": False}
 
 
@@ -42,6 +51,7 @@ class KnownSequences(Vt100Parser):
         self._on_focus = on_focus
 
     def feed(self, data: str) -> None:
+        data = _BROKEN.sub("\ufffd", data)
         if self._in_bracketed_paste:
             super().feed(data)
             return
@@ -77,8 +87,7 @@ def build_application(
     buffer: Buffer, actions: Any, input_: Vt100Input, *, vi: bool
 ) -> Application[int]:
     """Return an application that reads keys, edits the buffer and calls the actions."""
-    for sequence in _NEWLINES:
-        ANSI_SEQUENCES[sequence] = Keys.ControlJ
+    ANSI_SEQUENCES.update(_SEQUENCES)
 
     def keep(press: KeyPress) -> None:
         input_._buffer.append(press)  # the input replaces this list with every read
@@ -103,25 +112,61 @@ def build_application(
 def build_bindings(actions: Any) -> KeyBindings:
     """Return the bindings of the table of keys, and those that only questions and panels have."""
     bindings = KeyBindings()
-    for keys in KEYS.values():
-        for key in keys:
-            for names in key.names:
-                bind(bindings, names, getattr(actions, key.action))
+    after_prefix: dict[str, Callable[..., Any]] = {}
+    for key in (key for keys in KEYS.values() for key in keys):
+        action = guard(actions, getattr(actions, key.action))
+        for names in key.names:
+            if names[0] == PREFIX:
+                after_prefix[names[1]] = action
+            else:
+                bind(bindings, names, action, actions)
+    bind_prefix(bindings, after_prefix, actions)
     captured = Condition(actions.captures_keys)
+
+    press_key = guard(actions, actions.press_key)
 
     @bindings.add(Keys.Any, filter=captured)
     def take(event: KeyPressEvent) -> None:
-        if not actions.press_key(event.data):
+        if not press_key(event.data):
             event.current_buffer.insert_text(event.data)
 
     empty = Condition(actions.is_empty)
+    show_keys = guard(actions, actions.show_keys)
 
-    bindings.add("?", filter=empty)(lambda _: actions.show_keys())
+    bindings.add("?", filter=empty)(lambda _: show_keys())
 
     return bindings
 
 
-def bind(bindings: KeyBindings, names: tuple[str, ...], action: Callable[..., Any]) -> None:
+def bind_prefix(bindings: KeyBindings, after: dict[str, Callable[..., Any]], actions: Any) -> None:
+    """Bind the keys behind Ctrl-X.
+
+    As sequences of prompt_toolkit they would have to arrive within `ESCAPE_SECONDS`.
+    """
+    bindings.add(PREFIX, eager=True)(lambda _: actions.begin_prefix())
+
+    @bindings.add(Keys.Any, filter=Condition(actions.in_prefix), eager=True)
+    def follow(event: KeyPressEvent) -> None:
+        action = after.get(event.data)
+        action() if action is not None else actions.refuse_prefix(event.data)
+
+
+def guard(actions: Any, action: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the action with its failure told as a remark: a key must not end the program."""
+
+    def guarded(*given: Any) -> Any:
+        try:
+            return action(*given)
+        except Exception as error:
+            actions.on_failure(error)
+            return None
+
+    return guarded
+
+
+def bind(
+    bindings: KeyBindings, names: tuple[str, ...], action: Callable[..., Any], actions: Any
+) -> None:
     """Bind a sequence of keys to an action; a paste is given its text."""
     if names == ("?",):
         return
@@ -131,15 +176,15 @@ def bind(bindings: KeyBindings, names: tuple[str, ...], action: Callable[..., An
     if names == ("escape",):
         # In vi mode Esc also leaves insert mode; the action is told so by `press_escape`.
         bindings.add("escape", filter=~vi_mode)(lambda _: action())
-        bindings.add("escape", filter=vi_mode)(lambda event: _escape_in_vi(event, action))
+        closes = Condition(actions.closes_by_escape)
+        bindings.add("escape", filter=vi_mode & ~closes)(lambda event: _escape_in_vi(event, action))
+        bindings.add("escape", filter=vi_mode & closes)(lambda _: action())
         return
     bindings.add(*names)(lambda _: action())
 
 
 def _escape_in_vi(event: KeyPressEvent, action: Callable[[], Any]) -> None:
     state = event.app.vi_state
-    from prompt_toolkit.key_binding.vi_state import InputMode
-
     if state.input_mode != InputMode.NAVIGATION and event.current_buffer.text:
         state.input_mode = InputMode.NAVIGATION
         event.current_buffer.cursor_position += (

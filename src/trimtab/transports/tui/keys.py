@@ -23,7 +23,7 @@ KEYS: dict[str, tuple[Key, ...]] = {
             help="Send the prompt. While the agent works it steers: the agent reads it next.",
         ),
         Key(
-            shown="Ctrl-Q",
+            shown="Ctrl-Q, Ctrl-Enter",
             names=(("c-q",),),
             action="queue_prompt",
             help="Queue the prompt until the agent is done. The setting `enterQueues` swaps both.",
@@ -35,8 +35,8 @@ KEYS: dict[str, tuple[Key, ...]] = {
             help="Begin a new line.",
         ),
         Key(
-            shown="Ctrl-B",
-            names=(("c-b",),),
+            shown="Ctrl-B, Ctrl-X b",
+            names=(("c-b",), ("c-x", "b")),
             action="send_to_background",
             help="Send the running command to the background: the agent goes on beside it.",
         ),
@@ -69,13 +69,19 @@ KEYS: dict[str, tuple[Key, ...]] = {
             help="Search the prompts of all sessions; Tab narrows the search to this folder.",
         ),
         Key(
+            shown="Ctrl-X /",
+            names=(("c-x", "/"),),
+            action="begin_command",
+            help="Type a command beside the draft, which comes back afterwards.",
+        ),
+        Key(
             shown="Ctrl-S",
             names=(("c-s",),),
             action="stash_draft",
             help="Put the draft aside; again in an empty editor brings it back.",
         ),
         Key(
-            shown="Ctrl-G",
+            shown="Ctrl-G, Ctrl-X e",
             names=(("c-g",), ("c-x", "e")),
             action="open_editor",
             help="Edit the draft in $VISUAL or $EDITOR.",
@@ -97,11 +103,13 @@ KEYS: dict[str, tuple[Key, ...]] = {
     ),
     LOOKING: (
         Key(
-            shown="Ctrl-O",
+            shown="Ctrl-O, Ctrl-E",
             names=(("c-o",),),
             action="open_folded",
-            help="Open what is folded (output, diffs, reasoning) in a pager; q leaves it.",
+            help="Open what is folded (output, diffs, reasoning) in a pager; q leaves it. Ctrl-E "
+            "does so in an empty editor.",
         ),
+        Key(shown="", names=(("c-e",),), action="press_end", help=""),
         Key(
             shown="Ctrl-T",
             names=(("c-t",),),
@@ -117,7 +125,7 @@ KEYS: dict[str, tuple[Key, ...]] = {
             names=(("escape",),),
             action="press_escape",
             help="Undo one thing: close the menu, answer a question with no, stop the turn. Twice "
-            "in an empty editor: rewind.",
+            "in an empty editor: rewind; twice with a draft: clear it (it stays in the history).",
         ),
         Key(
             shown="Ctrl-C",
@@ -142,11 +150,12 @@ KEYS: dict[str, tuple[Key, ...]] = {
 
 ANSWER_KEYS = (
     ("1 or y", "Yes, once."),
-    ("2", "Yes, and allow the rule that is shown for this session."),
+    ("2 or !", "Yes, and allow the rule that is shown for this session."),
     ("3", "Yes, and allow that rule always in this place."),
     ("4 or n, Esc", "No."),
     ("5", "No, and say why: the words go to the model."),
     ("e", "Edit the rule that 2 and 3 would allow, or the plan that is asked about."),
+    ("?", "Explain a permission question: what it would touch, and why it is asked."),
     ("Up, Down, Enter", "Mark a choice and take it; nothing is marked at first."),
 )
 """The keys of permission questions; `questions` gives other questions the same ones."""

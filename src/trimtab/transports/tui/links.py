@@ -14,9 +14,10 @@ MAX_LINE = 2000
 """Cells of a line in which links are looked for."""
 _FOUND = re.compile(
     r"(?P<address>https?://[!-~]*[A-Za-z0-9/=#&_~%-])"
-    r"|(?P<path>(?<![\w/.~-])~?(?:/?[\w.@+-]+)*/[\w.@+-]*\w|(?<![\w/.~-])[\w@+-]+(?:\.\w+)+)"
-    r"(?P<line>:\d+)?"
+    r"|(?P<path>(?<![\w/.~@+-])~?[\w.@+/-]*\w)(?P<line>:\d+)?"
 )
+"""No group may repeat within a repeated one: a long word without an end would take for ever."""
+_LIKE_A_FILE = re.compile(r"/|[\w@+-]\.\w")
 
 
 def has_links(env: Mapping[str, str]) -> bool:
@@ -53,7 +54,7 @@ class Links:
 
     def _find_file(self, name: str) -> str:
         """Return the address of a file; empty if there is none."""
-        if not name:
+        if not _LIKE_A_FILE.search(name):
             return ""
         expanded = self._home + name[1:] if name.startswith("~/") else name
         path = os.path.normpath(os.path.join(self._cwd, expanded))

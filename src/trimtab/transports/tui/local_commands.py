@@ -11,7 +11,6 @@ from prompt_toolkit.enums import EditingMode
 from trimtab.config.edit import change_field
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.run import Measured
-from trimtab.contracts.text import neutralise
 from trimtab.runtime.commands import ALIASES, COMMANDS, find_command
 from trimtab.runtime.commands import list_commands as offered_commands
 from trimtab.session.store import SessionStore
@@ -63,7 +62,10 @@ def handles(tui: "Tui", text: str) -> bool:
         return False
     if name == "queue" and (match[2] or "").startswith("send"):
         return tui.busy  # an idle session must be woken to send them
-    return name in LOCAL or command.while_busy or not tui.busy
+    if not tui.busy or command.while_busy:
+        return True
+    waits = command.handler is not None and (name not in LOCAL or bool(match[2]))
+    return not waits
 
 
 async def run(tui: "Tui", text: str) -> None:
@@ -73,6 +75,8 @@ async def run(tui: "Tui", text: str) -> None:
     if found is None:
         raise UsageError(f"Unknown command {text.split(maxsplit=1)[0]}; see /help.")
     command, arguments = found
+    if tui.busy and not command.while_busy:
+        raise UsageError(f"/{command.name} is not possible while the agent works; Esc stops it.")
     tui.transcript.blank()
     tui.transcript.say(f"> {text.strip()}", "person")
     if (local := LOCAL.get(command.name)) is not None:
@@ -82,6 +86,7 @@ async def run(tui: "Tui", text: str) -> None:
         if answer:
             tui.transcript.say(answer)
     tui.transcript.blank()
+    tui.follow_folder()
     tui.status.refresh()
 
 
@@ -142,10 +147,7 @@ async def resume(tui: "Tui", arguments: str) -> None:
 
 async def model(tui: "Tui", arguments: str) -> None:
     """Switch to a model, or choose one of those that are found."""
-    assert tui.live is not None
-    if arguments:
-        answer = await tui.live.run_command(f"/model {arguments}")
-        tui.transcript.say(answer or "")
+    if await answered(tui, "model", arguments):
         return
     tui.say_briefly("Looking for models …")
     from trimtab.transports.tui.session_panels import model_panel
@@ -215,19 +217,57 @@ async def diff(tui: "Tui", _: str) -> None:
 
 async def queue(tui: "Tui", arguments: str) -> None:
     """Open the waiting prompts; with arguments as in plain lines."""
-    assert tui.live is not None
-    if arguments:
-        tui.transcript.say(await tui.live.run_command(f"/queue {arguments}") or "")
-        return
     from trimtab.transports.tui.work_panels import queue_panel
 
-    tui.panel = queue_panel(tui)
+    if not await answered(tui, "queue", arguments):
+        tui.panel = queue_panel(tui)
 
 
-async def tasks(tui: "Tui", _: str) -> None:
+async def tasks(tui: "Tui", arguments: str) -> None:
+    """Open the agents and commands; with arguments as in plain lines."""
     from trimtab.transports.tui.work_panels import tasks_panel
 
-    tui.panel = tasks_panel(tui)
+    if not await answered(tui, "tasks", arguments):
+        tui.panel = tasks_panel(tui)
+
+
+async def mcp(tui: "Tui", arguments: str) -> None:
+    """Open the MCP servers; with arguments as in plain lines."""
+    from trimtab.transports.tui.setup_panels import servers_panel
+
+    if not await answered(tui, "mcp", arguments):
+        tui.panel = await servers_panel(tui)
+
+
+async def skills(tui: "Tui", _: str) -> None:
+    from trimtab.transports.tui.setup_panels import skills_panel
+
+    tui.panel = skills_panel(tui)
+
+
+async def permissions(tui: "Tui", arguments: str) -> None:
+    """Open the permission rules; with arguments as in plain lines."""
+    from trimtab.transports.tui.setup_panels import permissions_panel
+
+    if not await answered(tui, "permissions", arguments):
+        tui.panel = permissions_panel(tui)
+
+
+async def undo(tui: "Tui", arguments: str) -> None:
+    """Open the turns that changed files; with arguments as in plain lines."""
+    from trimtab.transports.tui.setup_panels import undo_panel
+
+    if not await answered(tui, "undo", arguments):
+        tui.panel = undo_panel(tui)
+
+
+async def answered(tui: "Tui", name: str, arguments: str) -> bool:
+    """Run a command with arguments and show its answer; return False if there are none."""
+    if not arguments:
+        return False
+    assert tui.live is not None
+    tui.transcript.say(await tui.live.run_command(f"/{name} {arguments}") or "")
+    return True
 
 
 LOCAL: dict[str, LocalCommand] = {
@@ -237,17 +277,16 @@ LOCAL: dict[str, LocalCommand] = {
     "diff": diff,
     "exit": leave,
     "history": history,
+    "mcp": mcp,
     "model": model,
+    "permissions": permissions,
     "queue": queue,
     "resume": resume,
     "rewind": rewind,
+    "skills": skills,
     "tasks": tasks,
     "theme": theme,
+    "undo": undo,
     "vim": vim,
     "worktree": worktree,
 }
-
-
-def readable(text: str) -> str:
-    """Return the output of a command without terminal commands."""
-    return neutralise(text)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trimtab.attachments.clipboard import read_clipboard
-from trimtab.contracts.text import count, neutralise
+from trimtab.contracts.text import neutralise
+from trimtab.providers.image_size import HEAD, measure_image
 from trimtab.transports.tui.screen import Attributes
 from trimtab.transports.tui.transcript import new_stream
 
@@ -51,12 +52,12 @@ def retake(tui: "Tui", raw: Attributes | None) -> None:
     tui.request_frame()
 
 
-async def run_program(tui: "Tui", command: Sequence[str]) -> int:
+async def run_program(tui: "Tui", command: Sequence[str], cwd: str | None = None) -> int:
     """Run a program in the terminal; keys go to it and no frame is painted meanwhile."""
     raw = release(tui)
     try:
         with tui.terminal.input.detach():
-            process = await asyncio.create_subprocess_exec(*command, env=tui.terminal.env)
+            process = await asyncio.create_subprocess_exec(*command, env=tui.terminal.env, cwd=cwd)
             return await process.wait()
     finally:
         retake(tui, raw)
@@ -148,4 +149,16 @@ async def attach_clipboard(tui: "Tui") -> None:
         "wb", dir=folder, prefix="clipboard-", suffix=suffix, delete=False
     ) as file:
         file.write(data)
-    tui.editor.attach_image(file.name, count(len(data) // 1024 or 1, "KB", "KB"))
+    tui.editor.attach_image(file.name, describe_image(file.name))
+
+
+def describe_image(path: str) -> str:
+    """Return the size of an image in pixels; its name if the size cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            size = measure_image(file.read(HEAD))
+    except OSError:
+        size = None
+    return (
+        f"{size[0]}\u00d7{size[1]}" if size else neutralise(os.path.basename(path)).replace("]", "")
+    )

@@ -1,6 +1,7 @@
 """Panels in the live rows: a list that is searched by typing, chosen with Enter, closed by Esc."""
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,8 +22,19 @@ class Row(msgspec.Struct, frozen=True):
     value: Any
 
 
+class Key(msgspec.Struct, frozen=True):
+    """A letter that does something with the marked row of a panel."""
+
+    help: str
+    act: Callable[[Any], None]
+
+
 class Panel:
-    """A list to choose from. `find` returns the rows for what was typed."""
+    """A list to choose from. `find` returns the rows for what was typed.
+
+    Letters of `keys` and, with `digits`, the numbers of the rows act while nothing is searched for;
+    `/` begins a search then. Other panels search with the first letter.
+    """
 
     def __init__(
         self,
@@ -39,29 +51,81 @@ class Panel:
         self._on_tab = on_tab
         self._rows = list(find(""))
         self._marked = 0
-        self.on_close: Callable[[], None] = lambda: None
+        self._searching = False
+        self.chooses = "chooses"
+        """The verb for Enter."""
+        self.search_mark = "find: "
+        self.keys: dict[str, Key] = {}
+        self.digits = False
+        self.changes = False
+        """True if its rows change by themselves."""
+        self.on_close: Callable[[], object] = lambda: None
         """Called when the panel is closed without a choice."""
 
     @property
     def heading(self) -> tuple[Line, ...]:
         """The title, with what the keys do."""
-        return ((("accent bold", self.title), ("dim", "  Enter chooses, Esc closes")),)
+        acts = [f"{letter} {key.help}" for letter, key in self.keys.items()]
+        search = ["/ searches"] if self._acts else []
+        keys = ", ".join((f"Enter {self.chooses}", *acts, *search, "Esc closes"))
+        return ((("accent bold", self.title), ("dim", f"  {keys}")),)
+
+    @property
+    def _acts(self) -> bool:
+        """True if keys do something by themselves, until a search begins."""
+        return bool(self.keys or self.digits) and not self.query and not self._searching
+
+    @property
+    def mark(self) -> str:
+        """What stands before the words searched for; empty while keys act."""
+        return "" if self._acts else self.search_mark
 
     @property
     def menu(self) -> Menu:
-        rows = tuple(row.item for row in self._rows)
+        numbered = self.digits and self._acts
+        rows = tuple(
+            msgspec.structs.replace(row.item, key=f"{number}  " if number < 10 else "   ")
+            if numbered
+            else row.item
+            for number, row in enumerate(self._rows, 1)
+        )
         return Menu(rows or (MenuItem("nothing found", disabled=True),), self._marked)
 
+    @property
+    def detail(self) -> str:
+        """What there is to say about the marked row beyond its line."""
+        return self._rows[self._marked].item.detail if self._rows else ""
+
     def type(self, text: str) -> None:
-        """Add to the words searched for."""
+        """Do what a letter stands for, or add to the words searched for."""
+        if self._acts and self._act(text):
+            return
         self._search(self.query + text)
 
+    def _act(self, text: str) -> bool:
+        """Return True if a letter has done something by itself."""
+        if text == "/":
+            self._searching = True
+            return True
+        if text in self.keys:
+            if self._rows:
+                self.keys[text].act(self._rows[self._marked].value)
+            return True
+        if self.digits and text.isdecimal() and 0 < int(text) <= min(9, len(self._rows)):
+            self._on_choose(self._rows[int(text) - 1].value)
+            return True
+        return False
+
     def erase(self) -> None:
+        self._searching = bool(self.query)
         self._search(self.query[:-1])
 
     def refresh(self) -> None:
-        """Find the rows again, because their source has changed."""
+        """Find the rows again, because their source has changed; the mark stays on its row."""
+        marked = self._rows[self._marked].value if self._rows else None
         self._search(self.query)
+        values = [row.value for row in self._rows]
+        self._marked = values.index(marked) if marked in values else 0
 
     def move(self, step: int) -> None:
         """Move the mark."""
@@ -89,13 +153,13 @@ def find_in(rows: Sequence[Row]) -> Callable[[str], Sequence[Row]]:
 
     def find(query: str) -> Sequence[Row]:
         words = query.lower().split()
-        return [
-            row
-            for row in rows
-            if all(word in f"{row.item.label} {row.item.remark}".lower() for word in words)
-        ]
+        return [row for row in rows if all(word in _searched(row.item) for word in words)]
 
     return find
+
+
+def _searched(item: MenuItem) -> str:
+    return f"{item.label} {item.remark} {item.detail}".lower()
 
 
 def search_panel(tui: "Tui") -> Panel:
@@ -139,7 +203,7 @@ def rewind_panel(tui: "Tui") -> Panel | None:
         removed = sum(effect.lines_removed for effect in changed)
         files = f", {count(len(changed), 'file')} +{added} -{removed}" if changed else ""
         label = " ".join(point.text.split())[:200] or "(no text)"
-        rows.append(Row(MenuItem(label, f"{point.timestamp[11:16]}{files}"), point))
+        rows.append(Row(MenuItem(label, f"{local_time(point.timestamp)}{files}"), point))
 
     def choose(point: Point) -> None:
         tui.panel = rewind_mode_panel(tui, point)
@@ -166,12 +230,24 @@ def rewind_mode_panel(tui: "Tui", point: Point) -> Panel:
             parts.append("the conversation is back before that prompt")
             if not tui.editor.text:
                 tui.editor.set(point.text)
-        if rewound.plan is not None:
+        if rewound.plan is not None and rewound.plan.files:
             parts.append(f"{count(len(rewound.plan.files), 'file')} restored")
-        tui.transcript.say(f"Rewound: {', '.join(parts)}.", "dim")
+        tui.transcript.say(f"Rewound: {', '.join(parts) or 'no files were changed'}.", "dim")
         tui.request_frame()
 
-    return Panel("Rewind what?", find_in(rows), choose)
+    panel = Panel("Rewind what?", find_in(rows), choose)
+    panel.digits = True
+    return panel
+
+
+def local_time(stamp: str) -> str:
+    """Return a timestamp in the person's time: the hour today, the date before."""
+    try:
+        when = datetime.fromisoformat(stamp).astimezone()
+    except ValueError:
+        return stamp[:16].replace("T", " ")
+    today = when.date() == datetime.now().astimezone().date()
+    return when.strftime("%H:%M" if today else "%Y-%m-%d %H:%M")
 
 
 def _short(folder: str) -> str:

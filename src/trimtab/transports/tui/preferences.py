@@ -8,24 +8,37 @@ from trimtab.transports.tui.app import Preferences
 from trimtab.transports.tui.links import has_links
 from trimtab.transports.tui.theme import DARK, NONE, THEMES
 
+NOTIFICATIONS = ("off", "bell", "notification")
+EDITOR_MODES = ("emacs", "vi", "vim")
+
 
 def read_preferences(
     settings: Settings, env: Mapping[str, str], *, no_color: bool, plain_diff: bool, may_ask: bool
 ) -> Preferences:
-    """Return the preferences of the person's settings; unknown values count as not set."""
-    theme = THEMES.get(settings.get("theme", str, "dark"), DARK)
+    """Return the preferences of the person's settings; unknown values are told and not used."""
+    names = {
+        "theme": (settings.get("theme", str, "dark"), tuple(THEMES)),
+        "notifications": (settings.get("notifications", str, "bell"), NOTIFICATIONS),
+        "editorMode": (settings.get("editorMode", str, "emacs"), EDITOR_MODES),
+    }
+    theme = THEMES.get(names["theme"][0], DARK)
     if no_color or env.get("NO_COLOR"):
         theme = NONE
     status = settings.get("statusLine", dict, {})
     command = status.get("command")
     return Preferences(
         theme=theme,
-        vi=settings.get("editorMode", str, "") == "vi",
+        vi=names["editorMode"][0] in ("vi", "vim"),
         enter_queues=settings.get("enterQueues", bool, False),
-        notify=settings.get("notifications", str, "bell"),
+        notify=names["notifications"][0],
         status_command=command if isinstance(command, str) else "",
         may_ask=may_ask,
         plain_diff=plain_diff,
         links=is_enabled(settings, "terminalLinks.enabled") and has_links(env),
         title=not env.get("COPILOT_DISABLE_TERMINAL_TITLE"),
+        problems=tuple(
+            f"The setting {name} has no value {value!r}; use one of {', '.join(known)}."
+            for name, (value, known) in names.items()
+            if value not in known
+        ),
     )

@@ -111,7 +111,8 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
     title, body = describe_access(request)
     if reason := request.get("reason"):
         body.append((("dim", f"  why: {show(reason)}"),))
-    if warning := request.get("warning"):
+    warning = str(request.get("warning") or "")
+    if warning and warning not in str(request.get("reason") or ""):
         body.append((("warning", f"  ! {show(warning)}"),))
     choices = [Choice(label="yes, once", keys=("1", "y"), value=Answer(kind="approve-once"))]
     if rules := request.get("suggestedRules"):
@@ -121,7 +122,7 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
         choices.append(
             Choice(
                 label=f"yes, allow {named} in this session",
-                keys=("2",),
+                keys=("2", "!"),
                 value=Answer(kind="approve-for-session", approval=approval),
             )
         )
@@ -149,6 +150,29 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
         on_escape=reject,
         diff=str(request.get("diff") or ""),
     )
+
+
+def explain(asked: Asked) -> list[tuple[str, str]]:
+    """Return what is known about a permission question."""
+    request = asked.part.request if asked.part is not None else {}
+    commands = [
+        f"{show(command.get('identifier'))}{' (only reads)' if command.get('readOnly') else ''}"
+        for command in request.get("commands") or ()
+    ]
+    addresses = [show(found.get("url")) for found in request.get("possibleUrls") or ()]
+    rules = ", ".join(show(rule) for rule in request.get("suggestedRules") or ())
+    cover = show(request.get("suggestedRulesCover"))
+    facts = (
+        ("asked by", asked.agent or "the main agent"),
+        ("its intention", show(request.get("intention"))),
+        ("programs", ", ".join(commands)),
+        ("paths", ", ".join(show(path) for path in request.get("possiblePaths") or ())),
+        ("addresses", ", ".join(addresses)),
+        ("why", show(request.get("reason"))),
+        ("remarks", show(request.get("warning"))),
+        ("2 and 3 allow", f"{rules}: {cover}" if rules else "nothing: it is asked every time"),
+    )
+    return [(name, text) for name, text in facts if text]
 
 
 def describe_access(request: JsonObject) -> tuple[str, list[Line]]:

@@ -6,7 +6,7 @@ from trimtab.config.edit import change_field
 from trimtab.contracts.errors import UsageError
 from trimtab.host.session_list import list_sessions
 from trimtab.transports.tui.first_model import list_models
-from trimtab.transports.tui.panels import Panel, Row, find_in
+from trimtab.transports.tui.panels import Panel, Row, find_in, local_time
 from trimtab.transports.tui.theme import THEMES
 from trimtab.transports.tui.view import MenuItem
 
@@ -25,8 +25,10 @@ def sessions_panel(tui: "Tui") -> Panel:
         name = summary.name or summary.title or summary.id
         place = "" if summary.cwd == here else f", {summary.cwd}"
         used = " (in use)" if summary.in_use else ""
-        remark = f"{summary.updated_at[:16].replace('T', ' ')}{place}{used}"
-        rows.append(Row(MenuItem(name[:100], remark, disabled=summary.in_use), summary.id))
+        remark = f"{local_time(summary.updated_at)}{place}{used}"
+        detail = f"{summary.id} in {summary.cwd}"
+        item = MenuItem(name[:100], remark, disabled=summary.in_use, detail=detail)
+        rows.append(Row(item, summary.id))
 
     def choose(session_id: str) -> None:
         tui.panel = None
@@ -59,7 +61,9 @@ def theme_panel(tui: "Tui") -> Panel:
         tui.panel = None
         use_theme(tui, name)
 
-    return Panel("Use which colours?", find_in([Row(MenuItem(n), n) for n in THEMES]), choose)
+    panel = Panel("Use which colours?", find_in([Row(MenuItem(n), n) for n in THEMES]), choose)
+    panel.digits = True
+    return panel
 
 
 def use_theme(tui: "Tui", name: str) -> None:

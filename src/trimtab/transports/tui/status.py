@@ -8,13 +8,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from prompt_toolkit.application import Application
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.key_binding.vi_state import InputMode
 
 from trimtab.checkout.checkout import find_checkout
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.text import count, neutralise
+from trimtab.policy.git_programs import find_git_programs
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.tui.cells import Line
 from trimtab.version import __version__
+from trimtab.workspace.git import Git
 
 if TYPE_CHECKING:
     from trimtab.transports.tui.app import Tui
@@ -30,6 +35,9 @@ class StatusLine:
     def __init__(self, tui: "Tui") -> None:
         self._tui = tui
         self._branch = ""
+        self._changed = ""
+        """A star if files of the repository are changed."""
+        self._looking: asyncio.Task[Any] | None = None
         self._running: asyncio.Task[Any] | None = None
         self._told = False
         self.command_line = ""
@@ -40,10 +48,23 @@ class StatusLine:
         live = self._tui.live
         if live is None:
             return
-        self._branch = find_checkout(live.controls.options.cwd).branch or ""
+        cwd = live.controls.options.cwd
+        self._branch = find_checkout(cwd).branch or ""
+        if self._branch and (self._looking is None or self._looking.done()):
+            self._looking = self._tui.spawn(self._look_for_changes(cwd))
         command = self._tui.preferences.status_command
         if command and (self._running is None or self._running.done()):
             self._running = self._tui.spawn(self._run(command, live))
+
+    async def _look_for_changes(self, cwd: str) -> None:
+        """Find out behind the prompt whether tracked files differ from the last commit."""
+        asked = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules")
+
+        def has_changes() -> bool:
+            # A filter that the repository configures would be started by `git status`.
+            return not find_git_programs(cwd) and bool(Git(cwd).attempt(*asked))
+
+        self._changed = "*" if await asyncio.to_thread(has_changes) else ""
 
     async def _run(self, command: str, live: LiveSession) -> None:
         """Run the person's own command; keep its last good line, and name a failure once."""
@@ -93,10 +114,17 @@ class StatusLine:
         if known := [cost for cost in costs if cost]:
             facts.append(f"${sum(known):.2f}")
         if self._branch:
-            facts.append(neutralise(self._branch))
-        if transcript.agents:
-            facts.append(count(len(transcript.agents), "task"))
+            facts.append(f"{neutralise(self._branch)}{self._changed}")
+        if tasks := len(transcript.agents) + len(live.background_commands):
+            facts.append(count(tasks, "task"))
         return (("dim", " · ".join(facts)),)
+
+    def with_mode(self, app: Application[int]) -> Line:
+        """Return the status line, behind the mode of vi keys if they are in use."""
+        if app.editing_mode != EditingMode.VI:
+            return self.line
+        normal = app.vi_state.input_mode == InputMode.NAVIGATION
+        return (("bold", "NORMAL" if normal else "INSERT"), ("dim", " · "), *self.line)
 
 
 def describe_session(live: LiveSession) -> JsonObject:

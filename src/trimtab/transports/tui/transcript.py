@@ -24,6 +24,7 @@ from trimtab.host.parts import (
     ToolInvocation,
     UserPrompt,
 )
+from trimtab.permissions.kinds import show_request
 from trimtab.transports.tui.cells import Line, Span, plain, width, wrap
 from trimtab.transports.tui.diff import count_lines, render_diff
 
@@ -38,6 +39,14 @@ FOLDED_KEPT = 50
 _QUIET = {"view": "read", "read": "read", "grep": "searched", "rg": "searched", "glob": "searched"}
 """Tools whose successful calls are counted together in one line."""
 _MARKS = {"completed": ("success", "●"), "interrupted": ("warning", "◌")}
+
+_OUTCOMES = {
+    "approved": "yes, once",
+    "approved-for-session": "yes, in this session",
+    "approved-for-location": "yes, always in this place",
+    "denied-interactively-by-user": "no",
+}
+"""The answers to permission questions, in the words of their choices."""
 
 Render = Callable[[int], list[Line]]
 
@@ -60,6 +69,8 @@ class Transcript:
         self.hooks: dict[str, tuple[HookRun, float]] = {}
         """The hooks that run, with the time each began."""
         self.agent_activity: dict[str, str] = {}
+        self.agent_seen: dict[str, float] = {}
+        """When each sub-agent did something last."""
         self.waiting: dict[str, QueuedPrompt] = {}
         self.questions: dict[str, Question] = {}
         self.reasoning = ""
@@ -84,7 +95,7 @@ class Transcript:
     def apply(self, part: Part, now: float = 0.0) -> None:
         """Take a part; `now` is the time it arrived, for elapsed times."""
         if part.agent_id is not None and not isinstance(part, Question | Subagent):
-            self._note_activity(part)
+            self._note_activity(part, now)
             return
         if isinstance(part, ToolInvocation):
             self._call(part, now)
@@ -238,6 +249,8 @@ class Transcript:
             self.calls.pop(part.key, None)
             return
         if not part.ended:
+            if part.category == "interaction":  # its question is shown instead
+                return
             if part.key not in self.calls:
                 self.call_started[part.key] = now
             self.calls[part.key] = part
@@ -265,6 +278,9 @@ class Transcript:
         self.say(f"· {describe_edits(part)}", "dim")
 
     def _show_call(self, part: ToolInvocation) -> None:
+        if part.name == "ask_user" and part.state == "completed":
+            self.say(describe_exchange(part), "dim")
+            return
         diff = part.detail if "\n@@ " in part.detail else ""
         head = describe_call(part, diff)
         self._fold(neutralise(part.title), diff or part.output or part.error)
@@ -313,8 +329,11 @@ class Transcript:
     def _question(self, part: Question) -> None:
         if not part.done:
             self.questions[part.request_id] = part
-        else:
-            self.questions.pop(part.request_id, None)
+            return
+        self.questions.pop(part.request_id, None)
+        if part.kind == "permission" and part.answer in _OUTCOMES:
+            asked = neutralise(show_request(part.request).question, "approval")
+            self.say(f"  {asked} — {_OUTCOMES[part.answer]}", "dim")
 
     def _agent(self, part: Subagent) -> None:
         key = part.agent_id or part.key
@@ -339,10 +358,11 @@ class Transcript:
         if part.error:
             self.say(f"  {part.error}", "dim")
 
-    def _note_activity(self, part: Part) -> None:
+    def _note_activity(self, part: Part, now: float) -> None:
         """Remember what a sub-agent does for its row."""
         if part.agent_id is None:
             return
+        self.agent_seen[part.agent_id] = now
         if isinstance(part, ToolInvocation) and not part.ended:
             self.agent_activity[part.agent_id] = neutralise(part.title)
         elif isinstance(part, Markdown | Reasoning) and part.text.strip():
@@ -401,6 +421,16 @@ _CASES: dict[type[Part], Callable[[Transcript, Any], None]] = {
     ContextUsage: Transcript._state,
     Title: Transcript._state,
 }
+
+
+def describe_exchange(part: ToolInvocation) -> str:
+    """Return a question of the model and the person's answer."""
+    arguments = part.arguments if isinstance(part.arguments, dict) else {}
+    asked = str(arguments.get("question") or part.title).strip().split("\n")[0]
+    answer = part.output.strip()
+    for told in ("User responded: ", "User selected: "):
+        answer = answer.removeprefix(told)
+    return f"  {asked} — {answer}"
 
 
 def find_hunks(diff: str) -> str:

@@ -25,6 +25,8 @@ class MenuItem(msgspec.Struct, frozen=True):
     disabled: bool = False
     key: str = ""
     """The keys that choose it; they are bright when they work."""
+    detail: str = ""
+    """More about it, for a row of its own while it is marked."""
 
 
 class Menu(msgspec.Struct, frozen=True):
@@ -56,6 +58,8 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     heading: tuple[Line, ...] = ()
     """The body of a question or the title of a panel, above its choices."""
     choices: Menu | None = None
+    detail: str = ""
+    """More about the marked choice."""
     activity: str = ""
     remark: str = ""
     """A short message that stands in place of the status for a while."""
@@ -97,13 +101,51 @@ def lay_out_editor(
     editor: EditorView, columns: int, limit: int
 ) -> tuple[list[Line], tuple[int, int]]:
     """Return the rows of the editor that are visible, and the caret in them."""
-    limit_cells = max(4, columns - 1)
+    if not editor.text and editor.hint:
+        lead = width(editor.mark)
+        return [(("accent bold", editor.mark), ("dim", editor.hint))], (0, lead)
+    start, end = _find_near(editor.text, editor.caret, limit, limit * columns)
+    rows, caret = _wrap_typed(editor.text[start:end], editor.caret - start, editor.mark, columns)
     lead = width(editor.mark)
+    lines: list[Line] = [
+        (("accent bold", " " * lead if number or start else editor.mark), ("", row))
+        for number, row in enumerate(rows)
+    ]
+    return _scroll(lines, caret, limit)
+
+
+def _find_near(text: str, caret: int, lines: int, characters: int) -> tuple[int, int]:
+    """Return the part of a text around the caret that can be visible: a draft may be huge.
+
+    A long line is cut at a multiple of a fixed length, so that its rows do not move with the caret.
+    """
+    start, end = caret, caret
+    for _ in range(lines):
+        start = text.rfind("\n", 0, start)
+        if start < 0:
+            break
+    for _ in range(lines):
+        end = text.find("\n", end + 1)
+        if end < 0:
+            break
+    start, end = start + 1, len(text) if end < 0 else end
+    step = max(1, characters)
+    if caret - start > 2 * step:
+        start += (caret - start) // step * step - step
+    return start, min(end, caret + step)
+
+
+def _wrap_typed(
+    text: str, caret: int, mark: str, columns: int
+) -> tuple[list[str], tuple[int, int]]:
+    """Return the rows of a text that is being typed, and the caret in them."""
+    limit_cells = max(4, columns - 1)
+    lead = width(mark)
     rows: list[list[str]] = [[]]
-    used, caret = lead, (0, lead)
-    for index, character in enumerate(editor.text):
-        if index == editor.caret:
-            caret = len(rows) - 1, used
+    used, place = lead, (0, lead)
+    for index, character in enumerate(text):
+        if index == caret:
+            place = len(rows) - 1, used
         if character == "\n":
             rows.append([])
             used = lead
@@ -113,19 +155,13 @@ def lay_out_editor(
         if used + size >= limit_cells and rows[-1]:
             rows.append([])
             used = lead
-            if index == editor.caret:
-                caret = len(rows) - 1, used
+            if index == caret:
+                place = len(rows) - 1, used
         rows[-1].append(shown)
         used += size
-    if editor.caret >= len(editor.text):
-        caret = len(rows) - 1, used
-    lines: list[Line] = [
-        (("accent bold", editor.mark if number == 0 else " " * lead), ("", "".join(row)))
-        for number, row in enumerate(rows)
-    ]
-    if not editor.text and editor.hint:
-        lines = [(("accent bold", editor.mark), ("dim", editor.hint))]
-    return _scroll(lines, caret, limit)
+    if caret >= len(text):
+        place = len(rows) - 1, used
+    return ["".join(row) for row in rows], place
 
 
 def _scroll(
@@ -151,7 +187,7 @@ def lay_out_menu(menu: Menu | None, limit: int) -> list[Line]:
     for index, item in enumerate(menu.items[first : first + visible], first):
         chosen = index == menu.marked
         style = "selected" if chosen else "dim" if item.disabled else ""
-        pad = " " * (min(labels, 40) - width(item.label) + 2) if item.remark else ""
+        pad = " " * max(2, min(labels, 40) - width(item.label) + 2) if item.remark else ""
         remark = neutralise(item.remark).replace("\n", " ")
         lines.append(
             (
@@ -168,12 +204,14 @@ def lay_out_menu(menu: Menu | None, limit: int) -> list[Line]:
 
 def _question_rows(scene: Scene, limit: int) -> list[Line]:
     """Return the question: its choices come first if there is not room for all of it."""
-    choices = lay_out_menu(scene.choices, limit) if scene.choices else []
+    text = " ".join(neutralise(scene.detail).split())
+    detail: list[Line] = [(("dim italic", f"  {text}"),)] if text and limit > 4 else []
+    choices = lay_out_menu(scene.choices, limit - len(detail)) if scene.choices else []
     heading = list(scene.heading)
-    room = max(0, limit - len(choices))
+    room = max(0, limit - len(choices) - len(detail))
     if len(heading) > room:
         heading = heading[:room]
-    return [*heading, *choices]
+    return [*heading, *choices, *detail]
 
 
 def _status_rows(scene: Scene, limit: int) -> list[Line]:

@@ -1,8 +1,12 @@
 """Fuzzy completion of files: what matches, and how fast with many files."""
 
+import os
 import time
 from pathlib import Path
 
+import pytest
+
+from gitkit import git
 from trimtab.transports.tui.files import FileIndex, list_files
 
 
@@ -37,3 +41,28 @@ def test_ignored_folders_are_left_out_without_a_repository(tmp_path: Path) -> No
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     assert list_files(str(tmp_path)) == ["src/", "src/a.py"]
+
+
+@pytest.mark.needs("git")
+def test_listing_files_starts_no_program_of_the_repository(tmp_path: Path) -> None:
+    """The monitor in the configuration of an archive's repository ran at the start."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    (folder / "a.txt").write_text("a\n")
+    git(folder, "add", "a.txt")
+    monitor = tmp_path / "monitor"
+    monitor.write_text(f"#!/bin/sh\ntouch '{tmp_path}/started'\n")
+    monitor.chmod(0o755)
+    git(folder, "config", "core.fsmonitor", str(monitor))
+    assert list_files(str(folder)) == ["a.txt"]
+    assert not (tmp_path / "started").exists()
+
+
+@pytest.mark.needs("git")
+def test_names_that_no_prompt_can_hold_are_left_out(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    for name in (b"fine.txt", b"broken\xff.txt", b"two\nlines.txt"):
+        with open(os.path.join(os.fsencode(tmp_path), name), "w", encoding="utf-8"):
+            pass
+    assert list_files(str(tmp_path)) == ["fine.txt"]

@@ -6,8 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.host.parts import Markdown, Notice, Part, ToolInvocation, UserPrompt
+from trimtab.transports.tui.cells import plain
 from trimtab.transports.tui.transcript import Transcript
-from trimtab.transports.tui.view import EditorView, Menu, MenuItem, Scene, lay_out
+from trimtab.transports.tui.view import (
+    EditorView,
+    Menu,
+    MenuItem,
+    Scene,
+    lay_out,
+    lay_out_editor,
+)
 
 WIDE = "漢字かな한글🙂é\u0301\t"
 
@@ -70,3 +78,19 @@ def test_the_live_rows_fit_the_window_and_the_caret_is_in_them(
     assert 1 <= len(frame.rows) <= max(1, rows - 1)
     assert 0 <= frame.caret[0] < len(frame.rows)
     assert 0 <= frame.caret[1] < columns
+
+
+def test_a_huge_draft_is_laid_out_around_the_caret_only() -> None:
+    text = "\n".join(f"row {number}" for number in range(100_000))
+    for caret in (0, len(text) // 2, len(text)):
+        rows, (row, _) = lay_out_editor(EditorView(text, caret), 80, 8)
+        assert len(rows) == 8
+        line = text.count("\n", 0, caret)
+        assert plain(rows[row]).strip("› ") == f"row {line}"
+
+
+def test_a_line_of_a_million_characters_keeps_its_rows_while_the_caret_moves() -> None:
+    text = "".join(chr(97 + number % 26) for number in range(1_000_000))
+    rows, (row, _) = lay_out_editor(EditorView(text, 500_000), 80, 8)
+    after, (later, _) = lay_out_editor(EditorView(text, 500_001), 80, 8)
+    assert plain(rows[row]) == plain(after[later])

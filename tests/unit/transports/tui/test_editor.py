@@ -1,0 +1,63 @@
+"""The editor of prompts: folded pastes, attached images, the stash."""
+
+from pathlib import Path
+
+import pytest
+
+from trimtab.transports.tui.editor import Editor
+from trimtab.transports.tui.history import History
+
+LONG = "\n".join(f"row {number}" for number in range(12))
+OTHER = "\n".join(f"line {number}" for number in range(12))
+
+
+@pytest.fixture
+def editor(tmp_path: Path) -> Editor:
+    history = History(str(tmp_path / "history.jsonl"), "/here", lambda text: text)
+    return Editor(history, lambda: None)
+
+
+def test_a_stashed_draft_keeps_its_pastes_and_images(editor: Editor) -> None:
+    editor.paste(LONG)
+    editor.attach_image("/x/shot.png", "8x8")
+    shown = editor.text
+    editor.stash()
+    assert editor.text == ""
+    editor.stash()
+    assert editor.text == shown == "[paste 1: 12 lines][image 1: 8x8]"
+    assert editor.images == ["/x/shot.png"]
+    assert editor.expanded == f"{LONG}[image 1: 8x8]"
+
+
+def test_a_draft_that_made_room_for_words_keeps_its_pastes(editor: Editor) -> None:
+    editor.paste(LONG)
+    draft = editor.save()
+    editor.set("my reason")
+    editor.clear()
+    editor.restore(draft)
+    assert editor.expanded == LONG
+
+
+def test_pastes_of_one_size_have_names_of_their_own(editor: Editor) -> None:
+    editor.paste(LONG)
+    editor.paste(OTHER)
+    editor.buffer.cursor_position = 0
+    assert editor.expand_paste()
+    editor.buffer.cursor_position = len(editor.text)
+    editor.paste(LONG)
+    assert editor.expanded == LONG + OTHER + LONG
+
+
+def test_undoing_the_expansion_of_a_paste_keeps_its_text(editor: Editor) -> None:
+    editor.paste(LONG)
+    editor.expand_paste()
+    editor.buffer.undo()
+    assert editor.text == "[paste 1: 12 lines]"
+    assert editor.expanded == LONG
+
+
+def test_a_prompt_that_is_edited_again_has_its_images(editor: Editor) -> None:
+    editor.load("look at [image 1: 8x8] and [image 2: 9x9]", ["/x/a.png", "/x/b.png"])
+    assert editor.images == ["/x/a.png", "/x/b.png"]
+    editor.attach_image("/x/c.png", "9x9")
+    assert editor.images == ["/x/a.png", "/x/b.png", "/x/c.png"]
