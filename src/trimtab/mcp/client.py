@@ -1,7 +1,7 @@
 """The client side of the protocol: sends requests, matches answers, replies to the server."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import msgspec
@@ -72,6 +72,8 @@ class McpClient:
         self._count = 0
         self._open: dict[int, _PendingRequest] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._replies: dict[str | int, asyncio.Task[None]] = {}
+        """The answers to requests of the server that are being found, by its ids."""
         self._version = ""
         self.lost: str | None = None
         """The reason why the connection ended; None while it lasts."""
@@ -187,7 +189,7 @@ class McpClient:
         """
         given = params
         for round_number in range(MAX_ROUNDS + 1):
-            answer = await self._request_once(method, given, seconds, on_progress, headers)
+            answer = await self.request_once(method, given, seconds, on_progress, headers)
             if not self.is_stateless or answer.get("resultType") != "input_required":
                 return answer
             given = {**params, **await self._gather_input(answer, round_number)}
@@ -211,14 +213,15 @@ class McpClient:
             given["requestState"] = answer["requestState"]
         return given
 
-    async def _request_once(
+    async def request_once(
         self,
         method: str,
         params: JsonObject,
         seconds: float,
-        on_progress: Progress | None,
-        headers: Mapping[str, str],
+        on_progress: Progress | None = None,
+        headers: Mapping[str, str] = NO_HEADERS,
     ) -> JsonObject:
+        """Send a request and return its answer as it is, also if the server asks for something."""
         if self.lost is not None:
             raise ServerProblem(self.lost, gone=True)
         self._count += 1
@@ -297,11 +300,22 @@ class McpClient:
         if not isinstance(method, str):
             self._answer(number, message)
         elif isinstance(number, str | int):
-            self._run(self._reply(number, method, _as_object(message.get("params"))))
+            work = self._reply(number, method, _as_object(message.get("params")))
+            if (task := self._run(work)) is not None:
+                self._replies[number] = task
+                task.add_done_callback(lambda _: self._replies.pop(number, None))
         else:
-            if method == "notifications/progress":
-                self._progress(message.get("params"))
-            self._on_notice(method, _as_object(message.get("params")))
+            self._take_notice(method, _as_object(message.get("params")))
+
+    def _take_notice(self, method: str, params: JsonObject) -> None:
+        if method == "notifications/progress":
+            self._progress(params)
+        elif method == "notifications/cancelled":
+            number = params.get("requestId")
+            task = self._replies.get(number) if isinstance(number, str | int) else None
+            if task is not None:
+                task.cancel()
+        self._on_notice(method, params)
 
     def _answer(self, number: Any, message: JsonObject) -> None:
         pending = self._find_pending(number)
@@ -342,9 +356,8 @@ class McpClient:
                 usual = min(now + pending.seconds, pending.deadline)
                 pending.clock.reschedule(usual if ended else pending.deadline)
 
-    def _progress(self, params: Any) -> None:
-        token = params.get("progressToken") if isinstance(params, dict) else None
-        pending = self._find_pending(token)
+    def _progress(self, params: JsonObject) -> None:
+        pending = self._find_pending(params.get("progressToken"))
         if pending is None or pending.answer.done() or pending.clock.expired():
             return
         now = asyncio.get_running_loop().time()
@@ -356,15 +369,16 @@ class McpClient:
         """Send a message without an answer, in the background."""
         self._run(self._send(message))
 
-    def _run(self, work: Any) -> None:
+    def _run(self, work: Coroutine[None, None, None]) -> asyncio.Task[None] | None:
         """Do something in the background, unless far too much waits there already."""
         # A server that asks faster than it reads would otherwise fill the memory.
         if self.lost is not None or len(self._tasks) > MAX_PENDING_MESSAGES:
             work.close()
-            return
+            return None
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _send(self, message: JsonObject) -> None:
         try:
