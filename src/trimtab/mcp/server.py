@@ -41,7 +41,7 @@ Status = Literal["pending", "connected", "failed", "needs-auth", "disabled", "st
 Change = Literal["status", "tools", "prompts", "resources"]
 
 
-def _find_subscriptions(capabilities: Mapping[str, Any]) -> JsonObject:
+def find_subscriptions(capabilities: Mapping[str, Any]) -> JsonObject:
     """Return the changes a server can announce, as `subscriptions/listen` names them."""
     return {
         f"{kind}ListChanged": True
@@ -56,6 +56,36 @@ def build_channel(server: McpServer, access: ServerAccess) -> Channel:
         return StdioChannel(server, access)
     kind = HttpChannel if server.type == "http" else SseChannel
     return kind(server, access)
+
+
+async def connect_client(
+    build: Callable[[], McpClient], config: McpServer, seconds: float, known: str = ""
+) -> tuple[McpClient, ServerInfo]:
+    """Connect in the version of before, else in any; programs that exit then, in an older one.
+
+    Some programs exit if the first message is not the older greeting. Raises `ServerProblem`,
+    `RemoteError` or `TimeoutError`.
+    """
+    for version in dict.fromkeys((known, "", VERSIONS[0])):
+        client = build()
+        try:
+            return client, await client.start(seconds, version)
+        except BaseException as error:
+            await client.aclose()
+            older = isinstance(error, ServerProblem) and error.gone
+            if isinstance(error, ServerProblem | RemoteError) and (
+                version or (older and config.type == "local")
+            ):
+                failure = error
+                continue
+            raise
+    raise failure
+
+
+def find_timeout(config: McpServer) -> float:
+    """Return the seconds that a server may take to connect, and to answer without progress."""
+    timeout = config.timeout
+    return timeout / 1000 if timeout is not None and timeout > 0 else DEFAULT_TIMEOUT
 
 
 class ServerConnection:
@@ -198,8 +228,7 @@ class ServerConnection:
 
     @property
     def _seconds(self) -> float:
-        timeout = self.config.timeout
-        return timeout / 1000 if timeout is not None and timeout > 0 else DEFAULT_TIMEOUT
+        return find_timeout(self.config)
 
     async def _connected(self) -> McpClient:
         if self.status in ("disabled", "stopped"):
@@ -216,7 +245,9 @@ class ServerConnection:
         client: McpClient | None = None
         try:
             async with asyncio.timeout(self._seconds):
-                client, info = await self._greet()
+                client, info = await connect_client(
+                    self._build_client, self.config, self._seconds, self._version
+                )
                 listing = Listing()
                 if info.has_tools:
                     listing = await fetch_tools(client, self.config, self._seconds)
@@ -241,26 +272,6 @@ class ServerConnection:
         self._listen_again(client)
         if self._stale:
             self._on_tools_changed()
-
-    async def _greet(self) -> tuple[McpClient, ServerInfo]:
-        """Connect in the version of before, else in any; programs that exit then, in an older one.
-
-        Some programs exit if the first message is not the older greeting.
-        """
-        for version in dict.fromkeys((self._version, "", VERSIONS[0])):
-            client = self._build_client()
-            try:
-                return client, await client.start(self._seconds, version)
-            except BaseException as error:
-                await client.aclose()
-                older = isinstance(error, ServerProblem) and error.gone
-                if isinstance(error, ServerProblem | RemoteError) and (
-                    version or (older and self.config.type == "local")
-                ):
-                    failure = error
-                    continue
-                raise
-        raise failure
 
     def _build_client(self) -> McpClient:
         access, name = self._access, self.config.name
@@ -309,7 +320,7 @@ class ServerConnection:
             return
         if self._listening is not None:
             self._listening.cancel()
-        wanted = _find_subscriptions(self.capabilities)
+        wanted = find_subscriptions(self.capabilities)
         if self._subscribed:
             wanted["resourceSubscriptions"] = list(self._subscribed)
         if wanted:

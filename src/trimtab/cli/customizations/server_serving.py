@@ -12,6 +12,7 @@ from trimtab.config.host_settings import is_enabled
 from trimtab.config.paths import find_home
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.options import SessionOptions
+from trimtab.contracts.text import neutralise
 from trimtab.customize.overview import gather
 from trimtab.mcp.check import ServerReach
 from trimtab.mcp.oauth.session_sign_in import SessionSignIn
@@ -58,11 +59,15 @@ def serve_gateway(args: Arguments) -> int:
             lambda server: SessionSignIn(server, reach.http, store, lambda _: None)
         )
         try:
-            return await _serve(args, lambda link: Gateway(servers, access, link))
+            return await _serve(args, lambda link: Gateway(servers, access, link, _warn))
         finally:
             await reach.aclose()
 
     return run_async(run())
+
+
+def _warn(message: str) -> None:
+    print(f"Warning: {neutralise(message)}", file=sys.stderr, flush=True)
 
 
 async def _serve(args: Arguments, new_service: NewService) -> int:
