@@ -119,8 +119,35 @@ async def test_a_locked_keyring_is_explained_and_the_way_around_it_works(cli: Cl
         assert refused.code != 0
         assert "unlock it, or set COPILOT_DISABLE_KEYTAR=1" in refused.notes
         assert "Traceback" not in refused.notes
+        assert peer.logins == 0
+        assert not peer.requests
         cli.env["COPILOT_DISABLE_KEYTAR"] = "1"
         assert (await log_in(cli)).code == 0
+
+
+async def test_nobody_signs_in_if_the_sign_in_cannot_be_kept(cli: Cli) -> None:
+    async with serving_sign_in() as peer:
+        use(cli, peer)
+        (cli.home / "mcp-oauth-config").write_text("in the way")
+        refused = await log_in(cli)
+        assert refused.code != 0
+        assert "is not a folder: move it away and try again" in refused.notes
+        assert peer.logins == 0
+
+
+async def test_secrets_of_a_client_are_hidden_where_its_entry_is_shown(cli: Cli) -> None:
+    oauth = {"clientId": "me", "clientSecret": "very-secret", "privateKey": "-----BEGIN"}
+    provider = {"tokenEndpoint": "https://idp.example/t", "clientId": "a", "idToken": "id-secret"}
+    entry = {"type": "http", "url": "http://127.0.0.1:9/mcp"}
+    configure(
+        cli.home / "mcp-config.json",
+        far={**entry, "oauth": {**oauth, "identityProvider": provider}},
+    )
+    for flags in ((), ("--json",)):
+        shown = (await cli.run("mcp", "get", "far", *flags)).text
+        assert not any(secret in shown for secret in ("very-secret", "BEGIN", "id-secret"))
+        assert '"clientId": "me"' in shown
+    assert "very-secret" in (await cli.run("mcp", "get", "far", "--show-secrets")).text
 
 
 async def test_a_call_that_needs_more_is_allowed_after_another_login(cli: Cli) -> None:

@@ -41,6 +41,7 @@ RELEASED = [
     "auth/2025-03-26-oauth-endpoint-fallback",
     *("auth/resource-mismatch", "auth/offline-access-scope", "auth/offline-access-not-supported"),
     *("auth/client-credentials-jwt", "auth/client-credentials-basic"),
+    "auth/cross-app-access-complete-flow",
 ]
 
 

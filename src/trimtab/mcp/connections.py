@@ -15,6 +15,7 @@ from trimtab.contracts.mcp import AnswerServer, Launch, Origin, ServerAccess, Si
 from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.secrets import SHORTEST, looks_secret
 from trimtab.customize.context import SessionContext
+from trimtab.customize.server_entry import find_secrets
 from trimtab.hooks.caller import HookCaller
 from trimtab.mcp.elicitation import Elicitation
 from trimtab.mcp.host import McpHost
@@ -122,6 +123,7 @@ class SessionConnections:
 
         if not anew and host.servers[server.name].status == "connected":
             return ""
+        self._store.check(server)
         shown: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         login = Login(server, self._connect(), shown.set_result, self._store.read(server))
         work = asyncio.ensure_future(self._finish_login(server, host, login))
@@ -166,7 +168,8 @@ class SessionConnections:
 
 
 def find_keys(server: McpServer) -> Iterator[str]:
-    """Yield the values of a server's variables and headers that are probably keys."""
+    """Yield the values of a server's variables, headers and sign-in that are probably keys."""
+    yield from find_secrets(server.extra)
     for name, value in server.env.items():
         if looks_secret(name) and len(value) >= SHORTEST:
             yield value

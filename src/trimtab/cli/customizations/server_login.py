@@ -32,6 +32,7 @@ def log_in(name: str, args: Arguments) -> int:
             f"{name} has a token in its headers already; remove Authorization from its entry to "
             "sign in instead."
         )
+    _store().check(server)
     grant = run_async(_log_in(server, args))
     _store().write(server, grant)
     print(f"Signed in to {name}.")

@@ -12,6 +12,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import Http, HttpAnswer
 from trimtab.mcp.http_requests import explain_unreachable, read_body
 from trimtab.mcp.messages import ServerProblem
+from trimtab.mcp.oauth.settings import LOOPBACK
 
 MAX_DOCUMENT_BYTES = 256 * 1024
 MAX_REDIRECTS = 3
@@ -19,7 +20,6 @@ MAX_URL_LENGTH = 2000
 MAX_SCOPES = 100
 PARAMETER = re.compile(r'([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
 WELL_KNOWN = "/.well-known/"
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Challenge(msgspec.Struct, frozen=True, kw_only=True):

@@ -65,7 +65,7 @@ class Login:
                 needs_auth=True,
             )
         found = await discover(self._http, self._server.url, challenge)
-        if self._settings.grant_type == "client_credentials":
+        if not self._settings.needs_person:
             client = await self._tokens.choose_client(found, None, "")
             scopes = self._choose_scopes(challenge, found.scopes, found.server)
             self.grant = await self._tokens.authenticate(client, scopes)

@@ -21,6 +21,7 @@ from trimtab.mcp.oauth.documents import (
     read_object,
     send,
 )
+from trimtab.mcp.oauth.identity import ASSERTION_GRANT, build_exchange, read_assertion
 from trimtab.mcp.oauth.settings import OAuthSettings
 from trimtab.mcp.oauth.store import Grant
 
@@ -147,8 +148,17 @@ class TokenClient:
         return await self._request_tokens(grant, fields)
 
     async def authenticate(self, grant: Grant, scopes: tuple[str, ...]) -> Grant:
-        """Return a token for the client itself, without a person."""
+        """Return a token for the client itself, or by the identity provider, without a person."""
         fields = {"grant_type": "client_credentials"}
+        if (provider := self._settings.identity_provider) is not None:
+            wanted = build_exchange(provider, grant.issuer, grant.resource)
+            if scopes:
+                wanted["scope"] = " ".join(scopes)
+            status, answer = await self._post(
+                provider.token_endpoint, FORM, urlencode(wanted).encode()
+            )
+            assertion = read_assertion(status, answer, _reason(status, answer))
+            fields = {"grant_type": ASSERTION_GRANT, "assertion": assertion}
         if scopes:
             fields["scope"] = " ".join(scopes)
         return await self._request_tokens(msgspec.structs.replace(grant, scopes=scopes), fields)
