@@ -55,6 +55,8 @@ FORM = {
         "required": ["count"],
     },
 }
+STATELESS = {"stateless": 0, "holding": 3_600_000, "fleeting": 1}
+"""Modes without a handshake: the milliseconds for which their list of tools holds."""
 HELLO = {
     "capabilities": {"tools": {"listChanged": True}},
     "serverInfo": {"name": "small", "version": "1"},
@@ -90,13 +92,14 @@ class Server:
         self.send({"jsonrpc": "2.0", "id": number, "result": result})
 
     def answer(self, number: Any, method: str, params: dict[str, Any]) -> None:
-        if method == "server/discover" and self.mode == "stateless":
+        if method == "server/discover" and self.mode in STATELESS:
             self.say(number, {"supportedVersions": ["2026-07-28"], **HELLO})
-        elif method == "initialize" and self.mode != "stateless":
+        elif method == "initialize" and self.mode not in STATELESS:
             version = self.version or params["protocolVersion"]
             self.say(number, {"protocolVersion": version, **HELLO})
         elif method == "tools/list":
-            self.say(number, self.page(params.get("cursor")))
+            hints = {"ttlMs": STATELESS[self.mode]} if self.mode in STATELESS else {}
+            self.say(number, {**self.page(params.get("cursor")), **hints})
         elif method == "tools/call":
             self.call(number, params)
         else:

@@ -19,7 +19,7 @@ from trimtab.mcp.messages import CAPABILITIES_KEY, LOG_LEVEL_KEY, STATELESS, VER
 from trimtab.providers.http import HttpClient
 
 FIXTURES = {"command": sys.executable, "args": [mcp_fixtures.__file__]}
-FORMS = {"elicitation": {"form": {}}}
+FORMS: dict[str, Any] = {"elicitation": {"form": {}}}
 
 
 class Stateless:

@@ -191,6 +191,8 @@ class McpClient:
         for round_number in range(MAX_ROUNDS + 1):
             answer = await self.request_once(method, given, seconds, on_progress, headers)
             if not self.is_stateless or answer.get("resultType") != "input_required":
+                if round_number:
+                    answer.pop("ttlMs", None)  # it holds for these answers only
                 return answer
             given = {**params, **await self._gather_input(answer, round_number)}
         raise ServerProblem(f"it asked for input more than {MAX_ROUNDS} times in one call")

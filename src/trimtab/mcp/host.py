@@ -156,7 +156,12 @@ class McpHost:
         self.on_resource_update(server, uri)
 
     async def settled(self) -> list[str]:
-        """Wait for connecting servers, each for its own time; return the names of slow ones."""
+        """Wait for connecting servers, each for its own time; return the names of slow ones.
+
+        Lists that do not hold any more are fetched again meanwhile.
+        """
+        for server in self.servers.values():
+            server.refresh()
         names = [
             name
             for name, server in self.servers.items()

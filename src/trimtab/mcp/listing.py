@@ -10,6 +10,7 @@ from trimtab.contracts.text import count, neutralise
 from trimtab.mcp.client import McpClient
 from trimtab.mcp.messages import ServerProblem
 from trimtab.mcp.parameter_headers import HeaderParameters, find_header_problem, find_headers
+from trimtab.mcp.result_cache import MAX_SECONDS, read_ttl
 
 MAX_TOOLS = 200
 """The number of tools of one server; services accept no more than a few hundred."""
@@ -43,9 +44,15 @@ class Listing(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
-async def fetch_tools(client: McpClient, server: McpServer, seconds: float) -> Listing:
-    """Fetch all pages of a list. Raises `ServerProblem`, `RemoteError` or `TimeoutError`."""
+async def fetch_tools(
+    client: McpClient, server: McpServer, seconds: float
+) -> tuple[Listing, float]:
+    """Fetch all pages of a list; return it, and the seconds for which the server says it holds.
+
+    Raises `ServerProblem`, `RemoteError` or `TimeoutError`.
+    """
     entries: list[Any] = []
+    holds = MAX_SECONDS if client.is_stateless else 0.0
     cursor: Any = None
     for _ in range(MAX_PAGES):
         params = {} if cursor is None else {"cursor": cursor}
@@ -54,10 +61,11 @@ async def fetch_tools(client: McpClient, server: McpServer, seconds: float) -> L
         if not isinstance(found, list):
             raise ServerProblem("it answered tools/list without a list of tools")
         entries += found
+        holds = min(holds, read_ttl(page))
         cursor = page.get("nextCursor")
         if not isinstance(cursor, str) or len(entries) > MAX_TOOLS * 10:
             break
-    return read_tools(entries, server)
+    return read_tools(entries, server), holds
 
 
 def read_tools(entries: Iterable[Any], server: McpServer) -> Listing:

@@ -16,6 +16,7 @@ from trimtab.mcp.http import HttpChannel, SseChannel
 from trimtab.mcp.listing import Listing, fetch_tools
 from trimtab.mcp.messages import VERSIONS, RemoteError, ServerProblem
 from trimtab.mcp.parameter_headers import build_headers
+from trimtab.mcp.result_cache import MAX_SECONDS, ResultCache
 from trimtab.mcp.server_notices import find_log_level
 from trimtab.mcp.server_requests import ServerRequests
 from trimtab.mcp.stdio import StdioChannel
@@ -116,6 +117,8 @@ class ServerConnection:
         self._on_change = on_change
         self._cache = cache
         self._version = ""
+        self._holds_until = 0.0
+        self._results = ResultCache()
         self._wanted = asyncio.Event()
         self._client: McpClient | None = None
         self._stale = False
@@ -157,6 +160,7 @@ class ServerConnection:
             return
         self._version, self.instructions = known.version, known.instructions
         self.capabilities = known.capabilities
+        self._holds_until = known.holds_until
         self.is_cached = True
         self._use(known.listing)
         self._connecting = self._run(self._connect_later())
@@ -204,10 +208,15 @@ class ServerConnection:
         Raises `ServerProblem`, `RemoteError` or `TimeoutError`.
         """
         client = await self._connected()
+        if client.is_stateless and (kept := self._results.find(method, params)) is not None:
+            return kept
         try:
-            return await client.request(method, params, self._seconds)
+            answer = await client.request(method, params, self._seconds)
         except ServerProblem as problem:
             raise ServerProblem(self._sanitize(str(problem)), gone=problem.gone) from None
+        if client.is_stateless:
+            self._results.keep(method, params, answer)
+        return answer
 
     def _parameter_headers(self, params: JsonObject) -> dict[str, str]:
         tool = next((tool for tool in self.listing.tools if tool.name == params["name"]), None)
@@ -224,6 +233,7 @@ class ServerConnection:
             client.on_lost = lambda _: None
             await client.aclose()
         self._listed = False
+        self._results.clear()
         self._set(status)
 
     @property
@@ -248,9 +258,7 @@ class ServerConnection:
                 client, info = await connect_client(
                     self._build_client, self.config, self._seconds, self._version
                 )
-                listing = Listing()
-                if info.has_tools:
-                    listing = await fetch_tools(client, self.config, self._seconds)
+                listing = await self._find_tools(client, info)
             if client.lost is not None:
                 raise ServerProblem(client.lost)
         except asyncio.CancelledError:
@@ -273,6 +281,25 @@ class ServerConnection:
         if self._stale:
             self._on_tools_changed()
 
+    async def _find_tools(self, client: McpClient, info: ServerInfo) -> Listing:
+        """Return the tools of a server; a list that still holds is not fetched again."""
+        if not info.has_tools:
+            return Listing()
+        left = self._holds_until - time.time()
+        if client.is_stateless and self._listed and 0 < left <= MAX_SECONDS:
+            return self.listing
+        return await self._fetch_tools(client)
+
+    async def _fetch_tools(self, client: McpClient) -> Listing:
+        listing, holds = await fetch_tools(client, self.config, self._seconds)
+        self._holds_until = time.time() + holds if holds else 0.0
+        return listing
+
+    def refresh(self) -> None:
+        """Fetch the list of tools again, in the background, if it does not hold any more."""
+        if self._client is not None and 0 < self._holds_until < time.time():
+            self._on_tools_changed()
+
     def _build_client(self) -> McpClient:
         access, name = self._access, self.config.name
         requests = ServerRequests(name, access.cwd, access.answers)
@@ -281,6 +308,7 @@ class ServerConnection:
         return client
 
     def _on_notice(self, method: str, params: JsonObject) -> None:
+        self._results.forget(method)
         if method == "notifications/tools/list_changed":
             self._on_tools_changed()
         elif method == "notifications/prompts/list_changed":
@@ -372,7 +400,7 @@ class ServerConnection:
         while self._stale and client is self._client:
             self._stale = False
             try:
-                listing = await fetch_tools(client, self.config, self._seconds)
+                listing = await self._fetch_tools(client)
             except (ServerProblem, RemoteError, TimeoutError):
                 return
             self._use(listing)
@@ -391,6 +419,7 @@ class ServerConnection:
                 instructions=self.instructions,
                 capabilities=self.capabilities,
                 listing=self.listing,
+                holds_until=self._holds_until,
             )
             if known != self._cache.read(self.config):
                 self._cache.write(self.config, known)

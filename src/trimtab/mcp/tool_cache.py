@@ -29,6 +29,8 @@ class CachedServer(msgspec.Struct, frozen=True, kw_only=True):
     instructions: str = ""
     capabilities: Mapping[str, Any] = {}
     listing: Listing = Listing()
+    holds_until: float = 0.0
+    """The seconds since the epoch until which the server says that its list holds."""
 
 
 class ToolCache:

@@ -121,8 +121,9 @@ class Unanswered:
 
     async def answer(self, method: str, params: JsonObject, number: str | int) -> JsonObject:
         self.asked.set()
+        never: asyncio.Future[JsonObject] = asyncio.get_running_loop().create_future()
         try:
-            return await asyncio.get_running_loop().create_future()
+            return await never
         finally:
             self.withdrawn.set()
 
