@@ -136,6 +136,10 @@ class EventReader(Protocol):
 
     def feed(self, chunk: bytes) -> list[bytes]: ...
 
+    def end(self) -> list[bytes]:
+        """Return the data of a last event without a blank line."""
+        ...
+
 
 class SignIn(Protocol):
     """The sign-in to one server."""

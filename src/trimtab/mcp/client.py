@@ -142,6 +142,10 @@ class McpClient:
         }
         answer = await self.request("initialize", params, seconds)
         version = answer.get("protocolVersion")
+        if not isinstance(version, str):
+            raise ServerProblem(
+                "it answered initialize without a version of MCP; check its address"
+            )
         if version not in VERSIONS:
             known = f"{VERSIONS[-1]} to {STATELESS}"
             raise ServerProblem(
@@ -269,7 +273,7 @@ class McpClient:
         try:
             await asyncio.wait((sending, pending.answer), return_when=asyncio.FIRST_COMPLETED)
             if not pending.answer.done() and not sending.result():
-                raise ServerProblem("its answer contained no result", gone=True)
+                raise ServerProblem("its answer contained no result; check it", gone=True)
             answer = await pending.answer
         finally:
             if not sending.done():

@@ -71,7 +71,8 @@ class HttpChannel:
         """Deliver messages until the answer to a request; return False if it did not come."""
         answered = False
         try:
-            async for received in self._requests.messages(answer, reader):
+            expected = request_id is not None
+            async for received in self._requests.messages(answer, reader, expected=expected):
                 self._deliver(received)
                 if request_id is not None and _answers(received, request_id):
                     answered = True

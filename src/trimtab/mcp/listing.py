@@ -62,8 +62,8 @@ async def fetch_tools(
             raise ServerProblem("it answered tools/list without a list of tools")
         entries += found
         holds = min(holds, read_ttl(page))
-        cursor = page.get("nextCursor")
-        if not isinstance(cursor, str) or len(entries) > MAX_TOOLS * 10:
+        before, cursor = cursor, page.get("nextCursor")
+        if not isinstance(cursor, str) or cursor == before or len(entries) > MAX_TOOLS * 10:
             break
     return read_tools(entries, server), holds
 
@@ -89,7 +89,7 @@ def read_tools(entries: Iterable[Any], server: McpServer) -> Listing:
                     tools[name] = tool
     if selected > MAX_TOOLS:
         problems.append(f"only the first {MAX_TOOLS} of {count(selected, 'tool')} are used")
-    return Listing(tuple(tools.values()), tuple(problems))
+    return Listing(tuple(tools.values()), tuple(dict.fromkeys(problems)))
 
 
 def is_selected(name: str, server: McpServer) -> bool:

@@ -63,6 +63,7 @@ def encode(message: JsonObject) -> bytes:
 
 def decode(data: bytes) -> Iterator[JsonObject]:
     """Yield the messages in some data; nothing if it does not contain JSON objects."""
+    data = data.removeprefix(b"\xef\xbb\xbf")
     try:
         decoded: Any = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
