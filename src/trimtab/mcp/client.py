@@ -194,10 +194,13 @@ class McpClient:
         given = params
         for round_number in range(MAX_ROUNDS + 1):
             answer = await self.request_once(method, given, seconds, on_progress, headers)
-            if not self.is_stateless or answer.get("resultType") != "input_required":
+            kind = answer.get("resultType", "complete") if self.is_stateless else "complete"
+            if kind == "complete":
                 if round_number:
                     answer.pop("ttlMs", None)  # it holds for these answers only
                 return answer
+            if kind != "input_required":
+                raise ServerProblem(f"its answer is of the unknown type {kind!r:.60}; check it")
             given = {**params, **await self._gather_input(answer, round_number)}
         raise ServerProblem(f"it asked for input more than {MAX_ROUNDS} times in one call")
 

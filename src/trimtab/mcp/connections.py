@@ -19,7 +19,7 @@ from trimtab.customize.server_entry import find_secrets
 from trimtab.hooks.caller import HookCaller
 from trimtab.mcp.elicitation import Elicitation
 from trimtab.mcp.host import McpHost
-from trimtab.mcp.messages import MAX_MESSAGE_BYTES
+from trimtab.mcp.messages import MAX_MESSAGE_BYTES, ServerProblem
 from trimtab.mcp.tool import Prepare, ToolSupport
 from trimtab.mcp.tool_cache import ToolCache
 from trimtab.models.choose import is_offline
@@ -140,9 +140,13 @@ class SessionConnections:
         from trimtab.mcp.brief_connection import connect_briefly
 
         access = msgspec.structs.replace(self.access, sign_in=lambda _: login)
-        result = await connect_briefly(server, access)
-        if result.status != "connected":
-            warning = f"Signing in to the MCP server {server.name} failed: {result.error}."
+        try:
+            result = await login.run(lambda: connect_briefly(server, access))
+            error = "" if result.status == "connected" else result.error
+        except ServerProblem as problem:
+            error = str(problem)
+        if error:
+            warning = f"Signing in to the MCP server {server.name} failed: {error}."
             self._context.session.emit(
                 SessionWarning(warning_type="mcp_sign_in_failed", message=warning)
             )

@@ -305,3 +305,21 @@ async def test_a_stateless_server_has_headers_and_no_session(tmp_path: Path) -> 
         assert "mcp-session-id" not in headers
     (called,) = [headers for _, headers, body in peer.requests if body["method"] == "tools/call"]
     assert called["mcp-name"] == "echo"
+
+
+async def test_an_answer_of_an_unknown_type_is_a_failure(tmp_path: Path) -> None:
+    async def begin_task(exchange: Exchange) -> bool:
+        message = json.loads(exchange.request.body)
+        if message["method"] != "tools/call":
+            return False
+        result = {"resultType": "task", "taskId": "7"}
+        await exchange.answer(200, json.dumps({"id": message["id"], "result": result}).encode())
+        return True
+
+    async with serving_http() as peer:
+        peer.mode = "stateless"
+        peer.refuse = begin_task
+        async with hosting(tmp_path, at(peer)) as hosted:
+            result = await hosted.call("small-echo", text="x")
+            assert result.kind == "failure"
+            assert "its answer is of the unknown type 'task'; check it" in result.text
