@@ -11,12 +11,14 @@ from trimtab.mcp.messages import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
     LOG_LEVEL_KEY,
+    MAX_REQUEST_SECONDS,
     METHOD_NOT_FOUND,
     SERVER_KEY,
     STATELESS,
     UNSUPPORTED_VERSION,
     VERSION_KEY,
     VERSIONS,
+    Progress,
     RemoteError,
     ServerProblem,
     read_error,
@@ -25,8 +27,6 @@ from trimtab.mcp.server_requests import Answers
 from trimtab.mcp.transport import NO_HEADERS, Channel
 from trimtab.version import __version__
 
-MAX_REQUEST_SECONDS = 3600.0
-"""The time after which a request is cancelled, whatever progress it reports."""
 MAX_PENDING_MESSAGES = 100
 PROBE_SECONDS = 3.0
 """The time that a server has to say which version it speaks before it is greeted the older way."""
@@ -35,7 +35,6 @@ MAX_ROUNDS = 10
 STATE_DELAYS = (0.05, 0.1, 0.25)
 """The seconds before a request is repeated that asks for nothing but to be repeated."""
 UNCANCELLED = ("initialize", "server/discover", "subscriptions/listen")
-Progress = Callable[[str], None]
 Notice = Callable[[str, JsonObject], None]
 """Called with the method and the parameters of a notification."""
 CLIENT_INFO = {"name": "trimtab", "version": __version__}

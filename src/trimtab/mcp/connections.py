@@ -16,8 +16,6 @@ from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.secrets import SHORTEST, looks_secret
 from trimtab.customize.context import SessionContext
 from trimtab.customize.server_entry import find_secrets
-from trimtab.hooks.caller import HookCaller
-from trimtab.mcp.elicitation import Elicitation
 from trimtab.mcp.host import McpHost
 from trimtab.mcp.messages import MAX_MESSAGE_BYTES, ServerProblem
 from trimtab.mcp.tool import Prepare, ToolSupport
@@ -27,11 +25,13 @@ from trimtab.providers.connection import Timeouts
 from trimtab.providers.http import HttpClient
 from trimtab.providers.sse import SseParser
 from trimtab.tools.output import limit_output
-from trimtab.workspace.piped_program import PipedProgram
 
 if TYPE_CHECKING:
+    from trimtab.hooks.caller import HookCaller
+    from trimtab.mcp.elicitation import Elicitation
     from trimtab.mcp.oauth.login import Login
     from trimtab.mcp.oauth.store import GrantStore
+    from trimtab.workspace.piped_program import PipedProgram
 
 SECRET_HEADERS = ("authorization", "key", "token", "secret", "cookie")
 """Substrings of header names that mark credentials."""
@@ -45,7 +45,7 @@ class SessionConnections:
     def __init__(
         self,
         context: SessionContext,
-        hooks: HookCaller | None,
+        hooks: "HookCaller | None",
         options: SessionOptions,
         client: Client,
     ) -> None:
@@ -69,9 +69,7 @@ class SessionConnections:
     def access(self) -> ServerAccess:
         """The means of the session to reach servers."""
         context = self._context
-        answers: dict[str, AnswerServer] = {
-            "elicitation/create": Elicitation(self._client, context.session.emit).answer
-        }
+        answers: dict[str, AnswerServer] = {"elicitation/create": self._answer_form}
         if self.answer_sampling is not None:
             answers["sampling/createMessage"] = self.answer_sampling
         return ServerAccess(
@@ -83,6 +81,15 @@ class SessionConnections:
             sign_in=self._sign_in,
             answers=answers,
         )
+
+    async def _answer_form(self, server: str, params: JsonObject, number: str | int) -> JsonObject:
+        return await self._forms.answer(server, params, number)
+
+    @cached_property
+    def _forms(self) -> "Elicitation":
+        from trimtab.mcp.elicitation import Elicitation  # few servers ask anything
+
+        return Elicitation(self._client, self._context.session.emit)
 
     def hide_keys(self, servers: Iterable[McpServer]) -> None:
         """Mask the keys in the configuration of servers in all events."""
@@ -160,7 +167,9 @@ class SessionConnections:
         if self._context.session.mask is not None:
             self._context.session.mask.add(tokens)
 
-    def _start(self, launch: Launch) -> PipedProgram:
+    def _start(self, launch: Launch) -> "PipedProgram":
+        from trimtab.workspace.piped_program import PipedProgram  # known tools need no program
+
         self._context.workspace.shells.guard()
         return PipedProgram(launch)
 
@@ -182,7 +191,7 @@ def find_keys(server: McpServer) -> Iterator[str]:
             yield value.rpartition(" ")[2]
 
 
-def ask_hooks(hooks: HookCaller) -> Prepare:
+def ask_hooks(hooks: "HookCaller") -> Prepare:
     """Return a function that lets `preMcpToolCall` hooks replace the metadata of a call."""
 
     async def prepare(origin: Origin, params: JsonObject, call_id: str) -> JsonObject:

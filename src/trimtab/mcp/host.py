@@ -19,8 +19,7 @@ from trimtab.contracts.mcp import Origin, ServerAccess, config_source
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.text import count
 from trimtab.contracts.tool import Tool
-from trimtab.mcp.listing import ListedTool
-from trimtab.mcp.resources import LIST, READ, ResourceTool
+from trimtab.mcp.listed_tools import ListedTool
 from trimtab.mcp.server import CONNECT_WAIT, Change, ServerConnection
 from trimtab.mcp.server_notices import ServerNotices
 from trimtab.mcp.tool import McpTool, ToolSupport
@@ -105,6 +104,8 @@ class McpHost:
         }
         if not having:
             return []
+        from trimtab.mcp.resources import LIST, READ, ResourceTool
+
         return [ResourceTool(name, having, self._support.limit) for name in (LIST, READ)]
 
     async def use(self, configured: Mapping[str, McpServer]) -> None:

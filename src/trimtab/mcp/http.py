@@ -9,15 +9,9 @@ from urllib.parse import urljoin
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import EventReader, HttpAnswer, ServerAccess
+from trimtab.mcp.codec import decode, encode
 from trimtab.mcp.http_requests import EVENT_STREAM, VERSION_HEADER, HttpRequests
-from trimtab.mcp.messages import (
-    STATELESS,
-    VERSION_KEY,
-    RemoteError,
-    ServerProblem,
-    decode,
-    encode,
-)
+from trimtab.mcp.messages import STATELESS, VERSION_KEY, RemoteError, ServerProblem
 from trimtab.mcp.parameter_headers import encode_header
 from trimtab.mcp.transport import NO_HEADERS, Deliver
 

@@ -7,13 +7,8 @@ from trimtab.contracts.customization import McpServer
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import EventReader, HttpAnswer, ServerAccess, SignIn
-from trimtab.mcp.messages import (
-    MAX_MESSAGE_BYTES,
-    RemoteError,
-    ServerProblem,
-    decode,
-    read_error,
-)
+from trimtab.mcp.codec import decode
+from trimtab.mcp.messages import MAX_MESSAGE_BYTES, RemoteError, ServerProblem, read_error
 
 REDIRECTS = (307, 308)
 """The redirects that repeat the request with the same method."""

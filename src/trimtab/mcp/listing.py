@@ -1,16 +1,19 @@
 """Fetches the list of a server's tools, and checks and cleans it for model services."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.text import count, neutralise
-from trimtab.mcp.client import McpClient
+from trimtab.mcp.listed_tools import ListedTool, Listing
 from trimtab.mcp.messages import ServerProblem
-from trimtab.mcp.parameter_headers import HeaderParameters, find_header_problem, find_headers
+from trimtab.mcp.parameter_headers import find_header_problem, find_headers
 from trimtab.mcp.result_cache import MAX_SECONDS, read_ttl
+
+if TYPE_CHECKING:
+    from trimtab.mcp.client import McpClient
 
 MAX_TOOLS = 200
 """The number of tools of one server; services accept no more than a few hundred."""
@@ -25,27 +28,8 @@ TOP_LEVEL_REJECTED = frozenset(
 TYPES = frozenset(("string", "integer", "number", "boolean", "array", "object", "null"))
 
 
-class ListedTool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool as its server describes it, cleaned for a model. `name` is the server's own."""
-
-    name: str
-    parameters: dict[str, Any]
-    description: str = ""
-    title: str = ""
-    read_only: bool = False
-    headers: HeaderParameters = ()
-    """The parameters that are repeated in headers of HTTP."""
-
-
-class Listing(msgspec.Struct, frozen=True):
-    """The usable tools of a server, and the problems with others."""
-
-    tools: tuple[ListedTool, ...] = ()
-    problems: tuple[str, ...] = ()
-
-
 async def fetch_tools(
-    client: McpClient, server: McpServer, seconds: float
+    client: "McpClient", server: McpServer, seconds: float
 ) -> tuple[Listing, float]:
     """Fetch all pages of a list; return it, and the seconds for which the server says it holds.
 

@@ -4,24 +4,20 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import ServerAccess, Transport
 from trimtab.contracts.secrets import MASK
 from trimtab.contracts.text import neutralise
-from trimtab.mcp.client import MAX_REQUEST_SECONDS, McpClient, Progress, ServerInfo
-from trimtab.mcp.http import HttpChannel, SseChannel
-from trimtab.mcp.listing import Listing, fetch_tools
-from trimtab.mcp.messages import VERSIONS, RemoteError, ServerProblem
-from trimtab.mcp.parameter_headers import build_headers
+from trimtab.mcp.listed_tools import Listing
+from trimtab.mcp.messages import MAX_REQUEST_SECONDS, Progress, RemoteError, ServerProblem
 from trimtab.mcp.result_cache import MAX_SECONDS, ResultCache
-from trimtab.mcp.server_notices import find_log_level
-from trimtab.mcp.server_requests import ServerRequests
-from trimtab.mcp.stdio import StdioChannel
 from trimtab.mcp.tool_cache import CachedServer, ToolCache
-from trimtab.mcp.transport import Channel
+
+if TYPE_CHECKING:
+    from trimtab.mcp.client import McpClient, ServerInfo
 
 DEFAULT_TIMEOUT = 60.0
 """The seconds a server may take to connect, and to answer a call without progress."""
@@ -49,38 +45,6 @@ def find_subscriptions(capabilities: Mapping[str, Any]) -> JsonObject:
         for kind in ("tools", "prompts", "resources")
         if isinstance(found := capabilities.get(kind), dict) and found.get("listChanged") is True
     }
-
-
-def build_channel(server: McpServer, access: ServerAccess) -> Channel:
-    """Return the way to a server. Raises `ServerProblem` for wrong settings of its sign-in."""
-    if server.type == "local":
-        return StdioChannel(server, access)
-    kind = HttpChannel if server.type == "http" else SseChannel
-    return kind(server, access)
-
-
-async def connect_client(
-    build: Callable[[], McpClient], config: McpServer, seconds: float, known: str = ""
-) -> tuple[McpClient, ServerInfo]:
-    """Connect in the version of before, else in any; programs that exit then, in an older one.
-
-    Some programs exit if the first message is not the older greeting. Raises `ServerProblem`,
-    `RemoteError` or `TimeoutError`.
-    """
-    for version in dict.fromkeys((known, "", VERSIONS[0])):
-        client = build()
-        try:
-            return client, await client.start(seconds, version)
-        except BaseException as error:
-            await client.aclose()
-            older = isinstance(error, ServerProblem) and error.gone
-            if isinstance(error, ServerProblem | RemoteError) and (
-                version or (older and config.type == "local")
-            ):
-                failure = error
-                continue
-            raise
-    raise failure
 
 
 def find_timeout(config: McpServer) -> float:
@@ -219,6 +183,8 @@ class ServerConnection:
         return answer
 
     def _parameter_headers(self, params: JsonObject) -> dict[str, str]:
+        from trimtab.mcp.parameter_headers import build_headers
+
         tool = next((tool for tool in self.listing.tools if tool.name == params["name"]), None)
         return {} if tool is None else build_headers(tool.headers, params["arguments"])
 
@@ -240,7 +206,7 @@ class ServerConnection:
     def _seconds(self) -> float:
         return find_timeout(self.config)
 
-    async def _connected(self) -> McpClient:
+    async def _connected(self) -> "McpClient":
         if self.status in ("disabled", "stopped"):
             raise ServerProblem("it is disabled")
         self.start()
@@ -252,11 +218,16 @@ class ServerConnection:
         return self._client
 
     async def _connect(self) -> None:
+        from trimtab.mcp.connecting import build_client, connect_client
+
         client: McpClient | None = None
         try:
             async with asyncio.timeout(self._seconds):
                 client, info = await connect_client(
-                    self._build_client, self.config, self._seconds, self._version
+                    lambda: build_client(self.config, self._access, self._on_notice),
+                    self.config,
+                    self._seconds,
+                    self._version,
                 )
                 listing = await self._find_tools(client, info)
             if client.lost is not None:
@@ -281,7 +252,7 @@ class ServerConnection:
         if self._stale:
             self._on_tools_changed()
 
-    async def _find_tools(self, client: McpClient, info: ServerInfo) -> Listing:
+    async def _find_tools(self, client: "McpClient", info: "ServerInfo") -> Listing:
         """Return the tools of a server; a list that still holds is not fetched again."""
         if not info.has_tools:
             return Listing()
@@ -290,7 +261,9 @@ class ServerConnection:
             return self.listing
         return await self._fetch_tools(client)
 
-    async def _fetch_tools(self, client: McpClient) -> Listing:
+    async def _fetch_tools(self, client: "McpClient") -> Listing:
+        from trimtab.mcp.listing import fetch_tools
+
         listing, holds = await fetch_tools(client, self.config, self._seconds)
         self._holds_until = time.time() + holds if holds else 0.0
         return listing
@@ -299,13 +272,6 @@ class ServerConnection:
         """Fetch the list of tools again, in the background, if it does not hold any more."""
         if self._client is not None and 0 < self._holds_until < time.time():
             self._on_tools_changed()
-
-    def _build_client(self) -> McpClient:
-        access, name = self._access, self.config.name
-        requests = ServerRequests(name, access.cwd, access.answers)
-        client = McpClient(build_channel(self.config, self._access), requests, self._on_notice)
-        client.log_level = find_log_level(self.config)
-        return client
 
     def _on_notice(self, method: str, params: JsonObject) -> None:
         self._results.forget(method)
@@ -338,7 +304,7 @@ class ServerConnection:
         if too_many:
             await client.request("resources/unsubscribe", {"uri": oldest}, self._seconds)
 
-    def _listen_again(self, client: McpClient) -> None:
+    def _listen_again(self, client: "McpClient") -> None:
         """Ask the server for its notices: the changes it can report, its log, the resources."""
         if not client.is_stateless:
             if client.log_level and "logging" in self.capabilities:
@@ -354,11 +320,11 @@ class ServerConnection:
         if wanted:
             self._listening = self._run(self._listen(client, wanted))
 
-    async def _ask(self, client: McpClient, method: str, **params: str) -> None:
+    async def _ask(self, client: "McpClient", method: str, **params: str) -> None:
         with suppress(ServerProblem, RemoteError, TimeoutError):
             await client.request(method, params, self._seconds)
 
-    async def _listen(self, client: McpClient, wanted: JsonObject) -> None:
+    async def _listen(self, client: "McpClient", wanted: JsonObject) -> None:
         """Receive changes from a stateless server; after a gap, fetch the list again."""
         for delay in LISTEN_DELAYS:
             with suppress(ServerProblem, RemoteError, TimeoutError):
@@ -395,7 +361,7 @@ class ServerConnection:
         if self._client is not None and (self._relisting is None or self._relisting.done()):
             self._relisting = self._run(self._relist(self._client))
 
-    async def _relist(self, client: McpClient) -> None:
+    async def _relist(self, client: "McpClient") -> None:
         """Fetch the list again, at most once a second however often the server asks for it."""
         while self._stale and client is self._client:
             self._stale = False

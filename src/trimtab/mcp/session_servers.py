@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from trimtab.config.files import read_regular
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.session import SessionWarning
-from trimtab.contracts.mcp import config_source
+from trimtab.contracts.mcp import TRUSTED_SOURCES, config_source
 from trimtab.contracts.questions import Loadable
 from trimtab.contracts.tool import Tool
 from trimtab.customize.folders import server_paths
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 SERVER_FILES = ("mcp.json", "mcp-config.json")
 """The names of files that contain servers and nothing else."""
 MAX_SETTINGS_BYTES = 16 * 1024 * 1024
-TRUSTED_SOURCES = ("user", "flag", "sdk", "plugin", "builtin")
-"""Sources that a person or their program chose; a folder cannot supply them."""
 
 
 class SessionServers:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import Launch, ServerAccess, ServerProgram
-from trimtab.mcp.messages import MAX_MESSAGE_BYTES, Lines, ServerProblem, decode, encode
+from trimtab.mcp.codec import Lines, decode, encode
+from trimtab.mcp.messages import MAX_MESSAGE_BYTES, ServerProblem
 from trimtab.mcp.transport import NO_HEADERS, Deliver
 
 ERROR_TAIL = 600

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from mcpkit import server
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.mcp.client import McpClient
+from trimtab.mcp.codec import decode
 from trimtab.mcp.listing import read_tools
-from trimtab.mcp.messages import RemoteError, ServerProblem, decode
+from trimtab.mcp.messages import RemoteError, ServerProblem
 from trimtab.mcp.result import read_result
 from trimtab.mcp.server_requests import ServerRequests
 from trimtab.mcp.transport import NO_HEADERS, Deliver

@@ -10,6 +10,7 @@ import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.ids import new_id
+from trimtab.mcp.codec import decode, encode
 from trimtab.mcp.http import NAMED
 from trimtab.mcp.messages import (
     INVALID_PARAMS,
@@ -19,8 +20,6 @@ from trimtab.mcp.messages import (
     VERSION_KEY,
     VERSIONS,
     RemoteError,
-    decode,
-    encode,
 )
 from trimtab.mcp.parameter_headers import decode_header
 from trimtab.providers.http_server import Exchange, HttpServer

@@ -4,7 +4,8 @@ import asyncio
 import sys
 
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.mcp.messages import MAX_MESSAGE_BYTES, decode, encode
+from trimtab.mcp.codec import decode, encode
+from trimtab.mcp.messages import MAX_MESSAGE_BYTES
 from trimtab.transports.mcp.conversation import Conversation
 from trimtab.transports.mcp.service import NewService
 

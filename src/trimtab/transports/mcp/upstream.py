@@ -7,16 +7,19 @@ from typing import Any
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import ServerAccess
-from trimtab.mcp.client import MAX_REQUEST_SECONDS, McpClient
+from trimtab.mcp.client import McpClient
+from trimtab.mcp.connecting import build_channel, connect_client
+from trimtab.mcp.listed_tools import HeaderParameters
 from trimtab.mcp.listing import is_selected
-from trimtab.mcp.messages import INVALID_PARAMS, LOG_LEVEL_KEY, RemoteError, ServerProblem
-from trimtab.mcp.parameter_headers import (
-    HeaderParameters,
-    build_headers,
-    find_header_problem,
-    find_headers,
+from trimtab.mcp.messages import (
+    INVALID_PARAMS,
+    LOG_LEVEL_KEY,
+    MAX_REQUEST_SECONDS,
+    RemoteError,
+    ServerProblem,
 )
-from trimtab.mcp.server import build_channel, connect_client, find_subscriptions, find_timeout
+from trimtab.mcp.parameter_headers import build_headers, find_header_problem, find_headers
+from trimtab.mcp.server import find_subscriptions, find_timeout
 from trimtab.mcp.server_notices import LEVELS
 from trimtab.transports.mcp.service import ClientLink, drop_input
 
