@@ -75,6 +75,7 @@ OTHER_STARTS = {
     "trimtab.transports.tui.app": "the terminal: panels are loaded when they are opened",
     "trimtab.transports.tui.local_commands": "the terminal: panels are loaded when they are opened",
     "trimtab.transports.tui.transcript": "the terminal: Markdown is loaded with the first reply",
+    "trimtab.runtime.commands": "the terminal: few people ask MCP servers anything",
     "trimtab.transports.acp.agent": "an editor waits for the answer to initialize",
     "trimtab.transports.acp.sessions": "an editor waits for its new session",
     "trimtab.host.loading": "the SDK's server and editors are answered before it is loaded",

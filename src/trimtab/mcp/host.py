@@ -153,6 +153,16 @@ class McpHost:
         await self.servers[name].aclose()
         self.servers[name].start()
 
+    def find_log_lines(self, name: str = "") -> list[str]:
+        """Return the last lines that a server has logged, or all servers."""
+        kept = self._notices.kept
+        return [line for server, lines in kept.items() if name in ("", server) for line in lines]
+
+    async def set_log_level(self, name: str, level: str) -> None:
+        """Have the lines of a server from a level on sent and shown, for this session."""
+        self._notices.levels[name] = level
+        await self.servers[name].set_log_level(level)
+
     def _on_update(self, server: str, uri: str) -> None:
         self.on_resource_update(server, uri)
 

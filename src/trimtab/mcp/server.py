@@ -82,6 +82,7 @@ class ServerConnection:
         self._cache = cache
         self._version = ""
         self._holds_until = 0.0
+        self._log_level = ""
         self._results = ResultCache()
         self._wanted = asyncio.Event()
         self._client: McpClient | None = None
@@ -248,6 +249,7 @@ class ServerConnection:
         self._set("connected")
         self._use(listing)
         self._remember()
+        client.log_level = self._log_level or client.log_level
         self._listen_again(client)
         if self._stale:
             self._on_tools_changed()
@@ -303,6 +305,15 @@ class ServerConnection:
         await client.request("resources/subscribe", {"uri": uri}, self._seconds)
         if too_many:
             await client.request("resources/unsubscribe", {"uri": oldest}, self._seconds)
+
+    async def set_log_level(self, level: str) -> None:
+        """Have lines of the log sent from a level on, as far as the server can."""
+        self._log_level = level
+        client = self._client
+        if client is not None:
+            client.log_level = level
+            if not client.is_stateless and "logging" in self.capabilities:
+                await self._ask(client, "logging/setLevel", level=level)
 
     def _listen_again(self, client: "McpClient") -> None:
         """Ask the server for its notices: the changes it can report, its log, the resources."""

@@ -184,6 +184,37 @@ class SessionServers:
         except TimeoutError:
             raise UsageError(f"The MCP server {name} did not answer; try again.") from None
 
+    def has_prompts(self, name: str) -> bool:
+        """Return True for the name of a server, whose prompts are `/SERVER:PROMPT`."""
+        return name in self._find()
+
+    async def complete(self, text: str) -> tuple[str, list[str]]:
+        """Return the last word of `/SERVER:PROMPT …` and what it may become; none if unknown."""
+        from trimtab.mcp.completion import TYPED, complete
+
+        typed = TYPED.fullmatch(text)
+        if typed is None or typed[1] not in self._find():
+            return "", []
+        server, name, words = typed.groups()
+        try:
+            return await complete(
+                lambda method, given: self.request(server, method, given), name, words
+            )
+        except UsageError:  # a completion that fails is only not offered
+            return "", []
+
+    def find_log_lines(self, name: str = "") -> list[str]:
+        """Return the last lines that a server has logged, or all. Raises `UsageError`."""
+        if name:
+            self.find(name)
+        return self._host.find_log_lines(name) if self._host is not None else []
+
+    async def set_log_level(self, name: str, level: str) -> None:
+        """Show the lines of a server from a level on. Raises `UsageError`."""
+        self.find(name)
+        assert self._host is not None
+        await self._host.set_log_level(name, level)
+
     async def expand_prompt(self, text: str) -> str | None:
         """Return the text that `/SERVER:PROMPT` stands for; None if it is something else.
 

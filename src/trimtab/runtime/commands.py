@@ -82,8 +82,8 @@ async def answer_command(live: "LiveSession", run: Run, text: str) -> str | None
 def find_command(live: "LiveSession", text: str) -> tuple[SlashCommand, str] | None:
     """Return a command and its arguments; None if the text is a prompt.
 
-    Paths, skills and commands of clients count as prompts. Raises `UsageError` for an unknown
-    name.
+    Paths, skills, commands of clients and `/SERVER:PROMPT` count as prompts. Raises `UsageError`
+    for an unknown name.
     """
     if re.match(r"!\S", text):
         raise UsageError(
@@ -102,6 +102,9 @@ def find_command(live: "LiveSession", text: str) -> tuple[SlashCommand, str] | N
             )
         return command, arguments
     if match[1] in live.client_commands() or is_skill(live, match[1]):
+        return None
+    server, colon, _ = match[1].partition(":")
+    if colon and live.controls.servers.has_prompts(server):
         return None
     if os.path.exists(f"/{match[1]}"):
         return None
@@ -343,7 +346,12 @@ async def show_skills(invocation: Invocation) -> str:
 
 
 async def show_servers(invocation: Invocation) -> str:
-    return describe_servers(invocation.live)
+    """List the MCP servers, or ask one of them something."""
+    if not invocation.arguments.strip():
+        return describe_servers(invocation.live)
+    from trimtab.runtime.server_commands import ask_servers
+
+    return await ask_servers(invocation.live.controls.servers, invocation.arguments)
 
 
 async def change_tasks(invocation: Invocation) -> str:
@@ -490,7 +498,14 @@ COMMANDS = {
             "Merge a branch; in a worktree without a name, its work into your folder.",
             publishes("merge"),
         ),
-        SlashCommand("mcp", "", "Show the MCP servers.", show_servers, while_busy=True),
+        SlashCommand(
+            "mcp",
+            "[logs|level|prompts|resources|read|complete|restart …]",
+            "Show the MCP servers, their logs, prompts and resources.",
+            show_servers,
+            while_busy=True,
+            values=("logs", "level", "prompts", "resources", "read", "complete", "restart"),
+        ),
         SlashCommand("model", "[ID]", "Show or change the model.", change_model),
         SlashCommand(
             "permissions",
