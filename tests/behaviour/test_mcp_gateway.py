@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -208,3 +209,47 @@ async def test_a_server_that_is_left_out_is_named(cli: Cli) -> None:
     assert "result" in outcome.lines[0]
     assert "The MCP server dead cannot be used" in outcome.notes
     assert "left out" in outcome.notes
+
+
+@pytest.mark.parametrize("action", ["serve", "gateway"])
+async def test_input_that_cannot_be_polled_is_read_to_its_end(
+    cli: Cli, tmp_path: Path, action: str
+) -> None:
+    configure(cli.home / "mcp-config.json", small=entry())
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text('{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+    with lines.open() as file:
+        for given in (asyncio.subprocess.DEVNULL, file.fileno()):
+            process = await cli.start("mcp", action, stdin_fd=given)
+            async with asyncio.timeout(60):
+                out, _ = await process.communicate()
+            assert process.returncode == 0
+    assert json.loads(out) == {"jsonrpc": "2.0", "id": 1, "result": {}}
+
+
+async def test_a_gateway_that_another_agent_configured_does_not_start_itself(cli: Cli) -> None:
+    """Files of other agents count, and name this very gateway if they use it."""
+    itself = {"command": TRIMTAB, "args": ["mcp", "gateway"]}
+    configure(cli.home / "mcp-config.json", small=entry(), itself=itself)
+    greeting = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c"}}
+    line = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": greeting}
+    async with asyncio.timeout(60):
+        outcome = await cli.run("mcp", "gateway", stdin=json.dumps(line).encode() + b"\n")
+    assert "result" in outcome.lines[0]
+    assert "leave `trimtab mcp gateway` out of the servers" in outcome.notes
+
+
+async def test_a_gateway_whose_own_address_is_configured_does_not_connect_to_itself(
+    cli: Cli,
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    itself = {"type": "http", "url": f"http://127.0.0.1:{port}/mcp"}
+    configure(cli.home / "mcp-config.json", small=entry(), itself=itself)
+    async with serving_mcp(cli, "gateway", "--port", str(port)) as url:
+        client = Stateless(url)
+        (answer,) = await client.ask("tools/list")
+    names = {tool["name"] for tool in answer["result"]["tools"]}
+    assert "small-echo" in names
+    assert not any(name.startswith("itself") for name in names)

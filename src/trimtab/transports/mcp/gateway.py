@@ -35,6 +35,8 @@ class Gateway:
     ) -> None:
         """`warn` is called with a sentence about each of several servers that is left out."""
         self._warn = warn
+        self._is_single = len(servers) == 1
+        """True if names pass unchanged; they must not depend on which servers are reached."""
         self._upstreams = {name: Upstream(server, access, link) for name, server in servers.items()}
         self._connected: asyncio.Task[None] | None = None
         self._owners: dict[tuple[str, str], tuple[Upstream, str]] = {}
@@ -42,7 +44,7 @@ class Gateway:
 
     async def describe(self) -> JsonObject:
         await self._connect()
-        if len(self._upstreams) == 1:
+        if self._is_single:
             return next(iter(self._upstreams.values())).description
         capabilities: dict[str, Any] = {}
         for upstream in self._upstreams.values():
@@ -54,7 +56,7 @@ class Gateway:
 
     async def answer(self, method: str, params: JsonObject) -> JsonObject:
         await self._connect()
-        if len(self._upstreams) == 1:
+        if self._is_single:
             return await next(iter(self._upstreams.values())).request(method, params)
         if method in LISTS:
             return {LISTS[method]: await self._list(method, params)}

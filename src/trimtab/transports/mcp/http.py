@@ -30,6 +30,7 @@ from trimtab.transports.mcp.warm import WarmConversations
 PATH = "/mcp"
 SESSION = "mcp-session-id"
 VERSION = "mcp-protocol-version"
+GATEWAY = "x-trimtab-gateway"
 HOSTS = ("localhost", "127.0.0.1", "::1")
 HEADER_MISMATCH = -32020
 MISSING_CAPABILITY = -32021
@@ -102,6 +103,8 @@ class HttpService:
             await _refuse(exchange, 404, f"There is nothing at this address; use {PATH}.")
         elif not self._is_allowed(request.headers):
             await _refuse(exchange, 401, "Send the token as Authorization: Bearer TOKEN.")
+        elif GATEWAY in request.headers:
+            await _refuse(exchange, 508, "A gateway does not serve another, or itself.")
         elif request.method == "POST":
             await self._post(exchange)
         elif request.method == "GET":

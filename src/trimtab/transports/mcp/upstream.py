@@ -4,6 +4,8 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
+import msgspec
+
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import ServerAccess
@@ -26,6 +28,8 @@ from trimtab.transports.mcp.service import ClientLink, drop_input
 LOG_LEVEL, SUBSCRIBE = "logging/setLevel", "resources/subscribe"
 UNSUBSCRIBE = "resources/unsubscribe"
 NOT_PASSED = ("notifications/subscriptions/acknowledged", "notifications/cancelled")
+MARK = {"X-Trimtab-Gateway": "1"}
+"""The header of what a gateway sends, by which it notices that it serves itself."""
 LISTEN_DELAYS = (1.0, 5.0, 30.0, 60.0)
 MAX_PAGES = 100
 
@@ -53,7 +57,8 @@ class Upstream:
     def __init__(self, server: McpServer, access: ServerAccess, link: ClientLink) -> None:
         self.name = server.name
         self.description: JsonObject = {}
-        self._server = server
+        headers = server.headers if server.type == "local" else {**server.headers, **MARK}
+        self._server = msgspec.structs.replace(server, headers=headers)
         self._access = access
         self._link = link
         self._client: McpClient | None = None
