@@ -79,6 +79,8 @@ class McpHost:
         self._listed: set[str] = set()
         self._warnings: set[str] = set()
         self._closed = False
+        self._is_starting = False
+        self._has_changed = False
         self._closing: set[asyncio.Task[None]] = set()
         self.on_resource_update: Callable[[str, str], None] = lambda *_: None
         """Called with a server and the address of one of its resources that has changed."""
@@ -119,6 +121,7 @@ class McpHost:
             if server.config.name not in configured:
                 self._emit(SessionMcpServerRemoved(server_name=server.config.name))
         before, self.servers = self.servers, {}
+        self._is_starting, self._has_changed = True, bool(changed)
         for name, config in configured.items():
             server = before.get(name) or ServerConnection(
                 config, self._access, self._on_change, self._cache
@@ -127,7 +130,8 @@ class McpHost:
             self.servers[name] = server
             if name not in before:
                 await self.switch(name, enabled=config.enabled)
-        if changed:
+        self._is_starting = False
+        if self._has_changed:
             self._on_tools()
 
     async def _close(self, servers: Sequence[ServerConnection]) -> None:
@@ -236,7 +240,9 @@ class McpHost:
             message = f"MCP server {name}: {problems[-1]}{more}; see `trimtab mcp test {name}`."
             self._warn_once(message, "tools")
         self._check_number()
-        self._on_tools()
+        self._has_changed = True
+        if not self._is_starting:  # the lists of many known servers are offered together
+            self._on_tools()
 
     def _check_number(self) -> None:
         total = sum(len(server.listing.tools) for server in self.servers.values())

@@ -145,7 +145,7 @@ class HttpRequests:
                 status=status,
             )
         reason = f" ({str(error)[:200]})" if error is not None else ""
-        later = status == 429 or status >= 500
+        later = status in (429, 500, 502, 503, 504)
         advice = "try again later" if later else "check its address and headers"
         return ServerProblem(
             f"it answered {method} with {status}{reason}; {advice}",
