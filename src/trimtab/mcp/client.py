@@ -22,6 +22,7 @@ from trimtab.mcp.messages import (
     RemoteError,
     ServerProblem,
     read_error,
+    read_id,
 )
 from trimtab.mcp.server_requests import Answers
 from trimtab.mcp.transport import NO_HEADERS, Channel
@@ -79,6 +80,11 @@ class McpClient:
         self.on_lost: Callable[[str], None] = lambda _: None
         self.log_level = ""
         """The lowest level of log lines that the server may send; set before the connection."""
+
+    @property
+    def noise(self) -> str:
+        """The beginning of what the server wrote that is not a message."""
+        return self._channel.noise
 
     @property
     def is_stateless(self) -> bool:
@@ -336,10 +342,8 @@ class McpClient:
             pending.answer.set_exception(read_error(error))
 
     def _find_pending(self, number: Any) -> _PendingRequest | None:
-        """Return the request with an id; some servers return the number as text."""
-        if isinstance(number, str) and number.isascii() and number.isdigit():
-            number = int(number[:20])
-        return self._open.get(number) if isinstance(number, int) else None
+        found = read_id(number)
+        return None if found is None else self._open.get(found)
 
     async def _reply(self, number: str | int, method: str, params: JsonObject) -> None:
         """Answer a request of the server; the time of calls stands still while somebody decides."""

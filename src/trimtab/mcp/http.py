@@ -11,7 +11,7 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import EventReader, HttpAnswer, ServerAccess
 from trimtab.mcp.codec import decode, encode
 from trimtab.mcp.http_requests import EVENT_STREAM, VERSION_HEADER, HttpRequests
-from trimtab.mcp.messages import STATELESS, VERSION_KEY, RemoteError, ServerProblem
+from trimtab.mcp.messages import STATELESS, VERSION_KEY, RemoteError, ServerProblem, read_id
 from trimtab.mcp.parameter_headers import encode_header
 from trimtab.mcp.transport import NO_HEADERS, Deliver
 
@@ -39,6 +39,8 @@ class HttpChannel:
         self._session_headers: dict[str, str] = {}
         self._stateless = False
         self._listening: asyncio.Task[None] | None = None
+
+    noise = ""
 
     @property
     def cancels_by_closing(self) -> bool:
@@ -150,8 +152,8 @@ def describe_stateless(message: JsonObject) -> dict[str, str]:
 
 
 def _answers(message: JsonObject, request_id: Any) -> bool:
-    """Return True for the answer to a request; some servers return its number as text."""
-    return "method" not in message and str(message.get("id")) == str(request_id)
+    """Return True for the answer to a request, whose number may have become text or a float."""
+    return "method" not in message and read_id(message.get("id")) == request_id
 
 
 class SseChannel:
@@ -161,6 +163,7 @@ class SseChannel:
     """
 
     cancels_by_closing = False
+    noise = ""
 
     def __init__(self, server: McpServer, access: ServerAccess) -> None:
         self._requests = HttpRequests(server, access)

@@ -53,3 +53,12 @@ def read_error(error: Any) -> RemoteError:
     code = error.get("code")
     text = str(error.get("message"))[:4000]
     return RemoteError(text, code if isinstance(code, int) else 0, error.get("data"))
+
+
+def read_id(value: Any) -> int | None:
+    """Return the number of a request; some servers return it as text, or as a float."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value[:20])
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

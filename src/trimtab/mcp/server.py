@@ -221,11 +221,17 @@ class ServerConnection:
     async def _connect(self) -> None:
         from trimtab.mcp.connecting import build_client, connect_client
 
+        tried: list[McpClient] = []
+
+        def build() -> "McpClient":
+            tried.append(build_client(self.config, self._access, self._on_notice))
+            return tried[-1]
+
         client: McpClient | None = None
         try:
             async with asyncio.timeout(self._seconds):
                 client, info = await connect_client(
-                    lambda: build_client(self.config, self._access, self._on_notice),
+                    build,
                     self.config,
                     self._seconds,
                     self._version,
@@ -240,7 +246,7 @@ class ServerConnection:
         except Exception as error:  # whatever a server provokes is its failure, not ours
             if client is not None:
                 await client.aclose()
-            self._fail(error)
+            self._fail(error, tried[-1].noise if tried else "")
             return
         client.on_lost = self._lose
         self._client = client
@@ -346,9 +352,11 @@ class ServerConnection:
             await asyncio.sleep(delay)
             self._on_tools_changed()
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: Exception, noise: str) -> None:
         if isinstance(error, TimeoutError):
-            reason = f"it did not answer within {self._seconds:g} s; check it, or its timeout"
+            wrote = f" and wrote {noise!r}, which is not a message of MCP" if noise else ""
+            late = f"it did not answer within {self._seconds:g} s"
+            reason = f"{late}{wrote}; check it, or its timeout"
         elif isinstance(error, RemoteError):
             reason = f"it rejected the connection ({error})"
         elif isinstance(error, ServerProblem):

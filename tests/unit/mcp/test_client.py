@@ -84,6 +84,7 @@ class Silent:
         self.deliver = deliver
 
     cancels_by_closing = False
+    noise = ""
 
     async def send(self, message: JsonObject, headers: Mapping[str, str] = NO_HEADERS) -> bool:
         self.sent.append(message)
