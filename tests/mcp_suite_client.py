@@ -37,6 +37,8 @@ CALLS: dict[str, list[tuple[str, dict[str, Any]]]] = {
 """Scenario → the tools that the model calls; `test-tool` where a scenario is not named."""
 ASKING = ("elicitation-sep1034-client-defaults", "sep-2322-client-request-state")
 """Scenarios whose servers ask a person something."""
+UNATTENDED = ("auth/client-credentials", "auth/cross-app", "auth/enterprise")
+"""Scenarios in which nobody signs in."""
 CIMD = "https://conformance-test.local/client-metadata.json"
 """The client id that the suite expects where the server takes the address of a document."""
 MAX_LOGINS = 3
@@ -53,6 +55,12 @@ def settings(scenario: str, context: dict[str, Any]) -> dict[str, Any]:
     if "private_key_pem" in context:
         found["privateKey"] = context["private_key_pem"]
         found["signingAlgorithm"] = context.get("signing_algorithm", "ES256")
+    if "idp_id_token" in context:
+        found["identityProvider"] = {
+            "tokenEndpoint": context["idp_token_endpoint"],
+            "clientId": context["idp_client_id"],
+            "idToken": context["idp_id_token"],
+        }
     if "client-credentials" in scenario:
         found["grantType"] = "client_credentials"
     return found
@@ -157,7 +165,7 @@ async def main(url: str) -> int:
         calls = choose_calls(scenario, context)
         if scenario in ASKING:
             return await run_asked(cli, calls)
-        if scenario.startswith("auth/") and "client-credentials" not in scenario:
+        if scenario.startswith("auth/") and not scenario.startswith(UNATTENDED):
             return await sign_in_and_run(cli, calls)
         outcome = await run(cli, calls)
         print(outcome.text, outcome.notes, file=sys.stderr)

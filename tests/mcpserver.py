@@ -55,6 +55,8 @@ FORM = {
         "required": ["count"],
     },
 }
+STATELESS = {"stateless": 0, "holding": 3_600_000, "fleeting": 1}
+"""Modes without a handshake: the milliseconds for which their list of tools holds."""
 HELLO = {
     "capabilities": {"tools": {"listChanged": True}},
     "serverInfo": {"name": "small", "version": "1"},
@@ -90,13 +92,14 @@ class Server:
         self.send({"jsonrpc": "2.0", "id": number, "result": result})
 
     def answer(self, number: Any, method: str, params: dict[str, Any]) -> None:
-        if method == "server/discover" and self.mode == "stateless":
+        if method == "server/discover" and self.mode in STATELESS:
             self.say(number, {"supportedVersions": ["2026-07-28"], **HELLO})
-        elif method == "initialize" and self.mode != "stateless":
+        elif method == "initialize" and self.mode not in STATELESS:
             version = self.version or params["protocolVersion"]
             self.say(number, {"protocolVersion": version, **HELLO})
         elif method == "tools/list":
-            self.say(number, self.page(params.get("cursor")))
+            hints = {"ttlMs": STATELESS[self.mode]} if self.mode in STATELESS else {}
+            self.say(number, {**self.page(params.get("cursor")), **hints})
         elif method == "tools/call":
             self.call(number, params)
         else:
@@ -206,13 +209,19 @@ def write(text: str) -> None:
     sys.stdout.flush()
 
 
+NOISE = {
+    "garbage": "starting up\n{not json\n[1, 2]\n\x00\x1b[2J",
+    "framed": "Content-Length: 17\r\n\r",
+}
+
+
 def misbehave(mode: str) -> None:
     """What happens before the first message is read."""
     if mode == "exits":
         sys.stderr.write("no key was given: " + os.environ.get("KEY", "none") + "\n")
         sys.exit(1)
-    if mode == "garbage":
-        write("starting up\n{not json\n[1, 2]\n\x00\x1b[2J")
+    if mode in NOISE:
+        write(NOISE[mode])
     if mode == "huge":
         for _ in range(100):
             sys.stdout.write("x" * 1_000_000)
@@ -222,7 +231,7 @@ def misbehave(mode: str) -> None:
             sys.stderr.write("noise " * 2000 + "\n")
     if mode == "closed":
         os.close(1)
-    if mode in ("silent", "closed"):
+    if mode in ("silent", "closed", "framed"):
         time.sleep(600)
     if mode == "stubborn":
         import signal
@@ -248,8 +257,8 @@ def main(mode: str, log: str) -> None:
         message = json.loads(line)
         if mode == "wrong-ids":
             message["id"] = -1
-        if mode == "text-ids" and "id" in message:
-            message["id"] = str(message["id"])
+        if mode in ("text-ids", "float-ids") and "id" in message:
+            message["id"] = str(message["id"]) if mode == "text-ids" else float(message["id"])
         server.take(message)
         if mode == "storm" and message.get("method") == "notifications/initialized":
             for _ in range(5000):

@@ -36,10 +36,15 @@ class SignInPeer(HttpPeer):
         """Parameters that replace those of the answer to the browser."""
         self.write_scope = ""
         """A scope that calls of tools need."""
+        self.spoiled: dict[str, tuple[int, str, bytes]] = {}
+        """Answers by path that replace its own: status, type and body."""
 
     async def handle(self, exchange: Exchange) -> None:
         path = exchange.request.path
-        if path == "/mcp":
+        if path in self.spoiled:
+            status, kind, body = self.spoiled[path]
+            await exchange.answer(status, body, kind=kind)
+        elif path == "/mcp":
             if await self._admit(exchange):
                 await super().handle(exchange)
         elif path.startswith("/.well-known/oauth-protected-resource"):

@@ -75,6 +75,7 @@ OTHER_STARTS = {
     "trimtab.transports.tui.app": "the terminal: panels are loaded when they are opened",
     "trimtab.transports.tui.local_commands": "the terminal: panels are loaded when they are opened",
     "trimtab.transports.tui.transcript": "the terminal: Markdown is loaded with the first reply",
+    "trimtab.runtime.session_commands": "the terminal: few people ask MCP servers anything",
     "trimtab.transports.acp.agent": "an editor waits for the answer to initialize",
     "trimtab.transports.acp.sessions": "an editor waits for its new session",
     "trimtab.host.loading": "the SDK's server and editors are answered before it is loaded",
@@ -85,6 +86,9 @@ OTHER_STARTS = {
     "trimtab.customize.instructions": "a start in a folder with instructions",
     "trimtab.customize.skills": "a start in a folder with skills",
     "trimtab.mcp.connections": "a start with MCP servers; most need no sign-in",
+    "trimtab.mcp.host": "a start with MCP servers; few have resources",
+    "trimtab.mcp.server": "a start with MCP servers whose tools are known contacts none",
+    "trimtab.mcp.tool": "a start with MCP servers; nothing is called yet",
     "trimtab.agents.pool": "sub-agents; few are answered by another program",
     "trimtab.agents.subagent": "sub-agents; few are answered by another program",
     "trimtab.permissions.paths": "the first tool call; one that reads meets no protected names",
@@ -137,3 +141,16 @@ def test_the_list_of_other_starts_names_only_modules_that_need_it() -> None:
         if name not in MODULES or not list(find_late_imports(ast.parse(MODULES[name].read_text())))
     ]
     assert not unneeded
+
+
+def test_a_start_with_known_mcp_servers_loads_nothing_that_contacts_them() -> None:
+    names = ("connections", "host", "deferral", "session_servers")
+    code = ";".join(f"import trimtab.mcp.{name}" for name in names)
+    code += ";import trimtab.customize.mcp_servers, sys; print('\\n'.join(sys.modules))"
+    probe = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, check=True)
+    late = {
+        *("trimtab.mcp.client", "trimtab.mcp.http", "trimtab.mcp.codec", "trimtab.mcp.listing"),
+        *("trimtab.mcp.elicitation", "trimtab.mcp.resources", "trimtab.hooks.caller"),
+        *("trimtab.workspace.piped_program", "hashlib", "json", "urllib.parse", "ipaddress"),
+    }
+    assert not late & {*probe.stdout.decode().split()}

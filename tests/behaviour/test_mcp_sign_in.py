@@ -119,8 +119,35 @@ async def test_a_locked_keyring_is_explained_and_the_way_around_it_works(cli: Cl
         assert refused.code != 0
         assert "unlock it, or set COPILOT_DISABLE_KEYTAR=1" in refused.notes
         assert "Traceback" not in refused.notes
+        assert peer.logins == 0
+        assert not peer.requests
         cli.env["COPILOT_DISABLE_KEYTAR"] = "1"
         assert (await log_in(cli)).code == 0
+
+
+async def test_nobody_signs_in_if_the_sign_in_cannot_be_kept(cli: Cli) -> None:
+    async with serving_sign_in() as peer:
+        use(cli, peer)
+        (cli.home / "mcp-oauth-config").write_text("in the way")
+        refused = await log_in(cli)
+        assert refused.code != 0
+        assert "is not a folder: move it away and try again" in refused.notes
+        assert peer.logins == 0
+
+
+async def test_secrets_of_a_client_are_hidden_where_its_entry_is_shown(cli: Cli) -> None:
+    oauth = {"clientId": "me", "clientSecret": "very-secret", "privateKey": "-----BEGIN"}
+    provider = {"tokenEndpoint": "https://idp.example/t", "clientId": "a", "idToken": "id-secret"}
+    entry = {"type": "http", "url": "http://127.0.0.1:9/mcp"}
+    configure(
+        cli.home / "mcp-config.json",
+        far={**entry, "oauth": {**oauth, "identityProvider": provider}},
+    )
+    for flags in ((), ("--json",)):
+        shown = (await cli.run("mcp", "get", "far", *flags)).text
+        assert not any(secret in shown for secret in ("very-secret", "BEGIN", "id-secret"))
+        assert '"clientId": "me"' in shown
+    assert "very-secret" in (await cli.run("mcp", "get", "far", "--show-secrets")).text
 
 
 async def test_a_call_that_needs_more_is_allowed_after_another_login(cli: Cli) -> None:
@@ -173,6 +200,56 @@ async def test_a_login_that_cannot_be_trusted_ends_with_a_reason(
         assert reason in login.notes
         assert not peer.forms
         assert not list(cli.home.glob("mcp-oauth-config/*.json"))
+
+
+JSON, HTML = "application/json", "text/html"
+RESOURCE = "/.well-known/oauth-protected-resource/mcp"
+SERVICE = "/.well-known/oauth-authorization-server"
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "reason"),
+    [
+        (RESOURCE, (200, JSON, b'{"resource": "https://x.example"}'), "for another resource"),
+        (RESOURCE, (200, JSON, b"[" * 300_000), "an answer of more than 256 KB; check it"),
+        (SERVICE, (200, HTML, b"<html>"), "has no metadata; try again later"),
+        ("/register", (200, HTML, b"<html>"), "not JSON (text/html); ask who runs it"),
+        (
+            "/register",
+            (400, JSON, b'{"error": "no", "error_description": "a\\nb\\u001b[2J"}'),
+            "(no: a b)",
+        ),
+        ("/token", (200, "text/form", b"access_token=a"), "not JSON (text/form); ask who runs it"),
+        ("/token", (500, HTML, b"<html>"), "answered with 500; try again later"),
+        ("/token", (302, HTML, b""), "refused to issue a token (status 302); try again"),
+        ("/token", (200, JSON, b'{"error": "expired"}'), "to issue a token (expired); try again"),
+        ("/token", (200, JSON, b'{"access_token": "a\\r\\nX: 1"}'), "no bearer token; ask who"),
+        ("/token", (200, JSON, b'{"access_token": "a", "token_type": "mac"}'), "no bearer token"),
+    ],
+)
+async def test_a_service_that_answers_nonsense_gets_one_sentence(
+    cli: Cli, path: str, answer: tuple[int, str, bytes], reason: str
+) -> None:
+    async with serving_sign_in() as peer:
+        peer.spoiled[path] = answer
+        use(cli, peer)
+        login = await log_in(cli)
+        assert login.code == 7
+        last = login.notes.splitlines()[-1]
+        assert last.startswith("Signing in to far failed: ")
+        assert reason in last
+        assert not list(cli.home.glob("mcp-oauth-config/*.json"))
+
+
+async def test_a_lifetime_that_comes_as_text_is_understood(cli: Cli) -> None:
+    async with serving_sign_in() as peer:
+        token = b'{"access_token": "t", "token_type": "bearer", "expires_in": "3600"}'
+        peer.spoiled["/token"] = (200, JSON, token)
+        peer.issued["t"] = "9999999999 read"
+        use(cli, peer)
+        assert (await log_in(cli)).code == 0
+        (file,) = cli.home.glob("mcp-oauth-config/*.json")
+        assert json.loads(file.read_text())["lifetime"] == 3600
 
 
 async def test_an_answer_with_another_state_is_not_taken(cli: Cli) -> None:

@@ -68,7 +68,7 @@ async def test_help_lists_every_command_and_paths_go_to_the_model(tmp_path: Path
         ("/add-dir /tmp", "start with --add-dir PATH."),
         ("/cwd /", "start with -C PATH."),
         ("/rename", "/rename NAME"),
-        ("/mcp enable", "write /mcp [list"),
+        ("/mcp enable", "write /mcp enable NAME"),
         ("/mcp restart nosuch", "Unknown MCP server 'nosuch'"),
     ],
 )

@@ -1,11 +1,13 @@
 """The official MCP suite, with the installed program as the client: no expected failures."""
 
 import sys
+from types import ModuleType
 
 import pytest
 import yaml
 
 import mcp_fixtures
+import mcp_fixtures_stateless
 from clikit import Cli
 from mcp_suite import FIRST, NEXT, check_client, check_server, run_suite
 from mcpkit import configure, serving_mcp
@@ -39,6 +41,7 @@ RELEASED = [
     "auth/2025-03-26-oauth-endpoint-fallback",
     *("auth/resource-mismatch", "auth/offline-access-scope", "auth/offline-access-not-supported"),
     *("auth/client-credentials-jwt", "auth/client-credentials-basic"),
+    "auth/cross-app-access-complete-flow",
 ]
 
 
@@ -122,11 +125,20 @@ async def test_the_gateway_serves_an_older_server_at_2026_07_28(cli: Cli) -> Non
             assert not await check_server(NEXT, url, scenario, "2026-07-28")
 
 
-async def test_everything_that_2025_11_25_requires_of_servers_passes_the_gateway(
-    cli: Cli,
+@pytest.mark.parametrize(
+    ("fixtures", "revision"),
+    [
+        (mcp_fixtures, "2025-11-25"),
+        (mcp_fixtures_stateless, "2025-11-25"),
+        (mcp_fixtures_stateless, "2026-07-28"),
+    ],
+    ids=["older-both", "older-client", "stateless-both"],
+)
+async def test_everything_that_a_revision_requires_of_servers_passes_the_gateway(
+    cli: Cli, fixtures: ModuleType, revision: str
 ) -> None:
-    entry = {"command": sys.executable, "args": [mcp_fixtures.__file__]}
+    entry = {"command": sys.executable, "args": [fixtures.__file__]}
     configure(cli.home / "mcp-config.json", fixtures=entry)
     async with serving_mcp(cli, "gateway", "fixtures") as url:
-        code, output = await run_suite(NEXT, "server", "--url", url, "--requirements", "2025-11-25")
+        code, output = await run_suite(NEXT, "server", "--url", url, "--requirements", revision)
     assert code == 0, output

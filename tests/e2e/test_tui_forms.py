@@ -1,4 +1,4 @@
-"""Forms of MCP servers in the inline interface: asked field by field, in a real terminal."""
+"""Forms, prompts and resources of MCP servers in the inline interface, in a real terminal."""
 
 import sys
 from typing import Any
@@ -35,3 +35,22 @@ async def test_a_form_of_an_mcp_server_is_asked_field_by_field(cli: Cli) -> None
         await terminal.shows(r"Asked\.")
     answer = 'Elicitation completed: action=accept, content={"username": "ann"}'
     assert answer in server.requests[-1].json["messages"][-1]["content"]
+
+
+async def test_a_prompt_of_an_mcp_server_is_completed_and_its_resources_are_shown(
+    cli: Cli,
+) -> None:
+    entry = {"command": sys.executable, "args": [mcp_fixtures.__file__]}
+    configure(cli.home / "mcp-config.json", rich=entry)
+    async with (
+        serving([{"text": "Well."}]) as server,
+        conversing(cli.use(server), "--allow-all") as terminal,
+    ):
+        await terminal.ready()
+        terminal.type("/mcp resources rich\r")
+        await terminal.sees("test://static-text")
+        terminal.type("/rich:test_si")
+        await terminal.sees("test_simple_prompt")
+        terminal.type("\t\r")
+        await terminal.shows(r"Well\.")
+    assert "This is a simple prompt for testing." in str(server.requests[-1].json["messages"])

@@ -10,6 +10,8 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.tool import Tool
 
 Transport = Literal["stdio", "http", "sse"]
+TRUSTED_SOURCES = ("user", "flag", "sdk", "plugin", "builtin")
+"""Sources of servers that a person or their program chose; a folder cannot supply them."""
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,6 +137,10 @@ class EventReader(Protocol):
         ...
 
     def feed(self, chunk: bytes) -> list[bytes]: ...
+
+    def end(self) -> list[bytes]:
+        """Return the data of a last event without a blank line."""
+        ...
 
 
 class SignIn(Protocol):

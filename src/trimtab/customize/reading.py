@@ -26,7 +26,10 @@ def read_text(path: str, max_bytes: int = MAX_BYTES) -> tuple[str, tuple[Problem
         message = f"it is longer than {max_bytes // 1024} KB and was cut there"
         problems.append(Problem(message=message, file=path))
     try:
-        text = data.decode("utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
+        if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            text = data.decode("utf-16")
+        else:
+            text = data.removeprefix(b"\xef\xbb\xbf").decode()
     except UnicodeDecodeError as error:
         text = data.decode("utf-8", "replace")
         if not (problems and error.start >= len(data) - 3):

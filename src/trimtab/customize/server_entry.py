@@ -1,12 +1,13 @@
 """Reads an MCP server from a configuration file, under the field names of every vendor."""
 
-import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import msgspec
 
 from trimtab.contracts.customization import McpServer, Problem, Source
+from trimtab.contracts.mcp import TRUSTED_SOURCES
+from trimtab.contracts.secrets import SHORTEST_NAMED
 from trimtab.customize.expansion import Expansion
 from trimtab.customize.parsing import find_line
 
@@ -24,6 +25,7 @@ SIGN_IN = (
     *("oauthClientId", "oauthPublicClient", "oauthScopes", "oauthGrantType", "auth", "oauth"),
     "scopes",
 )
+SECRET_FIELDS = ("clientSecret", "CLIENT_SECRET", "privateKey", "idToken")
 OTHER_SIGN_IN = ("oidc", "authProviderType", "targetAudience", "targetServiceAccount")
 EXTRA = ("slowConnectionThresholdMs", "deferTools", "disableToolCache", "logLevel", *SIGN_IN)
 """Fields that are passed on unchanged."""
@@ -141,6 +143,8 @@ class ServerEntry:
         enabled = not disabled and not values.get("disabled") and values.get("enabled", True)
         try:
             server = self._build(kind, values, env, enabled=bool(enabled))
+            if self._file.source in TRUSTED_SOURCES:
+                return server  # nobody asks whether it has changed
             return msgspec.structs.replace(server, digest=_digest(entry))
         except msgspec.ValidationError as error:
             self._note(f"{error}; it is left out", effect=True)
@@ -239,6 +243,15 @@ class ServerEntry:
         )
 
 
+def find_secrets(fields: Any) -> Iterator[str]:
+    """Yield the secrets of a client's sign-in, at any depth."""
+    for name, value in fields.items() if isinstance(fields, Mapping) else ():
+        if name in SECRET_FIELDS and isinstance(value, str) and len(value) >= SHORTEST_NAMED:
+            yield value
+        else:
+            yield from find_secrets(value)
+
+
 def _kind(values: Mapping[str, Any]) -> Literal["local", "http", "sse"] | None:
     given = values.get("type") or values.get("transport")
     if isinstance(given, str):
@@ -252,6 +265,8 @@ def _kind(values: Mapping[str, Any]) -> Literal["local", "http", "sse"] | None:
 
 
 def _digest(entry: Mapping[str, Any]) -> str:
+    import hashlib
+
     try:
         written = msgspec.json.encode(entry, order="sorted")
     except (TypeError, ValueError):  # TOML has dates, and any file may contain surrogates

@@ -1,7 +1,7 @@
 """The client side of the protocol: sends requests, matches answers, replies to the server."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import msgspec
@@ -11,22 +11,23 @@ from trimtab.mcp.messages import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
     LOG_LEVEL_KEY,
+    MAX_REQUEST_SECONDS,
     METHOD_NOT_FOUND,
     SERVER_KEY,
     STATELESS,
     UNSUPPORTED_VERSION,
     VERSION_KEY,
     VERSIONS,
+    Progress,
     RemoteError,
     ServerProblem,
     read_error,
+    read_id,
 )
 from trimtab.mcp.server_requests import Answers
 from trimtab.mcp.transport import NO_HEADERS, Channel
 from trimtab.version import __version__
 
-MAX_REQUEST_SECONDS = 3600.0
-"""The time after which a request is cancelled, whatever progress it reports."""
 MAX_PENDING_MESSAGES = 100
 PROBE_SECONDS = 3.0
 """The time that a server has to say which version it speaks before it is greeted the older way."""
@@ -35,7 +36,6 @@ MAX_ROUNDS = 10
 STATE_DELAYS = (0.05, 0.1, 0.25)
 """The seconds before a request is repeated that asks for nothing but to be repeated."""
 UNCANCELLED = ("initialize", "server/discover", "subscriptions/listen")
-Progress = Callable[[str], None]
 Notice = Callable[[str, JsonObject], None]
 """Called with the method and the parameters of a notification."""
 CLIENT_INFO = {"name": "trimtab", "version": __version__}
@@ -72,12 +72,19 @@ class McpClient:
         self._count = 0
         self._open: dict[int, _PendingRequest] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._replies: dict[str | int, asyncio.Task[None]] = {}
+        """The answers to requests of the server that are being found, by its ids."""
         self._version = ""
         self.lost: str | None = None
         """The reason why the connection ended; None while it lasts."""
         self.on_lost: Callable[[str], None] = lambda _: None
         self.log_level = ""
         """The lowest level of log lines that the server may send; set before the connection."""
+
+    @property
+    def noise(self) -> str:
+        """The beginning of what the server wrote that is not a message."""
+        return self._channel.noise
 
     @property
     def is_stateless(self) -> bool:
@@ -140,6 +147,10 @@ class McpClient:
         }
         answer = await self.request("initialize", params, seconds)
         version = answer.get("protocolVersion")
+        if not isinstance(version, str):
+            raise ServerProblem(
+                "it answered initialize without a version of MCP; check its address"
+            )
         if version not in VERSIONS:
             known = f"{VERSIONS[-1]} to {STATELESS}"
             raise ServerProblem(
@@ -187,9 +198,14 @@ class McpClient:
         """
         given = params
         for round_number in range(MAX_ROUNDS + 1):
-            answer = await self._request_once(method, given, seconds, on_progress, headers)
-            if not self.is_stateless or answer.get("resultType") != "input_required":
+            answer = await self.request_once(method, given, seconds, on_progress, headers)
+            kind = answer.get("resultType", "complete") if self.is_stateless else "complete"
+            if kind == "complete":
+                if round_number:
+                    answer.pop("ttlMs", None)  # it holds for these answers only
                 return answer
+            if kind != "input_required":
+                raise ServerProblem(f"its answer is of the unknown type {kind!r:.60}; check it")
             given = {**params, **await self._gather_input(answer, round_number)}
         raise ServerProblem(f"it asked for input more than {MAX_ROUNDS} times in one call")
 
@@ -211,14 +227,15 @@ class McpClient:
             given["requestState"] = answer["requestState"]
         return given
 
-    async def _request_once(
+    async def request_once(
         self,
         method: str,
         params: JsonObject,
         seconds: float,
-        on_progress: Progress | None,
-        headers: Mapping[str, str],
+        on_progress: Progress | None = None,
+        headers: Mapping[str, str] = NO_HEADERS,
     ) -> JsonObject:
+        """Send a request and return its answer as it is, also if the server asks for something."""
         if self.lost is not None:
             raise ServerProblem(self.lost, gone=True)
         self._count += 1
@@ -264,7 +281,7 @@ class McpClient:
         try:
             await asyncio.wait((sending, pending.answer), return_when=asyncio.FIRST_COMPLETED)
             if not pending.answer.done() and not sending.result():
-                raise ServerProblem("its answer contained no result", gone=True)
+                raise ServerProblem("its answer contained no result; check it", gone=True)
             answer = await pending.answer
         finally:
             if not sending.done():
@@ -297,11 +314,22 @@ class McpClient:
         if not isinstance(method, str):
             self._answer(number, message)
         elif isinstance(number, str | int):
-            self._run(self._reply(number, method, _as_object(message.get("params"))))
+            work = self._reply(number, method, _as_object(message.get("params")))
+            if (task := self._run(work)) is not None:
+                self._replies[number] = task
+                task.add_done_callback(lambda _: self._replies.pop(number, None))
         else:
-            if method == "notifications/progress":
-                self._progress(message.get("params"))
-            self._on_notice(method, _as_object(message.get("params")))
+            self._take_notice(method, _as_object(message.get("params")))
+
+    def _take_notice(self, method: str, params: JsonObject) -> None:
+        if method == "notifications/progress":
+            self._progress(params)
+        elif method == "notifications/cancelled":
+            number = params.get("requestId")
+            task = self._replies.get(number) if isinstance(number, str | int) else None
+            if task is not None:
+                task.cancel()
+        self._on_notice(method, params)
 
     def _answer(self, number: Any, message: JsonObject) -> None:
         pending = self._find_pending(number)
@@ -314,10 +342,8 @@ class McpClient:
             pending.answer.set_exception(read_error(error))
 
     def _find_pending(self, number: Any) -> _PendingRequest | None:
-        """Return the request with an id; some servers return the number as text."""
-        if isinstance(number, str) and number.isascii() and number.isdigit():
-            number = int(number[:20])
-        return self._open.get(number) if isinstance(number, int) else None
+        found = read_id(number)
+        return None if found is None else self._open.get(found)
 
     async def _reply(self, number: str | int, method: str, params: JsonObject) -> None:
         """Answer a request of the server; the time of calls stands still while somebody decides."""
@@ -342,9 +368,8 @@ class McpClient:
                 usual = min(now + pending.seconds, pending.deadline)
                 pending.clock.reschedule(usual if ended else pending.deadline)
 
-    def _progress(self, params: Any) -> None:
-        token = params.get("progressToken") if isinstance(params, dict) else None
-        pending = self._find_pending(token)
+    def _progress(self, params: JsonObject) -> None:
+        pending = self._find_pending(params.get("progressToken"))
         if pending is None or pending.answer.done() or pending.clock.expired():
             return
         now = asyncio.get_running_loop().time()
@@ -356,15 +381,16 @@ class McpClient:
         """Send a message without an answer, in the background."""
         self._run(self._send(message))
 
-    def _run(self, work: Any) -> None:
+    def _run(self, work: Coroutine[None, None, None]) -> asyncio.Task[None] | None:
         """Do something in the background, unless far too much waits there already."""
         # A server that asks faster than it reads would otherwise fill the memory.
         if self.lost is not None or len(self._tasks) > MAX_PENDING_MESSAGES:
             work.close()
-            return
+            return None
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _send(self, message: JsonObject) -> None:
         try:

@@ -15,10 +15,9 @@ from trimtab.contracts.mcp import AnswerServer, Launch, Origin, ServerAccess, Si
 from trimtab.contracts.options import Client, SessionOptions
 from trimtab.contracts.secrets import SHORTEST, looks_secret
 from trimtab.customize.context import SessionContext
-from trimtab.hooks.caller import HookCaller
-from trimtab.mcp.elicitation import Elicitation
+from trimtab.customize.server_entry import find_secrets
 from trimtab.mcp.host import McpHost
-from trimtab.mcp.messages import MAX_MESSAGE_BYTES
+from trimtab.mcp.messages import MAX_MESSAGE_BYTES, ServerProblem
 from trimtab.mcp.tool import Prepare, ToolSupport
 from trimtab.mcp.tool_cache import ToolCache
 from trimtab.models.choose import is_offline
@@ -26,11 +25,13 @@ from trimtab.providers.connection import Timeouts
 from trimtab.providers.http import HttpClient
 from trimtab.providers.sse import SseParser
 from trimtab.tools.output import limit_output
-from trimtab.workspace.piped_program import PipedProgram
 
 if TYPE_CHECKING:
+    from trimtab.hooks.caller import HookCaller
+    from trimtab.mcp.elicitation import Elicitation
     from trimtab.mcp.oauth.login import Login
     from trimtab.mcp.oauth.store import GrantStore
+    from trimtab.workspace.piped_program import PipedProgram
 
 SECRET_HEADERS = ("authorization", "key", "token", "secret", "cookie")
 """Substrings of header names that mark credentials."""
@@ -44,7 +45,7 @@ class SessionConnections:
     def __init__(
         self,
         context: SessionContext,
-        hooks: HookCaller | None,
+        hooks: "HookCaller | None",
         options: SessionOptions,
         client: Client,
     ) -> None:
@@ -68,9 +69,7 @@ class SessionConnections:
     def access(self) -> ServerAccess:
         """The means of the session to reach servers."""
         context = self._context
-        answers: dict[str, AnswerServer] = {
-            "elicitation/create": Elicitation(self._client, context.session.emit).answer
-        }
+        answers: dict[str, AnswerServer] = {"elicitation/create": self._answer_form}
         if self.answer_sampling is not None:
             answers["sampling/createMessage"] = self.answer_sampling
         return ServerAccess(
@@ -82,6 +81,15 @@ class SessionConnections:
             sign_in=self._sign_in,
             answers=answers,
         )
+
+    async def _answer_form(self, server: str, params: JsonObject, number: str | int) -> JsonObject:
+        return await self._forms.answer(server, params, number)
+
+    @cached_property
+    def _forms(self) -> "Elicitation":
+        from trimtab.mcp.elicitation import Elicitation  # few servers ask anything
+
+        return Elicitation(self._client, self._context.session.emit)
 
     def hide_keys(self, servers: Iterable[McpServer]) -> None:
         """Mask the keys in the configuration of servers in all events."""
@@ -122,6 +130,7 @@ class SessionConnections:
 
         if not anew and host.servers[server.name].status == "connected":
             return ""
+        self._store.check(server)
         shown: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         login = Login(server, self._connect(), shown.set_result, self._store.read(server))
         work = asyncio.ensure_future(self._finish_login(server, host, login))
@@ -138,9 +147,13 @@ class SessionConnections:
         from trimtab.mcp.brief_connection import connect_briefly
 
         access = msgspec.structs.replace(self.access, sign_in=lambda _: login)
-        result = await connect_briefly(server, access)
-        if result.status != "connected":
-            warning = f"Signing in to the MCP server {server.name} failed: {result.error}."
+        try:
+            result = await login.run(lambda: connect_briefly(server, access))
+            error = "" if result.status == "connected" else result.error
+        except ServerProblem as problem:
+            error = str(problem)
+        if error:
+            warning = f"Signing in to the MCP server {server.name} failed: {error}."
             self._context.session.emit(
                 SessionWarning(warning_type="mcp_sign_in_failed", message=warning)
             )
@@ -154,7 +167,9 @@ class SessionConnections:
         if self._context.session.mask is not None:
             self._context.session.mask.add(tokens)
 
-    def _start(self, launch: Launch) -> PipedProgram:
+    def _start(self, launch: Launch) -> "PipedProgram":
+        from trimtab.workspace.piped_program import PipedProgram  # known tools need no program
+
         self._context.workspace.shells.guard()
         return PipedProgram(launch)
 
@@ -166,7 +181,8 @@ class SessionConnections:
 
 
 def find_keys(server: McpServer) -> Iterator[str]:
-    """Yield the values of a server's variables and headers that are probably keys."""
+    """Yield the values of a server's variables, headers and sign-in that are probably keys."""
+    yield from find_secrets(server.extra)
     for name, value in server.env.items():
         if looks_secret(name) and len(value) >= SHORTEST:
             yield value
@@ -175,7 +191,7 @@ def find_keys(server: McpServer) -> Iterator[str]:
             yield value.rpartition(" ")[2]
 
 
-def ask_hooks(hooks: HookCaller) -> Prepare:
+def ask_hooks(hooks: "HookCaller") -> Prepare:
     """Return a function that lets `preMcpToolCall` hooks replace the metadata of a call."""
 
     async def prepare(origin: Origin, params: JsonObject, call_id: str) -> JsonObject:

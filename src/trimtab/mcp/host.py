@@ -19,8 +19,7 @@ from trimtab.contracts.mcp import Origin, ServerAccess, config_source
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.text import count
 from trimtab.contracts.tool import Tool
-from trimtab.mcp.listing import ListedTool
-from trimtab.mcp.resources import LIST, READ, ResourceTool
+from trimtab.mcp.listed_tools import ListedTool
 from trimtab.mcp.server import CONNECT_WAIT, Change, ServerConnection
 from trimtab.mcp.server_notices import ServerNotices
 from trimtab.mcp.tool import McpTool, ToolSupport
@@ -80,6 +79,8 @@ class McpHost:
         self._listed: set[str] = set()
         self._warnings: set[str] = set()
         self._closed = False
+        self._is_starting = False
+        self._has_changed = False
         self._closing: set[asyncio.Task[None]] = set()
         self.on_resource_update: Callable[[str, str], None] = lambda *_: None
         """Called with a server and the address of one of its resources that has changed."""
@@ -105,6 +106,8 @@ class McpHost:
         }
         if not having:
             return []
+        from trimtab.mcp.resources import LIST, READ, ResourceTool
+
         return [ResourceTool(name, having, self._support.limit) for name in (LIST, READ)]
 
     async def use(self, configured: Mapping[str, McpServer]) -> None:
@@ -118,6 +121,7 @@ class McpHost:
             if server.config.name not in configured:
                 self._emit(SessionMcpServerRemoved(server_name=server.config.name))
         before, self.servers = self.servers, {}
+        self._is_starting, self._has_changed = True, bool(changed)
         for name, config in configured.items():
             server = before.get(name) or ServerConnection(
                 config, self._access, self._on_change, self._cache
@@ -126,7 +130,8 @@ class McpHost:
             self.servers[name] = server
             if name not in before:
                 await self.switch(name, enabled=config.enabled)
-        if changed:
+        self._is_starting = False
+        if self._has_changed:
             self._on_tools()
 
     async def _close(self, servers: Sequence[ServerConnection]) -> None:
@@ -152,11 +157,26 @@ class McpHost:
         await self.servers[name].aclose()
         self.servers[name].start()
 
+    def find_log_lines(self, name: str = "") -> list[str]:
+        """Return the last lines that a server has logged, or all servers."""
+        kept = self._notices.kept
+        return [line for server, lines in kept.items() if name in ("", server) for line in lines]
+
+    async def set_log_level(self, name: str, level: str) -> None:
+        """Have the lines of a server from a level on sent and shown, for this session."""
+        self._notices.levels[name] = level
+        await self.servers[name].set_log_level(level)
+
     def _on_update(self, server: str, uri: str) -> None:
         self.on_resource_update(server, uri)
 
     async def settled(self) -> list[str]:
-        """Wait for connecting servers, each for its own time; return the names of slow ones."""
+        """Wait for connecting servers, each for its own time; return the names of slow ones.
+
+        Lists that do not hold any more are fetched again meanwhile.
+        """
+        for server in self.servers.values():
+            server.refresh()
         names = [
             name
             for name, server in self.servers.items()
@@ -220,7 +240,9 @@ class McpHost:
             message = f"MCP server {name}: {problems[-1]}{more}; see `trimtab mcp test {name}`."
             self._warn_once(message, "tools")
         self._check_number()
-        self._on_tools()
+        self._has_changed = True
+        if not self._is_starting:  # the lists of many known servers are offered together
+            self._on_tools()
 
     def _check_number(self) -> None:
         total = sum(len(server.listing.tools) for server in self.servers.values())

@@ -9,15 +9,9 @@ from urllib.parse import urljoin
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import EventReader, HttpAnswer, ServerAccess
+from trimtab.mcp.codec import decode, encode
 from trimtab.mcp.http_requests import EVENT_STREAM, VERSION_HEADER, HttpRequests
-from trimtab.mcp.messages import (
-    STATELESS,
-    VERSION_KEY,
-    RemoteError,
-    ServerProblem,
-    decode,
-    encode,
-)
+from trimtab.mcp.messages import STATELESS, VERSION_KEY, RemoteError, ServerProblem, read_id
 from trimtab.mcp.parameter_headers import encode_header
 from trimtab.mcp.transport import NO_HEADERS, Deliver
 
@@ -46,6 +40,8 @@ class HttpChannel:
         self._stateless = False
         self._listening: asyncio.Task[None] | None = None
 
+    noise = ""
+
     @property
     def cancels_by_closing(self) -> bool:
         return self._stateless
@@ -71,7 +67,8 @@ class HttpChannel:
         """Deliver messages until the answer to a request; return False if it did not come."""
         answered = False
         try:
-            async for received in self._requests.messages(answer, reader):
+            expected = request_id is not None
+            async for received in self._requests.messages(answer, reader, expected=expected):
                 self._deliver(received)
                 if request_id is not None and _answers(received, request_id):
                     answered = True
@@ -155,8 +152,8 @@ def describe_stateless(message: JsonObject) -> dict[str, str]:
 
 
 def _answers(message: JsonObject, request_id: Any) -> bool:
-    """Return True for the answer to a request; some servers return its number as text."""
-    return "method" not in message and str(message.get("id")) == str(request_id)
+    """Return True for the answer to a request, whose number may have become text or a float."""
+    return "method" not in message and read_id(message.get("id")) == request_id
 
 
 class SseChannel:
@@ -166,6 +163,7 @@ class SseChannel:
     """
 
     cancels_by_closing = False
+    noise = ""
 
     def __init__(self, server: McpServer, access: ServerAccess) -> None:
         self._requests = HttpRequests(server, access)

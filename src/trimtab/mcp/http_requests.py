@@ -7,13 +7,8 @@ from trimtab.contracts.customization import McpServer
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import EventReader, HttpAnswer, ServerAccess, SignIn
-from trimtab.mcp.messages import (
-    MAX_MESSAGE_BYTES,
-    RemoteError,
-    ServerProblem,
-    decode,
-    read_error,
-)
+from trimtab.mcp.codec import decode
+from trimtab.mcp.messages import MAX_MESSAGE_BYTES, RemoteError, ServerProblem, read_error
 
 REDIRECTS = (307, 308)
 """The redirects that repeat the request with the same method."""
@@ -93,15 +88,23 @@ class HttpRequests:
     def new_reader(self) -> EventReader:
         return self._access.read_events()
 
-    async def messages(self, answer: HttpAnswer, reader: EventReader) -> AsyncIterator[JsonObject]:
-        """Yield the messages of an answer as they arrive. Raises `ServerProblem`."""
-        content_type = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if content_type == EVENT_STREAM:
+    async def messages(
+        self, answer: HttpAnswer, reader: EventReader, *, expected: bool = False
+    ) -> AsyncIterator[JsonObject]:
+        """Yield the messages of an answer as they arrive.
+
+        Raises `ServerProblem`, also for a document without any message if one is `expected`.
+        """
+        if find_type(answer) == EVENT_STREAM:
             async for event in self.events(answer, reader):
                 for message in decode(event):
                     yield message
             return
-        for message in decode(await read_body(answer, MAX_MESSAGE_BYTES)):
+        body = await read_body(answer, MAX_MESSAGE_BYTES)
+        found = list(decode(body))
+        if expected and not found:
+            raise ServerProblem(explain_body(answer, body))
+        for message in found:
             yield message
 
     async def events(self, answer: HttpAnswer, reader: EventReader) -> AsyncIterator[bytes]:
@@ -110,10 +113,12 @@ class HttpRequests:
             try:
                 found = reader.feed(chunk)
             except ValueError:
-                problem = f"it sent an event of more than {MAX_MESSAGE_BYTES >> 20} MB"
+                problem = f"it sent an event of more than {MAX_MESSAGE_BYTES >> 20} MB; check it"
                 raise ServerProblem(problem, gone=True) from None
             for event in found:
                 yield event
+        for event in reader.end():  # some servers leave out the last blank line
+            yield event
 
     async def _read_error(
         self, method: str, answer: HttpAnswer, *, stateless: bool
@@ -132,12 +137,39 @@ class HttpRequests:
         error = find_error(body)
         if stateless and error is not None and error.code:
             return error
+        if 300 <= status < 400:
+            location = answer.headers.get("location", "")[:200]
+            return ServerProblem(
+                f"it redirects ({status}) to {location or 'nowhere'}; configure the address of the "
+                "server itself",
+                status=status,
+            )
         reason = f" ({str(error)[:200]})" if error is not None else ""
+        later = status in (429, 500, 502, 503, 504)
+        advice = "try again later" if later else "check its address and headers"
         return ServerProblem(
-            f"it answered {method} with {status}{reason}; check its address and headers",
+            f"it answered {method} with {status}{reason}; {advice}",
             gone=status == 404,
             status=status,
         )
+
+
+def find_type(answer: HttpAnswer) -> str:
+    """Return the type of an answer's content, without parameters."""
+    return answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def explain_body(answer: HttpAnswer, body: bytes) -> str:
+    """Return what an answer is that contains no message of the protocol."""
+    encoding = answer.headers.get("content-encoding", "identity").strip().lower()
+    if not body.strip():
+        return "its answer was empty; check its address"
+    if encoding not in ("identity", ""):
+        return f"its answer is compressed ({encoding[:40]}), which nobody asked for; check it"
+    if find_type(answer) == "text/html" or body.lstrip()[:1] == b"<":
+        return "it answered with a web page instead of a message of MCP; check its address"
+    beginning = body[:40].decode("utf-8", "replace")
+    return f"its answer is not a message of MCP (it begins with {beginning!r}); check its address"
 
 
 def find_error(body: bytes) -> RemoteError | None:
@@ -154,7 +186,7 @@ async def _receive(answer: HttpAnswer) -> bytes:
     try:
         return await answer.receive()
     except ModelError as error:
-        raise ServerProblem(f"its answer was cut off ({error.category})", gone=True) from None
+        raise explain_broken(error) from None
 
 
 async def read_body(answer: HttpAnswer, limit: int) -> bytes:
@@ -164,7 +196,8 @@ async def read_body(answer: HttpAnswer, limit: int) -> bytes:
         pieces.append(chunk)
         size += len(chunk)
         if size > limit:
-            raise ServerProblem(f"it sent an answer of more than {limit >> 10} KB", gone=True)
+            most = f"{limit >> 20} MB" if limit >= 1 << 20 else f"{limit >> 10} KB"
+            raise ServerProblem(f"it sent an answer of more than {most}; check it", gone=True)
     return b"".join(pieces)
 
 
@@ -175,4 +208,10 @@ def explain_unreachable(url: str, error: ModelError) -> ServerProblem:
         return ServerProblem(f"{host} may not be contacted offline; run without --offline")
     if error.category == "invalid" and error.status is None and "URL" in error.message:
         return ServerProblem("its url is not a valid http or https address; correct it")
-    return ServerProblem(error.message.rstrip("."), gone=error.category == "transport")
+    return explain_broken(error)
+
+
+def explain_broken(error: ModelError) -> ServerProblem:
+    """Return a problem for an exchange that failed, in the words of the HTTP client."""
+    text = error.message.rstrip(".")
+    return ServerProblem(text[:1].lower() + text[1:], gone=error.category == "transport")

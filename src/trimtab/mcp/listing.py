@@ -1,15 +1,19 @@
 """Fetches the list of a server's tools, and checks and cleans it for model services."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.text import count, neutralise
-from trimtab.mcp.client import McpClient
+from trimtab.mcp.listed_tools import ListedTool, Listing
 from trimtab.mcp.messages import ServerProblem
-from trimtab.mcp.parameter_headers import HeaderParameters, find_header_problem, find_headers
+from trimtab.mcp.parameter_headers import find_header_problem, find_headers
+from trimtab.mcp.result_cache import MAX_SECONDS, read_ttl
+
+if TYPE_CHECKING:
+    from trimtab.mcp.client import McpClient
 
 MAX_TOOLS = 200
 """The number of tools of one server; services accept no more than a few hundred."""
@@ -24,28 +28,15 @@ TOP_LEVEL_REJECTED = frozenset(
 TYPES = frozenset(("string", "integer", "number", "boolean", "array", "object", "null"))
 
 
-class ListedTool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool as its server describes it, cleaned for a model. `name` is the server's own."""
+async def fetch_tools(
+    client: "McpClient", server: McpServer, seconds: float
+) -> tuple[Listing, float]:
+    """Fetch all pages of a list; return it, and the seconds for which the server says it holds.
 
-    name: str
-    parameters: dict[str, Any]
-    description: str = ""
-    title: str = ""
-    read_only: bool = False
-    headers: HeaderParameters = ()
-    """The parameters that are repeated in headers of HTTP."""
-
-
-class Listing(msgspec.Struct, frozen=True):
-    """The usable tools of a server, and the problems with others."""
-
-    tools: tuple[ListedTool, ...] = ()
-    problems: tuple[str, ...] = ()
-
-
-async def fetch_tools(client: McpClient, server: McpServer, seconds: float) -> Listing:
-    """Fetch all pages of a list. Raises `ServerProblem`, `RemoteError` or `TimeoutError`."""
+    Raises `ServerProblem`, `RemoteError` or `TimeoutError`.
+    """
     entries: list[Any] = []
+    holds = MAX_SECONDS if client.is_stateless else 0.0
     cursor: Any = None
     for _ in range(MAX_PAGES):
         params = {} if cursor is None else {"cursor": cursor}
@@ -54,10 +45,11 @@ async def fetch_tools(client: McpClient, server: McpServer, seconds: float) -> L
         if not isinstance(found, list):
             raise ServerProblem("it answered tools/list without a list of tools")
         entries += found
-        cursor = page.get("nextCursor")
-        if not isinstance(cursor, str) or len(entries) > MAX_TOOLS * 10:
+        holds = min(holds, read_ttl(page))
+        before, cursor = cursor, page.get("nextCursor")
+        if not isinstance(cursor, str) or cursor == before or len(entries) > MAX_TOOLS * 10:
             break
-    return read_tools(entries, server)
+    return read_tools(entries, server), holds
 
 
 def read_tools(entries: Iterable[Any], server: McpServer) -> Listing:
@@ -81,7 +73,7 @@ def read_tools(entries: Iterable[Any], server: McpServer) -> Listing:
                     tools[name] = tool
     if selected > MAX_TOOLS:
         problems.append(f"only the first {MAX_TOOLS} of {count(selected, 'tool')} are used")
-    return Listing(tuple(tools.values()), tuple(problems))
+    return Listing(tuple(tools.values()), tuple(dict.fromkeys(problems)))
 
 
 def is_selected(name: str, server: McpServer) -> bool:

@@ -1,12 +1,7 @@
-"""Encodes and decodes the JSON-RPC messages of the Model Context Protocol. No I/O."""
+"""The words of the Model Context Protocol: versions, codes, names, and errors. No I/O."""
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
-
-import msgspec
-
-from trimtab.contracts.events.envelope import JsonObject
 
 STATELESS = "2026-07-28"
 """The version without handshake and sessions: each request carries what the others agree on."""
@@ -22,6 +17,10 @@ META = "io.modelcontextprotocol/"
 VERSION_KEY, CLIENT_KEY = f"{META}protocolVersion", f"{META}clientInfo"
 CAPABILITIES_KEY, SERVER_KEY = f"{META}clientCapabilities", f"{META}serverInfo"
 LOG_LEVEL_KEY = f"{META}logLevel"
+MAX_REQUEST_SECONDS = 3600.0
+"""The time after which a request is cancelled, whatever progress it reports."""
+Progress = Callable[[str], None]
+"""Called with each report of progress."""
 
 
 class ServerProblem(Exception):
@@ -56,56 +55,10 @@ def read_error(error: Any) -> RemoteError:
     return RemoteError(text, code if isinstance(code, int) else 0, error.get("data"))
 
 
-def encode(message: JsonObject) -> bytes:
-    """Encode a message on one line: msgspec writes JSON without line breaks."""
-    return msgspec.json.encode({"jsonrpc": "2.0", **message})
-
-
-def decode(data: bytes) -> Iterator[JsonObject]:
-    """Yield the messages in some data; nothing if it does not contain JSON objects."""
-    try:
-        decoded: Any = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        decoded = _repair(data)
-    except RecursionError:
-        return
-    for message in decoded if isinstance(decoded, list) else (decoded,):
-        if isinstance(message, dict):
-            yield message
-
-
-def _repair(data: bytes) -> Any:
-    """Decode JSON with lone surrogates or invalid UTF-8, since a request may wait for it.
-
-    Returns None if it is something else.
-    """
-    if not data.lstrip().startswith((b"{", b"[")):
-        return None
-    try:
-        value = json.loads(data.decode("utf-8", "replace"))
-        repaired = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
-        return msgspec.json.decode(repaired)
-    except (ValueError, RecursionError):
-        return None
-
-
-class Lines:
-    """Splits a stream into lines. Raises `ServerProblem` if a line is too long."""
-
-    def __init__(self) -> None:
-        self._pieces: list[bytes] = []
-        self._size = 0
-
-    def feed(self, chunk: bytes) -> list[bytes]:
-        *complete, rest = chunk.split(b"\n")
-        if complete:
-            complete[0] = b"".join((*self._pieces, complete[0]))
-            self._pieces, self._size = [], 0
-        if rest:
-            self._pieces.append(rest)
-            self._size += len(rest)
-        if self._size > MAX_MESSAGE_BYTES:
-            self._pieces, self._size = [], 0
-            limit = f"{MAX_MESSAGE_BYTES >> 20} MB"
-            raise ServerProblem(f"it sent a line of more than {limit}", gone=True)
-        return complete
+def read_id(value: Any) -> int | None:
+    """Return the number of a request; some servers return it as text, or as a float."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value[:20])
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -4,14 +4,14 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trimtab.mcp.listed_tools import HeaderParameters
+
 KEY = "x-mcp-header"
 PREFIX = "Mcp-Param-"
 TYPES = frozenset(("string", "integer", "boolean"))
 """The types of parameters that may be repeated; numbers with a fraction have no one spelling."""
 TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789")
 """The characters of a header's name besides letters."""
-HeaderParameters = tuple[tuple[tuple[str, ...], str], ...]
-"""Paths of parameters, and the names of their headers."""
 
 
 def find_header_problem(schema: Mapping[str, Any]) -> str:

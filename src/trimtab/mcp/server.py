@@ -4,23 +4,20 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import ServerAccess, Transport
 from trimtab.contracts.secrets import MASK
 from trimtab.contracts.text import neutralise
-from trimtab.mcp.client import MAX_REQUEST_SECONDS, McpClient, Progress, ServerInfo
-from trimtab.mcp.http import HttpChannel, SseChannel
-from trimtab.mcp.listing import Listing, fetch_tools
-from trimtab.mcp.messages import VERSIONS, RemoteError, ServerProblem
-from trimtab.mcp.parameter_headers import build_headers
-from trimtab.mcp.server_notices import find_log_level
-from trimtab.mcp.server_requests import ServerRequests
-from trimtab.mcp.stdio import StdioChannel
+from trimtab.mcp.listed_tools import Listing
+from trimtab.mcp.messages import MAX_REQUEST_SECONDS, Progress, RemoteError, ServerProblem
+from trimtab.mcp.result_cache import MAX_SECONDS, ResultCache
 from trimtab.mcp.tool_cache import CachedServer, ToolCache
-from trimtab.mcp.transport import Channel
+
+if TYPE_CHECKING:
+    from trimtab.mcp.client import McpClient, ServerInfo
 
 DEFAULT_TIMEOUT = 60.0
 """The seconds a server may take to connect, and to answer a call without progress."""
@@ -41,7 +38,7 @@ Status = Literal["pending", "connected", "failed", "needs-auth", "disabled", "st
 Change = Literal["status", "tools", "prompts", "resources"]
 
 
-def _find_subscriptions(capabilities: Mapping[str, Any]) -> JsonObject:
+def find_subscriptions(capabilities: Mapping[str, Any]) -> JsonObject:
     """Return the changes a server can announce, as `subscriptions/listen` names them."""
     return {
         f"{kind}ListChanged": True
@@ -50,12 +47,10 @@ def _find_subscriptions(capabilities: Mapping[str, Any]) -> JsonObject:
     }
 
 
-def build_channel(server: McpServer, access: ServerAccess) -> Channel:
-    """Return the way to a server. Raises `ServerProblem` for wrong settings of its sign-in."""
-    if server.type == "local":
-        return StdioChannel(server, access)
-    kind = HttpChannel if server.type == "http" else SseChannel
-    return kind(server, access)
+def find_timeout(config: McpServer) -> float:
+    """Return the seconds that a server may take to connect, and to answer without progress."""
+    timeout = config.timeout
+    return timeout / 1000 if timeout is not None and timeout > 0 else DEFAULT_TIMEOUT
 
 
 class ServerConnection:
@@ -86,6 +81,9 @@ class ServerConnection:
         self._on_change = on_change
         self._cache = cache
         self._version = ""
+        self._holds_until = 0.0
+        self._log_level = ""
+        self._results = ResultCache()
         self._wanted = asyncio.Event()
         self._client: McpClient | None = None
         self._stale = False
@@ -127,6 +125,7 @@ class ServerConnection:
             return
         self._version, self.instructions = known.version, known.instructions
         self.capabilities = known.capabilities
+        self._holds_until = known.holds_until
         self.is_cached = True
         self._use(known.listing)
         self._connecting = self._run(self._connect_later())
@@ -174,12 +173,19 @@ class ServerConnection:
         Raises `ServerProblem`, `RemoteError` or `TimeoutError`.
         """
         client = await self._connected()
+        if client.is_stateless and (kept := self._results.find(method, params)) is not None:
+            return kept
         try:
-            return await client.request(method, params, self._seconds)
+            answer = await client.request(method, params, self._seconds)
         except ServerProblem as problem:
             raise ServerProblem(self._sanitize(str(problem)), gone=problem.gone) from None
+        if client.is_stateless:
+            self._results.keep(method, params, answer)
+        return answer
 
     def _parameter_headers(self, params: JsonObject) -> dict[str, str]:
+        from trimtab.mcp.parameter_headers import build_headers
+
         tool = next((tool for tool in self.listing.tools if tool.name == params["name"]), None)
         return {} if tool is None else build_headers(tool.headers, params["arguments"])
 
@@ -194,14 +200,14 @@ class ServerConnection:
             client.on_lost = lambda _: None
             await client.aclose()
         self._listed = False
+        self._results.clear()
         self._set(status)
 
     @property
     def _seconds(self) -> float:
-        timeout = self.config.timeout
-        return timeout / 1000 if timeout is not None and timeout > 0 else DEFAULT_TIMEOUT
+        return find_timeout(self.config)
 
-    async def _connected(self) -> McpClient:
+    async def _connected(self) -> "McpClient":
         if self.status in ("disabled", "stopped"):
             raise ServerProblem("it is disabled")
         self.start()
@@ -213,13 +219,24 @@ class ServerConnection:
         return self._client
 
     async def _connect(self) -> None:
+        from trimtab.mcp.connecting import build_client, connect_client
+
+        tried: list[McpClient] = []
+
+        def build() -> "McpClient":
+            tried.append(build_client(self.config, self._access, self._on_notice))
+            return tried[-1]
+
         client: McpClient | None = None
         try:
             async with asyncio.timeout(self._seconds):
-                client, info = await self._greet()
-                listing = Listing()
-                if info.has_tools:
-                    listing = await fetch_tools(client, self.config, self._seconds)
+                client, info = await connect_client(
+                    build,
+                    self.config,
+                    self._seconds,
+                    self._version,
+                )
+                listing = await self._find_tools(client, info)
             if client.lost is not None:
                 raise ServerProblem(client.lost)
         except asyncio.CancelledError:
@@ -229,7 +246,7 @@ class ServerConnection:
         except Exception as error:  # whatever a server provokes is its failure, not ours
             if client is not None:
                 await client.aclose()
-            self._fail(error)
+            self._fail(error, tried[-1].noise if tried else "")
             return
         client.on_lost = self._lose
         self._client = client
@@ -238,38 +255,34 @@ class ServerConnection:
         self._set("connected")
         self._use(listing)
         self._remember()
+        client.log_level = self._log_level or client.log_level
         self._listen_again(client)
         if self._stale:
             self._on_tools_changed()
 
-    async def _greet(self) -> tuple[McpClient, ServerInfo]:
-        """Connect in the version of before, else in any; programs that exit then, in an older one.
+    async def _find_tools(self, client: "McpClient", info: "ServerInfo") -> Listing:
+        """Return the tools of a server; a list that still holds is not fetched again."""
+        if not info.has_tools:
+            return Listing()
+        left = self._holds_until - time.time()
+        if client.is_stateless and self._listed and 0 < left <= MAX_SECONDS:
+            return self.listing
+        return await self._fetch_tools(client)
 
-        Some programs exit if the first message is not the older greeting.
-        """
-        for version in dict.fromkeys((self._version, "", VERSIONS[0])):
-            client = self._build_client()
-            try:
-                return client, await client.start(self._seconds, version)
-            except BaseException as error:
-                await client.aclose()
-                older = isinstance(error, ServerProblem) and error.gone
-                if isinstance(error, ServerProblem | RemoteError) and (
-                    version or (older and self.config.type == "local")
-                ):
-                    failure = error
-                    continue
-                raise
-        raise failure
+    async def _fetch_tools(self, client: "McpClient") -> Listing:
+        from trimtab.mcp.listing import fetch_tools
 
-    def _build_client(self) -> McpClient:
-        access, name = self._access, self.config.name
-        requests = ServerRequests(name, access.cwd, access.answers)
-        client = McpClient(build_channel(self.config, self._access), requests, self._on_notice)
-        client.log_level = find_log_level(self.config)
-        return client
+        listing, holds = await fetch_tools(client, self.config, self._seconds)
+        self._holds_until = time.time() + holds if holds else 0.0
+        return listing
+
+    def refresh(self) -> None:
+        """Fetch the list of tools again, in the background, if it does not hold any more."""
+        if self._client is not None and 0 < self._holds_until < time.time():
+            self._on_tools_changed()
 
     def _on_notice(self, method: str, params: JsonObject) -> None:
+        self._results.forget(method)
         if method == "notifications/tools/list_changed":
             self._on_tools_changed()
         elif method == "notifications/prompts/list_changed":
@@ -299,7 +312,16 @@ class ServerConnection:
         if too_many:
             await client.request("resources/unsubscribe", {"uri": oldest}, self._seconds)
 
-    def _listen_again(self, client: McpClient) -> None:
+    async def set_log_level(self, level: str) -> None:
+        """Have lines of the log sent from a level on, as far as the server can."""
+        self._log_level = level
+        client = self._client
+        if client is not None:
+            client.log_level = level
+            if not client.is_stateless and "logging" in self.capabilities:
+                await self._ask(client, "logging/setLevel", level=level)
+
+    def _listen_again(self, client: "McpClient") -> None:
         """Ask the server for its notices: the changes it can report, its log, the resources."""
         if not client.is_stateless:
             if client.log_level and "logging" in self.capabilities:
@@ -309,17 +331,17 @@ class ServerConnection:
             return
         if self._listening is not None:
             self._listening.cancel()
-        wanted = _find_subscriptions(self.capabilities)
+        wanted = find_subscriptions(self.capabilities)
         if self._subscribed:
             wanted["resourceSubscriptions"] = list(self._subscribed)
         if wanted:
             self._listening = self._run(self._listen(client, wanted))
 
-    async def _ask(self, client: McpClient, method: str, **params: str) -> None:
+    async def _ask(self, client: "McpClient", method: str, **params: str) -> None:
         with suppress(ServerProblem, RemoteError, TimeoutError):
             await client.request(method, params, self._seconds)
 
-    async def _listen(self, client: McpClient, wanted: JsonObject) -> None:
+    async def _listen(self, client: "McpClient", wanted: JsonObject) -> None:
         """Receive changes from a stateless server; after a gap, fetch the list again."""
         for delay in LISTEN_DELAYS:
             with suppress(ServerProblem, RemoteError, TimeoutError):
@@ -330,9 +352,11 @@ class ServerConnection:
             await asyncio.sleep(delay)
             self._on_tools_changed()
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: Exception, noise: str) -> None:
         if isinstance(error, TimeoutError):
-            reason = f"it did not answer within {self._seconds:g} s; check it, or its timeout"
+            wrote = f" and wrote {noise!r}, which is not a message of MCP" if noise else ""
+            late = f"it did not answer within {self._seconds:g} s"
+            reason = f"{late}{wrote}; check it, or its timeout"
         elif isinstance(error, RemoteError):
             reason = f"it rejected the connection ({error})"
         elif isinstance(error, ServerProblem):
@@ -356,12 +380,12 @@ class ServerConnection:
         if self._client is not None and (self._relisting is None or self._relisting.done()):
             self._relisting = self._run(self._relist(self._client))
 
-    async def _relist(self, client: McpClient) -> None:
+    async def _relist(self, client: "McpClient") -> None:
         """Fetch the list again, at most once a second however often the server asks for it."""
         while self._stale and client is self._client:
             self._stale = False
             try:
-                listing = await fetch_tools(client, self.config, self._seconds)
+                listing = await self._fetch_tools(client)
             except (ServerProblem, RemoteError, TimeoutError):
                 return
             self._use(listing)
@@ -380,6 +404,7 @@ class ServerConnection:
                 instructions=self.instructions,
                 capabilities=self.capabilities,
                 listing=self.listing,
+                holds_until=self._holds_until,
             )
             if known != self._cache.read(self.config):
                 self._cache.write(self.config, known)

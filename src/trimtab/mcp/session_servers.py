@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from trimtab.config.files import read_regular
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.session import SessionWarning
-from trimtab.contracts.mcp import config_source
+from trimtab.contracts.mcp import TRUSTED_SOURCES, config_source
 from trimtab.contracts.questions import Loadable
 from trimtab.contracts.tool import Tool
 from trimtab.customize.folders import server_paths
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 SERVER_FILES = ("mcp.json", "mcp-config.json")
 """The names of files that contain servers and nothing else."""
 MAX_SETTINGS_BYTES = 16 * 1024 * 1024
-TRUSTED_SOURCES = ("user", "flag", "sdk", "plugin", "builtin")
-"""Sources that a person or their program chose; a folder cannot supply them."""
 
 
 class SessionServers:
@@ -185,6 +183,37 @@ class SessionServers:
             raise UsageError(f"The MCP server {name} refused: {error}.") from None
         except TimeoutError:
             raise UsageError(f"The MCP server {name} did not answer; try again.") from None
+
+    def has_prompts(self, name: str) -> bool:
+        """Return True for the name of a server, whose prompts are `/SERVER:PROMPT`."""
+        return name in self._find()
+
+    async def complete(self, text: str) -> tuple[str, list[str]]:
+        """Return the last word of `/SERVER:PROMPT …` and what it may become; none if unknown."""
+        from trimtab.mcp.completion import TYPED, complete
+
+        typed = TYPED.fullmatch(text)
+        if typed is None or typed[1] not in self._find():
+            return "", []
+        server, name, words = typed.groups()
+        try:
+            return await complete(
+                lambda method, given: self.request(server, method, given), name, words
+            )
+        except UsageError:  # a completion that fails is only not offered
+            return "", []
+
+    def find_log_lines(self, name: str = "") -> list[str]:
+        """Return the last lines that a server has logged, or all. Raises `UsageError`."""
+        if name:
+            self.find(name)
+        return self._host.find_log_lines(name) if self._host is not None else []
+
+    async def set_log_level(self, name: str, level: str) -> None:
+        """Show the lines of a server from a level on. Raises `UsageError`."""
+        self.find(name)
+        assert self._host is not None
+        await self._host.set_log_level(name, level)
 
     async def expand_prompt(self, text: str) -> str | None:
         """Return the text that `/SERVER:PROMPT` stands for; None if it is something else.

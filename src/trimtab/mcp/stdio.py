@@ -6,11 +6,16 @@ from collections.abc import Callable, Mapping
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import Launch, ServerAccess, ServerProgram
-from trimtab.mcp.messages import MAX_MESSAGE_BYTES, Lines, ServerProblem, decode, encode
+from trimtab.mcp.codec import Lines, decode, encode
+from trimtab.mcp.messages import MAX_MESSAGE_BYTES, ServerProblem
 from trimtab.mcp.transport import NO_HEADERS, Deliver
 
 ERROR_TAIL = 600
 """The number of trailing characters of standard error that a failure reports."""
+
+
+NOISE_LENGTH = 60
+"""The number of characters of a line without a message that a failure reports."""
 
 
 class StdioChannel:
@@ -24,6 +29,7 @@ class StdioChannel:
         self._deliver: Deliver = lambda _: None
         self._lost: Callable[[str], None] = lambda _: None
         self._end_reason = ""
+        self.noise = ""
 
     def open(self, deliver: Deliver, lost: Callable[[str], None]) -> None:
         self._deliver, self._lost = deliver, lost
@@ -67,8 +73,11 @@ class StdioChannel:
             return
         try:
             for line in self._lines.feed(chunk):
-                for message in decode(line):
+                messages = list(decode(line))
+                for message in messages:
                     self._deliver(message)
+                if not messages and not self.noise:
+                    self.noise = line[:NOISE_LENGTH].decode(errors="replace").strip()
         except ServerProblem as problem:
             self._end(str(problem))
 

@@ -1,8 +1,8 @@
 """A tool of an MCP server."""
 
-import hashlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cached_property
 
 import msgspec
 
@@ -12,9 +12,7 @@ from trimtab.contracts.mcp import Origin
 from trimtab.contracts.provider import ToolSpec
 from trimtab.contracts.text import neutralise
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
-from trimtab.mcp.client import Progress
-from trimtab.mcp.messages import RemoteError, ServerProblem
-from trimtab.mcp.result import choose_filter, read_result
+from trimtab.mcp.messages import Progress, RemoteError, ServerProblem
 
 PROGRESS_INTERVAL = 0.2
 """The seconds between two published reports of progress; a server may send thousands."""
@@ -49,11 +47,18 @@ class McpTool:
         self._server = server
         self._call = call
         self._support = support
-        described = [spec.description, spec.parameters, origin.title, origin.read_only]
-        encoded = msgspec.json.encode(described, order="sorted")
-        self._digest = hashlib.sha256(encoded).hexdigest()[:16]
         self.deferred = False
         """True if the model is not shown it until it searches for it."""
+
+    @cached_property
+    def _digest(self) -> str:
+        """Names the description of the tool, so that an approval holds for no other."""
+        import hashlib
+
+        spec, origin = self.spec, self.origin
+        described = [spec.description, spec.parameters, origin.title, origin.read_only]
+        encoded = msgspec.json.encode(described, order="sorted")
+        return hashlib.sha256(encoded).hexdigest()[:16]
 
     @property
     def defers(self) -> bool:
@@ -95,6 +100,8 @@ class McpTool:
                 f"The MCP server {origin.server} did not answer in time and made no progress; the "
                 "call may have had effects."
             )
+        from trimtab.mcp.result import choose_filter, read_result
+
         filters = choose_filter(self._server.filter_mapping, origin.tool)
         result = read_result(answer, filters)
         text = await self._support.limit(result.text, ctx)

@@ -3,8 +3,8 @@
 A list belongs to a server's name, its whole configuration and the account that is signed in.
 """
 
-import hashlib
 import os
+from binascii import crc32
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -15,7 +15,7 @@ from trimtab.config.files import make_private_dir, read_regular, replace_file
 from trimtab.config.paths import Home
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.errors import TrimtabError
-from trimtab.mcp.listing import Listing
+from trimtab.mcp.listed_tools import Listing
 from trimtab.version import __version__
 
 FOLDER = "mcp-tool-cache"
@@ -29,6 +29,8 @@ class CachedServer(msgspec.Struct, frozen=True, kw_only=True):
     instructions: str = ""
     capabilities: Mapping[str, Any] = {}
     listing: Listing = Listing()
+    holds_until: float = 0.0
+    """The seconds since the epoch until which the server says that its list holds."""
 
 
 class ToolCache:
@@ -62,4 +64,6 @@ class ToolCache:
             del config[name]
         identity = "" if server.type == "local" else self._identify(server)
         key = msgspec.json.encode([config, identity, __version__], order="sorted")
-        return os.path.join(self._folder, f"{hashlib.sha256(key).hexdigest()[:32]}.json")
+        # A start waits for this, and loading hashlib takes longer than all the rest of it.
+        name = f"{crc32(key):08x}{crc32(key[::-1]):08x}{len(key):x}"
+        return os.path.join(self._folder, f"{name}.json")

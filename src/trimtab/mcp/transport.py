@@ -34,6 +34,11 @@ class Channel(Protocol):
         """True if giving up `send` tells the server that nobody waits for the answer."""
         ...
 
+    @property
+    def noise(self) -> str:
+        """The beginning of what the server wrote that is not a message; empty if nothing."""
+        ...
+
     def ready(self, version: str) -> None:
         """Called once the protocol version is known."""
         ...

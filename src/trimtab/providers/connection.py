@@ -236,7 +236,7 @@ class Connection(asyncio.Protocol):
         self._timer = None
         self._fail(
             ModelError(
-                f"The model service sent nothing for {self._silent_limit:g} s; try again, or "
+                f"The service sent nothing for {self._silent_limit:g} s; try again, or "
                 "check that the service is up.",
                 category="transport",
                 code="stalled",
@@ -250,6 +250,4 @@ def _is_reusable(parser: MessageParser) -> bool:
 
 
 def _broken(reason: str) -> ModelError:
-    return ModelError(
-        f"The model service's answer was cut off ({reason}); try again.", category="transport"
-    )
+    return ModelError(f"The answer was cut off ({reason}); try again.", category="transport")

@@ -20,6 +20,7 @@ from trimtab.runtime.git_commands import publishes
 from trimtab.runtime.queue_command import QUEUE, change_queue, shorten
 from trimtab.runtime.session_commands import (
     MCP,
+    MCP_ACTIONS,
     PERMISSIONS,
     TASKS,
     add_folder,
@@ -95,8 +96,8 @@ async def answer_command(live: "LiveSession", run: Run, text: str) -> str | None
 def find_command(live: "LiveSession", text: str) -> tuple[SlashCommand, str] | None:
     """Return a command and its arguments; None if the text is a prompt.
 
-    Paths, skills and commands of clients count as prompts. Raises `UsageError` for an unknown
-    name.
+    Paths, skills, commands of clients and `/SERVER:PROMPT` count as prompts. Raises `UsageError`
+    for an unknown name.
     """
     if re.match(r"!\s*\S", text):
         raise UsageError(
@@ -115,6 +116,9 @@ def find_command(live: "LiveSession", text: str) -> tuple[SlashCommand, str] | N
             )
         return command, arguments
     if match[1] in live.client_commands() or is_skill(live, match[1]):
+        return None
+    server, colon, _ = match[1].partition(":")
+    if colon and live.controls.servers.has_prompts(server):
         return None
     if os.path.exists(f"/{match[1]}"):
         return None
@@ -489,10 +493,10 @@ COMMANDS = {
         SlashCommand(
             "mcp",
             MCP,
-            "Show, switch or restart the MCP servers.",
+            "Show the MCP servers, switch or restart them, and see their logs and prompts.",
             change_servers,
             while_busy=True,
-            values=("list", "enable", "disable", "restart", "reload"),
+            values=MCP_ACTIONS,
         ),
         SlashCommand("model", "[ID]", "Show or change the model.", change_model),
         SlashCommand(

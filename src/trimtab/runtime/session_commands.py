@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from trimtab.runtime.commands import Invocation
 
 TASKS = "[list | stop ID | send ID TEXT | background ID]"
-MCP = "[list | enable NAME | disable NAME | restart NAME | reload]"
+MCP_ACTIONS = (
+    *("list", "enable", "disable", "restart", "reload", "logs", "level"),
+    *("prompts", "resources", "read", "complete"),
+)
+MCP = f"[{'|'.join(MCP_ACTIONS)} …]"
 PERMISSIONS = "[show | default | allow-all | reset]"
 LONGEST_NAME = 100
 
@@ -62,25 +66,16 @@ async def reset_permissions(invocation: "Invocation") -> str:
 
 
 async def change_servers(invocation: "Invocation") -> str:
-    """Show the MCP servers, or switch, restart or reload them."""
-    live = invocation.live
-    servers = live.controls.servers
-    action, _, name = invocation.arguments.partition(" ")
-    name = name.strip()
-    if action in ("", "list"):
-        return describe_servers(live)
+    """Show the MCP servers, change them, or ask one of them something."""
+    live, action = invocation.live, invocation.arguments.strip()
     if action == "reload":
         live.controls.reload()
-        await servers.reload()
+        await live.controls.servers.reload()
+    if action in ("", "list", "reload"):
         return describe_servers(live)
-    if action not in ("enable", "disable", "restart") or not name:
-        raise UsageError(f"Unknown arguments {invocation.arguments!r}; write /mcp {MCP}.")
-    await servers.start()
-    if action == "restart":
-        await servers.restart(name)
-        return f"{name} is being restarted."
-    await servers.switch(name, enabled=action == "enable")
-    return f"{name} is {action}d for this session."
+    from trimtab.runtime.server_commands import ask_servers
+
+    return await ask_servers(live.controls.servers, invocation.arguments)
 
 
 async def add_folder(invocation: "Invocation") -> str:

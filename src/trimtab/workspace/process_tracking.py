@@ -91,6 +91,8 @@ def spawn(
     stdin, stdout, stderr = streams
     restore_signals()
     try:
+        if os.path.isabs(argv[0]):
+            os.stat(argv[0])  # starting a process only to find nothing there takes milliseconds
         with tagging(tag):
             process = subprocess.Popen(
                 argv,

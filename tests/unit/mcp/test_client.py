@@ -1,5 +1,6 @@
 """Whatever a server sends, nothing of ours breaks: messages, lists and results of any shape."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 from mcpkit import server
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.mcp.client import McpClient
+from trimtab.mcp.codec import decode
 from trimtab.mcp.listing import read_tools
-from trimtab.mcp.messages import RemoteError, ServerProblem, decode
+from trimtab.mcp.messages import RemoteError, ServerProblem
 from trimtab.mcp.result import read_result
 from trimtab.mcp.server_requests import ServerRequests
 from trimtab.mcp.transport import NO_HEADERS, Deliver
@@ -82,6 +84,7 @@ class Silent:
         self.deliver = deliver
 
     cancels_by_closing = False
+    noise = ""
 
     async def send(self, message: JsonObject, headers: Mapping[str, str] = NO_HEADERS) -> bool:
         self.sent.append(message)
@@ -105,3 +108,37 @@ async def test_any_messages_leave_a_client_that_can_be_used(messages: Any) -> No
             channel.deliver(one)
     await client.aclose()
     assert client.lost == "it was stopped"
+
+
+class Unanswered:
+    """Answers of a person who never decides; says when somebody asks and when that ends."""
+
+    capabilities: JsonObject = {}
+
+    def __init__(self) -> None:
+        self.asked, self.withdrawn = asyncio.Event(), asyncio.Event()
+
+    def asks(self, method: str) -> bool:
+        return True
+
+    async def answer(self, method: str, params: JsonObject, number: str | int) -> JsonObject:
+        self.asked.set()
+        never: asyncio.Future[JsonObject] = asyncio.get_running_loop().create_future()
+        try:
+            return await never
+        finally:
+            self.withdrawn.set()
+
+
+async def test_a_question_that_the_server_cancels_is_withdrawn() -> None:
+    channel, answers = Silent(), Unanswered()
+    client = McpClient(channel, answers, lambda *_: None)
+    with pytest.raises(TimeoutError):
+        await client.start(0.0)
+    channel.deliver({"id": "q", "method": "elicitation/create", "params": {}})
+    async with asyncio.timeout(10):
+        await answers.asked.wait()
+        channel.deliver({"method": "notifications/cancelled", "params": {"requestId": "q"}})
+        await answers.withdrawn.wait()
+    await client.aclose()
+    assert not any(message.get("id") == "q" for message in channel.sent)

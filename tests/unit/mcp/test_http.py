@@ -82,7 +82,7 @@ async def test_a_server_that_forgot_the_session_is_greeted_again(tmp_path: Path)
     [
         (401, "needs-auth", "it wants you to sign in (401); run `trimtab mcp login small`"),
         (403, "failed", "it answered POST with 403 (no entry); check its address and headers"),
-        (500, "failed", "it answered POST with 500 (no entry); check its address and headers"),
+        (500, "failed", "it answered POST with 500 (no entry); try again later"),
         (404, "failed", "it answered POST with 404 (no entry); check its address and headers"),
     ],
 )
@@ -161,27 +161,72 @@ async def test_an_answer_that_never_comes_is_given_up(tmp_path: Path, streams: b
         assert "notifications/cancelled" in told
 
 
+NO_RESULT = "its answer contained no result; check it"
+
+
 @pytest.mark.parametrize(
-    ("kind", "body"),
+    ("kind", "body", "reason"),
     [
-        ("application/json", b"{}"),
-        ("application/json", b"no json"),
-        ("text/event-stream", b"data: {}\n\n"),
-        ("text/html", b"<html>"),
-        ("application/json", b'{"jsonrpc": "2.0", "id": 999, "result": {}}'),
+        ("application/json", b"{}", NO_RESULT),
+        ("application/json", b"", "its answer was empty; check its address"),
+        ("text/plain", b"no json", "its answer is not a message of MCP (it begins with 'no json')"),
+        ("application/json", b'{"a": NaN}', "its answer is not a message of MCP (it begins with"),
+        ("text/event-stream", b"data: {}\n\n", NO_RESULT),
+        ("text/event-stream", b"<html>", NO_RESULT),
+        ("text/html", b"sign in", "it answered with a web page instead of a message of MCP"),
+        ("application/json", b" <html>", "it answered with a web page instead of a message"),
+        ("application/gzip", b"\x1f\x8b\x08", "its answer is compressed (gzip)"),
+        ("application/json", b'{"jsonrpc": "2.0", "id": 999, "result": {}}', NO_RESULT),
     ],
 )
 async def test_an_answer_to_something_else_is_a_failure_at_once(
-    tmp_path: Path, kind: str, body: bytes
+    tmp_path: Path, kind: str, body: bytes, reason: str
 ) -> None:
     async def mislead(exchange: Exchange) -> bool:
-        await exchange.answer(200, body, kind=kind)
+        encoding = [("content-encoding", "gzip")] if kind.endswith("gzip") else []
+        await exchange.answer(200, body, kind=kind, headers=encoding)
         return True
 
     async with serving_http() as peer:
         peer.refuse = mislead
         async with asyncio.timeout(60), hosting(tmp_path, at(peer)) as hosted:
-            assert hosted.error() == "its answer contained no result"
+            assert hosted.error().startswith(reason)
+            assert "; check" in hosted.error()
+
+
+@pytest.mark.parametrize("frame", ["\ufeff{}", "data: {}", "\ufeffid: 1\r\ndata: {}\r\n\r\n"])
+async def test_small_mistakes_in_the_form_of_an_answer_are_forgiven(
+    tmp_path: Path, frame: str
+) -> None:
+    """A byte order mark, or a stream without its last blank line."""
+    kind = "text/event-stream" if "data:" in frame else "text/plain"
+
+    async def answer(exchange: Exchange) -> bool:
+        if b'"id"' not in exchange.request.body:
+            return False
+        (reply,) = peer._reply(json.loads(exchange.request.body))
+        await exchange.answer(200, frame.replace("{}", json.dumps(reply)).encode(), kind=kind)
+        return True
+
+    async with serving_http() as peer:
+        peer.refuse = answer
+        async with hosting(tmp_path, at(peer)) as hosted:
+            assert hosted.states() == ["pending", "connected"], hosted.error()
+
+
+async def test_a_broken_answer_is_not_called_that_of_a_model_service(tmp_path: Path) -> None:
+    async def spoil(exchange: Exchange) -> bool:
+        await exchange.begin(200, [("content-type", "application/json")], length=100)
+        await exchange.send([b"{"])
+        exchange.close()
+        return True
+
+    async with serving_http() as peer:
+        peer.refuse = spoil
+        async with hosting(tmp_path, at(peer)) as hosted:
+            assert "model" not in hosted.error()
+            assert hosted.error().startswith("the answer was cut off")
+            assert hosted.error().endswith("; try again")
 
 
 async def test_an_endless_answer_is_cut(tmp_path: Path) -> None:
@@ -195,7 +240,7 @@ async def test_an_endless_answer_is_cut(tmp_path: Path) -> None:
     async with serving_http() as peer:
         peer.refuse = flood
         async with hosting(tmp_path, at(peer)) as hosted:
-            assert hosted.error() == "it sent an answer of more than 16384 KB"
+            assert hosted.error() == "it sent an answer of more than 16 MB; check it"
 
 
 async def test_a_stream_that_ends_before_the_answer_is_taken_up_again(tmp_path: Path) -> None:
@@ -260,3 +305,21 @@ async def test_a_stateless_server_has_headers_and_no_session(tmp_path: Path) -> 
         assert "mcp-session-id" not in headers
     (called,) = [headers for _, headers, body in peer.requests if body["method"] == "tools/call"]
     assert called["mcp-name"] == "echo"
+
+
+async def test_an_answer_of_an_unknown_type_is_a_failure(tmp_path: Path) -> None:
+    async def begin_task(exchange: Exchange) -> bool:
+        message = json.loads(exchange.request.body)
+        if message["method"] != "tools/call":
+            return False
+        result = {"resultType": "task", "taskId": "7"}
+        await exchange.answer(200, json.dumps({"id": message["id"], "result": result}).encode())
+        return True
+
+    async with serving_http() as peer:
+        peer.mode = "stateless"
+        peer.refuse = begin_task
+        async with hosting(tmp_path, at(peer)) as hosted:
+            result = await hosted.call("small-echo", text="x")
+            assert result.kind == "failure"
+            assert "its answer is of the unknown type 'task'; check it" in result.text

@@ -60,7 +60,7 @@ def test_odd_lines_are_bounded_and_cannot_draw_on_the_terminal() -> None:
 def test_a_server_that_says_too_much_is_cut_off_and_the_last_line_says_so() -> None:
     shown, _ = show(server(), *[{"level": "error", "data": "again"}] * (MAX_LINES * 3))
     assert len(shown) == MAX_LINES
-    assert shown[-1].message.endswith("further lines of this server are not shown in this session")
+    assert shown[-1].message.endswith("further lines are not shown, see /mcp logs")
 
 
 def test_a_resource_that_changed_is_reported_by_its_address() -> None:

@@ -28,8 +28,9 @@ async def test_a_server_is_greeted_listed_and_called(tmp_path: Path) -> None:
     assert methods(log) == ["server/discover", *order]
 
 
-async def test_a_server_that_returns_ids_as_text_is_understood(tmp_path: Path) -> None:
-    async with hosting(tmp_path, server(mode="text-ids")) as hosted:
+@pytest.mark.parametrize("mode", ["text-ids", "float-ids"])
+async def test_a_server_that_returns_ids_as_text_is_understood(tmp_path: Path, mode: str) -> None:
+    async with hosting(tmp_path, server(mode=mode)) as hosted:
         assert (await hosted.call("small-echo", text="hi")).text == "hi"
 
 
@@ -316,3 +317,11 @@ async def test_a_server_that_is_switched_off_has_no_tools_until_it_is_on_again(
         await hosted.host.settled()
         assert hosted.offers > before
         assert (await hosted.call("small-echo", text="on")).text == "on"
+
+
+async def test_a_server_that_writes_something_else_is_told_what(tmp_path: Path) -> None:
+    async with hosting(tmp_path, server(mode="framed", timeout=2000)) as hosted:
+        assert hosted.error() == (
+            "it did not answer within 2 s and wrote 'Content-Length: 17', which is not a message "
+            "of MCP; check it, or its timeout"
+        )

@@ -32,6 +32,7 @@ def log_in(name: str, args: Arguments) -> int:
             f"{name} has a token in its headers already; remove Authorization from its entry to "
             "sign in instead."
         )
+    _store().check(server)
     grant = run_async(_log_in(server, args))
     _store().write(server, grant)
     print(f"Signed in to {name}.")
@@ -46,14 +47,13 @@ async def _log_in(server: McpServer, args: Arguments) -> Grant:
     try:
         login = Login(server, reach.http, show, _read_before(server), scopes)
         access = reach.build_access(lambda _: login)
-        result = await connect_briefly(server, access)
+        result = await login.run(lambda: connect_briefly(server, access))
         if result.status == "connected" and login.grant is None:
             await login.authorize(Challenge())
-            result = await connect_briefly(server, access)
+            result = await login.run(lambda: connect_briefly(server, access))
     except ServerProblem as problem:
-        raise AuthenticationError(
-            f"Signing in to {server.name} failed: {neutralise(str(problem))}."
-        ) from None
+        reason = " ".join(neutralise(str(problem)).split())
+        raise AuthenticationError(f"Signing in to {server.name} failed: {reason}.") from None
     finally:
         await reach.aclose()
     if result.status != "connected" or login.grant is None:

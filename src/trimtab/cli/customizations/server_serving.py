@@ -6,12 +6,15 @@ import secrets
 import signal
 import sys
 
+import msgspec
+
 from trimtab.cli.command_parser import Arguments, chosen_folder
 from trimtab.cli.event_loop import run_async
 from trimtab.config.host_settings import is_enabled
 from trimtab.config.paths import find_home
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.options import SessionOptions
+from trimtab.contracts.text import neutralise
 from trimtab.customize.overview import gather
 from trimtab.mcp.check import ServerReach
 from trimtab.mcp.oauth.session_sign_in import SessionSignIn
@@ -23,6 +26,8 @@ from trimtab.transports.mcp.own import OwnService
 from trimtab.transports.mcp.service import NewService
 from trimtab.transports.mcp.stdio import serve_stdio
 
+INSIDE = "TRIMTAB_MCP_GATEWAY"
+"""Set for the programs that a gateway starts: other agents' files may configure it itself."""
 VARIABLE = "TRIMTAB_MCP_TOKEN"
 """The variable with the token that clients must send."""
 
@@ -35,6 +40,11 @@ def serve_own(args: Arguments) -> int:
 
 def serve_gateway(args: Arguments) -> int:
     """Serve configured servers: those that are named, else all that are enabled."""
+    if os.environ.get(INSIDE):
+        raise UsageError(
+            "A gateway started this one, which would go on without end; leave `trimtab mcp "
+            "gateway` out of the servers that it serves."
+        )
     folder = chosen_folder(args)
     custom = gather(os.environ, SessionOptions(cwd=folder))
     if not is_enabled(custom.settings, "mcp.enabled"):
@@ -57,12 +67,17 @@ def serve_gateway(args: Arguments) -> int:
         access = reach.build_access(
             lambda server: SessionSignIn(server, reach.http, store, lambda _: None)
         )
+        access = msgspec.structs.replace(access, env={**access.env, INSIDE: "1"})
         try:
-            return await _serve(args, lambda link: Gateway(servers, access, link))
+            return await _serve(args, lambda link: Gateway(servers, access, link, _warn))
         finally:
             await reach.aclose()
 
     return run_async(run())
+
+
+def _warn(message: str) -> None:
+    print(f"Warning: {neutralise(message)}", file=sys.stderr, flush=True)
 
 
 async def _serve(args: Arguments, new_service: NewService) -> int:

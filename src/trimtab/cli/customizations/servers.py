@@ -13,8 +13,10 @@ from trimtab.config.paths import find_home
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.errors import ModelError, UsageError
 from trimtab.contracts.options import SessionOptions
+from trimtab.contracts.secrets import MASK
 from trimtab.contracts.text import neutralise
 from trimtab.customize.overview import gather
+from trimtab.customize.server_entry import find_secrets
 from trimtab.customize.user_servers import UserServers
 from trimtab.mcp.check import check_server
 from trimtab.models.choose import is_offline
@@ -68,8 +70,16 @@ def describe_server(server: McpServer, *, secrets: bool) -> dict[str, Any]:
     }
     for field in () if secrets else ("env", "headers"):
         if field in shown:
-            shown[field] = dict.fromkeys(shown[field], "******")
+            shown[field] = dict.fromkeys(shown[field], MASK)
+    if not secrets and "extra" in shown:
+        shown["extra"] = _mask(shown["extra"], set(find_secrets(server.extra)))
     return shown
+
+
+def _mask(value: Any, secrets: set[str]) -> Any:
+    if isinstance(value, dict):
+        return {name: _mask(inner, secrets) for name, inner in value.items()}
+    return MASK if isinstance(value, str) and value in secrets else value
 
 
 def add_server(args: Arguments) -> str:

@@ -1,5 +1,6 @@
 """Finds out how to sign in to a server: its challenge, and the documents that it leads to."""
 
+import asyncio
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,17 +10,18 @@ import msgspec
 
 from trimtab.contracts.errors import ModelError
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.contracts.mcp import Http, HttpAnswer
+from trimtab.contracts.mcp import Http
 from trimtab.mcp.http_requests import explain_unreachable, read_body
 from trimtab.mcp.messages import ServerProblem
+from trimtab.mcp.oauth.settings import LOOPBACK
 
 MAX_DOCUMENT_BYTES = 256 * 1024
 MAX_REDIRECTS = 3
+REQUEST_SECONDS = 30.0
 MAX_URL_LENGTH = 2000
 MAX_SCOPES = 100
 PARAMETER = re.compile(r'([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
 WELL_KNOWN = "/.well-known/"
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Challenge(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +90,10 @@ async def discover(http: Http, server_url: str, challenge: Challenge) -> Discove
     issuers = document.get("authorization_servers")
     issuer = issuers[0] if isinstance(issuers, list) and issuers else None
     if not isinstance(issuer, str):
-        raise ServerProblem("its metadata names no authorization server", needs_auth=True)
+        raise ServerProblem(
+            "its metadata names no authorization server; ask who runs it to correct that",
+            needs_auth=True,
+        )
     found = await reader.find_server(issuer)
     if found is None:
         raise ServerProblem(
@@ -142,7 +147,10 @@ class _DocumentReader:
                 check_address(url, self._server_url)
                 endpoints[name] = url
         if "token_endpoint" not in endpoints:
-            raise ServerProblem("its authorization server has no token endpoint", needs_auth=True)
+            raise ServerProblem(
+                "its authorization server has no token endpoint; ask who runs it to correct that",
+                needs_auth=True,
+            )
         return AuthorizationServer(
             issuer=document["issuer"],
             **endpoints,
@@ -157,30 +165,47 @@ class _DocumentReader:
         """Return the object at an address; None if there is none. Raises `ServerProblem`."""
         for _ in range(MAX_REDIRECTS + 1):
             check_address(url, self._server_url)
-            answer = await send(self._http, "GET", url, {"Accept": "application/json"})
-            try:
-                if answer.status in (301, 302, 303, 307, 308):
-                    target = urljoin(url, answer.headers.get("location", ""))
-                    if urlsplit(target)[:2] != urlsplit(url)[:2]:
-                        return None  # a document of another host says nothing about this one
-                    url = target
-                    continue
-                if answer.status != 200:
-                    return None
-                return read_object(await read_body(answer, MAX_DOCUMENT_BYTES))
-            finally:
-                answer.close()
+            answer = await exchange(self._http, "GET", url, {"Accept": "application/json"})
+            if answer.status in (301, 302, 303, 307, 308):
+                target = urljoin(url, answer.headers.get("location", ""))
+                if urlsplit(target)[:2] != urlsplit(url)[:2]:
+                    return None  # a document of another host says nothing about this one
+                url = target
+                continue
+            return read_object(answer.body) if answer.status == 200 else None
         return None
 
 
-async def send(
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """A complete answer to a request of the sign-in."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+async def exchange(
     http: Http, method: str, url: str, headers: Mapping[str, str], body: bytes = b""
-) -> HttpAnswer:
-    """Send a request of the sign-in. Raises `ServerProblem` for an unreachable address."""
+) -> Answer:
+    """Send a request of the sign-in and read its answer, within limits.
+
+    Raises `ServerProblem`.
+    """
     try:
-        return await http.request(method, url, headers, [body] if body else [])
+        async with asyncio.timeout(REQUEST_SECONDS):
+            answer = await http.request(method, url, headers, [body] if body else [])
+            try:
+                data = await read_body(answer, MAX_DOCUMENT_BYTES)
+            finally:
+                answer.close()
     except ModelError as error:
         raise explain_unreachable(url, error) from None
+    except TimeoutError:
+        host = urlsplit(url).netloc
+        raise ServerProblem(
+            f"{host} did not answer the sign-in within {REQUEST_SECONDS:g} s; try again later"
+        ) from None
+    return Answer(status=answer.status, headers=dict(answer.headers), body=data)
 
 
 def read_object(body: bytes) -> JsonObject | None:

@@ -2,8 +2,9 @@
 
 import secrets
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from hashlib import sha256
+from typing import TypeVar
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -21,6 +22,9 @@ MAX_ATTEMPTS = 3
 LOGIN_SECONDS = 300.0
 """The time a person has for the sign-in."""
 OFFLINE = "offline_access"
+
+
+Connected = TypeVar("Connected")
 
 
 class Login:
@@ -45,15 +49,30 @@ class Login:
         self._scopes = scopes or settings.scopes
         self._tokens = TokenClient(http, settings)
         self._attempts = 0
+        self._challenge: Challenge | None = None
         self.grant: Grant | None = None
 
     async def token(self) -> str:
         return "" if self.grant is None else self.grant.access_token
 
     async def renew(self, status: int, challenge: str, token: str) -> None:
+        """End the connection, since a person may take longer than a connection may."""
         if token and token != await self.token():
             return  # another request has signed in meanwhile
-        await self.authorize(read_challenge(challenge))
+        self._challenge = read_challenge(challenge)
+        raise ServerProblem("it wants you to sign in", needs_auth=True)
+
+    async def run(self, connect: Callable[[], Awaitable[Connected]]) -> Connected:
+        """Connect, and sign in whenever the server wants it; return the last result.
+
+        Raises `ServerProblem`.
+        """
+        while True:
+            result = await connect()
+            challenge, self._challenge = self._challenge, None
+            if challenge is None:
+                return result
+            await self.authorize(challenge)
 
     async def authorize(self, challenge: Challenge) -> None:
         """Sign in for a challenge. Raises `ServerProblem`."""
@@ -65,7 +84,7 @@ class Login:
                 needs_auth=True,
             )
         found = await discover(self._http, self._server.url, challenge)
-        if self._settings.grant_type == "client_credentials":
+        if not self._settings.needs_person:
             client = await self._tokens.choose_client(found, None, "")
             scopes = self._choose_scopes(challenge, found.scopes, found.server)
             self.grant = await self._tokens.authenticate(client, scopes)
@@ -108,7 +127,10 @@ class Login:
 
 def _check_service(server: AuthorizationServer) -> None:
     if not server.authorization_endpoint:
-        raise ServerProblem(f"{server.issuer} has no address to sign in at", needs_auth=True)
+        raise ServerProblem(
+            f"{server.issuer} has no address to sign in at; set oauth.grantType if nobody should",
+            needs_auth=True,
+        )
     methods = server.challenge_methods
     if methods is not None and "S256" not in methods:
         raise ServerProblem(
@@ -148,9 +170,11 @@ def _read_code(server: AuthorizationServer, answer: dict[str, str]) -> str:
         )
     if "error" in answer:
         why = ": ".join(filter(None, (answer["error"], answer.get("error_description"))))
-        raise ServerProblem(f"{server.issuer} refused the sign-in ({why[:300]})", needs_auth=True)
+        raise ServerProblem(
+            f"{server.issuer} refused the sign-in ({why[:300]}); try again", needs_auth=True
+        )
     if not answer.get("code"):
-        raise ServerProblem(f"{server.issuer} answered without a code", needs_auth=True)
+        raise ServerProblem(f"{server.issuer} answered without a code; try again", needs_auth=True)
     return answer["code"]
 
 

@@ -51,7 +51,7 @@ class SessionSignIn:
                 await self._ask("refresh", Challenge())
             return self._host_token
         grant = self._load()
-        if grant is None or not _ends_soon(grant):
+        if grant is None or not self._ends_soon(grant):
             return "" if grant is None else grant.access_token
         try:
             await self._renew(grant.access_token)
@@ -75,7 +75,7 @@ class SessionSignIn:
         """Deal with a call for which the token's scopes are not enough."""
         grant = self._load()
         wanted = tuple(dict.fromkeys((*(grant.scopes if grant else ()), *challenge.scopes)))
-        if self._settings.grant_type == "client_credentials":
+        if not self._settings.needs_person:
             if grant is None or set(wanted) <= set(grant.scopes):
                 raise ServerProblem("it refused the call for lack of permissions", needs_auth=True)
             await self._authenticate(wanted)
@@ -105,7 +105,7 @@ class SessionSignIn:
                     if refused.code not in ("invalid_grant", "invalid_client", ""):
                         raise
                     self._save(msgspec.structs.replace(grant, access_token="", refresh_token=""))
-            if self._settings.grant_type == "client_credentials":
+            if not self._settings.needs_person:
                 await self._authenticate(self._settings.scopes)
                 return True
         return False
@@ -138,6 +138,12 @@ class SessionSignIn:
         if isinstance(seconds, int | float) and seconds > 0:
             self._host_token_ends = time.time() + seconds - min(MAX_MARGIN, seconds / 4)
         return True
+
+    def _ends_soon(self, grant: Grant) -> bool:
+        renewable = grant.refresh_token or not self._settings.needs_person
+        if not grant.expires_at or not renewable:
+            return False
+        return time.time() > grant.expires_at - min(MAX_MARGIN, grant.lifetime / 4)
 
     def _load(self) -> Grant | None:
         changed = self._store.changed(self._server)
@@ -172,9 +178,3 @@ def describe_client(settings: OAuthSettings) -> JsonObject:
     if settings.scopes:
         client["scope"] = " ".join(settings.scopes)
     return client
-
-
-def _ends_soon(grant: Grant) -> bool:
-    if not grant.expires_at or not grant.refresh_token:
-        return False
-    return time.time() > grant.expires_at - min(MAX_MARGIN, grant.lifetime / 4)

@@ -1,12 +1,14 @@
 """The sign-in settings of a server's entry, under our names and under Copilot's."""
 
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
 from trimtab.contracts.customization import McpServer
 from trimtab.mcp.messages import ServerProblem
 
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 AUTH_FIELDS = {
     "redirectPort": "redirectPort",
     "CLIENT_ID": "clientId",
@@ -14,6 +16,16 @@ AUTH_FIELDS = {
     "scopes": "scopes",
 }
 """Fields of `auth`, as Copilot and Cursor name them."""
+
+
+class IdentityProvider(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The service of an organisation that knows the person, and the person's ID token."""
+
+    token_endpoint: str
+    client_id: str
+    client_secret: str = ""
+    id_token: str
+    """A token, or the path of a file with one."""
 
 
 class OAuthSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -30,6 +42,12 @@ class OAuthSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     private_key: str = ""
     """A key in PEM, or the path of a file with one."""
     signing_algorithm: str = "ES256"
+    identity_provider: IdentityProvider | None = None
+
+    @property
+    def needs_person(self) -> bool:
+        """False if tokens are issued without anybody opening a browser."""
+        return self.grant_type != "client_credentials" and self.identity_provider is None
 
 
 def read_settings(server: McpServer) -> OAuthSettings:
@@ -57,12 +75,24 @@ def read_settings(server: McpServer) -> OAuthSettings:
     return msgspec.convert(fields, OAuthSettings)
 
 
+def is_secure(url: str) -> bool:
+    """Return True for https, and for http on this machine."""
+    parts = urlsplit(url)
+    local = parts.scheme == "http" and parts.hostname in LOOPBACK
+    return bool(parts.hostname) and (parts.scheme == "https" or local)
+
+
 def check_settings(server: McpServer) -> OAuthSettings:
     """Return the settings of an entry. Raises `ServerProblem`."""
     try:
         settings = read_settings(server)
     except msgspec.ValidationError as error:
         raise ServerProblem(f"its oauth settings are wrong ({error}); correct them") from None
+    provider = settings.identity_provider
+    if provider is not None and not is_secure(provider.token_endpoint):
+        raise ServerProblem(
+            "oauth.identityProvider.tokenEndpoint is not an https address; correct it"
+        )
     if settings.public_client:
         return msgspec.structs.replace(settings, client_secret="")
     if settings.public_client is False and not (settings.client_secret or settings.private_key):

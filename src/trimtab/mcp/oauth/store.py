@@ -81,6 +81,17 @@ class GrantStore:
             return grant
         return msgspec.structs.replace(grant, **msgspec.json.decode(kept, type=dict[str, str]))
 
+    def check(self, server: McpServer) -> None:
+        """Raise unless a sign-in can be kept, so that nobody signs in for nothing."""
+        keyring = find_keyring(self._env)
+        if keyring is not None:
+            keyring.write(f"{_key(server)}-check", "check")
+            keyring.delete(f"{_key(server)}-check")
+        make_private_dir(self._folder)
+        path = f"{self._path(server)}.check"
+        replace_file(path, b"")
+        os.unlink(path)
+
     def write(self, server: McpServer, grant: Grant) -> None:
         keyring = find_keyring(self._env)
         if keyring is not None:

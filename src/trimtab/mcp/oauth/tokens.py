@@ -4,23 +4,22 @@ import time
 from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.ids import new_id
 from trimtab.contracts.mcp import Http
-from trimtab.mcp.http_requests import read_body
 from trimtab.mcp.messages import ServerProblem
 from trimtab.mcp.oauth.assertion import sign_assertion
 from trimtab.mcp.oauth.documents import (
-    MAX_DOCUMENT_BYTES,
     AuthorizationServer,
     Discovery,
+    exchange,
     read_object,
-    send,
 )
+from trimtab.mcp.oauth.identity import ASSERTION_GRANT, build_exchange, read_assertion
 from trimtab.mcp.oauth.settings import OAuthSettings
 from trimtab.mcp.oauth.store import Grant
 
@@ -147,8 +146,17 @@ class TokenClient:
         return await self._request_tokens(grant, fields)
 
     async def authenticate(self, grant: Grant, scopes: tuple[str, ...]) -> Grant:
-        """Return a token for the client itself, without a person."""
+        """Return a token for the client itself, or by the identity provider, without a person."""
         fields = {"grant_type": "client_credentials"}
+        if (provider := self._settings.identity_provider) is not None:
+            wanted = build_exchange(provider, grant.issuer, grant.resource)
+            if scopes:
+                wanted["scope"] = " ".join(scopes)
+            status, answer = await self._post(
+                provider.token_endpoint, FORM, urlencode(wanted).encode()
+            )
+            assertion = read_assertion(status, answer, _reason(status, answer))
+            fields = {"grant_type": ASSERTION_GRANT, "assertion": assertion}
         if scopes:
             fields["scope"] = " ".join(scopes)
         return await self._request_tokens(msgspec.structs.replace(grant, scopes=scopes), fields)
@@ -161,10 +169,10 @@ class TokenClient:
         )
         if status >= 500:
             raise ServerProblem(f"{grant.issuer} answered with {status}; try again later")
-        if status != 200:
+        if status != 200 or ("error" in answer and "access_token" not in answer):
             code = answer.get("error")
             raise TokenRefused(
-                f"{grant.issuer} refused to issue a token ({_reason(status, answer)})",
+                f"{grant.issuer} refused to issue a token ({_reason(status, answer)}); try again",
                 code if isinstance(code, str) else "",
             )
         return read_tokens(grant, answer)
@@ -191,12 +199,16 @@ class TokenClient:
     async def _post(
         self, url: str, headers: Mapping[str, str], body: bytes
     ) -> tuple[int, JsonObject]:
-        answer = await send(self._http, "POST", url, headers, body)
-        try:
-            data = await read_body(answer, MAX_DOCUMENT_BYTES)
-            return answer.status, read_object(data) or {}
-        finally:
-            answer.close()
+        answer = await exchange(self._http, "POST", url, headers, body)
+        found = read_object(answer.body)
+        if found is None and 200 <= answer.status < 300:
+            kind = answer.headers.get("content-type", "").partition(";")[0][:60] or "no type"
+            raise ServerProblem(
+                f"{urlsplit(url).netloc} answered the sign-in with something that is not JSON "
+                f"({kind}); ask who runs it to correct that",
+                needs_auth=True,
+            )
+        return answer.status, found or {}
 
 
 def read_tokens(grant: Grant, answer: JsonObject) -> Grant:
@@ -204,10 +216,12 @@ def read_tokens(grant: Grant, answer: JsonObject) -> Grant:
     token, kind = answer.get("access_token"), answer.get("token_type", "bearer")
     usable = isinstance(token, str) and token.isascii() and token.isprintable() and " " not in token
     if not usable or not 0 < len(token or "") <= MAX_TOKEN_LENGTH or _lower(kind) != "bearer":
-        raise ServerProblem(f"{grant.issuer} issued no bearer token", needs_auth=True)
+        raise ServerProblem(
+            f"{grant.issuer} issued no bearer token; ask who runs it to correct that",
+            needs_auth=True,
+        )
     refresh, scope = answer.get("refresh_token"), answer.get("scope")
-    seconds = answer.get("expires_in")
-    lifetime = float(seconds) if isinstance(seconds, int | float) and seconds > 0 else 0.0
+    lifetime = _read_seconds(answer.get("expires_in"))
     return msgspec.structs.replace(
         grant,
         access_token=token,
@@ -216,6 +230,13 @@ def read_tokens(grant: Grant, answer: JsonObject) -> Grant:
         expires_at=time.time() + lifetime if lifetime else 0.0,
         scopes=tuple(scope.split()) if isinstance(scope, str) and scope else grant.scopes,
     )
+
+
+def _read_seconds(value: Any) -> float:
+    """Return the lifetime of a token; some services send it as text. 0 if it is unknown."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value[:12])
+    return float(value) if isinstance(value, int | float) and 0 < value < 1e12 else 0.0
 
 
 def _lower(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any
 
 from trimtab.contracts.events.envelope import JsonObject
@@ -10,6 +9,7 @@ from trimtab.mcp.messages import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
     INVALID_PARAMS,
+    LOG_LEVEL_KEY,
     META,
     METHOD_NOT_FOUND,
     SERVER_KEY,
@@ -20,11 +20,13 @@ from trimtab.mcp.messages import (
     RemoteError,
     read_error,
 )
+from trimtab.mcp.server_notices import LEVELS
 from trimtab.transports.mcp.open_call import OpenCall
-from trimtab.transports.mcp.service import ClientLink, NewService, Service
+from trimtab.transports.mcp.service import ClientLink, NewService, Notify, Service
 
 INVALID_REQUEST = -32600
 INTERNAL_ERROR = -32603
+MAX_REASON = 1000
 SUBSCRIPTION = f"{META}subscriptionId"
 CACHEABLE = frozenset(
     (
@@ -42,22 +44,38 @@ CHANGES = {
     "notifications/resources/list_changed": "resourcesListChanged",
 }
 OWN_META = (VERSION_KEY, CAPABILITIES_KEY, CLIENT_KEY)
+UPDATED = "notifications/resources/updated"
+LOGGED = "notifications/message"
 Send = Callable[[JsonObject], None]
 
 
 class Conversation:
-    """Answers the messages of one client. `send` carries messages that answer nothing."""
+    """Answers the messages of one client.
 
-    def __init__(self, new_service: NewService, send: Send) -> None:
+    `send` carries messages that answer nothing. `announce` is called with the changes that clients
+    without sessions subscribe to; it calls `tell` of each conversation that may have subscribers.
+    """
+
+    def __init__(self, new_service: NewService, send: Send, announce: Notify | None = None) -> None:
+        self.send = send
         self._new_service = new_service
-        self._send = send
+        self._announce = announce or self.tell
         self._service: Service | None = None
+        self._link: ClientLink | None = None
         self._asked: dict[str, asyncio.Future[JsonObject]] = {}
         self._running: dict[Any, asyncio.Task[Any]] = {}
+        self._notices: set[asyncio.Task[None]] = set()
+        self._levels: dict[Any, str] = {}
+        """The lowest level of log lines that a running request without a session wants."""
         self._listeners: dict[Any, tuple[JsonObject, Send]] = {}
         self._count = 0
         self._open_calls: list[OpenCall] = []
         """Requests without a session that are not answered yet, the newest last."""
+
+    @property
+    def waits_for_client(self) -> bool:
+        """True if a request has asked its client something and goes on when that is answered."""
+        return bool(self._open_calls)
 
     async def receive(self, message: JsonObject, send: Send | None = None) -> JsonObject | None:
         """Handle a message; return its answer, or None if it has none.
@@ -70,31 +88,43 @@ class Conversation:
             return None
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
-        if number is None:
+        if "id" not in message:
             self._take_notice(method, params)
             return None
-        task = asyncio.ensure_future(self._answer(method, params, number, send or self._send))
+        if not isinstance(number, str | int | float) or isinstance(number, bool):
+            return _describe_error(None, INVALID_REQUEST, "The id is not a text or a number.")
+        if number in self._running:
+            return _describe_error(number, INVALID_REQUEST, "A request with this id is open.")
+        return await self._run(method, params, number, send or self.send)
+
+    async def _run(
+        self, method: str, params: JsonObject, number: Any, send: Send
+    ) -> JsonObject | None:
+        """Return the answer to a request, or None if the client has cancelled it."""
+        task = asyncio.ensure_future(self._answer(method, params, number, send))
         self._running[number] = task
         try:
             return {"id": number, "result": await task}
         except RemoteError as error:
-            described: JsonObject = {"code": error.code or INTERNAL_ERROR, "message": str(error)}
-            if error.data is not None:
-                described["data"] = error.data
-            return {"id": number, "error": described}
+            return _describe_error(number, error.code or INTERNAL_ERROR, str(error), error.data)
         except asyncio.CancelledError:
             if task.cancelled() and not _is_cancelling():
                 return None
             task.cancel()
             raise
+        except Exception as error:  # the client waits for an answer, whatever went wrong
+            reason = f"{type(error).__name__}: {error}"[:MAX_REASON]
+            return _describe_error(number, INTERNAL_ERROR, reason)
         finally:
             del self._running[number]
 
     async def aclose(self) -> None:
         for task in (tasks := list(self._running.values())):
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        for notice in self._notices:
+            notice.cancel()
+        if tasks or self._notices:
+            await asyncio.wait({*tasks, *self._notices})
         for call in self._open_calls:
             await call.aclose()
         if self._service is not None:
@@ -115,13 +145,16 @@ class Conversation:
     async def _greet(self, params: JsonObject) -> JsonObject:
         wanted = params.get("protocolVersion")
         version = wanted if wanted in VERSIONS else VERSIONS[0]
-        service = await self._open(params.get("capabilities"))
+        service = self._open(params.get("capabilities"), stateless=False)
         return {"protocolVersion": version, **await service.describe()}
 
-    async def _open(self, capabilities: Any) -> Service:
-        if self._service is None:
-            given = capabilities if isinstance(capabilities, dict) else {}
-            self._service = self._new_service(ClientLink(given, self._notify, self._request))
+    def _open(self, capabilities: Any, *, stateless: bool) -> Service:
+        given = capabilities if isinstance(capabilities, dict) else {}
+        if self._service is None or self._link is None:
+            self._link = ClientLink(given, self._notify, self._request, stateless=stateless)
+            self._service = self._new_service(self._link)
+        elif stateless:
+            self._link.capabilities = given
         return self._service
 
     async def _answer_stateless(
@@ -130,17 +163,21 @@ class Conversation:
         check_stateless(params)
         if method in REMOVED:
             raise RemoteError(f"Method not found: {method}", METHOD_NOT_FOUND)
-        service = await self._open(params["_meta"].get(CAPABILITIES_KEY))
+        service = self._open(params["_meta"].get(CAPABILITIES_KEY), stateless=True)
         if method == "subscriptions/listen":
-            return await self._listen(params, number, send)
+            return await self._listen(service, params, number, send)
         described = await service.describe()
         if method == "server/discover":
             found = {name: value for name, value in described.items() if name != "serverInfo"}
             result: JsonObject = {"supportedVersions": [STATELESS], **found}
         else:
             kept = {name: value for name, value in params["_meta"].items() if name not in OWN_META}
-            result = await self._answer_open(service, method, {**params, "_meta": kept})
-        meta = {**(result.get("_meta") or {}), SERVER_KEY: described["serverInfo"]}
+            self._levels[number] = str(kept.get(LOG_LEVEL_KEY, ""))
+            try:
+                result = await self._answer_open(service, method, {**params, "_meta": kept})
+            finally:
+                del self._levels[number]
+        meta = {**_as_object(result.get("_meta")), SERVER_KEY: described["serverInfo"]}
         result = {"resultType": "complete", **result, "_meta": meta}
         if method in CACHEABLE and result["resultType"] == "complete":
             result = {"ttlMs": 0, "cacheScope": "private", **result}
@@ -164,7 +201,9 @@ class Conversation:
                 self._open_calls.remove(call)
         return result
 
-    async def _listen(self, params: JsonObject, number: Any, send: Send) -> JsonObject:
+    async def _listen(
+        self, service: Service, params: JsonObject, number: Any, send: Send
+    ) -> JsonObject:
         """Send the changes that a client wants to hear of, until it has heard enough."""
         wanted = params.get("notifications")
         honored: JsonObject = {
@@ -178,35 +217,52 @@ class Conversation:
         send({"method": "notifications/subscriptions/acknowledged", "params": acknowledged})
         self._listeners[number] = (honored, send)
         try:
-            for uri in honored.get("resourceSubscriptions", ()):
-                with suppress(RemoteError):  # the server may have another way, or none
-                    assert self._service is not None
-                    await self._service.answer("resources/subscribe", {"uri": uri})
+            await service.listen(honored)
             await asyncio.get_running_loop().create_future()
         finally:
             del self._listeners[number]
         raise AssertionError("a subscription ends by cancellation")
 
     def _notify(self, method: str, params: JsonObject) -> None:
-        if not self._listeners:
-            self._send({"method": method, "params": params})
+        """Send a notification of the service to who wants it."""
+        if self._link is None or not self._link.stateless:
+            self.send({"method": method, "params": params})
+        elif method in CHANGES or method == UPDATED:
+            self._announce(method, params)
+        elif method != LOGGED or self._wants_line(params):
+            self.send({"method": method, "params": params})
+
+    def _wants_line(self, params: JsonObject) -> bool:
+        level = params.get("level")
+        rank = LEVELS.index(level) if level in LEVELS else len(LEVELS)
+        return any(
+            wanted in LEVELS and LEVELS.index(wanted) <= rank for wanted in self._levels.values()
+        )
+
+    def tell(self, method: str, params: JsonObject) -> None:
+        """Send a change to the subscribers of this conversation."""
         for number, (honored, send) in list(self._listeners.items()):
-            updated = method == "notifications/resources/updated"
             listened = params.get("uri") in honored.get("resourceSubscriptions", ())
-            if honored.get(CHANGES.get(method, "")) or (updated and listened):
-                meta = {**(params.get("_meta") or {}), SUBSCRIPTION: number}
+            if honored.get(CHANGES.get(method, "")) or (method == UPDATED and listened):
+                meta = {**_as_object(params.get("_meta")), SUBSCRIPTION: number}
                 send({"method": method, "params": {**params, "_meta": meta}})
 
     async def _request(self, method: str, params: JsonObject) -> JsonObject:
         if self._open_calls:
             return await self._open_calls[-1].ask(method, params)
+        if self._link is not None and self._link.stateless:
+            raise RemoteError("No request of the client is open, so it cannot be asked.")
         self._count += 1
         number = f"s-{self._count}"
         answer: asyncio.Future[JsonObject] = asyncio.get_running_loop().create_future()
         self._asked[number] = answer
-        self._send({"id": number, "method": method, "params": params})
+        self.send({"id": number, "method": method, "params": params})
         try:
             return await answer
+        except asyncio.CancelledError:
+            withdrawn = {"requestId": number, "reason": "The server does not wait for it."}
+            self.send({"method": "notifications/cancelled", "params": withdrawn})
+            raise
         finally:
             del self._asked[number]
 
@@ -221,9 +277,25 @@ class Conversation:
             answer.set_result(result if isinstance(result, dict) else {})
 
     def _take_notice(self, method: str, params: JsonObject) -> None:
-        task = self._running.get(params.get("requestId"))
-        if method == "notifications/cancelled" and task is not None:
-            task.cancel()
+        if method == "notifications/cancelled":
+            task = self._running.get(params.get("requestId"))
+            if task is not None:
+                task.cancel()
+        elif self._service is not None and method != "notifications/initialized":
+            notice = asyncio.ensure_future(self._service.take_notice(method, params))
+            self._notices.add(notice)
+            notice.add_done_callback(self._notices.discard)
+
+
+def _describe_error(number: Any, code: int, text: str, data: Any = None) -> JsonObject:
+    error: JsonObject = {"code": code, "message": text}
+    if data is not None:
+        error["data"] = data
+    return {"id": number, "error": error}
+
+
+def _as_object(value: Any) -> JsonObject:
+    return value if isinstance(value, dict) else {}
 
 
 def check_stateless(params: Mapping[str, Any]) -> None:

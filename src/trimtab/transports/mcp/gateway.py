@@ -1,16 +1,15 @@
 """Serves the MCP servers of a configuration: one unchanged, several under one roof."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from trimtab.contracts.customization import McpServer
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.mcp import ServerAccess
-from trimtab.mcp.client import MAX_REQUEST_SECONDS, McpClient
-from trimtab.mcp.messages import INVALID_PARAMS, METHOD_NOT_FOUND, RemoteError, ServerProblem
-from trimtab.mcp.server import DEFAULT_TIMEOUT, build_channel
+from trimtab.mcp.messages import INVALID_PARAMS, METHOD_NOT_FOUND, RemoteError
 from trimtab.transports.mcp.service import ClientLink
+from trimtab.transports.mcp.upstream import Upstream
 from trimtab.version import __version__
 
 LISTS = {
@@ -24,63 +23,20 @@ BROADCAST = ("logging/setLevel",)
 MAX_PAGES = 100
 
 
-class _ClientRequests:
-    """Passes what a server asks on to the client of the gateway."""
-
-    def __init__(self, link: ClientLink) -> None:
-        self._link = link
-
-    @property
-    def capabilities(self) -> JsonObject:
-        return self._link.capabilities
-
-    def asks(self, method: str) -> bool:
-        return method != "ping"
-
-    async def answer(self, method: str, params: JsonObject, number: str | int) -> JsonObject:
-        return {} if method == "ping" else await self._link.request(method, params)
-
-
-class Upstream:
-    """A connection to one configured server on behalf of one client."""
-
-    def __init__(self, server: McpServer, access: ServerAccess, link: ClientLink) -> None:
-        self.name = server.name
-        channel = build_channel(server, access)
-        self._client = McpClient(channel, _ClientRequests(link), link.notify)
-        self.description: JsonObject = {}
-
-    async def connect(self) -> None:
-        """Connect. Raises `RemoteError`."""
-        try:
-            info = await self._client.start(DEFAULT_TIMEOUT)
-        except (ServerProblem, TimeoutError) as problem:
-            reason = str(problem) or "it did not answer in time"
-            raise RemoteError(f"The MCP server {self.name} cannot be used: {reason}") from None
-        self.description = {
-            "capabilities": dict(info.capabilities),
-            "serverInfo": dict(info.implementation) or {"name": self.name, "version": "0"},
-        }
-        if info.instructions:
-            self.description["instructions"] = info.instructions
-
-    async def request(self, method: str, params: JsonObject) -> JsonObject:
-        """Pass a request on. Raises `RemoteError`."""
-        try:
-            return await self._client.request(method, params, MAX_REQUEST_SECONDS)
-        except (ServerProblem, TimeoutError) as problem:
-            raise RemoteError(f"The MCP server {self.name} failed: {problem}") from None
-
-    async def aclose(self) -> None:
-        await self._client.aclose()
-
-
 class Gateway:
     """The service of a gateway: everything passes both ways."""
 
     def __init__(
-        self, servers: Mapping[str, McpServer], access: ServerAccess, link: ClientLink
+        self,
+        servers: Mapping[str, McpServer],
+        access: ServerAccess,
+        link: ClientLink,
+        warn: Callable[[str], None],
     ) -> None:
+        """`warn` is called with a sentence about each of several servers that is left out."""
+        self._warn = warn
+        self._is_single = len(servers) == 1
+        """True if names pass unchanged; they must not depend on which servers are reached."""
         self._upstreams = {name: Upstream(server, access, link) for name, server in servers.items()}
         self._connected: asyncio.Task[None] | None = None
         self._owners: dict[tuple[str, str], tuple[Upstream, str]] = {}
@@ -88,7 +44,7 @@ class Gateway:
 
     async def describe(self) -> JsonObject:
         await self._connect()
-        if len(self._upstreams) == 1:
+        if self._is_single:
             return next(iter(self._upstreams.values())).description
         capabilities: dict[str, Any] = {}
         for upstream in self._upstreams.values():
@@ -100,7 +56,7 @@ class Gateway:
 
     async def answer(self, method: str, params: JsonObject) -> JsonObject:
         await self._connect()
-        if len(self._upstreams) == 1:
+        if self._is_single:
             return await next(iter(self._upstreams.values())).request(method, params)
         if method in LISTS:
             return {LISTS[method]: await self._list(method, params)}
@@ -109,6 +65,22 @@ class Gateway:
                 await upstream.request(method, params)
             return {}
         return await self._route(method, params)
+
+    async def take_notice(self, method: str, params: JsonObject) -> None:
+        for upstream in self._upstreams.values():
+            await upstream.take_notice(method, params)
+
+    async def listen(self, wanted: JsonObject) -> None:
+        await self._connect()
+        listening = [
+            asyncio.ensure_future(upstream.listen(wanted)) for upstream in self._upstreams.values()
+        ]
+        try:
+            await asyncio.wait(listening)
+        finally:
+            for task in listening:
+                task.cancel()
+            await asyncio.wait(listening)
 
     async def aclose(self) -> None:
         if self._connected is not None:
@@ -119,20 +91,25 @@ class Gateway:
 
     async def _connect(self) -> None:
         """Connect all servers; of several, those that fail are left out."""
-        if self._connected is None:
+        if self._connected is None or (self._connected.done() and not self._is_usable()):
             self._connected = asyncio.ensure_future(self._connect_all())
         await asyncio.shield(self._connected)
+
+    def _is_usable(self) -> bool:
+        task = self._connected
+        return task is not None and not task.cancelled() and task.exception() is None
 
     async def _connect_all(self) -> None:
         upstreams = list(self._upstreams.values())
         outcomes = await asyncio.gather(
             *(upstream.connect() for upstream in upstreams), return_exceptions=True
         )
-        failures = [outcome for outcome in outcomes if isinstance(outcome, RemoteError)]
+        failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
         if len(failures) == len(upstreams):
             raise failures[0]
         for upstream, outcome in zip(upstreams, outcomes, strict=True):
             if isinstance(outcome, BaseException):
+                self._warn(f"{outcome}; it is left out.")
                 del self._upstreams[upstream.name]
                 await upstream.aclose()
 

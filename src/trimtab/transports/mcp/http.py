@@ -10,35 +10,43 @@ import msgspec
 
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.ids import new_id
+from trimtab.mcp.codec import decode, encode
 from trimtab.mcp.http import NAMED
 from trimtab.mcp.messages import (
+    INVALID_PARAMS,
     METHOD_NOT_FOUND,
     STATELESS,
     UNSUPPORTED_VERSION,
     VERSION_KEY,
     VERSIONS,
     RemoteError,
-    decode,
-    encode,
 )
 from trimtab.mcp.parameter_headers import decode_header
 from trimtab.providers.http_server import Exchange, HttpServer
 from trimtab.transports.mcp.conversation import Conversation, check_stateless
-from trimtab.transports.mcp.open_call import INPUT_REQUIRED
 from trimtab.transports.mcp.service import NewService
+from trimtab.transports.mcp.warm import WarmConversations
 
 PATH = "/mcp"
 SESSION = "mcp-session-id"
 VERSION = "mcp-protocol-version"
+GATEWAY = "x-trimtab-gateway"
 HOSTS = ("localhost", "127.0.0.1", "::1")
 HEADER_MISMATCH = -32020
+MISSING_CAPABILITY = -32021
 MAX_SESSIONS = 100
-ANSWER_SECONDS = 600.0
-"""The time a client without a session has to answer what its request asked for."""
 MAX_WAITING = 1000
 """The number of messages that wait for a client to open a stream."""
 STREAMED = ("tools/call", "prompts/get", "resources/read", "completion/complete")
 """Methods whose answers are streams, because more may come before them."""
+STATUSES = {
+    METHOD_NOT_FOUND: 404,
+    UNSUPPORTED_VERSION: 400,
+    INVALID_PARAMS: 400,
+    MISSING_CAPABILITY: 400,
+}
+"""The statuses of answers without a session that are errors; 200 for other errors."""
+Work = asyncio.Future[JsonObject | None]
 EVENTS = [("content-type", "text/event-stream"), ("cache-control", "no-cache")]
 
 
@@ -75,9 +83,7 @@ class HttpService:
         self._new_service = new_service
         self._token = token
         self._clients: dict[str, _Client] = {}
-        self._suspended: dict[str, tuple[Conversation, asyncio.TimerHandle]] = {}
-        """Requests without a session that wait for their clients' answers, by their state."""
-        self._closing: set[asyncio.Task[None]] = set()
+        self._warm = WarmConversations(new_service)
         self._server = HttpServer(self.handle)
 
     async def start(self, port: int) -> int:
@@ -87,10 +93,7 @@ class HttpService:
         await self._server.stop()
         for client in self._clients.values():
             await client.conversation.aclose()
-        for state in tuple(self._suspended):
-            self._drop(state)
-        if self._closing:
-            await asyncio.wait(self._closing)
+        await self._warm.aclose()
 
     async def handle(self, exchange: Exchange) -> None:
         request = exchange.request
@@ -100,6 +103,8 @@ class HttpService:
             await _refuse(exchange, 404, f"There is nothing at this address; use {PATH}.")
         elif not self._is_allowed(request.headers):
             await _refuse(exchange, 401, "Send the token as Authorization: Bearer TOKEN.")
+        elif GATEWAY in request.headers:
+            await _refuse(exchange, 508, "A gateway does not serve another, or itself.")
         elif request.method == "POST":
             await self._post(exchange)
         elif request.method == "GET":
@@ -181,73 +186,46 @@ class HttpService:
                 await asyncio.wait((work,))
 
     async def _post_stateless(self, exchange: Exchange, message: JsonObject) -> None:
-        number = message.get("id")
         try:
             check_headers(exchange.request.headers, message)
         except RemoteError as error:
+            number = message.get("id")
             await _refuse(exchange, 400, str(error), error.code, error.data, number)
             return
         queue: asyncio.Queue[JsonObject] = asyncio.Queue()
-        state = ""
-        conversation = self._take_suspended(message) or Conversation(
-            self._new_service, queue.put_nowait
-        )
+        conversation = self._warm.take(message)
+        conversation.send = queue.put_nowait
         work = asyncio.ensure_future(conversation.receive(message, queue.put_nowait))
         try:
-            if message.get("method") == "subscriptions/listen":
-                await exchange.begin(200, EVENTS)
-                await _pump(exchange, queue, work)
-            answer = await work
-            if answer is None:
-                await exchange.answer(202, b"")
-                return
-            state = self._find_state(answer)
-            code = answer.get("error", {}).get("code")
-            status = {METHOD_NOT_FOUND: 404, UNSUPPORTED_VERSION: 400, -32602: 400}.get(code, 200)
-            if queue.empty():
-                await exchange.answer(status, encode(answer))
-                return
-            await exchange.begin(200, EVENTS)
-            pieces = [_event(queue.get_nowait()) for _ in range(queue.qsize())]
-            await exchange.send([*pieces, _event(answer)])
-            await exchange.end()
+            await self._answer_stateless(exchange, queue, work)
         finally:
             if not work.done():
                 work.cancel()
                 await asyncio.wait((work,))
-            if state:
-                self._suspend(state, conversation)
-            else:
-                await conversation.aclose()
+            answer = None if work.cancelled() or work.exception() else work.result()
+            self._warm.give_back(conversation, answer)
 
-    def _find_state(self, answer: JsonObject) -> str:
-        """Return the state by which a client goes on with a request that asked it for input."""
-        result = answer.get("result")
-        if not isinstance(result, dict) or result.get("resultType") != INPUT_REQUIRED:
-            return ""
-        return str(result.get("requestState") or "")
-
-    def _suspend(self, state: str, conversation: Conversation) -> None:
-        """Keep a conversation for the client's answers, for a limited time."""
-        if len(self._suspended) >= MAX_SESSIONS:
-            self._drop(next(iter(self._suspended)))
-        timer = asyncio.get_running_loop().call_later(ANSWER_SECONDS, self._drop, state)
-        self._suspended[state] = (conversation, timer)
-
-    def _take_suspended(self, message: JsonObject) -> Conversation | None:
-        params = message.get("params")
-        state = params.get("requestState") if isinstance(params, dict) else None
-        conversation, timer = self._suspended.pop(str(state), (None, None))
-        if timer is not None:
-            timer.cancel()
-        return conversation
-
-    def _drop(self, state: str) -> None:
-        conversation, timer = self._suspended.pop(state)
-        timer.cancel()
-        task = asyncio.get_running_loop().create_task(conversation.aclose())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+    async def _answer_stateless(
+        self, exchange: Exchange, queue: "asyncio.Queue[JsonObject]", work: Work
+    ) -> None:
+        """Send the answer: a stream if anything comes before it, else a document."""
+        first = asyncio.ensure_future(queue.get())
+        await asyncio.wait((first, work), return_when=asyncio.FIRST_COMPLETED)
+        if first.done():
+            await exchange.begin(200, EVENTS)
+            await exchange.send([_event(first.result())])
+            await _pump(exchange, queue, work)
+            if (answer := work.result()) is not None:
+                await exchange.send([_event(answer)])
+            await exchange.end()
+            return
+        first.cancel()
+        answer = work.result()
+        if answer is None:
+            await exchange.answer(202, b"")
+        else:
+            status = STATUSES.get(answer.get("error", {}).get("code"), 200)
+            await exchange.answer(status, encode(answer))
 
     async def _listen(self, exchange: Exchange) -> None:
         if exchange.request.headers.get(VERSION) == STATELESS:
@@ -274,7 +252,7 @@ class HttpService:
             await exchange.answer(200, b"")
 
 
-async def _pump(exchange: Exchange, queue: "asyncio.Queue[JsonObject]", work: Any) -> None:
+async def _pump(exchange: Exchange, queue: "asyncio.Queue[JsonObject]", work: Work) -> None:
     """Send what comes before the answer, until the answer is there."""
     while not work.done() or not queue.empty():
         following = asyncio.ensure_future(queue.get())
@@ -297,8 +275,8 @@ def check_headers(headers: Mapping[str, str], message: JsonObject) -> None:
     """Raise `RemoteError` unless the headers of a stateless request agree with its body."""
     params = message.get("params")
     params = params if isinstance(params, dict) else {}
-    check = {**params, "_meta": {**(params.get("_meta") or {})}}
-    version = check["_meta"].get(VERSION_KEY)
+    meta = params.get("_meta")
+    version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
     if headers.get(VERSION) is None:
         raise RemoteError("The header MCP-Protocol-Version is missing", HEADER_MISMATCH)
     if version is not None and headers[VERSION] != version:

@@ -17,7 +17,7 @@ from trimtab.host.requests import handle_request
 from trimtab.loop.processors.skills import fill_arguments
 from trimtab.mcp.messages import INVALID_PARAMS, METHOD_NOT_FOUND, RemoteError
 from trimtab.session.archive import Archive
-from trimtab.transports.mcp.service import ClientLink
+from trimtab.transports.mcp.service import ClientLink, drop_input
 from trimtab.version import __version__
 
 URI = "trimtab://sessions/"
@@ -101,7 +101,13 @@ class OwnService:
         }
         if method not in methods:
             raise RemoteError(f"Method not found: {method[:100]}", METHOD_NOT_FOUND)
-        return await methods[method](params)
+        return await methods[method](drop_input(params))
+
+    async def take_notice(self, method: str, params: JsonObject) -> None:
+        """Ignore notifications: this server has no use for any."""
+
+    async def listen(self, wanted: JsonObject) -> None:
+        """Return at once: nothing that this server lists is announced."""
 
     async def _set_level(self, params: JsonObject) -> JsonObject:
         """Accept any level: this server logs nothing to its clients."""
@@ -134,7 +140,8 @@ class OwnService:
 
     async def _run(self, arguments: JsonObject, params: JsonObject) -> JsonObject:
         """Run the agent; nobody is asked, so that what needs a question is denied."""
-        token = (params.get("_meta") or {}).get("progressToken")
+        meta = params.get("_meta")
+        token = meta.get("progressToken") if isinstance(meta, dict) else None
         options = SessionOptions(cwd=self._cwd, model=arguments.get("model"))
         client = Client(on_event=self._report(token))
         runtime = self._load(self._env)

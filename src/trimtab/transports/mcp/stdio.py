@@ -4,7 +4,9 @@ import asyncio
 import sys
 
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.mcp.messages import MAX_MESSAGE_BYTES, decode, encode
+from trimtab.host.standard_input import read_stdin
+from trimtab.mcp.codec import decode, encode
+from trimtab.mcp.messages import MAX_MESSAGE_BYTES
 from trimtab.transports.mcp.conversation import Conversation
 from trimtab.transports.mcp.service import NewService
 
@@ -15,7 +17,7 @@ async def serve_stdio(new_service: NewService) -> int:
     """Serve one client until its input ends; return the exit code."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=MAX_MESSAGE_BYTES)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
+    await read_stdin(asyncio.StreamReaderProtocol(reader))
     out = sys.stdout.buffer
 
     def send(message: JsonObject) -> None:

@@ -46,6 +46,7 @@ from trimtab.transports.tui.view import MARK, EditorView, Menu, Scene, lay_out
 
 if TYPE_CHECKING:
     from trimtab.host.model_list import ModelList
+    from trimtab.mcp.session_servers import SessionServers
 
 FRAME = 1 / 30
 """Seconds between frames, at least."""
@@ -153,6 +154,7 @@ class Tui:
         self.own_output: list[str] = []
         """Commands of the person and their output, for the model to read with the next prompt."""
         self._remark_timer: asyncio.TimerHandle | None = None
+        self._completing: asyncio.Task[None] | None = None
         self._frame: asyncio.TimerHandle | None = None
         self._ticker: asyncio.TimerHandle | None = None
         self._last_frame = 0.0
@@ -274,7 +276,7 @@ class Tui:
         await live.close()
 
     async def _close(self) -> None:
-        for task in list(self._tasks):
+        for task in (*self._tasks, *filter(None, (self._completing,))):
             task.cancel()
         live = self.live
         with suppress(TimeoutError):
@@ -453,7 +455,23 @@ class Tui:
             self.completer.close()
         else:
             self.completer.update(before, busy=self.busy)
+            self._ask_servers(before)
         self.request_frame()
+
+    def _ask_servers(self, before: str) -> None:
+        """Have a server complete one of its prompts; what it says comes later, or not at all."""
+        if self._completing is not None:
+            self._completing.cancel()
+            self._completing = None
+        if self.live is not None and before.startswith("/") and ":" in before:
+            work = self._complete(self.live.controls.servers, before)
+            self._completing = asyncio.get_running_loop().create_task(work)
+
+    async def _complete(self, servers: "SessionServers", before: str) -> None:
+        word, values = await servers.complete(before)
+        if values and self.editor.text[: self.editor.caret] == before:
+            self.completer.offer(word, values)
+            self.request_frame()
 
     def request_frame(self) -> None:
         """Have a frame painted soon, at most `1 / FRAME` times a second."""

@@ -64,6 +64,12 @@ class Completer:
         self.found = self._find(before, busy=busy)
         self.marked, self.moved = 0, False
 
+    def offer(self, word: str, values: Sequence[str]) -> None:
+        """Add values for the unfinished word that somebody else has found."""
+        self.found += [
+            Completion(value, len(word), MenuItem(value)) for value in values if value != word
+        ]
+
     def close(self) -> None:
         self.found, self.marked, self.moved = [], 0, False
 

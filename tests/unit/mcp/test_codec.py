@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.mcp.messages import MAX_MESSAGE_BYTES, Lines, ServerProblem, decode, encode
+from trimtab.mcp.codec import Lines, decode, encode
+from trimtab.mcp.messages import MAX_MESSAGE_BYTES, ServerProblem
 
 
 @given(st.lists(st.binary().map(lambda one: one.replace(b"\n", b" "))), st.data())
