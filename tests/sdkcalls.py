@@ -360,7 +360,7 @@ SCENARIOS: dict[str, list[Step]] = {
     "canvases": [
         ("canvas.list", {}, {"canvases": []}),
         ("canvas.list_open", {}, {"openCanvases": []}),
-        ("canvas.close", {"instanceId": "x"}, "not found"),
+        ("canvas.close", {"instanceId": "x"}, "not open"),
     ],
     "a fleet": [("fleet.start", {"prompt": "go"}, "not in a git repository")],
     "language servers": [("lsp.initialize", {}, ...)],

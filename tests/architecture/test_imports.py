@@ -77,6 +77,7 @@ OTHER_STARTS = {
     "trimtab.transports.tui.transcript": "the terminal: Markdown is loaded with the first reply",
     "trimtab.transports.acp.agent": "an editor waits for the answer to initialize",
     "trimtab.transports.acp.sessions": "an editor waits for its new session",
+    "trimtab.host.hosted": "editors wait for their session; few clients show canvases",
     "trimtab.host.loading": "the SDK's server and editors are answered before it is loaded",
     "trimtab.host.opened": "the SDK's server: few sessions have a fleet or close",
     "trimtab.transports.rpc.open": "the SDK's server: few clients bring a database",

@@ -143,6 +143,14 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "mcp.prompts.list_changed",
         "session.extensions_loaded",
     ),
+    "canvas": (
+        "session.canvas.opened",
+        "session.canvas.recorded",
+        "session.canvas.closed",
+        "session.canvas.removed",
+        "session.canvas.unavailable",
+        "session.canvas.registry_changed",
+    ),
     "own": (
         "trimtab.model_call",
         "trimtab.arguments_changed",

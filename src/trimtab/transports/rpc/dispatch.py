@@ -37,7 +37,7 @@ NAMESPACES = {
     "secrets": "sessions",
     "session": "session",
     "session.agent": "agent",
-    "session.canvas": "unsupported",
+    "session.canvas": "canvas",
     "session.commands": "commands",
     "session.completions": "completions",
     "session.eventLog": "event_log",
