@@ -297,7 +297,8 @@ class HostedSession:
         """The session's capabilities, as the protocol reports them."""
         elicitation = self.supports("request_elicitation")
         canvases = self.supports("request_canvas_renderer")
-        ui = {"elicitation": elicitation, "mcpApps": False, "canvases": canvases}
+        apps = self._live is not None and self._live.controls.servers.has_apps
+        ui = {"elicitation": elicitation, "mcpApps": apps, "canvases": canvases}
         return {"ui": ui, "extensions": False}
 
     @property

@@ -142,6 +142,11 @@ class ServerConnection:
                 await self._wanted.wait()
         await self._connect()
 
+    async def hurry(self) -> bool:
+        """Connect now, also if its tools are known; return False if the time was not enough."""
+        self._wanted.set()
+        return await self.settled(self.wait_left)
+
     def retry_sign_in(self) -> None:
         """Connect again, if it wants a sign-in now or once it has tried to connect."""
         self._run(self._retry_sign_in())
@@ -264,7 +269,7 @@ class ServerConnection:
 
     def _build_client(self) -> McpClient:
         access, name = self._access, self.config.name
-        requests = ServerRequests(name, access.cwd, access.answers)
+        requests = ServerRequests(name, access.cwd, access.answers, access.extensions)
         client = McpClient(build_channel(self.config, self._access), requests, self._on_notice)
         client.log_level = find_log_level(self.config)
         return client

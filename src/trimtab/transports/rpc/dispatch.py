@@ -48,7 +48,7 @@ NAMESPACES = {
     "session.instructions": "agent",
     "session.lsp": "unsupported",
     "session.mcp": "mcp",
-    "session.mcp.apps": "unsupported",
+    "session.mcp.apps": "mcp_apps",
     "session.metadata": "metadata",
     "session.mode": "options",
     "session.model": "model",

@@ -24,16 +24,6 @@ REFUSED = {
         ("session.extensions.enable", "session.extensions.disable", "session.extensions.reload"),
         "Extensions not available: this version has none.",
     ),
-    **dict.fromkeys(
-        (
-            "session.mcp.apps.callTool",
-            "session.mcp.apps.diagnose",
-            "session.mcp.apps.listTools",
-            "session.mcp.apps.readResource",
-        ),
-        "MCP Apps are not available: this version shows no interfaces of servers; call their "
-        "tools through the agent.",
-    ),
     "agentRegistry.spawn": "agentRegistry.spawn is not enabled: sessions of this server are "
     "created with session.create.",
     "session.extensions.sendAttachmentsToMessage": "Only an extension may send attachments to a "
