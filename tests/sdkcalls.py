@@ -317,7 +317,11 @@ SCENARIOS: dict[str, list[Step]] = {
         ("commands.list", {}, {"commands": ...}),
         ("commands.invoke", {"name": "help"}, {"kind": "text"}),
         ("commands.invoke", {"name": "nonsense"}, "nonsense"),
-        ("commands.execute", {"commandName": "none", "args": ""}, "none"),
+        (
+            "commands.execute",
+            {"commandName": "none", "args": ""},
+            {"error": "No client found for command: none"},
+        ),
     ],
     "history": [
         ("say",),

@@ -162,6 +162,8 @@ async def answer(server: "Server", peer: "Peer", name: str, raw: msgspec.Raw) ->
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RpcError(INVALID_PARAMS, _failure(name, f"Invalid parameters: {error}")) from None
     try:
+        if _is_about_session(name):
+            server.session(address.session_id)
         return await handler(Call(server, peer, address.session_id), params)
     except RpcError as error:
         raise RpcError(error.code, _failure(name, error.message), error.data) from None
@@ -174,6 +176,11 @@ async def answer(server: "Server", peer: "Peer", name: str, raw: msgspec.Raw) ->
         server.log_bug(error)
         message = f"Internal error ({type(error).__name__}: {error})"
         raise RpcError(FAILED, _failure(name, message)) from error
+
+
+def _is_about_session(name: str) -> bool:
+    """Return True for `session.NAMESPACE.METHOD`: all of these are about an open session."""
+    return name.startswith("session.") and name.count(".") > 1
 
 
 def _failure(name: str, message: str) -> str:
