@@ -44,6 +44,8 @@ async def test_a_servers_interface_lists_and_calls_the_tools_that_are_for_it(
         assert "secret" not in names
         answer = await call_from(talk, "panel", "echo", text="ahoy")
         assert answer["content"] == [{"type": "text", "text": "ahoy"}]
+        (done,) = talk.heard.of("mcp_app.tool_call_complete")
+        assert (done.tool_name, done.success, done.arguments) == ("echo", True, {"text": "ahoy"})
         page = await apps.read_resource(
             rpc.MCPAppsReadResourceRequest(server_name="panel", uri="ui://panel/main")
         )

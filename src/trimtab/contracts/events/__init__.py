@@ -138,6 +138,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "session.mcp_server_status_changed",
         "session.mcp_server_tools_loaded",
         "session.mcp_server_removed",
+        "mcp_app.tool_call_complete",
         "mcp.tools.list_changed",
         "mcp.resources.list_changed",
         "mcp.prompts.list_changed",

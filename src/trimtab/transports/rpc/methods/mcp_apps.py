@@ -1,11 +1,13 @@
 """MCP Apps: a client shows the interfaces of servers, and calls their tools from there."""
 
+import time
 from typing import Any
 
 import msgspec
 
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.events.setup import McpAppToolCallComplete
 from trimtab.mcp.listing import MAX_PAGES, find_interface, is_for
 from trimtab.mcp.session_servers import APPS, SessionServers
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
@@ -56,7 +58,28 @@ async def call_tool(call: Call, params: CallTool) -> JsonObject:
     if not is_for(found[name], "app"):
         raise UsageError(f"Tool {name} on {params.server_name} is not callable from MCP Apps")
     given = {"name": name, "arguments": params.arguments}
-    return await servers.request(params.server_name, "tools/call", given)
+    started, meta = time.monotonic(), found[name].get("_meta")
+    answer: JsonObject | None = None
+    failure = ""
+    try:
+        answer = await servers.request(params.server_name, "tools/call", given)
+    except UsageError as error:
+        failure = error.message
+        raise
+    finally:
+        call.session.live.emit(
+            McpAppToolCallComplete(
+                server_name=params.server_name,
+                tool_name=name,
+                duration_ms=(time.monotonic() - started) * 1000,
+                success=answer is not None and answer.get("isError") is not True,
+                arguments=params.arguments,
+                result=answer,
+                error={"message": failure} if failure else None,
+                tool_meta=meta if isinstance(meta, dict) else None,
+            )
+        )
+    return answer
 
 
 @methods.on("session.mcp.apps.readResource", ReadResource)
