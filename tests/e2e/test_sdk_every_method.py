@@ -69,7 +69,7 @@ REFUSED = {
     "session.queue.duplicateAt": "No waiting prompt",
     "session.remote.enable": "Remote control needs",
     "session.tasks.readOutput": "No command has the id",
-    "session.tasks.update": "Unknown task",
+    "session.tasks.update": "TASK_NOT_FOUND",
     "session.ui.elicitation": "No client of this session can show a form",
     "sessions.connect": "no remote session",
     "sessions.open": "cannot open a session",

@@ -10,6 +10,7 @@ from trimtab.contracts.errors import TrimtabError
 from trimtab.transports.rpc.protocol import (
     FAILED,
     INVALID_PARAMS,
+    TASK_FAILURES,
     UNKNOWN_METHOD,
     NotAvailable,
     RpcError,
@@ -184,6 +185,6 @@ def _is_about_session(name: str) -> bool:
 
 
 def _failure(name: str, message: str) -> str:
-    if message == "AUTHENTICATION_FAILED":
+    if message == "AUTHENTICATION_FAILED" or message in TASK_FAILURES:
         return message
     return f"Request {name} failed with message: {message}"
