@@ -65,6 +65,7 @@ class ExitPlanMode:
                 },
             },
             "required": ["summary"],
+            "additionalProperties": True,  # keeps `actions` of models that know an older form
         },
     )
 
