@@ -33,6 +33,10 @@ TOOLS: list[dict[str, Any]] = [
         for name in ("fail", "refuse", "image", "data", "where", "hang", "steps", "die", "roots")
     ),
 ]
+APPS: list[dict[str, Any]] = [
+    {"name": name, "inputSchema": {"type": "object"}, "_meta": {"ui": {"visibility": users}}}
+    for name, users in (("shared", ["model", "app"]), ("button", ["app"]), ("secret", ["model"]))
+]
 RUN: dict[str, Any] = {
     "name": "run",
     "description": "Says that it only looks, and runs a command.",
@@ -102,6 +106,9 @@ class Server:
             self.say(number, {**self.page(params.get("cursor")), **hints})
         elif method == "tools/call":
             self.call(number, params)
+        elif method == "resources/read" and self.mode == "apps":
+            page = {"uri": params["uri"], "mimeType": "text/html;profile=mcp-app", "text": "<p>"}
+            self.say(number, {"contents": [page]})
         else:
             error = {"code": -32601, "message": "no such method"}
             self.send({"jsonrpc": "2.0", "id": number, "error": error})
@@ -114,7 +121,7 @@ class Server:
             return {"tools": [*STRANGE, TOOLS[0]]}
         if self.mode == "growing" and os.path.exists(self.log + ".grown"):
             return {"tools": [{"name": "grown", "inputSchema": {"type": "object"}}]}
-        more = {"asks": [ASK], "stateless": [ASK], "hands": [RUN]}.get(self.mode)
+        more = {"asks": [ASK], "stateless": [ASK], "hands": [RUN], "apps": APPS}.get(self.mode)
         if more is not None:
             return {"tools": [*TOOLS, *more]}
         if self.mode != "pages":

@@ -317,7 +317,11 @@ SCENARIOS: dict[str, list[Step]] = {
         ("commands.list", {}, {"commands": ...}),
         ("commands.invoke", {"name": "help"}, {"kind": "text"}),
         ("commands.invoke", {"name": "nonsense"}, "nonsense"),
-        ("commands.execute", {"commandName": "none", "args": ""}, "none"),
+        (
+            "commands.execute",
+            {"commandName": "none", "args": ""},
+            {"error": "No client found for command: none"},
+        ),
     ],
     "history": [
         ("say",),
@@ -360,7 +364,7 @@ SCENARIOS: dict[str, list[Step]] = {
     "canvases": [
         ("canvas.list", {}, {"canvases": []}),
         ("canvas.list_open", {}, {"openCanvases": []}),
-        ("canvas.close", {"instanceId": "x"}, "not found"),
+        ("canvas.close", {"instanceId": "x"}, "not open"),
     ],
     "a fleet": [("fleet.start", {"prompt": "go"}, "not in a git repository")],
     "language servers": [("lsp.initialize", {}, ...)],

@@ -1,7 +1,10 @@
 """The event vocabulary is the published one."""
 
+import inspect
+import re
 from importlib import import_module
 
+import msgspec
 import pytest
 
 from trimtab.contracts.events import FAMILIES, EventData, class_of
@@ -36,3 +39,32 @@ def test_the_official_sdk_knows_every_event_type_that_is_not_our_own(name: str) 
     from copilot.generated.session_events import SessionEventType
 
     assert SessionEventType(name) is not SessionEventType.UNKNOWN
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("trimtab.")])
+def test_an_event_has_the_fields_that_the_official_sdk_insists_on(name: str) -> None:
+    """A client drops an event without them, and says so only in its log."""
+    cls = class_of(name)
+    assert cls is not None
+    fields = {field.encode_name: field for field in msgspec.structs.fields(cls)}
+    optional = [wanted for wanted in required_fields(name) if not fields[wanted].required]
+    assert optional == [], f"{name} may leave them out"
+
+
+def required_fields(name: str) -> list[str]:
+    """Return the fields without which the official SDK does not read an event."""
+    from copilot.generated import session_events
+
+    member = session_events.SessionEventType(name).name
+    source = inspect.getsource(session_events.session_event_from_dict) + inspect.getsource(
+        session_events.SessionEvent
+    )
+    found = re.search(rf"SessionEventType\.{member}: data = (\w+)\.from_dict", source)
+    assert found is not None
+    code = inspect.getsource(getattr(session_events, found[1]).from_dict)
+    lines = [line for line in code.splitlines() if "obj.get(" in line and "from_none" not in line]
+    return [
+        line.partition('obj.get("')[2].partition('"')[0]
+        for line in lines
+        if "= obj.get(" not in line
+    ]

@@ -10,7 +10,7 @@ from clikit import Cli, bash, serving
 from toolkit import open_bench
 from trimtab.agents.toolset import ToolConditions, find_refused_exits
 from trimtab.contracts.questions import PlanReady, PlanVerdict
-from trimtab.tools.exit_plan_mode.tool import DEFAULT_ACTIONS, ExitPlanMode
+from trimtab.tools.exit_plan_mode.tool import ExitPlanMode
 from tuikit import conversing
 
 OF_THE_SEED = {
@@ -91,7 +91,7 @@ async def test_asking_for_autopilot_is_enough(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("refused", "offered"),
     [
-        ((), DEFAULT_ACTIONS),
+        ((), ("autopilot", "autopilot_fleet", "interactive", "exit_only")),
         (("FLEET_COMMAND",), ("autopilot", "interactive", "exit_only")),
         (("AUTOPILOT_MODE",), ("interactive", "exit_only")),
     ],

@@ -255,7 +255,10 @@ async def test_prompts_queued_before_a_crash_can_be_sent_after_it(cli: Cli) -> N
             assert "never sent" not in terminal.seen
 
 
-PLAN = {"name": "exit_plan_mode", "arguments": {"summary": "1. Look.\n2. Change it."}}
+PLAN = {
+    "name": "exit_plan_mode",
+    "arguments": {"summary": "1. Look.\n2. Change it.", "showFleet": True},
+}
 
 
 @pytest.mark.parametrize(
@@ -265,8 +268,7 @@ PLAN = {"name": "exit_plan_mode", "arguments": {"summary": "1. Look.\n2. Change 
         ("2", "You are now in autopilot mode", "autopilot"),
         ("3", "Stop here", "interactive"),
         ("4", "start an agent for each", "autopilot"),
-        ("5", "not approved; stay in plan mode", "plan"),
-        ("use tabs instead", "The user said: use tabs instead", "plan"),
+        ("use tabs instead", "User feedback:\n\nuse tabs instead", "plan"),
     ],
 )
 async def test_a_plan_is_shown_and_a_person_decides_how_to_go_on(
@@ -283,6 +285,17 @@ async def test_a_plan_is_shown_and_a_person_decides_how_to_go_on(
         assert told in answer[0]["content"]
         terminal.type("/mode\n")
         await terminal.shows(f"The mode is {mode}\\.\\s+> $")
+
+
+async def test_a_plan_that_is_rejected_without_words_ends_the_turn(cli: Cli) -> None:
+    flags = ("-i", "plan it", "--plan")
+    async with serving([{"tools": [PLAN]}]) as server, talking(cli.use(server), *flags) as terminal:
+        await terminal.shows(r"5  stay in plan mode\s+or type what to change\s+\? $")
+        terminal.type("5\n")
+        await terminal.shows(r"The user did not approve the plan\.[\s\S]*> $")
+        terminal.type("/mode\n")
+        await terminal.shows(r"The mode is plan\.\s+> $")
+        assert len(server.requests) == 1
 
 
 async def test_a_failing_command_shows_its_exit_code_its_time_and_its_last_lines(

@@ -400,13 +400,22 @@ async def test_models_and_tools_are_listed(sdk: Sdk) -> None:
         assert listed.list
 
 
-async def test_settings_are_stored(sdk: Sdk) -> None:
+async def test_settings_are_stored_and_reported_with_what_the_person_left_alone(sdk: Sdk) -> None:
+    file = sdk.home / "settings.json"
+    file.write_text('{\n  // mine\n  "theme": "dark",\n  "custom.thing": [1]\n}\n')
     async with sdk.client() as client:
         settings = client.rpc.user.settings
-        await settings.set(rpc.UserSettingsSetRequest(settings={"theme": "dark"}))
-        found = await client._client.request("user.settings.get", {})
-        assert found["settings"] == {"theme": "dark"}
-    assert (sdk.home / "settings.json").exists()
+        changes = {"disabledSkills": ["knots"], "custom.thing": None}
+        await settings.set(rpc.UserSettingsSetRequest(settings=changes))
+        found = (await settings.get()).settings
+        assert (found["theme"].value, found["theme"].is_default) == ("dark", False)
+        assert (found["disabledSkills"].value, found["disabledSkills"].is_default) == (
+            ["knots"],
+            False,
+        )
+        assert (found["model"].value, found["model"].is_default) == (None, True)
+        assert "custom.thing" not in found
+    assert "// mine" in file.read_text()
 
 
 async def test_nothing_is_discovered_where_nothing_is_loaded(sdk: Sdk) -> None:

@@ -2,12 +2,17 @@
 
 import base64
 import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from copilot import ModelCapabilitiesOverride, ModelSupportsOverride, rpc
+from copilot.client import RuntimeConnection
+from copilot.session import PermissionHandler
 from copilot.session_events import SessionContextChangedData, SessionLimitsConfig
 
+from clikit import TRIMTAB
 from sdkkit import Sdk, bash, talking, use
 
 DONE = {"text": "Done."}
@@ -352,7 +357,7 @@ async def test_a_client_registers_work_of_its_own_and_reports_on_it(sdk: Sdk) ->
         again = await tasks.register(registration("build", expectedSequence=0))
         assert [first.created, again.created, again.reclaimed] == [True, False, False]
         assert first.task.id == again.task.id
-        with pytest.raises(Exception, match="at sequence 0"):
+        with pytest.raises(Exception, match="TASK_CONFLICT"):
             await tasks.register(registration("build", expectedSequence=4))
         with pytest.raises(Exception, match="empty"):
             await tasks.register(registration(" "))
@@ -374,9 +379,9 @@ async def test_a_client_registers_work_of_its_own_and_reports_on_it(sdk: Sdk) ->
         ended = await tasks.update(rpc.TasksUpdateRequest(first.task.id, 2, done))
         assert (ended.task.status.value, ended.task.result) == ("completed", {"files": 2})
         late = report("progress", message="late")
-        with pytest.raises(Exception, match="has ended"):
+        with pytest.raises(Exception, match="TASK_CONFLICT"):
             await tasks.update(rpc.TasksUpdateRequest(first.task.id, 3, late))
-        with pytest.raises(Exception, match="Unknown task"):
+        with pytest.raises(Exception, match="TASK_NOT_FOUND"):
             await tasks.update(rpc.TasksUpdateRequest("none", 1, late))
         assert (await tasks.remove(rpc.TasksRemoveRequest(id=first.task.id))).removed
         assert (await tasks.list()).tasks == []
@@ -406,3 +411,41 @@ async def test_a_client_is_asked_to_end_its_own_work(sdk: Sdk, confirms: bool) -
     assert states == {task.id: "cancelled" if confirms else "running", fixed.id: "running"}
     (request,) = asked
     assert (request.client_task_id, request.reason.value) == ("build", "cancel_requested")
+
+
+async def test_a_client_takes_its_work_up_again_after_a_new_connection(sdk: Sdk) -> None:
+    """The number of the last update shows that it knows the work; others get work of their own."""
+    shared: Any = RuntimeConnection.for_tcp(path=TRIMTAB, connection_token="secret")
+    async with talking(sdk, [], connection=shared) as talk:
+        uri = f"localhost:{talk.client.runtime_port}"
+
+        @asynccontextmanager
+        async def join() -> AsyncIterator[Any]:
+            connection = RuntimeConnection.for_uri(uri, connection_token="secret")
+            async with sdk.client(connection) as client:
+                joined = await client.resume_session(
+                    talk.session.session_id,
+                    on_permission_request=PermissionHandler.approve_all,
+                )
+                yield joined.rpc.tasks
+
+        async with join() as tasks:
+            first = (await tasks.register(registration("build"))).task
+            progress = report("progress", message="half")
+            await tasks.update(rpc.TasksUpdateRequest(first.id, 1, progress))
+        tasks = talk.session.rpc.tasks
+
+        await talk.heard.until("session.background_tasks_changed", 3)  # the third: it has left
+        (listed,) = (await tasks.list()).tasks
+        assert listed.status.value == "orphaned"
+        assert listed.owner.disconnected_at is not None
+        with pytest.raises(Exception, match="TASK_NOT_OWNER"):
+            await tasks.update(rpc.TasksUpdateRequest(first.id, 2, report("completed")))
+        stranger = await tasks.register(registration("build"))
+        assert (stranger.created, stranger.task.id != first.id) == (True, True)
+        async with join() as tasks:
+            back = await tasks.register(registration("build", expectedSequence=1))
+            assert (back.created, back.reclaimed, back.task.id) == (False, True, first.id)
+            assert back.task.status.value == "running"
+            ended = await tasks.update(rpc.TasksUpdateRequest(first.id, 2, report("completed")))
+            assert ended.task.status.value == "completed"

@@ -22,6 +22,7 @@ TIERS: Mapping[str, Tier] = {
     "DISABLE_WEB_TOOLS": "off",
     "CODE_SCANNING": "off",
     "REPORT_INTENT": "off",
+    "MCP_APPS": "off",
 }
 """`on`: on for everybody. `experimental`: off until somebody asks for the feature; `--experimental`
 and the setting ask for all of them. `staff`: on, because whoever installs this program is its
@@ -37,10 +38,13 @@ DESCRIPTIONS: Mapping[str, str] = {
     "DISABLE_WEB_TOOLS": "the web tools are not offered",
     "CODE_SCANNING": "the system prompt tells the model to run the code scanner",
     "REPORT_INTENT": "the model says what it is doing with the tool report_intent",
+    "MCP_APPS": "SDK clients that ask for it show interfaces of MCP servers",
 }
 UNKNOWN = "nothing: no such flag exists"
 VARIABLE = "COPILOT_CLI_ENABLED_FEATURE_FLAGS"
 OPTION = "--feature"
+OTHER_VARIABLES: Mapping[str, tuple[str, ...]] = {"MCP_APPS": ("MCP_APPS", "COPILOT_MCP_APPS")}
+"""Variables of single flags, besides those that are made from every name."""
 Decision = tuple[str, bool, str]
 """The name of a flag, its state, and what decided it."""
 
@@ -97,7 +101,8 @@ def resolve_flags(
         if name:
             flags[name] = _decided(name, enabled, by)
     for name in list(flags):
-        for variable in (f"COPILOT_CLI_{name}", f"COPILOT_FEATURE_{name}"):
+        others = OTHER_VARIABLES.get(name, ())
+        for variable in (f"COPILOT_CLI_{name}", f"COPILOT_FEATURE_{name}", *others):
             if (value := env.get(variable)) is not None:
                 enabled = value.strip().lower() in ("1", "true", "on", "yes")
                 flags[name] = _decided(name, enabled, variable)

@@ -177,3 +177,5 @@ class ServerAccess(msgspec.Struct, frozen=True, kw_only=True):
     read_events: Callable[[], EventReader]
     sign_in: Callable[[McpServer], SignIn] | None = None
     answers: Mapping[str, AnswerServer] = {}
+    extensions: JsonObject = {}
+    """Extensions of the protocol that servers are told of."""

@@ -236,6 +236,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     effort: str | None = None
     reasoning_summary: bool = False
     """True asks for readable summaries of the reasoning, also if no effort is set."""
+    mcp_apps: bool = False
+    """True if a client shows interfaces of MCP servers, where the feature `MCP_APPS` is on."""
     citations: bool = False
     """True records the sources that the service gives for its replies."""
     stream: bool = True

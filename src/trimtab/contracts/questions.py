@@ -99,6 +99,8 @@ class PlanVerdict(msgspec.Struct, frozen=True, kw_only=True):
     approved: bool
     action: str | None = None
     feedback: str | None = None
+    auto_approve_edits: bool = False
+    """True if changes of files need no further permission in this session."""
     edited_plan: str | None = None
     """The plan as the person changed it while it waited for approval."""
     by_fleet: bool = False

@@ -127,10 +127,10 @@ async def ask_token(hosted: "HostedSession", request: TokenRequest) -> JsonObjec
 async def ask_approval(hosted: "HostedSession", plan: PlanReady) -> PlanVerdict:
     """Return a client's verdict on a plan."""
 
-    async def decide(content: str) -> PlanVerdict:
+    async def decide(_: str) -> PlanVerdict:
         params: JsonObject = {
             "summary": plan.summary,
-            "planContent": content,
+            "planContent": hosted.live.folder.read_plan() or "",
             "actions": list(plan.actions),
             "recommendedAction": plan.recommended,
         }
@@ -140,7 +140,7 @@ async def ask_approval(hosted: "HostedSession", plan: PlanReady) -> PlanVerdict:
             )
         except ClientError as error:
             return PlanVerdict(approved=False, action=plan.recommended, feedback=error.message)
-        return read_verdict(reply, plan)
+        return read_verdict(reply)
 
     return await present_plan(hosted.live, plan, decide)
 

@@ -18,6 +18,16 @@ RECENT = 20
 CANCEL_SECONDS = 30.0
 """The time that a client has to end its work."""
 ENDED = frozenset(("completed", "failed", "cancelled"))
+TaskFailure = Literal["TASK_NOT_FOUND", "TASK_NOT_OWNER", "TASK_CONFLICT"]
+
+
+class TaskProblem(UsageError):
+    """Raised when a task cannot be registered or updated; the protocol has names for the cases."""
+
+    def __init__(self, name: TaskFailure, message: str, **data: Any) -> None:
+        super().__init__(message)
+        self.name = name
+        self.data = {key: value for key, value in data.items() if value is not None}
 
 
 class Registration(msgspec.Struct, kw_only=True, rename="camel"):
@@ -63,7 +73,10 @@ class ClientTask:
         self.fields: JsonObject = {}
         """Times and the outcome, in the words of the protocol."""
         self.started = self.updated = timestamp()
+        self.left = ""
+        """The time at which its client disconnected."""
         self._active_since: float | None = time.monotonic()
+        self._active_from = self.started
         self._active = 0.0
 
     def move(self, status: str) -> None:
@@ -72,6 +85,7 @@ class ClientTask:
             self._active += time.monotonic() - self._active_since
         self._active_since = time.monotonic() if status == "running" else None
         self.status, self.updated = status, timestamp()
+        self._active_from = self.updated if status == "running" else ""
         self.fields.pop("idleSince", None)
         if status == "idle":
             self.fields["idleSince"] = self.updated
@@ -110,6 +124,8 @@ class ClientTask:
             "joinId": self.join,
             "presence": "connected" if connected else "disconnected",
         }
+        if not connected:
+            owner["disconnectedAt"] = self.left
         about: JsonObject = {
             "type": "client",
             "id": self.id,
@@ -125,6 +141,8 @@ class ClientTask:
             "owner": owner,
             **self.fields,
         }
+        if self._active_from:
+            about["activeStartedAt"] = self._active_from
         if self.registration.display_name is not None:
             about["displayName"] = self.registration.display_name
         return about
@@ -163,7 +181,7 @@ class ClientTasks:
         """Add a task, or return to one that its client left. Raises `UsageError`."""
         if not registration.client_task_id.strip():
             raise UsageError("The task's clientTaskId is empty; give it one.")
-        known = self._find_own(owner, registration.client_task_id)
+        known = self._find_own(owner, registration)
         if known is None:
             if len(self._tasks) >= MAX_TASKS:
                 raise UsageError(f"A session has at most {MAX_TASKS} tasks; remove some.")
@@ -171,43 +189,64 @@ class ClientTasks:
             self._tasks[task.id] = task
             self._on_change()
             return {"created": True, "reclaimed": False, "task": task.describe()}
-        expected = registration.expected_sequence
-        if expected is not None and expected != known.sequence:
-            raise UsageError(
-                f"The task is at sequence {known.sequence}, not {expected}; register it with that."
-            )
+        self._check_same(known, registration)
         reclaimed = known.owner is None
         if reclaimed:
             known.owner, known.join = owner, new_id()
-            known.move("running")
-            known.fields["reclaimedAt"] = known.updated
+            if known.status not in ENDED:
+                known.move("running")
+            known.fields["reclaimedAt"] = timestamp()
             self._on_change()
         return {"created": False, "reclaimed": reclaimed, "task": known.describe()}
 
-    def _find_own(self, owner: ClientPort, key: str) -> ClientTask | None:
-        found = [
+    def _find_own(self, owner: ClientPort, given: Registration) -> ClientTask | None:
+        """Return the client's task of this name, or one that its client left.
+
+        Clients have no identity beyond their connection, so the number of the last update shows
+        that a client knows the task that it takes up.
+        """
+        named = [
             task
             for task in self._tasks.values()
-            if task.registration.client_task_id == key
-            and (task.owner is owner or task.status == "orphaned")
+            if task.registration.client_task_id == given.client_task_id
         ]
-        return next((task for task in found if task.owner is owner), found[0] if found else None)
+        left = (
+            task
+            for task in named
+            if task.owner is None
+            and task.sequence == given.expected_sequence
+            and task.registration.description == given.description
+        )
+        return next((task for task in named if task.owner is owner), next(left, None))
+
+    def _check_same(self, known: ClientTask, given: Registration) -> None:
+        before, expected = known.registration, given.expected_sequence
+        if (before.description, before.cancellable) != (given.description, given.cancellable):
+            raise TaskProblem(
+                "TASK_CONFLICT",
+                "The task is registered with another description; use another clientTaskId.",
+                reason="descriptor_mismatch",
+                clientTaskId=before.client_task_id,
+            )
+        if expected is not None and expected != known.sequence:
+            raise _wrong_sequence(known, expected)
 
     def update(self, owner: ClientPort, task_id: str, sequence: int, update: Update) -> JsonObject:
-        """Apply an update of a task's owner. Raises `UsageError`."""
+        """Apply an update of a task's owner. Raises `TaskProblem`."""
         task = self._tasks.get(task_id)
         if task is None:
-            raise UsageError(f"Unknown task {task_id!r}; register it first.")
+            message = f"Unknown task {task_id!r}; register it first."
+            raise TaskProblem("TASK_NOT_FOUND", message, taskId=task_id)
         if task.owner is not owner:
-            raise UsageError(f"Another client works on the task {task_id!r}; register your own.")
+            message = f"Another client works on the task {task_id!r}; register your own."
+            raise TaskProblem("TASK_NOT_OWNER", message, taskId=task_id)
         if sequence == task.sequence and update == task.last:
             return {"applied": False, "duplicate": True, "task": task.describe()}
         if task.status in ENDED:
-            raise UsageError(f"The task {task_id!r} has ended; register another one.")
-        if sequence <= task.sequence:
-            raise UsageError(
-                f"The update {sequence} is not newer than {task.sequence}; count upwards."
-            )
+            message = f"The task {task_id!r} has ended; register another one."
+            raise TaskProblem("TASK_CONFLICT", message, reason="task_ended", taskId=task_id)
+        if sequence != task.sequence + 1:
+            raise _wrong_sequence(task, task.sequence + 1, sequence)
         task.sequence = sequence
         task.apply(update)
         self._on_change()
@@ -217,7 +256,7 @@ class ClientTasks:
         """Mark the tasks of a client that disconnected; it can register them again."""
         for task in self._tasks.values():
             if task.owner is owner:
-                task.owner = None
+                task.owner, task.left = None, timestamp()
                 if task.status not in ENDED:
                     task.move("orphaned")
                     task.fields["orphanedAt"] = task.updated
@@ -253,3 +292,16 @@ class ClientTasks:
         del self._tasks[task_id]
         self._on_change()
         return True
+
+
+def _wrong_sequence(task: ClientTask, expected: int, received: int | None = None) -> TaskProblem:
+    return TaskProblem(
+        "TASK_CONFLICT",
+        f"The task is at sequence {task.sequence}; count on from there.",
+        reason="sequence_mismatch",
+        taskId=task.id,
+        clientTaskId=task.registration.client_task_id,
+        currentSequence=task.sequence,
+        expectedSequence=expected,
+        receivedSequence=received,
+    )

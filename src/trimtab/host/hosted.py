@@ -4,7 +4,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -46,6 +46,9 @@ from trimtab.host.ports import ClientError, ClientGone, ClientPort, FileMirror
 from trimtab.models.catalog import SessionCatalog
 from trimtab.runtime.live import LiveSession
 from trimtab.tools.catalog import NAMES
+
+if TYPE_CHECKING:
+    from trimtab.host.canvases import Canvases
 
 _REQUESTS = frozenset(
     (
@@ -108,6 +111,7 @@ class HostedSession:
         self.mirror: FileMirror | None = None
         self._own_commands: OwnCommands | None = None
         self._client_tasks: ClientTasks | None = None
+        self._canvases: Canvases | None = None
         self._live: LiveSession | None = None
         self._title = ""
         self._client_joined = asyncio.Event()
@@ -133,6 +137,19 @@ class HostedSession:
                 lambda: self.live.emit(SessionBackgroundTasksChanged())
             )
         return self._client_tasks
+
+    @property
+    def canvases(self) -> "Canvases":
+        """The panels that clients declare and show."""
+        if self._canvases is None:
+            from trimtab.host.canvases import Canvases
+
+            self._canvases = Canvases(self)
+        return self._canvases
+
+    def _forget_canvases(self) -> None:
+        if self._canvases is not None:
+            self._canvases.forget_missing()
 
     async def stop_samplings(self) -> None:
         """End the model calls that clients make for MCP servers."""
@@ -196,6 +213,7 @@ class HostedSession:
         self.participants.append(participant)
         if self._live is not None:
             self.refresh()
+            self._forget_canvases()
         self._client_joined.set()
         return participant
 
@@ -214,6 +232,7 @@ class HostedSession:
             self._client_tasks.leave(client)
         if refresh and self._live is not None:
             self.refresh()
+            self._forget_canvases()
         return True
 
     def participant(self, client: ClientPort) -> Participant:
@@ -243,6 +262,10 @@ class HostedSession:
                 tools[definition.name] = ExternalTool(
                     definition, self.questions, live.emit, live.controls.options.cwd
                 )
+        if self.supports("request_canvas_renderer"):
+            from trimtab.host.canvas_tools.tools import canvas_tools
+
+            tools |= {tool.spec.name: tool for tool in canvas_tools(self.canvases)}
         offered = set()
         if self.supports("request_user_input"):
             offered.add("ask_user")
@@ -273,7 +296,10 @@ class HostedSession:
     def capabilities(self) -> JsonObject:
         """The session's capabilities, as the protocol reports them."""
         elicitation = self.supports("request_elicitation")
-        return {"ui": {"elicitation": elicitation, "mcpApps": False}, "extensions": False}
+        canvases = self.supports("request_canvas_renderer")
+        apps = self._live is not None and self._live.controls.servers.has_apps
+        ui = {"elicitation": elicitation, "mcpApps": apps, "canvases": canvases}
+        return {"ui": ui, "extensions": False}
 
     @property
     def commands(self) -> list[JsonObject]:

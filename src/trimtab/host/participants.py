@@ -7,6 +7,29 @@ from trimtab.contracts.events.envelope import Event, JsonObject
 from trimtab.host.ports import ClientPort
 
 
+class CanvasAction(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    name: str
+    description: str | None = None
+    input_schema: JsonObject | None = None
+
+
+class Canvas(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A canvas as a client declares it."""
+
+    id: str
+    display_name: str = ""
+    description: str = ""
+    input_schema: JsonObject | None = None
+    actions: tuple[CanvasAction, ...] | None = None
+
+
+class CanvasProvider(msgspec.Struct, frozen=True):
+    """The identity under which a client declares canvases in every session."""
+
+    id: str
+    name: str | None = None
+
+
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The tools and commands a client contributes, and the questions it can answer."""
 
@@ -19,6 +42,10 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     request_exit_plan_mode: bool = False
     request_auto_mode_switch: bool = False
     include_sub_agent_streaming_events: bool = True
+    canvases: tuple[Canvas, ...] = ()
+    canvas_provider: CanvasProvider | None = None
+    request_canvas_renderer: bool = False
+    """True if the model may open canvases, because the client shows them to a person."""
 
 
 class Participant:

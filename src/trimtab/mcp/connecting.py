@@ -23,7 +23,7 @@ def build_channel(server: McpServer, access: ServerAccess) -> Channel:
 
 def build_client(server: McpServer, access: ServerAccess, on_notice: Notice) -> McpClient:
     """Return a client of a session. Raises `ServerProblem` for wrong settings of its sign-in."""
-    requests = ServerRequests(server.name, access.cwd, access.answers)
+    requests = ServerRequests(server.name, access.cwd, access.answers, access.extensions)
     client = McpClient(build_channel(server, access), requests, on_notice)
     client.log_level = find_log_level(server)
     return client

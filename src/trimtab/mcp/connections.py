@@ -39,6 +39,10 @@ TIMEOUTS = Timeouts(connect=30.0, first_byte=3600.0, between_bytes=3600.0)
 """Long, because each call has a time limit of its own."""
 
 
+APPS: JsonObject = {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}
+"""The extension that says that a client shows interfaces of servers."""
+
+
 class SessionConnections:
     """The HTTP connections and processes that the servers of a session share."""
 
@@ -58,6 +62,8 @@ class SessionConnections:
         self._cache = ToolCache(self._home, self._identify)
         self._logins: set[asyncio.Future[None]] = set()
         self.answer_sampling: AnswerServer | None = None
+        self.has_apps = False
+        """True if servers are told that their interfaces are shown."""
 
     def build_host(self, on_tools: Callable[[], None]) -> McpHost:
         prepare = None if self._hooks is None else ask_hooks(self._hooks)
@@ -80,6 +86,7 @@ class SessionConnections:
             read_events=lambda: SseParser(MAX_MESSAGE_BYTES),
             sign_in=self._sign_in,
             answers=answers,
+            extensions=APPS if self.has_apps else {},
         )
 
     async def _answer_form(self, server: str, params: JsonObject, number: str | int) -> JsonObject:

@@ -81,6 +81,8 @@ class McpHost:
         self._closed = False
         self._is_starting = False
         self._has_changed = False
+        self.has_apps = False
+        """True if a client shows interfaces of servers (MCP Apps); their tools are left to it."""
         self._closing: set[asyncio.Task[None]] = set()
         self.on_resource_update: Callable[[str, str], None] = lambda *_: None
         """Called with a server and the address of one of its resources that has changed."""
@@ -94,6 +96,7 @@ class McpHost:
             for server in self.servers.values()
             if server.status not in ("disabled", "stopped")
             for listed in server.listing.tools
+            if not (listed.app_only and self.has_apps)
         ]
 
     @property

@@ -18,6 +18,8 @@ class ListedTool(msgspec.Struct, frozen=True, kw_only=True):
     read_only: bool = False
     headers: HeaderParameters = ()
     """The parameters that are repeated in headers of HTTP."""
+    app_only: bool = False
+    """True if the tool is for the server's interface (MCP Apps), not for the model."""
 
 
 class Listing(msgspec.Struct, frozen=True):

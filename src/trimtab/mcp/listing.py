@@ -1,7 +1,7 @@
 """Fetches the list of a server's tools, and checks and cleans it for model services."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -101,7 +101,21 @@ def _read(name: str, entry: dict[str, Any]) -> ListedTool | str:
         title=_short(title) if isinstance(title, str) else "",
         read_only=hints.get("readOnlyHint") is True,
         headers=find_headers(schema),
+        app_only=is_for(entry, "app") and not is_for(entry, "model"),
     )
+
+
+def find_interface(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return what a tool says about interfaces (`_meta.ui`); empty if it says nothing."""
+    meta = entry.get("_meta")
+    found = meta.get("ui") if isinstance(meta, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def is_for(entry: dict[str, Any], user: Literal["model", "app"]) -> bool:
+    """Return True if a tool may be called by the model, or by the server's interface."""
+    visibility = find_interface(entry).get("visibility")
+    return user in visibility if isinstance(visibility, list) else True
 
 
 def _find_problem(schema: Any) -> str:

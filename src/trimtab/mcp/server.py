@@ -141,6 +141,11 @@ class ServerConnection:
                 await self._wanted.wait()
         await self._connect()
 
+    async def hurry(self) -> bool:
+        """Connect now, also if its tools are known; return False if the time was not enough."""
+        self._wanted.set()
+        return await self.settled(self.wait_left)
+
     def retry_sign_in(self) -> None:
         """Connect again, if it wants a sign-in now or once it has tried to connect."""
         self._run(self._retry_sign_in())

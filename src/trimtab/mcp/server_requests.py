@@ -32,7 +32,14 @@ class ServerRequests:
     The capabilities say to the server what may be asked.
     """
 
-    def __init__(self, server: str, cwd: str, handlers: Mapping[str, AnswerServer]) -> None:
+    def __init__(
+        self,
+        server: str,
+        cwd: str,
+        handlers: Mapping[str, AnswerServer],
+        extensions: Mapping[str, Any] = {},
+    ) -> None:
+        self._extensions = extensions
         self._server = server
         self._cwd = cwd
         self._handlers = handlers
@@ -44,6 +51,8 @@ class ServerRequests:
             found["elicitation"] = {"form": {}, "url": {}}
         if "sampling/createMessage" in self._handlers:
             found["sampling"] = {}
+        if self._extensions:
+            found["extensions"] = self._extensions
         return found
 
     def asks(self, method: str) -> bool:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 SERVER_FILES = ("mcp.json", "mcp-config.json")
 """The names of files that contain servers and nothing else."""
+APPS = "MCP_APPS"
+"""The feature flag of interfaces of servers."""
 MAX_SETTINGS_BYTES = 16 * 1024 * 1024
 
 
@@ -61,6 +63,12 @@ class SessionServers:
         """Has the session's model answer a server; set by whoever runs the agent."""
         self.on_resource_update: Callable[[str, str], None] = lambda *_: None
         """Called with a server and the address of one of its resources that has changed."""
+
+    @property
+    def has_apps(self) -> bool:
+        """True if a client shows interfaces of servers, and the feature is on (MCP Apps)."""
+        custom = self._context.customizations
+        return self._options().mcp_apps and custom is not None and APPS in custom.features
 
     @property
     def tools(self) -> Sequence[Tool]:
@@ -123,8 +131,10 @@ class SessionServers:
                 self._context, self._hooks, self._options(), self._client
             )
             self._connections.answer_sampling = self.answer_sampling
+            self._connections.has_apps = self.has_apps
             self._host = self._connections.build_host(self._on_tools)
             self._host.on_resource_update = self.on_resource_update
+            self._host.has_apps = self.has_apps
         self._connections.hide_keys(configured.values())
         admitted = await self._admit(configured)
         self._warn_of_unconfined(admitted)

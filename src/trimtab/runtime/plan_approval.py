@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FLEET = "autopilot_fleet"
 Decide = Callable[[str], Awaitable[PlanVerdict]]
-"""Takes the text of the plan, and returns the verdict."""
+"""Takes the text of the plan, or its summary if it has no file, and returns the verdict."""
 
 
 async def present_plan(live: "LiveSession", plan: PlanReady, decide: Decide) -> PlanVerdict:
@@ -25,23 +25,25 @@ async def present_plan(live: "LiveSession", plan: PlanReady, decide: Decide) -> 
 
     The verdict is that of `decide`, or one that a client gave by the request's id before.
     """
-    content = live.folder.read_plan() or plan.summary
+    content = live.folder.read_plan() or ""
     request = ExitPlanModeRequested(
         request_id=new_id(),
         summary=plan.summary,
         plan_content=content,
         actions=list(plan.actions),
         recommended_action=plan.recommended,
+        model=live.model or None,
     )
     live.emit(request)
-    answer = await live.questions.first_answer(request, lambda: decide(content))
-    verdict = read_verdict(answer, plan)
+    answer = await live.questions.first_answer(request, lambda: decide(content or plan.summary))
+    verdict = read_verdict(answer)
     live.emit(
         ExitPlanModeCompleted(
             request_id=request.request_id,
             approved=verdict.approved,
             selected_action=verdict.action if verdict.approved else None,
             feedback=verdict.feedback,
+            auto_approve_edits=verdict.auto_approve_edits or None,
         )
     )
     if verdict.approved:
@@ -50,20 +52,28 @@ async def present_plan(live: "LiveSession", plan: PlanReady, decide: Decide) -> 
             verdict = msgspec.structs.replace(verdict, edited_plan=edited)
         autopilot = str(verdict.action).startswith("autopilot")
         live.controls.set_mode("autopilot" if autopilot else "interactive")
-        if verdict.action == FLEET and await start_fleet(live, edited or content):
+        if verdict.auto_approve_edits:
+            given = live.controls.options.permissions
+            allow = (*given.allow, "write")
+            live.controls.set_permissions(msgspec.structs.replace(given, allow=allow))
+        if verdict.action == FLEET and await start_fleet(live, edited or content or plan.summary):
             verdict = msgspec.structs.replace(verdict, by_fleet=True)
     return verdict
 
 
-def read_verdict(answer: Any, plan: PlanReady) -> PlanVerdict:
-    """Return the verdict in an answer; one that cannot be read approves nothing."""
+def read_verdict(answer: Any) -> PlanVerdict:
+    """Return the verdict in an answer; one that cannot be read approves nothing.
+
+    Who approves a plan and chooses no action wants to be asked before changes.
+    """
     if isinstance(answer, PlanVerdict):
         return answer
     fields = answer if isinstance(answer, dict) else {}
     return PlanVerdict(
         approved=fields.get("approved") is True,
-        action=fields.get("selectedAction") or plan.recommended,
+        action=fields.get("selectedAction") or None,
         feedback=fields.get("feedback"),
+        auto_approve_edits=fields.get("autoApproveEdits") is True,
     )
 
 

@@ -172,8 +172,8 @@ class Attachment:
             case UserInputRequested(question=text, choices=choices) as asked:
                 question = Question(text=text, choices=tuple(choices or ()))
                 self._ask(asked, describe_question(question))
-            case ExitPlanModeRequested(plan_content=content) as asked:
-                self._ask(asked, describe_plan(_plan(asked), content))
+            case ExitPlanModeRequested(plan_content=content, summary=summary) as asked:
+                self._ask(asked, describe_plan(_plan(asked), content or summary))
             case data:
                 self._questions.pop(getattr(data, "request_id", ""), None)
 

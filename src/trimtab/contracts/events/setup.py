@@ -45,6 +45,19 @@ class SessionCustomAgentsUpdated(EventData, type="session.custom_agents_updated"
     errors: list[str]
 
 
+class McpAppToolCallComplete(EventData, type="mcp_app.tool_call_complete", ephemeral=True):
+    """A server's interface, which a client shows, has called a tool of the server."""
+
+    server_name: str
+    tool_name: str
+    duration_ms: float
+    success: bool
+    arguments: JsonObject | None = None
+    result: JsonObject | None = None
+    error: JsonObject | None = None
+    tool_meta: JsonObject | None = None
+
+
 class SessionMcpServersLoaded(EventData, type="session.mcp_servers_loaded", ephemeral=True):
     servers: list[JsonObject]
 

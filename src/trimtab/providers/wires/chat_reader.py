@@ -63,6 +63,7 @@ class _Content(msgspec.Struct, gc=False):
     reasoning_details: list[dict[str, Any]] | None = None
     refusal: str | None = None
     tool_calls: list[_Call] | None = None
+    annotations: Any = None
 
 
 class _Choice(msgspec.Struct, gc=False):
@@ -96,6 +97,7 @@ class ChatReader:
         self._text: list[str] = []
         self._text_choice: int | None = None
         self._refusal: list[str] = []
+        self._annotations: list[Any] = []
         self._thoughts = _Thoughts()
         self._calls = _Calls()
         self._finish: dict[int, str | None] = {}
@@ -142,7 +144,15 @@ class ChatReader:
             finish_reason=reason,
             model=self._model,
             request_id=self._id,
+            citations=self._citations(len(text)) if self._annotations else None,
         )
+
+    def _citations(self, length: int) -> dict[str, Any] | None:
+        from trimtab.providers.wires.citations import CitationBuilder, read_annotations
+
+        builder = CitationBuilder("openai")
+        read_annotations(builder, self._annotations, 0, length)
+        return builder.build()
 
     @property
     def usage(self) -> Usage:
@@ -173,6 +183,8 @@ class ChatReader:
                 delta = self._calls.take(index, entry)
                 if delta is not None:
                     deltas.append(delta)
+        if isinstance(content.annotations, list):
+            self._annotations += content.annotations
         if content.refusal:
             self._finish.setdefault(index, None)
             self._refusal.append(content.refusal)

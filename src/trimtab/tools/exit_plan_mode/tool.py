@@ -7,8 +7,9 @@ from trimtab.contracts.questions import AskApproval, PlanReady, PlanVerdict
 from trimtab.contracts.tool import Access, Args, ToolContext, ToolResult
 from trimtab.tools.description import describe
 
-ACTIONS = ("interactive", "autopilot", "exit_only", "autopilot_fleet")
-DEFAULT_ACTIONS = ("autopilot", "interactive", "exit_only", "autopilot_fleet")
+ACTIONS = ("exit_only", "interactive", "autopilot", "autopilot_fleet")
+DEFAULT_ACTIONS = ("autopilot", "interactive", "exit_only")
+FLEET_ACTION = "autopilot_fleet"
 FLEET = (
     " Do independent parts of it at once: start an agent for each with task in mode background, "
     "and put the results together."
@@ -18,6 +19,26 @@ FLEET = (
 BY_FLEET = (
     "A fleet of agents carries the plan out. You are asked for its todos next: end your turn now."
 )
+
+
+def list_wanted(args: Args) -> Sequence[str]:
+    """Return the actions to offer. Models that know an older form of the tool list them."""
+    if listed := [action for action in args.get("actions") or () if action in ACTIONS]:
+        return listed
+    if args.get("showFleet") or args.get("recommendedAction") == FLEET_ACTION:
+        first, *others = DEFAULT_ACTIONS
+        return (first, FLEET_ACTION, *others)
+    return DEFAULT_ACTIONS
+
+
+def refuse_plan(feedback: str | None) -> ToolResult:
+    """Return a rejection, which ends the turn, unless the user says what to change."""
+    if not feedback:
+        return ToolResult(text="The user did not approve the plan.", kind="rejected")
+    return ToolResult(
+        text=f"Plan not approved. User feedback:\n\n{feedback}\n\nChange the plan and present it "
+        "again."
+    )
 
 
 async def refuse(_: PlanReady) -> PlanVerdict:
@@ -32,14 +53,19 @@ class ExitPlanMode:
             "type": "object",
             "properties": {
                 "summary": {"type": "string", "description": "The plan in short, as Markdown"},
-                "actions": {
-                    "type": "array",
-                    "items": {"type": "string", "enum": list(ACTIONS)},
-                    "description": "Ways to go on that make sense",
+                "showFleet": {
+                    "type": "boolean",
+                    "description": "Also offer a fleet: the plan has parts that agents can do at "
+                    "the same time",
                 },
-                "recommendedAction": {"type": "string", "enum": list(ACTIONS)},
+                "recommendedAction": {
+                    "type": "string",
+                    "enum": list(ACTIONS),
+                    "description": "The way to go on that is shown first",
+                },
             },
             "required": ["summary"],
+            "additionalProperties": True,  # keeps `actions` of models that know an older form
         },
     )
 
@@ -52,10 +78,9 @@ class ExitPlanMode:
         return [Access(kind="none", mutates=False)]
 
     async def run(self, args: Args, ctx: ToolContext) -> ToolResult:
-        wanted = args.get("actions") or DEFAULT_ACTIONS
-        possible = [action for action in wanted if action not in self._refused]
-        actions = tuple(possible) or ("interactive", "exit_only")
         recommended = args.get("recommendedAction")
+        possible = [action for action in list_wanted(args) if action not in self._refused]
+        actions = tuple(possible) or ("interactive", "exit_only")
         plan = PlanReady(
             summary=args["summary"],
             actions=actions,
@@ -63,10 +88,10 @@ class ExitPlanMode:
             call_id=ctx.call_id,
         )
         verdict = await self._ask(plan)
-        note = f" The user said: {verdict.feedback}" if verdict.feedback else ""
         if not verdict.approved:
-            return ToolResult(text=f"The plan was not approved; stay in plan mode.{note}")
-        action = verdict.action or plan.recommended
+            return refuse_plan(verdict.feedback)
+        note = f" The user said: {verdict.feedback}" if verdict.feedback else ""
+        action = verdict.action or "interactive"
         if action == "exit_only":
             return ToolResult(text=f"Plan approved! Exited plan mode.\n\nStop here.{note}")
         if verdict.by_fleet:

@@ -10,6 +10,7 @@ from trimtab.contracts.errors import TrimtabError
 from trimtab.transports.rpc.protocol import (
     FAILED,
     INVALID_PARAMS,
+    TASK_FAILURES,
     UNKNOWN_METHOD,
     NotAvailable,
     RpcError,
@@ -37,7 +38,7 @@ NAMESPACES = {
     "secrets": "sessions",
     "session": "session",
     "session.agent": "agent",
-    "session.canvas": "unsupported",
+    "session.canvas": "canvas",
     "session.commands": "commands",
     "session.completions": "completions",
     "session.eventLog": "event_log",
@@ -48,7 +49,7 @@ NAMESPACES = {
     "session.instructions": "agent",
     "session.lsp": "unsupported",
     "session.mcp": "mcp",
-    "session.mcp.apps": "unsupported",
+    "session.mcp.apps": "mcp_apps",
     "session.metadata": "metadata",
     "session.mode": "options",
     "session.model": "model",
@@ -162,6 +163,8 @@ async def answer(server: "Server", peer: "Peer", name: str, raw: msgspec.Raw) ->
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RpcError(INVALID_PARAMS, _failure(name, f"Invalid parameters: {error}")) from None
     try:
+        if _is_about_session(name):
+            server.session(address.session_id)
         return await handler(Call(server, peer, address.session_id), params)
     except RpcError as error:
         raise RpcError(error.code, _failure(name, error.message), error.data) from None
@@ -176,7 +179,12 @@ async def answer(server: "Server", peer: "Peer", name: str, raw: msgspec.Raw) ->
         raise RpcError(FAILED, _failure(name, message)) from error
 
 
+def _is_about_session(name: str) -> bool:
+    """Return True for `session.NAMESPACE.METHOD`: all of these are about an open session."""
+    return name.startswith("session.") and name.count(".") > 1
+
+
 def _failure(name: str, message: str) -> str:
-    if message == "AUTHENTICATION_FAILED":
+    if message == "AUTHENTICATION_FAILED" or message in TASK_FAILURES:
         return message
     return f"Request {name} failed with message: {message}"

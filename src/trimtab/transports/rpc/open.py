@@ -81,6 +81,8 @@ async def resume(server: Server, peer: Peer, settings: SessionSettings) -> Then:
         else:
             participant = await _join(hosted, peer, settings)
         await connect(hosted, settings)
+        if settings.canvases:
+            await hosted.canvases.restore(peer)
     resumed = hosted
 
     def after() -> None:
@@ -89,7 +91,7 @@ async def resume(server: Server, peer: Peer, settings: SessionSettings) -> Then:
             resumed.repeat_open_requests(participant)
 
     reply = describe(hosted)
-    reply["openCanvases"] = []
+    reply["openCanvases"] = hosted.canvases.opened() if settings.canvases else []
     return Then(reply, after)
 
 

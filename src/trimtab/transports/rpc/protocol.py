@@ -17,6 +17,8 @@ INVALID_PARAMS = -32602
 FAILED = -32603
 AUTHENTICATION_FAILED = -32002
 CANCELLED = -32800
+TASK_FAILURES = {"TASK_NOT_FOUND": -32010, "TASK_NOT_OWNER": -32011, "TASK_CONFLICT": -32012}
+"""Failures of clients' tasks, by the names that are their messages."""
 
 
 RequestId = str | int | float

@@ -64,6 +64,8 @@ class Server:
         self.inference: Peer | None = None
         """The client that makes the model calls of new sessions, if any."""
         self.exchanges: dict[str, Exchange] = {}
+        self.users: dict[str, JsonObject] = {}
+        """The accounts of tokens, as GitHub described them."""
         self.secrets: tuple[str, ...] = ()
         """Values that clients want hidden in every session."""
         self.ended = asyncio.Event()

@@ -67,6 +67,7 @@ class SessionSettings(Capabilities, frozen=True, kw_only=True, rename="camel"):
     reasoning_effort: str | None = None
     streaming: bool = False
     enable_citations: bool = False
+    request_mcp_apps: bool = False
     system_message: SystemMessageSettings | None = None
     available_tools: tuple[str, ...] | None = None
     excluded_tools: tuple[str, ...] = ()
@@ -148,6 +149,7 @@ def build_options(settings: SessionSettings, defaults: SessionOptions, cwd: str)
         effort=settings.reasoning_effort or defaults.effort,
         stream=settings.streaming,
         citations=settings.enable_citations,
+        mcp_apps=settings.request_mcp_apps,
         name=settings.name,
         session_id=settings.session_id,
         client_name=settings.client_name,

@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from trimtab.providers.wires.anthropic_reader import MessagesReader
+from trimtab.providers.wires.chat_reader import ChatReader
 from trimtab.providers.wires.citations import CitationBuilder, read_annotations, read_citations
 
 CITATION = (
@@ -39,6 +40,47 @@ def test_a_streamed_citation_belongs_to_its_block() -> None:
             }
         ],
     }
+
+
+NOTE = (
+    b'{"type":"url_citation","url_citation":'
+    b'{"title":"T","url":"https://a.test","start_index":0,"end_index":4}}'
+)
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        (
+            b'{"choices":[{"delta":{"content":"Moon."}}]}',
+            b'{"choices":[{"delta":{"annotations":[%b]},"finish_reason":"stop"}]}' % NOTE,
+        ),
+        (
+            b'{"choices":[{"message":{"content":"Moon.","annotations":[%b]},'
+            b'"finish_reason":"stop"}]}' % NOTE,
+        ),
+    ],
+    ids=["streamed", "whole"],
+)
+def test_annotations_of_chat_completions_are_citations(frames: tuple[bytes, ...]) -> None:
+    reader = ChatReader()
+    for data in frames:
+        reader.feed(data)
+    assert reader.finish().citations == {
+        "sources": [
+            {"id": "source-1", "provider": "openai", "title": "T", "url": "https://a.test"}
+        ],
+        "spans": [{"startIndex": 0, "endIndex": 4, "references": [{"sourceId": "source-1"}]}],
+    }
+
+
+@pytest.mark.parametrize("odd", ["[1, null]", "7", '"x"', "{}", '[{"type": "url_citation"}]'])
+def test_odd_annotations_of_chat_completions_are_left_out(odd: str) -> None:
+    reader = ChatReader()
+    frame = '{"choices":[{"message":{"content":"Moon.","annotations":%s},"finish_reason":"stop"}]}'
+    reader.feed((frame % odd).encode())
+    reply = reader.finish()
+    assert (reply.message.text, reply.citations) == ("Moon.", None)
 
 
 def test_a_source_that_is_cited_twice_is_listed_once() -> None:

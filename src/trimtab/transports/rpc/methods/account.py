@@ -7,7 +7,7 @@ import msgspec
 from trimtab.config.accounts import GITHUB, Account, Accounts
 from trimtab.contracts.errors import AuthenticationError, ModelError, UsageError
 from trimtab.contracts.events.envelope import JsonObject
-from trimtab.models.choose import NoService
+from trimtab.models.choose import NoService, is_offline
 from trimtab.providers.auth import GITHUB_TOKENS, Key
 from trimtab.providers.copilot import Copilot
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
@@ -37,16 +37,41 @@ async def get_session_status(call: Call, params: Nothing) -> JsonObject:
     """Report the token of the session, with its account, or the one that all sessions use."""
     hosted = call.session
     if hosted.token is None:
-        return await get_status(call, params)
-    login, plan = hosted.user.get("login"), hosted.user.get("copilot_plan")
+        status = await get_status(call, params)
+        if not status["isAuthenticated"]:
+            return status
+        return {**name_user(await find_user(call)), **status}
+    named = name_user(hosted.user)
     return {
         "isAuthenticated": True,
         "authType": "token",
         "host": GITHUB,
-        "statusMessage": f"Authenticated as {login or 'the owner of the session token'}",
-        **({"login": login} if login else {}),
-        **({"copilotPlan": plan} if plan else {}),
+        "statusMessage": f"Authenticated as {named.get('login', 'the owner of the session token')}",
+        **named,
     }
+
+
+def name_user(user: JsonObject) -> JsonObject:
+    """Return the login and the plan of an account, as far as GitHub told them."""
+    found = {"login": user.get("login"), "copilotPlan": user.get("copilot_plan")}
+    return {name: value for name, value in found.items() if isinstance(value, str)}
+
+
+async def find_user(call: Call) -> JsonObject:
+    """Return the account of the token that all sessions use; empty if GitHub does not tell."""
+    server = call.server
+    if is_offline(server.defaults, server.env):
+        return {}
+    key = await server.runtime.models.find_key()
+    if key is None:
+        return {}
+    token = await key.reveal()
+    if token not in server.users:
+        try:
+            server.users[token] = await server.fetch_user(key)
+        except ModelError:
+            return {}
+    return server.users[token]
 
 
 class Credentials(msgspec.Struct, rename="camel"):

@@ -70,7 +70,7 @@ async def execute(call: Call, params: Execute) -> JsonObject:
     """Have the client that registered a command run it, and wait for it."""
     hosted = call.session
     if all(command.get("name") != params.command_name for command in hosted.commands):
-        raise UsageError(f"Unknown command: {params.command_name}; see session.commands.list.")
+        return {"error": f"No client found for command: {params.command_name}"}
     request = CommandExecute(
         request_id=new_id(),
         command=f"/{params.command_name} {params.args}".rstrip(),

@@ -6,6 +6,8 @@ from trimtab.agents.carryover import SessionCarryover
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionSnapshotRewind
+from trimtab.providers.tokens import counter_for
+from trimtab.runtime.live import LiveSession
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.undo.history import TOO_LARGE
 from trimtab.undo.rewind import (
@@ -128,7 +130,25 @@ async def compact(call: Call, params: Compact) -> JsonObject:
     }
     if outcome.summary:
         reply["summaryContent"] = outcome.summary
-    return reply
+    return reply | describe_window(call.session.live)
+
+
+def describe_window(live: LiveSession) -> JsonObject:
+    """Return the use of the window by what the next request holds, if a request was measured."""
+    found, limit = live.context
+    if found is None:
+        return {}
+    counter, messages = counter_for(live.model), live.projections.conversation.messages
+    conversation = sum(map(counter.of, messages))
+    window = {
+        "tokenLimit": limit,
+        "currentTokens": found.system + found.tools + conversation,
+        "messagesLength": len(messages),
+        "systemTokens": found.system,
+        "conversationTokens": conversation,
+        "toolDefinitionsTokens": found.tools,
+    }
+    return {"contextWindow": window}
 
 
 @methods.on("session.history.cancelBackgroundCompaction")

@@ -96,13 +96,14 @@ async def list_tools(call: Call, params: Server) -> JsonObject:
     """Return the tools of a server, by the server's own names."""
     await _servers(call).start()
     server = _servers(call).find(params.server_name)
-    await server.settled(server.wait_left)
+    await server.hurry()
     if server.status != "connected":
         why = server.error or f"its status is {server.status}"
         raise UsageError(f"{params.server_name} is not connected: {why}.")
     return {
         "tools": [
-            {"name": tool.name, "description": tool.description} for tool in server.listing.tools
+            {"name": tool.name, "description": tool.description, "inputSchema": tool.parameters}
+            for tool in server.listing.tools
         ]
     }
 
@@ -181,10 +182,18 @@ async def disable_server(call: Call, params: Server) -> None:
     await _switch(call, params.server_name, enabled=False)
 
 
-@methods.on("session.mcp.startServer", Server)
-async def start_server(call: Call, params: Server) -> None:
-    """Start a server by name; its configuration comes with the session."""
+class StartServer(msgspec.Struct, rename="camel"):
+    """A server of the session, or with `config` a new one, or another configuration of it."""
+
+    server_name: str
+    config: dict[str, Any] | None = None
+
+
+@methods.on("session.mcp.startServer", StartServer)
+async def start_server(call: Call, params: StartServer) -> None:
+    await _configure(call, params)
     await _switch(call, params.server_name, enabled=True)
+    await _require_connected(call, params.server_name)
 
 
 @methods.on("session.mcp.stopServer", Server)
@@ -192,15 +201,32 @@ async def stop_server(call: Call, params: Server) -> None:
     await _switch(call, params.server_name, enabled=False)
 
 
-@methods.on("session.mcp.restartServer", Server)
-async def restart_server(call: Call, params: Server) -> None:
-    await _servers(call).start()
+@methods.on("session.mcp.restartServer", StartServer)
+async def restart_server(call: Call, params: StartServer) -> None:
+    await _configure(call, params)
     await _servers(call).restart(params.server_name)
+    await _require_connected(call, params.server_name)
+
+
+async def _configure(call: Call, params: StartServer) -> None:
+    if params.config is not None:
+        call.session.live.controls.add_servers({params.server_name: params.config})
+    await _servers(call).start()
 
 
 async def _switch(call: Call, name: str, *, enabled: bool) -> None:
     await _servers(call).start()
     await _servers(call).switch(name, enabled=enabled)
+    if enabled:
+        await _servers(call).find(name).hurry()
+
+
+async def _require_connected(call: Call, name: str) -> None:
+    """Raise `UsageError` if a server that was started has failed; a slow one may still connect."""
+    server = _servers(call).find(name)
+    await server.hurry()
+    if server.status == "failed":
+        raise UsageError(f"The MCP server {name} could not be started: {server.error}.")
 
 
 @methods.on("mcp.discover", Folder)
@@ -278,10 +304,6 @@ def _servers(call: Call) -> SessionServers:
 
 class EnvValues(msgspec.Struct):
     mode: str
-
-
-class HostContext(msgspec.Struct):
-    context: JsonObject
 
 
 class SignInTo(msgspec.Struct, rename="camel"):
@@ -370,14 +392,3 @@ async def set_env_values(call: Call, params: EnvValues) -> JsonObject:
     """Store how variables are to be read; values from clients are taken literally."""
     call.session.settings["env_value_mode"] = params.mode
     return {"mode": params.mode}
-
-
-@methods.on("session.mcp.apps.setHostContext", HostContext)
-async def set_host_context(call: Call, params: HostContext) -> JsonObject:
-    call.session.settings["mcp_host_context"] = params.context
-    return {}
-
-
-@methods.on("session.mcp.apps.getHostContext")
-async def get_host_context(call: Call, params: Nothing) -> JsonObject:
-    return {"context": call.session.settings.get("mcp_host_context") or {}}

@@ -16,6 +16,7 @@ from trimtab.contracts.run import Measured
 from trimtab.providers.tokens import counter_for
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+from trimtab.transports.rpc.methods.workspaces import describe_workspace
 
 methods = Methods()
 
@@ -30,6 +31,7 @@ async def take_snapshot(call: Call, params: Nothing) -> JsonObject:
         "isRemote": False,
         "alreadyInUse": False,
         "workspacePath": live.folder.path,
+        "workspace": describe_workspace(live.folder),
         "workingDirectory": options.cwd,
         "currentMode": live.mode,
         "selectedModel": live.model,

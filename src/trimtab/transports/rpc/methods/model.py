@@ -85,7 +85,8 @@ async def switch_to(call: Call, params: SwitchTo) -> JsonObject:
         controls.set_model(model, effort=params.reasoning_effort, provider=provider)
     if params.model_capabilities is not None:
         controls.set_vision(read_vision(params.model_capabilities))
-    return {"modelId": model, "deferred": False}
+    state = await get_current(call, Nothing())
+    return {"modelId": model, "deferred": False, "status": "applied", "modelState": state}
 
 
 @methods.on("session.model.setReasoningEffort", SetEffort)

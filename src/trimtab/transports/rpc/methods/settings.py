@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from trimtab.config.files import replace_file
-from trimtab.contracts.errors import ConfigurationError
+from trimtab.config.edit import change_field, read_object
+from trimtab.config.settings import known_settings
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 
@@ -18,16 +18,26 @@ class Settings(msgspec.Struct):
 
 @methods.on("user.settings.get")
 async def get_settings(call: Call, params: Nothing) -> JsonObject:
-    return {"settings": _read(_path(call))}
+    """Return every known setting, and what the person's file contains besides them.
+
+    A default is not known here: the parts that read a setting have it.
+    """
+    given = read_object(_path(call))
+    anywhere, own = known_settings()
+    names = sorted({name.partition(".")[0] for name in (*anywhere, *own)} | given.keys())
+    return {
+        "settings": {
+            name: {"value": given.get(name), "default": None, "isDefault": name not in given}
+            for name in names
+        }
+    }
 
 
 @methods.on("user.settings.set", Settings)
 async def set_settings(call: Call, params: Settings) -> JsonObject:
-    """Change settings; null removes one."""
-    path = _path(call)
-    changed = {**_read(path), **params.settings}
-    kept = {name: value for name, value in changed.items() if value is not None}
-    replace_file(path, msgspec.json.format(msgspec.json.encode(kept), indent=2) + b"\n")
+    """Change settings, and leave comments and the rest of the file as they are; null removes."""
+    for name, value in params.settings.items():
+        change_field(_path(call), name, value)
     return {"shadowedKeys": []}
 
 
@@ -38,13 +48,3 @@ async def reload(call: Call, params: Nothing) -> None:
 
 def _path(call: Call) -> str:
     return call.server.runtime.home.settings
-
-
-def _read(path: str) -> JsonObject:
-    try:
-        with open(path, "rb") as file:
-            return msgspec.json.decode(file.read(), type=dict[str, Any])
-    except FileNotFoundError:
-        return {}
-    except msgspec.DecodeError:
-        raise ConfigurationError(f"{path} is not a JSON object; correct it.") from None

@@ -1,14 +1,17 @@
 """The tasks of a session: its sub-agents and its commands."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import msgspec
 
 from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.tool import Assignment
-from trimtab.host.client_tasks import Registration, Update
+from trimtab.host.client_tasks import Registration, TaskProblem, Update
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
+from trimtab.transports.rpc.protocol import TASK_FAILURES, RpcError
 
 methods = Methods()
 
@@ -48,7 +51,8 @@ async def list_tasks(call: Call, params: Nothing) -> JsonObject:
 @methods.on("session.tasks.register", Registration)
 async def register(call: Call, params: Registration) -> JsonObject:
     """Add a task that the client works on, or return to one after a new connection."""
-    return call.session.client_tasks.register(call.peer, params)
+    with named_failures():
+        return call.session.client_tasks.register(call.peer, params)
 
 
 class TaskUpdate(msgspec.Struct):
@@ -59,7 +63,19 @@ class TaskUpdate(msgspec.Struct):
 
 @methods.on("session.tasks.update", TaskUpdate)
 async def update_task(call: Call, params: TaskUpdate) -> JsonObject:
-    return call.session.client_tasks.update(call.peer, params.id, params.sequence, params.update)
+    tasks = call.session.client_tasks
+    with named_failures():
+        return tasks.update(call.peer, params.id, params.sequence, params.update)
+
+
+@contextmanager
+def named_failures() -> Iterator[None]:
+    """Answer with the code and the name that the protocol has for a failure of a client's task."""
+    try:
+        yield
+    except TaskProblem as problem:
+        data = {**problem.data, "message": problem.message}
+        raise RpcError(TASK_FAILURES[problem.name], problem.name, data) from None
 
 
 @methods.on("trimtab.tasks.list")

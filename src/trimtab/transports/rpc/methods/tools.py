@@ -59,7 +59,8 @@ async def initialize(call: Call, params: Nothing) -> JsonObject:
 
 @methods.on("session.tools.getCurrentMetadata")
 async def get_metadata(call: Call, params: Nothing) -> JsonObject:
-    return {"tools": [_describe(tool) for tool in call.session.live.controls.tools]}
+    """Return the tools the model has now. The schema has another name here than in `tools.list`."""
+    return {"tools": [_describe(tool, "input_schema") for tool in call.session.live.controls.tools]}
 
 
 @methods.on("tools.list")
@@ -67,14 +68,14 @@ async def list_tools(call: Call, params: Nothing) -> JsonObject:
     return {"tools": [_describe(tool) for tool in builtin_tools().values()]}
 
 
-def _describe(tool: Tool) -> JsonObject:
+def _describe(tool: Tool, schema: str = "parameters") -> JsonObject:
     source = getattr(tool, "source", None)  # the file or package of a Python function
     prefix = "builtin" if source is None and not isinstance(tool, ExternalTool) else "custom"
     described: JsonObject = {
         "name": tool.spec.name,
         "namespacedName": f"{prefix}:{tool.spec.name}",
         "description": tool.spec.description,
-        "parameters": tool.spec.parameters,
+        schema: tool.spec.parameters,
     }
     if (origin := origin_of(tool)) is not None:
         named = {"mcpServerName": origin.server, "mcpToolName": origin.tool}

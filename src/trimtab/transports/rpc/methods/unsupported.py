@@ -8,8 +8,6 @@ methods = Methods()
 
 EMPTY: dict[str, JsonObject] = {
     "session.extensions.list": {"extensions": []},
-    "session.canvas.list": {"canvases": []},
-    "session.canvas.listOpen": {"openCanvases": []},
     "session.schedule.list": {"entries": []},
     "session.schedule.stop": {},
     "session.telemetry.getEngagementId": {},
@@ -18,27 +16,13 @@ EMPTY: dict[str, JsonObject] = {
     "session.visibility.set": {"synced": False},
     "session.lsp.initialize": {},
 }
-"""Method → result that says that there is nothing to do: no canvases, extensions, schedules or
+"""Method → result that says that there is nothing to do: no extensions, schedules or
 telemetry, and language servers start by themselves."""
 
 REFUSED = {
     **dict.fromkeys(
         ("session.extensions.enable", "session.extensions.disable", "session.extensions.reload"),
         "Extensions not available: this version has none.",
-    ),
-    **dict.fromkeys(
-        ("session.canvas.open", "session.canvas.close", "session.canvas.action.invoke"),
-        "Canvas not found: canvases come from extensions, and this version has none.",
-    ),
-    **dict.fromkeys(
-        (
-            "session.mcp.apps.callTool",
-            "session.mcp.apps.diagnose",
-            "session.mcp.apps.listTools",
-            "session.mcp.apps.readResource",
-        ),
-        "MCP Apps are not available: this version shows no interfaces of servers; call their "
-        "tools through the agent.",
     ),
     "agentRegistry.spawn": "agentRegistry.spawn is not enabled: sessions of this server are "
     "created with session.create.",

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -12,6 +13,7 @@ from trimtab.contracts.errors import UsageError
 from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.events.session import SessionWorkspaceFileChanged
 from trimtab.contracts.ids import new_id
+from trimtab.session.folder import SessionFolder
 from trimtab.transports.rpc.diffs import diff_workspace
 from trimtab.transports.rpc.dispatch import Call, Methods, Nothing
 from trimtab.transports.rpc.mirror import FileSystem
@@ -20,6 +22,21 @@ methods = Methods()
 MAX_LISTED = 10_000
 CHECKPOINT_INDEX = "index.md"
 INDEX_COLUMNS = 4
+
+
+WORKSPACE_FIELDS = (
+    "cwd",
+    "git_root",
+    "branch",
+    "repository",
+    "host_type",
+    "name",
+    "user_named",
+    "created_at",
+    "updated_at",
+)
+OWN_FIELDS = ("client_name", "summary_count")
+"""Fields that only the workspace's own methods report."""
 
 
 class Path(msgspec.Struct):
@@ -38,10 +55,15 @@ class SavePaste(msgspec.Struct):
 @methods.on("session.workspaces.getWorkspace")
 async def get_workspace(call: Call, params: Nothing) -> JsonObject:
     folder = call.session.live.folder
-    known = ("id", "cwd", "git_root", "branch", "name", "user_named", "summary_count")
+    return {"workspace": describe_workspace(folder, OWN_FIELDS), "path": folder.path}
+
+
+def describe_workspace(folder: SessionFolder, more: Sequence[str] = ()) -> JsonObject:
+    """Return what `workspace.yaml` says of a session, in its own words."""
     metadata = folder.read_metadata()
-    workspace = {name: metadata[name] for name in known if metadata.get(name) is not None}
-    return {"workspace": {"id": folder.id, **workspace}, "path": folder.path}
+    fields = (*WORKSPACE_FIELDS, *more)
+    found = {name: metadata[name] for name in fields if metadata.get(name) is not None}
+    return {"id": folder.id, **found}
 
 
 @methods.on("session.workspaces.ensure")

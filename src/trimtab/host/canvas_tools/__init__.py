@@ -1,0 +1,1 @@
+"""Lets the model open canvases and work with them."""
