@@ -12,7 +12,7 @@ from trimtab.host.parts import Question
 from trimtab.host.plan_actions import PLAN_ACTIONS, list_actions
 from trimtab.permissions.approvals import approve_checks, offer_rules
 from trimtab.permissions.kinds import show_request
-from trimtab.transports.tui.cells import Line
+from trimtab.transports.tui.cells import Line, plain, width, wrap
 from trimtab.transports.tui.diff import render_diff
 from trimtab.transports.tui.transcript import new_stream
 
@@ -26,12 +26,18 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
     label: str
     keys: tuple[str, ...]
+    short: str = ""
+    """The label for a narrow window; the notes name what it leaves out."""
     value: Any = None
     words: bool = False
     edits: bool = False
     """True if it opens the plan in the person's editor; the question stays."""
     rule: str = ""
     """The rule to edit, for a choice that does that; the question stays."""
+
+    def fit(self, cells: int) -> str:
+        """Return the label, or its short form if that is too wide."""
+        return self.label if not self.short or width(self.label) <= cells else self.short
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +46,9 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     title: str
     body: tuple[Line, ...] = ()
+    """A command, a diff, paths: lines that are shown as they are."""
+    notes: tuple[Line, ...] = ()
+    """Prose below the body; it wraps at words."""
     choices: tuple[Choice, ...] = ()
     on_escape: Any = None
     words_only: bool = False
@@ -50,6 +59,15 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """The diff in its body."""
     part: Question | None = None
     """The question of the session behind it."""
+
+    def render(self, columns: int) -> list[Line]:
+        """Return the whole text of the question, without its choices."""
+        return [*wrap((("warning bold", self.title),), columns), *self.render_body(columns)]
+
+    def render_body(self, columns: int) -> list[Line]:
+        """Return what stands below the title."""
+        notes = (wrap(note, columns, _indent(note)) for note in self.notes)
+        return [*self.body, *(row for rows in notes for row in rows)]
 
     def find(self, key: str) -> Choice | None:
         """Return the choice that a key chooses."""
@@ -64,6 +82,13 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
                 return {"approved": False, "feedback": text}
             case _:
                 return {"answer": text, "wasFreeform": True}
+
+
+def _indent(note: Line) -> str:
+    """Return what stands before the second row of a note: an indented one hangs."""
+    text = plain(note)
+    lead = len(text) - len(text.lstrip())
+    return " " * (lead + 2) if lead else ""
 
 
 def build_question(part: Question, columns: int, agent: str = "") -> Asked:
@@ -109,19 +134,21 @@ def build_trust(question: TrustQuestion) -> Asked:
 def _permission(part: Question, _: int, approval: JsonObject | None = None) -> Asked:
     request = part.request
     title, body = describe_access(request)
+    notes: list[Line] = []
     if reason := request.get("reason"):
-        body.append((("dim", f"  why: {show(reason)}"),))
+        notes.append((("dim", f"  why: {show(reason)}"),))
     warning = str(request.get("warning") or "")
     if warning and warning not in str(request.get("reason") or ""):
-        body.append((("warning", f"  ! {show(warning)}"),))
+        notes.append((("warning", f"  ! {show(warning)}"),))
     choices = [Choice(label="yes, once", keys=("1", "y"), value=Answer(kind="approve-once"))]
     if rules := request.get("suggestedRules"):
         named = ", ".join(show(rule) for rule in rules)
-        if cover := show(request.get("suggestedRulesCover", "")):
-            body.append((("dim", f"  2 and 3 allow {named}: {cover}"),))
+        cover = show(request.get("suggestedRulesCover"))
+        notes.append((("dim", f"  2 and 3 allow {named}{': ' if cover else ''}{cover}"),))
         choices.append(
             Choice(
                 label=f"yes, allow {named} in this session",
+                short="yes, in this session",
                 keys=("2", "!"),
                 value=Answer(kind="approve-for-session", approval=approval),
             )
@@ -129,6 +156,7 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
         choices.append(
             Choice(
                 label=f"yes, allow {named} always in this place",
+                short="yes, always in this place",
                 keys=("3",),
                 value=Answer(kind="approve-for-location", approval=approval),
             )
@@ -136,9 +164,15 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
         if request.get("kind") == "shell":
             choices.append(Choice(label="edit the rule", keys=("e",), words=True, rule=named))
     if checks := request.get("projectChecks"):
-        body.append((("dim", f"  c allows {', '.join(show(rule) for rule in checks)}"),))
-        label = "yes, allow the project's checks always in this place"
-        choices.append(Choice(label=label, keys=("c",), value=approve_checks(request)))
+        notes.append((("dim", f"  c allows {', '.join(show(rule) for rule in checks)}"),))
+        choices.append(
+            Choice(
+                label="yes, allow the project's checks always in this place",
+                short="yes, the project's checks always",
+                keys=("c",),
+                value=approve_checks(request),
+            )
+        )
     reject = Answer(kind="reject")
     choices.append(Choice(label="no", keys=("4", "n"), value=reject))
     choices.append(Choice(label="no, and say why", keys=("5",), words=True))
@@ -146,6 +180,7 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
         id="",
         title=title,
         body=tuple(body),
+        notes=tuple(notes),
         choices=tuple(choices),
         on_escape=reject,
         diff=str(request.get("diff") or ""),
@@ -201,7 +236,7 @@ def _input(part: Question, _: int) -> Asked:
     return Asked(
         id="",
         title=first,
-        body=tuple(_text(line) for line in rest),
+        notes=tuple(_text(line) for line in rest),
         choices=tuple(choices),
         on_escape={},
         words_only=not choices,

@@ -1,0 +1,91 @@
+"""Builds the scene of the live rows from the state of the interface."""
+
+from typing import TYPE_CHECKING
+
+from trimtab.transports.tui.cells import Line, line_width
+from trimtab.transports.tui.questions import Asked
+from trimtab.transports.tui.transcript import describe_seconds
+from trimtab.transports.tui.view import MARK, EditorView, Menu, Scene
+
+if TYPE_CHECKING:
+    from trimtab.transports.tui.app import Tui
+
+HINT = "Ask anything. / commands, @ files, ! shell, ? keys"
+ANSWER_HINT = "Type your answer, then Enter; Esc gives none."
+
+
+def build_scene(tui: "Tui", now: float, columns: int, rows: int) -> Scene:
+    """Return what the live rows show now."""
+    heading: tuple[Line, ...] = ()
+    choices: Menu | None = None
+    detail = ""
+    if tui.panel is not None:
+        if tui.panel.changes:
+            tui.panel.refresh()
+        heading, choices, detail = tui.panel.heading, tui.panel.menu, tui.panel.detail
+    elif tui.asking.current is not None:
+        heading = tui.asking.heading(columns - 1, rows // 2)
+        choices = tui.asking.menu(now, columns - 1)
+    return Scene(
+        columns=columns,
+        rows=rows,
+        editor=_view_editor(tui),
+        menu=None if heading else tui.completer.menu,
+        heading=heading,
+        choices=choices,
+        detail=detail,
+        activity=_describe_activity(tui, now),
+        remark=tui.remark,
+        status=tui.status.with_mode(tui.app),
+        now=now,
+    )
+
+
+def _view_editor(tui: "Tui") -> EditorView:
+    mark, hint = MARK, HINT
+    if tui.panel is not None:
+        return EditorView(tui.panel.query, len(tui.panel.query), tui.panel.mark, "")
+    if tui.asking.typing_words:
+        choice = tui.asking.words_for
+        mark, hint = "rule: " if choice and choice.rule else "your words: ", ""
+    elif tui.asking.current is not None and tui.asking.current.asked.words_only:
+        hint = ANSWER_HINT
+    elif tui.editor.text.startswith("!"):
+        mark = "! "
+    if tui.live is None:
+        hint = "starting …"
+    return EditorView(tui.editor.text, tui.editor.caret, mark, hint)
+
+
+def _describe_activity(tui: "Tui", now: float) -> str:
+    if tui.asking.current is not None:
+        return ""
+    if tui.transcript.compacting:
+        return "Summarising the conversation … Esc stops"
+    if tui.working_since is None:
+        return ""
+    took = describe_seconds(now - tui.working_since)
+    return f"Working · {took} · Esc stops"
+
+
+def write_long_question(tui: "Tui", columns: int, rows: int) -> None:
+    """Move a question into the scrollback if it would fill half the window or be clipped."""
+    waiting = tui.asking.current
+    if waiting is None or waiting.body_written:
+        return
+    asked = waiting.asked
+    labels = _list_choices(asked)
+    widest = max(map(line_width, (*asked.body, *labels)), default=0)
+    room = rows // 2 - len(asked.choices) - 2
+    if len(tui.asking.heading(columns - 1, rows)) > max(1, room) or widest >= columns:
+        waiting.body_written = True
+        tui.transcript.blank()
+        tui.transcript.add_lines([*asked.render(columns - 1), *labels])
+        tui.transcript.note_diff(asked.diff)
+
+
+def _list_choices(asked: Asked) -> list[Line]:
+    """Return the model's choices as lines; our own are short or explained in the body."""
+    if asked.kind != "input":
+        return []
+    return [(("", f"  {'/'.join(choice.keys)}  {choice.label}"),) for choice in asked.choices]
