@@ -256,10 +256,9 @@ class Tui:
 
     def _show_past(self, live: LiveSession) -> None:
         """Write the past of a resumed session as it was shown, by the same fold."""
-        columns, _ = self.screen.size
         from trimtab.transports.tui.past import replay
 
-        lines, left_out, waiting = replay(live, columns)
+        lines, left_out, waiting = replay(live, *self.screen.size)
         if left_out:
             self.transcript.say(
                 f"The last {len(lines):,} lines; all of it: trimtab sessions show {live.id}", "dim"

@@ -16,7 +16,7 @@ from trimtab.transports.tui.questions import (
 )
 from trimtab.transports.tui.view import Menu, MenuItem
 
-TOLD = ("permission", "input")
+TOLD = ("permission", "input", "plan")
 """Kinds whose answers the transcript tells from the events of the session, resumed or live."""
 
 

@@ -8,11 +8,12 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import TrustQuestion
 from trimtab.contracts.text import count, neutralise
+from trimtab.host.answers import PLAN_TITLE, STAY
 from trimtab.host.parts import Question
-from trimtab.host.plan_actions import PLAN_ACTIONS, list_actions
+from trimtab.host.plan_actions import PLAN_ACTIONS, SHORT_ACTIONS, list_actions
 from trimtab.permissions.approvals import approve_checks, offer_rules
 from trimtab.permissions.kinds import show_request
-from trimtab.transports.tui.cells import Line, plain, width, wrap
+from trimtab.transports.tui.cells import Line, line_width, plain, width, wrap
 from trimtab.transports.tui.diff import render_diff
 from trimtab.transports.tui.transcript import new_stream
 
@@ -68,6 +69,16 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         """Return what stands below the title."""
         notes = (wrap(note, columns, _indent(note)) for note in self.notes)
         return [*self.body, *(row for rows in notes for row in rows)]
+
+    def render_long(self, columns: int, rows: int) -> list[Line]:
+        """Return the whole question for the scrollback; empty if it fits into half a window."""
+        labels: list[Line] = []
+        if self.kind == "input":  # our own labels are short, or the notes name what they leave out
+            labels = [(("", f"  {'/'.join(one.keys)}  {one.label}"),) for one in self.choices]
+        text = self.render(columns - 1)
+        widest = max(map(line_width, (*self.body, *labels)), default=0)
+        room = max(1, rows // 2 - len(self.choices) - 2)
+        return [*text, *labels] if len(text) > room or widest >= columns else []
 
     def find(self, key: str) -> Choice | None:
         """Return the choice that a key chooses."""
@@ -255,17 +266,18 @@ def _plan(part: Question, columns: int) -> Asked:
         choices.append(
             Choice(
                 label=f"{PLAN_ACTIONS[action]}{mark}",
+                short=f"{SHORT_ACTIONS[action]}{mark}",
                 keys=(str(len(choices) + 1), "y") if not choices else (str(len(choices) + 1),),
                 value={"approved": True, "selectedAction": action},
             )
         )
     stay = {"approved": False}
-    choices.append(Choice(label="stay in plan mode", keys=(str(len(choices) + 1), "n"), value=stay))
+    choices.append(Choice(label=STAY, keys=(str(len(choices) + 1), "n"), value=stay))
     choices.append(Choice(label="say what to change", keys=(str(len(choices) + 1),), words=True))
     choices.append(Choice(label="edit it in your editor", keys=("e",), edits=True))
     return Asked(
         id="",
-        title="Carry out this plan?",
+        title=PLAN_TITLE,
         body=tuple(stream.take(columns)),
         choices=tuple(choices),
         on_escape=stay,

@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from trimtab.transports.tui.cells import Line, line_width
-from trimtab.transports.tui.questions import Asked
+from trimtab.transports.tui.cells import Line
 from trimtab.transports.tui.transcript import describe_seconds
 from trimtab.transports.tui.view import MARK, EditorView, Menu, Scene
 
@@ -73,19 +72,8 @@ def write_long_question(tui: "Tui", columns: int, rows: int) -> None:
     waiting = tui.asking.current
     if waiting is None or waiting.body_written:
         return
-    asked = waiting.asked
-    labels = _list_choices(asked)
-    widest = max(map(line_width, (*asked.body, *labels)), default=0)
-    room = rows // 2 - len(asked.choices) - 2
-    if len(tui.asking.heading(columns - 1, rows)) > max(1, room) or widest >= columns:
+    if lines := waiting.asked.render_long(columns, rows):
         waiting.body_written = True
         tui.transcript.blank()
-        tui.transcript.add_lines([*asked.render(columns - 1), *labels])
-        tui.transcript.note_diff(asked.diff)
-
-
-def _list_choices(asked: Asked) -> list[Line]:
-    """Return the model's choices as lines; our own are short or explained in the body."""
-    if asked.kind != "input":
-        return []
-    return [(("", f"  {'/'.join(choice.keys)}  {choice.label}"),) for choice in asked.choices]
+        tui.transcript.add_lines(lines)
+        tui.transcript.note_diff(waiting.asked.diff)
