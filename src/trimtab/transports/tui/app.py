@@ -40,7 +40,7 @@ from trimtab.transports.tui.panels import Panel
 from trimtab.transports.tui.questions import build_question, build_trust
 from trimtab.transports.tui.scene import build_scene, write_long_question
 from trimtab.transports.tui.screen import Screen
-from trimtab.transports.tui.status import StatusLine, describe_start
+from trimtab.transports.tui.status import StatusLine, choose_tip, describe_start
 from trimtab.transports.tui.theme import Theme, encode, without_diff_colours, without_links
 from trimtab.transports.tui.transcript import Transcript, new_stream
 from trimtab.transports.tui.view import lay_out
@@ -157,6 +157,8 @@ class Tui:
         self._last_frame = 0.0
         self.working_since: float | None = None
         """When the agent began to work; None while it is idle."""
+        self.tokens_before = 0
+        """The tokens that the session had used by then."""
         self._questions_seen: set[str] = set()
         self._title = ""
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -234,6 +236,7 @@ class Tui:
             return self._fail(error, old)
         if old is not None:
             await self._end_session(old)
+        branch = await self.status.mark_branch(live)
         hosted.id = live.id
         hosted.attach(live)
         self.hosted, self.live = hosted, live
@@ -241,8 +244,10 @@ class Tui:
         self.follow_folder()
         if live.controls.setup.resumed:
             self._show_past(live)
-        self.transcript.add_lines(describe_start(live, self.terminal.env))
         self.status.refresh()
+        home = self.terminal.env.get("HOME", "")
+        tip = choose_tip(self.terminal.home.session_state)
+        self.transcript.add_lines(describe_start(live, home, branch, tip))
         self.request_frame()
         return True
 
@@ -337,6 +342,12 @@ class Tui:
         """True while the agent works."""
         return self.live is not None and self.live.busy
 
+    @property
+    def tokens(self) -> int:
+        """The tokens that the session has used, sub-agents included."""
+        used = self.live.projections.usage.total if self.live is not None else None
+        return (used.input_tokens or 0) + (used.output_tokens or 0) if used is not None else 0
+
     def _watch_signals(self) -> None:
         loop = asyncio.get_running_loop()
 
@@ -359,7 +370,7 @@ class Tui:
         if isinstance(event.data, SessionIdle):
             self._on_idle(now)
         elif self.working_since is None and self.busy:
-            self.working_since = now
+            self.working_since, self.tokens_before = now, self.tokens
         self.request_frame()
 
     def _notice_part(self, part: Part) -> None:

@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from trimtab.contracts.text import count, neutralise
 from trimtab.transports.tui.cells import Line
-from trimtab.transports.tui.transcript import describe_seconds
+from trimtab.transports.tui.transcript import Transcript, describe_seconds
 from trimtab.transports.tui.view import MARK, EditorView, Menu, Scene
 
 if TYPE_CHECKING:
@@ -63,8 +64,24 @@ def _describe_activity(tui: "Tui", now: float) -> str:
         return "Summarising the conversation … Esc stops"
     if tui.working_since is None:
         return ""
-    took = describe_seconds(now - tui.working_since)
-    return f"Working · {took} · Esc stops"
+    facts = [f"Working ({describe_work(tui.transcript)})"]
+    facts.append(describe_seconds(now - tui.working_since))
+    if tokens := tui.tokens - tui.tokens_before:
+        facts.append(count(tokens, "token"))
+    return " · ".join((*facts, "Esc stops"))
+
+
+def describe_work(transcript: Transcript) -> str:
+    """Return what is going on in a few words."""
+    if len(transcript.calls) > 1:
+        return count(len(transcript.calls), "tool call")
+    if transcript.calls:
+        return neutralise(next(iter(transcript.calls.values())).name)
+    if transcript.agents:
+        return count(len(transcript.agents), "agent")
+    if transcript.writing:
+        return "writing"
+    return "thinking" if transcript.reasoning else "waiting for the model"
 
 
 def write_long_question(tui: "Tui", columns: int, rows: int) -> None:

@@ -100,6 +100,11 @@ class Transcript:
             take(self, part)
 
     @property
+    def writing(self) -> bool:
+        """True while an answer arrives."""
+        return self._stream is not None
+
+    @property
     def ended_blank(self) -> bool:
         """True if the last finished line was empty."""
         return self._last_blank
