@@ -128,7 +128,7 @@ async def test_the_first_lines_count_what_was_loaded_and_mark_a_changed_branch(c
     first = terminal.text.split("\n")
     assert "· trunk* · trusted folder" in first[1], terminal.text
     assert first[2].startswith("1 instruction file · Tip: ")
-    assert first[3] == ""
+    assert len(first) == 3
 
 
 async def test_only_the_first_five_sessions_have_a_tip(cli: Cli) -> None:
@@ -154,3 +154,38 @@ async def test_the_row_of_work_says_what_is_done_how_long_and_for_how_many_token
         await terminal.sees(r"Working \(bash\) · \d s · 1,204 tokens · Esc stops")
         terminal.type("\x1b")
         await terminal.hides("Working")
+
+
+async def test_a_locale_without_utf_8_gets_ascii_only(cli: Cli) -> None:
+    cli.env["LANG"] = "C"
+    text = "Caf\u00e9 \u2192 \u6f22 \u2022 done."
+    async with (
+        serving([{"tools": [bash("echo \u00fc")]}, {"text": text}]) as server,
+        conversing(cli.use(server), "--allow-all", "-i", "go") as terminal,
+    ):
+        await terminal.shows(r"Cafe > \?\? \* done\.")
+        await terminal.shows(r"\* bash echo u")
+        terminal.type("m\u00fcde\r")
+        await terminal.shows("> mude")
+    assert terminal.bytes.isascii()
+
+
+async def test_no_color_sends_no_colours_at_all(cli: Cli) -> None:
+    cli.env["NO_COLOR"] = "1"
+    text = "# Title\n\n**bold** and `code`\n\n```python\ndef f(): return 1\n```\n\nThe end."
+    async with (
+        serving([{"tools": [bash("touch made")]}, {"text": text}]) as server,
+        conversing(cli.use(server), "-i", "go") as terminal,
+    ):
+        await terminal.sees(r"Run this command\?")
+        terminal.type("\x03")
+        await terminal.hides(r"1/y")
+        terminal.type("again\r")
+        await terminal.shows("The end")
+        terminal.type("/mo")
+        await terminal.sees("/model")
+        terminal.type("\x1b")
+        await terminal.hides("/model")
+        terminal.type("\x03")
+        await terminal.ready()
+    assert re.findall(rb"\x1b\[[0-9;]*m", terminal.bytes) == []
