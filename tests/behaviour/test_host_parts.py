@@ -132,7 +132,7 @@ async def test_the_line_of_a_call_is_held_back_until_its_own_permission_is_decid
     tmp_path: Path, order: int
 ) -> None:
     fold, transcript, notes = PartFold(), Transcript(), Page()
-    text = TextOutput(notes, notes, Style())  # type: ignore[arg-type]
+    text = TextOutput(notes, notes, Style())
     asked, answer = asyncio.Event(), asyncio.Event()
 
     def show(shown: Event, line: bytes) -> None:
@@ -202,7 +202,7 @@ async def test_edits_of_others_are_shown_as_theirs_and_not_in_the_diff_of_a_call
     file = tmp_path / "notes.txt"
     file.write_text("one\na\nb\ntwo\nc\nd\nthree\n")
     fold, transcript, notes = PartFold(), Transcript(), Page()
-    text = TextOutput(notes, notes, Style())  # type: ignore[arg-type]
+    text = TextOutput(notes, notes, Style())
     parts: list[Part] = []
 
     def show(shown: Event, line: bytes) -> None:

@@ -413,3 +413,39 @@ async def test_plain_lines_have_the_commands_of_the_terminal(cli: Cli) -> None:
                 await terminal.shows(answer)
                 await terminal.shows("> $")
     assert not (cli.cwd / "made.txt").exists()
+
+
+async def test_a_resumed_session_prints_what_was_said_before(cli: Cli) -> None:
+    ask = {"name": "ask_user", "arguments": {"question": "Colour?", "choices": ["red", "green"]}}
+    script = [
+        {"tools": [ask]},
+        {"tools": [PLAN]},
+        {"tools": [bash("touch made")]},
+        {"text": "All of it is done."},
+        {"text": "Again."},
+    ]
+    async with serving(script) as server:
+        async with talking(cli.use(server), "--plan", "-i", "paint it") as terminal:
+            await terminal.shows(r"Colour\?[\s\S]*\? $")
+            terminal.type("2\n")
+            await terminal.shows(r"or type what to change\s+\? $")
+            terminal.type("1\n")
+            await terminal.shows(r"why: [\s\S]*or type what to do instead\s+\? $")
+            terminal.type("y\n")
+            await terminal.shows(r"All of it is done\.\s+> $")
+        async with talking(cli, "--continue") as terminal:
+            await terminal.shows("> $")
+            said = terminal.seen.replace("\r", "")
+            terminal.type("more\n")
+            await terminal.shows(r"Again\.\s+> $")
+    parts = (
+        "> paint it\n",
+        "  Colour? — green\n",
+        "  Carry out this plan? — accept it and carry it out; ask before changes\n",
+        "  Run this command? — yes, once\n",
+        "All of it is done.\n",
+    )
+    places = [said.find(part) for part in parts]
+    assert -1 not in places, said
+    assert places == sorted(places)
+    assert "thinking" not in said

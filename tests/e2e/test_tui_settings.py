@@ -1,10 +1,14 @@
 """Settings of the inline interface, damaged files and small windows: one remark, never a crash."""
 
 import json
+import os
 import re
 from typing import Any
 
-from clikit import Cli, serving
+import pytest
+
+from clikit import Cli, bash, serving
+from gitkit import git
 from tuikit import conversing, open_terminal
 
 
@@ -89,3 +93,99 @@ async def test_a_window_that_becomes_tiny_keeps_the_draft(cli: Cli) -> None:
         terminal.resize(80, 24)
         terminal.type("\r")
         await terminal.shows(r"Heard\.")
+
+
+async def test_a_folder_whose_name_is_not_utf_8_keeps_history_and_status(cli: Cli) -> None:
+    cli.cwd = cli.cwd / os.fsdecode(b"caf\xe9")
+    cli.cwd.mkdir()
+    program = "import json,sys; json.load(sys.stdin); print('the status was read')"
+    set_up(cli, statusLine={"command": f'python3 -S -c "{program}"'})
+    async with serving([{"text": "One."}]) as server:
+        async with conversing(cli.use(server)) as terminal:
+            await terminal.ready()
+            terminal.type("remember this\r")
+            await terminal.shows(r"One\.")
+            await terminal.sees(r"the status was read|took more than 300 ms")
+        async with conversing(cli) as terminal:
+            await terminal.ready()
+            terminal.type("\x12remember\t")
+            await terminal.sees("▸ remember this")
+            terminal.type("\x1b")
+            await terminal.ready()
+    assert "Internal error" not in terminal.text
+    assert "damaged" not in terminal.text
+
+
+@pytest.mark.needs("git")
+async def test_the_first_lines_count_what_was_loaded_and_mark_a_changed_branch(cli: Cli) -> None:
+    git(cli.cwd, "init", "-q", "-b", "trunk")
+    (cli.cwd / "AGENTS.md").write_text("Be brief.\n")
+    git(cli.cwd, "add", "AGENTS.md")
+    git(cli.cwd, "commit", "-qm", "first")
+    (cli.cwd / "AGENTS.md").write_text("Be very brief.\n")
+    async with serving([]) as server, conversing(cli.use(server), "--trust-folder") as terminal:
+        await terminal.ready()
+    first = terminal.text.split("\n")
+    assert "· trunk* · trusted folder" in first[1], terminal.text
+    assert first[2].startswith("1 instruction file · Tip: ")
+    assert len(first) == 3
+
+
+async def test_only_the_first_five_sessions_have_a_tip(cli: Cli) -> None:
+    tips = []
+    async with serving([]) as server:
+        for _ in range(6):
+            async with conversing(cli.use(server)) as terminal:
+                await terminal.ready()
+            tips += re.findall("Tip: .*", terminal.text)
+    assert len(tips) == len(set(tips)) == 5
+
+
+async def test_the_row_of_work_says_what_is_done_how_long_and_for_how_many_tokens(
+    cli: Cli,
+) -> None:
+    usage = {"input": 1000, "output": 204}
+    script = [{"tools": [bash("sleep 60")], "usage": usage, "delay": 0.5}]
+    async with (
+        serving(script) as server,
+        conversing(cli.use(server), "--allow-all", "-i", "wait") as terminal,
+    ):
+        await terminal.sees(r"Working \(waiting for the model\) · \d s · Esc stops")
+        await terminal.sees(r"Working \(bash\) · \d s · 1,204 tokens · Esc stops")
+        terminal.type("\x1b")
+        await terminal.hides("Working")
+
+
+async def test_a_locale_without_utf_8_gets_ascii_only(cli: Cli) -> None:
+    cli.env["LANG"] = "C"
+    text = "Caf\u00e9 \u2192 \u6f22 \u2022 done."
+    async with (
+        serving([{"tools": [bash("echo \u00fc")]}, {"text": text}]) as server,
+        conversing(cli.use(server), "--allow-all", "-i", "go") as terminal,
+    ):
+        await terminal.shows(r"Cafe > \?\? \* done\.")
+        await terminal.shows(r"\* bash echo u")
+        terminal.type("m\u00fcde\r")
+        await terminal.shows("> mude")
+    assert terminal.bytes.isascii()
+
+
+async def test_no_color_sends_no_colours_at_all(cli: Cli) -> None:
+    cli.env["NO_COLOR"] = "1"
+    text = "# Title\n\n**bold** and `code`\n\n```python\ndef f(): return 1\n```\n\nThe end."
+    async with (
+        serving([{"tools": [bash("touch made")]}, {"text": text}]) as server,
+        conversing(cli.use(server), "-i", "go") as terminal,
+    ):
+        await terminal.sees(r"Run this command\?")
+        terminal.type("\x03")
+        await terminal.hides(r"1/y")
+        terminal.type("again\r")
+        await terminal.shows("The end")
+        terminal.type("/mo")
+        await terminal.sees("/model")
+        terminal.type("\x1b")
+        await terminal.hides("/model")
+        terminal.type("\x03")
+        await terminal.ready()
+    assert re.findall(rb"\x1b\[[0-9;]*m", terminal.bytes) == []

@@ -95,6 +95,27 @@ async def test_a_question_never_hides_a_part_of_the_command(cli: Cli) -> None:
     assert not (cli.cwd / "made").exists()
 
 
+async def test_the_prose_of_a_question_wraps_at_words_and_its_choices_are_whole(cli: Cli) -> None:
+    command = "python3 -m pytest tests/unit -q && git fetch --all && npm publish --tag next"
+    async with (
+        serving([{"tools": [bash(command)]}]) as server,
+        conversing(cli.use(server), "-i", "test it", size=(50, 30)) as terminal,
+    ):
+        await terminal.may_answer()
+        shown = terminal.text
+        assert "  2/!  yes, in this session\n" in shown
+        assert "  3    yes, always in this place\n" in shown
+        notes = shown[shown.index("  why: ") : shown.rindex("Run this command?")]
+        rows = notes.rstrip().split("\n")
+        assert all(row.startswith(("  why", "  2 and 3", "    ")) for row in rows), notes
+        assert "shell(python3 -m pytest), shell(git fetch), shell(npm publish): every `python3" in (
+            " ".join(notes.split())
+        )
+        assert "…" not in notes
+        terminal.type("n")
+        await terminal.ready()
+
+
 async def test_a_long_choice_can_be_read_to_its_end(cli: Cli) -> None:
     choices = ["red", f"green {'and more ' * 10}to the end"]
     ask = {"name": "ask_user", "arguments": {"question": "Colour?", "choices": choices}}

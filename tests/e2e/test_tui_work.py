@@ -175,6 +175,32 @@ async def test_a_resumed_session_shows_the_answers_that_were_given(cli: Cli) -> 
     assert [line for line in shown if line.startswith(("  Colour", "  Run", "● "))] == told
 
 
+async def test_a_resumed_session_shows_long_questions_and_what_was_decided_about_a_plan(
+    cli: Cli,
+) -> None:
+    plan = {"name": "exit_plan_mode", "arguments": {"summary": "1. Look.\n2. Change it."}}
+    long = "echo " + " ".join(f"word{number}" for number in range(60)) + "; touch made"
+    script = [{"tools": [plan]}, {"tools": [bash(long)]}, {"text": "Done."}]
+    async with serving(script) as server:
+        async with conversing(cli.use(server), "--plan", "-i", "paint") as terminal:
+            await terminal.sees(r"2 +carry it out in autopilot \(recommended\)")
+            await terminal.may_answer()
+            terminal.type("1")
+            await terminal.sees(r"Run this command\?")
+            await terminal.may_answer()
+            terminal.type("y")
+            await terminal.shows(r"Done\.")
+        first = terminal.text.split("\n")
+        async with conversing(cli, "--continue") as terminal:
+            await terminal.ready()
+    marks = ("Run", "  why", "  2 and 3", "  Run", "  Carry", "Done")
+    told = [line for line in first if line.startswith(marks)]
+    assert told[0] == "  Carry out this plan? — accept it and carry it out; ask before changes"
+    assert [line[:7] for line in told[1:4]] == ["Run thi", "  why: ", "  2 and"]
+    assert told[4:] == ["  Run this command? — yes, once", "Done."]
+    assert [line for line in terminal.text.split("\n") if line.startswith(marks)] == told
+
+
 @pytest.mark.needs("git")
 async def test_the_branch_is_marked_when_files_are_changed_and_no_filter_is_started(
     cli: Cli,

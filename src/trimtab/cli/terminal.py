@@ -15,6 +15,7 @@ from trimtab.contracts.run import Prompt
 from trimtab.runtime.live import LiveSession
 from trimtab.runtime.runtime import Runtime
 from trimtab.transports.headless.logfile import LogFile
+from trimtab.transports.tui.ascii_text import is_utf8, to_ascii
 from trimtab.transports.tui.screen import Screen
 
 _EXISTING = ("resume", "continue", "session_id")
@@ -23,7 +24,10 @@ _EXISTING = ("resume", "continue", "session_id")
 
 def converse(runtime: Runtime, options: SessionOptions, values: Values, log: LogFile) -> int:
     """Run a conversation; return the exit code."""
-    screen = Screen(0, original_attributes())
+    if is_utf8(runtime.env):
+        screen = Screen(0, original_attributes())
+    else:
+        screen = Screen(0, original_attributes(), to_ascii)
     try:
         return run_async(_converse(runtime, options, values, log, screen))
     finally:

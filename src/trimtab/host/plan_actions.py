@@ -8,6 +8,13 @@ PLAN_ACTIONS = {
     "exit_only": "accept it and stop here",
     "autopilot_fleet": "accept it and carry it out with several agents at once (autopilot fleet)",
 }
+SHORT_ACTIONS = {
+    "interactive": "carry it out; ask before changes",
+    "autopilot": "carry it out in autopilot",
+    "exit_only": "accept it and stop here",
+    "autopilot_fleet": "carry it out with an autopilot fleet",
+}
+"""The same for a narrow window."""
 
 
 def list_actions(offered: Collection[str]) -> list[str]:

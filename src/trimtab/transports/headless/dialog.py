@@ -35,6 +35,7 @@ from trimtab.runtime.person_questions import present_question
 from trimtab.runtime.plan_approval import present_plan
 from trimtab.transports.headless.keyboard import Keyboard
 from trimtab.transports.headless.output import Output
+from trimtab.transports.headless.past import tell_past
 from trimtab.transports.headless.plain_commands import PLAIN, describe_sessions, find_session
 from trimtab.transports.headless.questions import (
     describe_plan,
@@ -115,6 +116,7 @@ class Dialog:
         self._watch_signals(main)
         try:
             self._live = await opening.wanted()
+            self._tell_past(self._live)
             self._say(HINT)
             await self._talk(opening, first)
         except asyncio.CancelledError:
@@ -232,8 +234,14 @@ class Dialog:
             self._say(error.message)
             return
         await old.close()
+        self._tell_past(self._live)
         name = neutralise(self._live.projections.title.text or self._live.id)
         self._say(f"This is {name} again. The other one is kept: trimtab --resume={old.id}")
+
+    def _tell_past(self, live: LiveSession) -> None:
+        """Print what was said before, if the session is resumed."""
+        if live.controls.setup.resumed and (past := tell_past(live, self._face.style)):
+            self._say(f"{past}\n")
 
     async def _next(self) -> str | None:
         if self._later:

@@ -30,9 +30,13 @@ def describe_request(request: JsonObject, *, edits: bool = False) -> str:
 
     With `edits` the person may write the rule themselves.
     """
-    lines = [*_describe_access(request), ""]
-    if warning := request.get("warning"):
-        lines.insert(-1, f"  ! {_show(warning)}")
+    lines = _describe_access(request)
+    reason, warning = str(request.get("reason") or ""), str(request.get("warning") or "")
+    if reason:
+        lines.append(f"  why: {_show(reason)}")
+    if warning and warning not in reason:
+        lines.append(f"  ! {_show(warning)}")
+    lines.append("")
     lines.append("  1  yes, once (or y)")
     if rules := request.get("suggestedRules"):
         named = ", ".join(_show(rule) for rule in rules)

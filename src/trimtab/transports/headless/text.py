@@ -1,7 +1,7 @@
 """Shows a run as text: the answer on standard output, the agent's work on standard error."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -17,7 +17,6 @@ from trimtab.contracts.events.own import LeftOut, PullRequestOpened, ToolRunning
 from trimtab.contracts.events.session import SessionError, SessionInfo, SessionWarning
 from trimtab.contracts.events.tool import ToolExecutionComplete, ToolExecutionStart
 from trimtab.contracts.text import SHOWN_ARGUMENTS, count, neutralise
-from trimtab.transports.headless.output import Output
 
 MAX_SENTENCE = 1000
 """Characters of a message. Its end says what to do, so it is rarely cut."""
@@ -27,6 +26,12 @@ WORKSPACE_CHANGED = "trimtab.workspace_changed"
 """Named here, since its struct is loaded when something changes."""
 LAST_LINES = 5
 """Lines of a failing command's output that are shown."""
+
+
+class Writer(Protocol):
+    """Takes bytes: an `Output`, or a text that is being put together."""
+
+    def write(self, data: bytes, /) -> object: ...
 
 
 class Style(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,10 +55,10 @@ class Style(msgspec.Struct, frozen=True, kw_only=True):
 class TextOutput:
     """Prints a run for `--output-format text`. Foreign text is neutralised."""
 
-    def __init__(self, answer: Output, notes: Output, style: Style) -> None:
+    def __init__(self, answer: Writer, notes: Writer, style: Style) -> None:
         self._answer = answer
         self._notes = notes
-        self._style = style
+        self.style = style
         self._streamed: set[str] = set()
         self._at_line_start = True
         self._progress = ""
@@ -95,14 +100,14 @@ class TextOutput:
         call = data.tool_call_id
         if (line := self._held.pop(call, None)) is not None:
             self._calls[call], self._last_call = line, call
-            self._note(self._style.dim(f"● {line}"))
-            if not self._style.append_only:
+            self._note(self.style.dim(f"● {line}"))
+            if not self.style.append_only:
                 self.show_progress("working")
         if isinstance(data, ToolExecutionComplete):
             self._show_failure(data)
 
     def _show_note(self, wire_name: str, data: Any) -> None:
-        style = self._style
+        style = self.style
         match data:
             case AssistantTurnRetry(reason=reason):
                 self._note(style.dim(f"… {_first_line(reason)}"))
@@ -132,17 +137,17 @@ class TextOutput:
         if not lines:
             return
         named = "" if call == self._last_call or not description else f"{description}: "
-        self._note(self._style.red(f"  ✗ {named}{lines[0]}"))
+        self._note(self.style.red(f"  ✗ {named}{lines[0]}"))
         for line in lines[1:]:
-            self._note(self._style.dim(f"    {line}"))
+            self._note(self.style.dim(f"    {line}"))
 
     def on_result(self, result: JsonObject) -> None:
         self._end_line()
         self._clear_progress()
         message = (result.get("error") or {}).get("message")
         if message and not self.has_told(message):
-            self._note(self._style.red(f"{message}"), always=True)
-        self._note(self._style.dim(describe_result(result)))
+            self._note(self.style.red(f"{message}"), always=True)
+        self._note(self.style.dim(describe_result(result)))
 
     def has_told(self, message: str) -> bool:
         """Return True if an event has shown this message before."""
@@ -157,10 +162,10 @@ class TextOutput:
 
     def show_progress(self, activity: str) -> None:
         """Show the agent's activity until something else is written."""
-        if activity and self._style.progress and not self._style.silent:
+        if activity and self.style.progress and not self.style.silent:
             self._clear_progress()
-            shown = self._style.dim(f"  {activity} …")
-            if self._style.append_only:
+            shown = self.style.dim(f"  {activity} …")
+            if self.style.append_only:
                 self._end_line()
                 self._notes.write(f"{shown}\n".encode())
                 return
@@ -181,7 +186,7 @@ class TextOutput:
             self._at_line_start = True
 
     def _note(self, text: str, *, always: bool = False) -> None:
-        if always or not self._style.silent:
+        if always or not self.style.silent:
             self.before_output()
             self.tidy()
             self._notes.write(text.encode("utf-8", "replace") + b"\n")

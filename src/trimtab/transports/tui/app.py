@@ -26,7 +26,7 @@ from trimtab.host.parts import Part, Question
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.tui.actions import Actions
 from trimtab.transports.tui.asking import Asking
-from trimtab.transports.tui.cells import Line, line_width
+from trimtab.transports.tui.cells import Line
 from trimtab.transports.tui.completion import Completer
 from trimtab.transports.tui.editor import Editor
 from trimtab.transports.tui.files import FileIndex
@@ -37,12 +37,13 @@ from trimtab.transports.tui.local_commands import list_commands
 from trimtab.transports.tui.own_shell import OwnShell
 from trimtab.transports.tui.painter import Painter
 from trimtab.transports.tui.panels import Panel
-from trimtab.transports.tui.questions import Asked, build_question, build_trust
+from trimtab.transports.tui.questions import build_question, build_trust
+from trimtab.transports.tui.scene import build_scene, write_long_question
 from trimtab.transports.tui.screen import Screen
-from trimtab.transports.tui.status import StatusLine, describe_start
+from trimtab.transports.tui.status import StatusLine, choose_tip, describe_start
 from trimtab.transports.tui.theme import Theme, encode, without_diff_colours, without_links
-from trimtab.transports.tui.transcript import Transcript, describe_seconds, new_stream
-from trimtab.transports.tui.view import MARK, EditorView, Menu, Scene, lay_out
+from trimtab.transports.tui.transcript import Transcript, new_stream
+from trimtab.transports.tui.view import lay_out
 
 if TYPE_CHECKING:
     from trimtab.host.model_list import ModelList
@@ -55,8 +56,6 @@ CLOSING = 4.0
 LONG_WORK = 10.0
 """Seconds of work after which its end rings the bell."""
 REMARK_SECONDS = 2.0
-HINT = "Ask anything. / commands, @ files, ! shell, ? keys"
-ANSWER_HINT = "Type your answer, then Enter; Esc gives none."
 
 
 class Opening(msgspec.Struct, frozen=True):
@@ -158,7 +157,10 @@ class Tui:
         self._frame: asyncio.TimerHandle | None = None
         self._ticker: asyncio.TimerHandle | None = None
         self._last_frame = 0.0
-        self._working_since: float | None = None
+        self.working_since: float | None = None
+        """When the agent began to work; None while it is idle."""
+        self.tokens_before = 0
+        """The tokens that the session had used by then."""
         self._questions_seen: set[str] = set()
         self._title = ""
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -236,6 +238,7 @@ class Tui:
             return self._fail(error, old)
         if old is not None:
             await self._end_session(old)
+        branch = await self.status.mark_branch(live)
         hosted.id = live.id
         hosted.attach(live)
         self.hosted, self.live = hosted, live
@@ -243,8 +246,10 @@ class Tui:
         self.follow_folder()
         if live.controls.setup.resumed:
             self._show_past(live)
-        self.transcript.add_lines(describe_start(live, self.terminal.env))
         self.status.refresh()
+        home = self.terminal.env.get("HOME", "")
+        tip = choose_tip(self.terminal.home.session_state)
+        self.transcript.add_lines(describe_start(live, home, branch, tip))
         self.request_frame()
         return True
 
@@ -258,10 +263,9 @@ class Tui:
 
     def _show_past(self, live: LiveSession) -> None:
         """Write the past of a resumed session as it was shown, by the same fold."""
-        columns, _ = self.screen.size
         from trimtab.transports.tui.past import replay
 
-        lines, left_out, waiting = replay(live, columns)
+        lines, left_out, waiting = replay(live, *self.screen.size)
         if left_out:
             self.transcript.say(
                 f"The last {len(lines):,} lines; all of it: trimtab sessions show {live.id}", "dim"
@@ -340,6 +344,12 @@ class Tui:
         """True while the agent works."""
         return self.live is not None and self.live.busy
 
+    @property
+    def tokens(self) -> int:
+        """The tokens that the session has used, sub-agents included."""
+        used = self.live.projections.usage.total if self.live is not None else None
+        return (used.input_tokens or 0) + (used.output_tokens or 0) if used is not None else 0
+
     def _watch_signals(self) -> None:
         loop = asyncio.get_running_loop()
 
@@ -361,8 +371,8 @@ class Tui:
             self._notice_part(part)
         if isinstance(event.data, SessionIdle):
             self._on_idle(now)
-        elif self._working_since is None and self.busy:
-            self._working_since = now
+        elif self.working_since is None and self.busy:
+            self.working_since, self.tokens_before = now, self.tokens
         self.request_frame()
 
     def _notice_part(self, part: Part) -> None:
@@ -406,9 +416,9 @@ class Tui:
         self.files.stale = True
         if self.hosted is not None:
             self.asking.withdraw_unless(self.hosted.questions.is_open)
-        if self._working_since is not None and now - self._working_since >= LONG_WORK:
+        if self.working_since is not None and now - self.working_since >= LONG_WORK:
             self.notify()
-        self._working_since = None
+        self.working_since = None
         live = self.live
         if live is not None and live.inbox.pending:
             asyncio.get_running_loop().call_soon(self._hold_unsent)
@@ -499,9 +509,9 @@ class Tui:
             return  # a slow terminal: `drained` asks for the next frame
         now = self._last_frame = time.monotonic()
         columns, rows = self.screen.size
-        self._write_long_question(columns, rows)
+        write_long_question(self, columns, rows)
         finished = self._finish_lines(columns)
-        frame = lay_out(self.transcript, self.build_scene(now, columns, rows))
+        frame = lay_out(self.transcript, build_scene(self, now, columns, rows))
         if text := self.painter.paint(finished, frame, columns):
             self.screen.write(text)
         if self.asking.current is not None:
@@ -510,7 +520,7 @@ class Tui:
                 asyncio.get_running_loop().call_later(left + 0.01, self.request_frame)
         self._update_title()
         changes = self.panel is not None and self.panel.changes
-        if (self._working_since is not None or changes) and self._ticker is None:
+        if (self.working_since is not None or changes) and self._ticker is None:
             self._ticker = asyncio.get_running_loop().call_later(1.0, self._tick)
 
     def _finish_lines(self, columns: int) -> list[Line]:
@@ -528,82 +538,10 @@ class Tui:
         self._ticker = None
         self.request_frame()
 
-    def _write_long_question(self, columns: int, rows: int) -> None:
-        """Move a question into the scrollback if it would fill half the window or be clipped."""
-        waiting = self.asking.current
-        if waiting is None or waiting.body_written:
-            return
-        room = rows // 2 - len(waiting.asked.choices) - 3
-        labels = self._list_choices(waiting.asked)
-        widest = max(map(line_width, (*self.asking.heading(rows), *labels)), default=0)
-        if len(waiting.asked.body) > max(0, room) or widest >= columns:
-            waiting.body_written = True
-            self.transcript.blank()
-            self.transcript.add_lines([(("warning bold", waiting.asked.title),)])
-            self.transcript.add_lines([*waiting.asked.body, *labels])
-            self.transcript.note_diff(waiting.asked.diff)
-
-    @staticmethod
-    def _list_choices(asked: Asked) -> list[Line]:
-        """Return the model's choices as lines; our own are short or explained in the body."""
-        if asked.kind != "input":
-            return []
-        return [(("", f"  {'/'.join(choice.keys)}  {choice.label}"),) for choice in asked.choices]
-
-    def build_scene(self, now: float, columns: int, rows: int) -> Scene:
-        """Return what the live rows show now."""
-        heading: tuple[Line, ...] = ()
-        choices: Menu | None = None
-        detail = ""
-        if self.panel is not None:
-            if self.panel.changes:
-                self.panel.refresh()
-            heading, choices, detail = self.panel.heading, self.panel.menu, self.panel.detail
-        elif self.asking.current is not None:
-            heading, choices = self.asking.heading(rows // 2), self.asking.menu(now)
-        return Scene(
-            columns=columns,
-            rows=rows,
-            editor=self._view_editor(),
-            menu=None if heading else self.completer.menu,
-            heading=heading,
-            choices=choices,
-            detail=detail,
-            activity=self._describe_activity(now),
-            remark=self.remark,
-            status=self.status.with_mode(self.app),
-            now=now,
-        )
-
-    def _view_editor(self) -> EditorView:
-        mark, hint = MARK, HINT
-        if self.panel is not None:
-            return EditorView(self.panel.query, len(self.panel.query), self.panel.mark, "")
-        if self.asking.typing_words:
-            choice = self.asking.words_for
-            mark, hint = "rule: " if choice and choice.rule else "your words: ", ""
-        elif self.asking.current is not None and self.asking.current.asked.words_only:
-            hint = ANSWER_HINT
-        elif self.editor.text.startswith("!"):
-            mark = "! "
-        if self.live is None:
-            hint = "starting …"
-        return EditorView(self.editor.text, self.editor.caret, mark, hint)
-
-    def _describe_activity(self, now: float) -> str:
-        if self.asking.current is not None:
-            return ""
-        if self.transcript.compacting:
-            return "Summarising the conversation … Esc stops"
-        if self._working_since is None:
-            return ""
-        took = describe_seconds(now - self._working_since)
-        return f"Working · {took} · Esc stops"
-
     def _update_title(self) -> None:
         if not self.preferences.title:
             return
-        state = "working" if self._working_since is not None else "idle"
+        state = "working" if self.working_since is not None else "idle"
         if self.asking.current is not None:
             state = "waiting"
         name = self.transcript.title or os.path.basename(self.terminal.cwd)

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from trimtab.transports.tui.cells import Line
+from trimtab.transports.tui.cells import Line, wrap
 from trimtab.transports.tui.questions import (
     GUARD,
     Asked,
@@ -16,8 +16,12 @@ from trimtab.transports.tui.questions import (
 )
 from trimtab.transports.tui.view import Menu, MenuItem
 
-TOLD = ("permission", "input")
+TOLD = ("permission", "input", "plan")
 """Kinds whose answers the transcript tells from the events of the session, resumed or live."""
+
+
+MARGIN = 2
+"""Cells before the keys of a choice."""
 
 
 class Waiting(msgspec.Struct):
@@ -174,7 +178,7 @@ class Asking:
             self.on_words_end()
         self.words_for, self._typing_words = None, False
 
-    def heading(self, limit: int) -> tuple[Line, ...]:
+    def heading(self, columns: int, limit: int) -> tuple[Line, ...]:
         """Return the title of the question, and its body unless that is in the scrollback."""
         waiting = self.current
         if waiting is None:
@@ -183,17 +187,18 @@ class Asking:
         who = f"{asked.agent}: " if asked.agent else ""
         position = describe_position(1, len(self._line))
         title: Line = (("warning bold", f"{who}{asked.title}"), ("dim", position))
-        body = () if waiting.body_written else asked.body
-        return (title, *body)[: max(1, limit)]
+        body = [] if waiting.body_written else asked.render_body(columns)
+        return (*wrap(title, columns), *body)[: max(1, limit)]
 
-    def menu(self, now: float) -> Menu | None:
+    def menu(self, now: float, columns: int) -> Menu | None:
         """Return the choices, with the keys that choose them."""
         waiting = self.current
         if waiting is None or not waiting.asked.choices or self._typing_words:
             return None
+        keys = [f"{'/'.join(choice.keys[:2]):<3}  " for choice in waiting.asked.choices]
         items = tuple(
-            MenuItem(choice.label, key=f"{'/'.join(choice.keys[:2]):<3}  ")
-            for choice in waiting.asked.choices
+            MenuItem(choice.fit(columns - MARGIN - len(key)), key=key)
+            for choice, key in zip(waiting.asked.choices, keys, strict=True)
         )
         return Menu(items, self._marked, self.is_ready(now))
 

@@ -9,6 +9,7 @@ import msgspec
 
 from trimtab.config.files import make_private_dir
 from trimtab.contracts.errors import TrimtabError
+from trimtab.contracts.json_text import decode_json, encode_json
 from trimtab.contracts.text import count
 
 KEPT = 5000
@@ -60,7 +61,7 @@ class History:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
             stored = msgspec.structs.replace(entry, text=self._mask(text))
-            os.write(fd, msgspec.json.encode(stored) + b"\n")
+            os.write(fd, encode_json(stored) + b"\n")
         except OSError as error:
             self.problem = f"The history of prompts cannot be written: {error.strerror}."
         finally:
@@ -82,7 +83,7 @@ class History:
             if not line.strip():
                 continue
             try:
-                entry = msgspec.json.decode(line, type=Entry)
+                entry = decode_json(line, Entry)
             except (msgspec.DecodeError, UnicodeDecodeError):
                 self.damaged += 1
                 continue

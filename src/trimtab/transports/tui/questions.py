@@ -8,11 +8,12 @@ from trimtab.contracts.events.envelope import JsonObject
 from trimtab.contracts.permission import Answer
 from trimtab.contracts.questions import TrustQuestion
 from trimtab.contracts.text import count, neutralise
+from trimtab.host.answers import PLAN_TITLE, STAY
 from trimtab.host.parts import Question
-from trimtab.host.plan_actions import PLAN_ACTIONS, list_actions
+from trimtab.host.plan_actions import PLAN_ACTIONS, SHORT_ACTIONS, list_actions
 from trimtab.permissions.approvals import approve_checks, offer_rules
 from trimtab.permissions.kinds import show_request
-from trimtab.transports.tui.cells import Line
+from trimtab.transports.tui.cells import Line, line_width, plain, width, wrap
 from trimtab.transports.tui.diff import render_diff
 from trimtab.transports.tui.transcript import new_stream
 
@@ -26,12 +27,18 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
     label: str
     keys: tuple[str, ...]
+    short: str = ""
+    """The label for a narrow window; the notes name what it leaves out."""
     value: Any = None
     words: bool = False
     edits: bool = False
     """True if it opens the plan in the person's editor; the question stays."""
     rule: str = ""
     """The rule to edit, for a choice that does that; the question stays."""
+
+    def fit(self, cells: int) -> str:
+        """Return the label, or its short form if that is too wide."""
+        return self.label if not self.short or width(self.label) <= cells else self.short
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +47,9 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     title: str
     body: tuple[Line, ...] = ()
+    """A command, a diff, paths: lines that are shown as they are."""
+    notes: tuple[Line, ...] = ()
+    """Prose below the body; it wraps at words."""
     choices: tuple[Choice, ...] = ()
     on_escape: Any = None
     words_only: bool = False
@@ -50,6 +60,25 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """The diff in its body."""
     part: Question | None = None
     """The question of the session behind it."""
+
+    def render(self, columns: int) -> list[Line]:
+        """Return the whole text of the question, without its choices."""
+        return [*wrap((("warning bold", self.title),), columns), *self.render_body(columns)]
+
+    def render_body(self, columns: int) -> list[Line]:
+        """Return what stands below the title."""
+        notes = (wrap(note, columns, _indent(note)) for note in self.notes)
+        return [*self.body, *(row for rows in notes for row in rows)]
+
+    def render_long(self, columns: int, rows: int) -> list[Line]:
+        """Return the whole question for the scrollback; empty if it fits into half a window."""
+        labels: list[Line] = []
+        if self.kind == "input":  # our own labels are short, or the notes name what they leave out
+            labels = [(("", f"  {'/'.join(one.keys)}  {one.label}"),) for one in self.choices]
+        text = self.render(columns - 1)
+        widest = max(map(line_width, (*self.body, *labels)), default=0)
+        room = max(1, rows // 2 - len(self.choices) - 2)
+        return [*text, *labels] if len(text) > room or widest >= columns else []
 
     def find(self, key: str) -> Choice | None:
         """Return the choice that a key chooses."""
@@ -64,6 +93,13 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
                 return {"approved": False, "feedback": text}
             case _:
                 return {"answer": text, "wasFreeform": True}
+
+
+def _indent(note: Line) -> str:
+    """Return what stands before the second row of a note: an indented one hangs."""
+    text = plain(note)
+    lead = len(text) - len(text.lstrip())
+    return " " * (lead + 2) if lead else ""
 
 
 def build_question(part: Question, columns: int, agent: str = "") -> Asked:
@@ -109,19 +145,21 @@ def build_trust(question: TrustQuestion) -> Asked:
 def _permission(part: Question, _: int, approval: JsonObject | None = None) -> Asked:
     request = part.request
     title, body = describe_access(request)
+    notes: list[Line] = []
     if reason := request.get("reason"):
-        body.append((("dim", f"  why: {show(reason)}"),))
+        notes.append((("dim", f"  why: {show(reason)}"),))
     warning = str(request.get("warning") or "")
     if warning and warning not in str(request.get("reason") or ""):
-        body.append((("warning", f"  ! {show(warning)}"),))
+        notes.append((("warning", f"  ! {show(warning)}"),))
     choices = [Choice(label="yes, once", keys=("1", "y"), value=Answer(kind="approve-once"))]
     if rules := request.get("suggestedRules"):
         named = ", ".join(show(rule) for rule in rules)
-        if cover := show(request.get("suggestedRulesCover", "")):
-            body.append((("dim", f"  2 and 3 allow {named}: {cover}"),))
+        cover = show(request.get("suggestedRulesCover"))
+        notes.append((("dim", f"  2 and 3 allow {named}{': ' if cover else ''}{cover}"),))
         choices.append(
             Choice(
                 label=f"yes, allow {named} in this session",
+                short="yes, in this session",
                 keys=("2", "!"),
                 value=Answer(kind="approve-for-session", approval=approval),
             )
@@ -129,6 +167,7 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
         choices.append(
             Choice(
                 label=f"yes, allow {named} always in this place",
+                short="yes, always in this place",
                 keys=("3",),
                 value=Answer(kind="approve-for-location", approval=approval),
             )
@@ -136,9 +175,15 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
         if request.get("kind") == "shell":
             choices.append(Choice(label="edit the rule", keys=("e",), words=True, rule=named))
     if checks := request.get("projectChecks"):
-        body.append((("dim", f"  c allows {', '.join(show(rule) for rule in checks)}"),))
-        label = "yes, allow the project's checks always in this place"
-        choices.append(Choice(label=label, keys=("c",), value=approve_checks(request)))
+        notes.append((("dim", f"  c allows {', '.join(show(rule) for rule in checks)}"),))
+        choices.append(
+            Choice(
+                label="yes, allow the project's checks always in this place",
+                short="yes, the project's checks always",
+                keys=("c",),
+                value=approve_checks(request),
+            )
+        )
     reject = Answer(kind="reject")
     choices.append(Choice(label="no", keys=("4", "n"), value=reject))
     choices.append(Choice(label="no, and say why", keys=("5",), words=True))
@@ -146,6 +191,7 @@ def _permission(part: Question, _: int, approval: JsonObject | None = None) -> A
         id="",
         title=title,
         body=tuple(body),
+        notes=tuple(notes),
         choices=tuple(choices),
         on_escape=reject,
         diff=str(request.get("diff") or ""),
@@ -201,7 +247,7 @@ def _input(part: Question, _: int) -> Asked:
     return Asked(
         id="",
         title=first,
-        body=tuple(_text(line) for line in rest),
+        notes=tuple(_text(line) for line in rest),
         choices=tuple(choices),
         on_escape={},
         words_only=not choices,
@@ -220,17 +266,18 @@ def _plan(part: Question, columns: int) -> Asked:
         choices.append(
             Choice(
                 label=f"{PLAN_ACTIONS[action]}{mark}",
+                short=f"{SHORT_ACTIONS[action]}{mark}",
                 keys=(str(len(choices) + 1), "y") if not choices else (str(len(choices) + 1),),
                 value={"approved": True, "selectedAction": action},
             )
         )
     stay = {"approved": False}
-    choices.append(Choice(label="stay in plan mode", keys=(str(len(choices) + 1), "n"), value=stay))
+    choices.append(Choice(label=STAY, keys=(str(len(choices) + 1), "n"), value=stay))
     choices.append(Choice(label="say what to change", keys=(str(len(choices) + 1),), words=True))
     choices.append(Choice(label="edit it in your editor", keys=("e",), edits=True))
     return Asked(
         id="",
-        title="Carry out this plan?",
+        title=PLAN_TITLE,
         body=tuple(stream.take(columns)),
         choices=tuple(choices),
         on_escape=stay,

@@ -14,20 +14,28 @@ Attributes = list[Any]
 MODES_ON = "\x1b[?2004h\x1b[?1004h"
 """Asks for marks around pasted text, and for reports of the focus."""
 MODES_OFF = "\x1b[?1004l\x1b[?2004l"
-RESTORE = "\x1b[?2026l\x1b[?7h\x1b[?25h\x1b[0m"
+RESTORE = "\x1b[?2026l\x1b[?7h\x1b[?25h"
+NO_STYLE = "\x1b[0m"
 
 
 class Screen:
     """Writes to the terminal. What it cannot take at once waits; `drained` says when it has.
 
     The terminal is opened a second time, because making the shared descriptor non-blocking would
-    change it for the shell and for child processes too.
+    change it for the shell and for child processes too. `encode` replaces what it cannot show.
     """
 
-    def __init__(self, fd: int, attributes: Attributes | None) -> None:
+    def __init__(
+        self,
+        fd: int,
+        attributes: Attributes | None,
+        encode: Callable[[str], str] = lambda text: text,
+    ) -> None:
         self._attributes = attributes
         self._input = fd
         self._fd = os.open(os.ttyname(fd), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+        self._encode = encode
+        self._styled = False
         self._buffer = bytearray()
         self._waiting = False
         self.drained: Callable[[], None] = lambda: None
@@ -50,7 +58,8 @@ class Screen:
 
     def write(self, text: str) -> None:
         """Write a text; what the terminal does not take now is written when it can."""
-        self._buffer += text.encode("utf-8", "replace")
+        self._styled = self._styled or NO_STYLE in text
+        self._buffer += self._encode(text).encode("utf-8", "replace")
         self._pump()
 
     def _pump(self) -> None:
@@ -79,7 +88,8 @@ class Screen:
 
     def restore(self) -> None:
         """Leave the terminal as it was found, whatever is still waiting to be written."""
-        text = self._buffer + (RESTORE + MODES_OFF).encode()
+        style = NO_STYLE if self._styled else ""
+        text = self._buffer + (RESTORE + style + MODES_OFF).encode()
         self._buffer.clear()
         with suppress(OSError):
             write_bounded(self._fd, bytes(text))

@@ -3,17 +3,16 @@
 import asyncio
 import os
 import signal
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from prompt_toolkit.application import Application
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.key_binding.vi_state import InputMode
 
 from trimtab.checkout.checkout import find_checkout
 from trimtab.contracts.events.envelope import JsonObject
+from trimtab.contracts.json_text import encode_json
 from trimtab.contracts.text import count, neutralise
 from trimtab.policy.git_programs import find_git_programs
 from trimtab.runtime.live import LiveSession
@@ -27,6 +26,16 @@ if TYPE_CHECKING:
 
 COMMAND_SECONDS = 0.3
 """The time that the person's own status command has."""
+LOOK_SECONDS = 0.15
+"""The time that the first lines wait to learn whether files are changed."""
+TIPS = (
+    "Tip: Shift-Tab plans before anything is changed.",
+    "Tip: @ names a file, ! runs a shell command.",
+    "Tip: Enter while the agent works steers it; Ctrl-Q queues.",
+    "Tip: Esc twice rewinds the conversation, the files, or both.",
+    "Tip: Ctrl-O opens what is folded; ? lists the keys.",
+)
+"""One for each of the first sessions."""
 
 
 class StatusLine:
@@ -56,6 +65,18 @@ class StatusLine:
         if command and (self._running is None or self._running.done()):
             self._running = self._tui.spawn(self._run(command, live))
 
+    async def mark_branch(self, live: LiveSession) -> str:
+        """Return the branch of a session, with a star if files are changed and that is soon known.
+
+        Nothing can be sent meanwhile: the session is not shown yet.
+        """
+        branch = live.controls.setup.checkout.branch
+        if not branch:
+            return ""
+        self._looking = self._tui.spawn(self._look_for_changes(live.controls.options.cwd))
+        await asyncio.wait((self._looking,), timeout=LOOK_SECONDS)
+        return f"{branch}{self._changed}"
+
     async def _look_for_changes(self, cwd: str) -> None:
         """Find out behind the prompt whether tracked files differ from the last commit."""
         asked = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules")
@@ -68,7 +89,7 @@ class StatusLine:
 
     async def _run(self, command: str, live: LiveSession) -> None:
         """Run the person's own command; keep its last good line, and name a failure once."""
-        facts = msgspec.json.encode(describe_session(live))
+        facts = encode_json(describe_session(live))
         process = await asyncio.create_subprocess_shell(
             command,
             stdin=asyncio.subprocess.PIPE,
@@ -154,13 +175,22 @@ def describe_tokens(number: int) -> str:
     return f"{number // 1000}k" if number >= 1000 else str(number)
 
 
-def describe_start(live: LiveSession, env: Mapping[str, str]) -> list[Line]:
+def choose_tip(session_state: str) -> str:
+    """Return a tip for one of the first sessions; empty for later ones."""
+    try:
+        number = sum(not name.startswith(".") for name in os.listdir(session_state))
+    except OSError:
+        number = 0
+    return TIPS[max(0, number - 1)] if number <= len(TIPS) else ""
+
+
+def describe_start(live: LiveSession, home: str, branch: str, tip: str) -> list[Line]:
     """Return the lines at the start of a session, at most three."""
     checkout = live.controls.setup.checkout
-    folder = shorten(checkout.cwd, env.get("HOME", ""))
+    folder = shorten(checkout.cwd, home)
     place = [neutralise(folder)]
-    if checkout.branch:
-        place.append(neutralise(checkout.branch))
+    if branch:
+        place.append(neutralise(branch))
     place.append("trusted folder" if checkout.trusted else "untrusted folder")
     model = neutralise(live.model or "no model")
     provider = live.controls.agent.model.provider.name
@@ -173,8 +203,8 @@ def describe_start(live: LiveSession, env: Mapping[str, str]) -> list[Line]:
         ),
         (("dim", " · ".join(place)),),
     ]
-    if loaded := describe_loaded(live):
-        lines.append((("dim", loaded),))
+    if facts := [fact for fact in (describe_loaded(live), tip) if fact]:
+        lines.append((("dim", " · ".join(facts)),))
     return lines
 
 
@@ -186,6 +216,8 @@ def describe_loaded(live: LiveSession) -> str:
     skills = [skill for skill in custom.skills.active if skill.user_invocable]
     servers = live.controls.servers.describe()
     facts = []
+    if custom.loads_instructions and (found := len(custom.instructions.instructions)):
+        facts.append(count(found, "instruction file"))
     if skills:
         facts.append(count(len(skills), "skill"))
     if servers:

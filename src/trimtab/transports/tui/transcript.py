@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from trimtab.contracts.text import count, neutralise
+from trimtab.host.answers import describe_exchange, describe_permission
 from trimtab.host.calls import describe_edits
 from trimtab.host.parts import (
     Compaction,
@@ -24,7 +25,6 @@ from trimtab.host.parts import (
     ToolInvocation,
     UserPrompt,
 )
-from trimtab.permissions.kinds import show_request
 from trimtab.transports.tui.cells import Line, Span, plain, width, wrap
 from trimtab.transports.tui.diff import count_lines, render_diff
 
@@ -39,14 +39,6 @@ FOLDED_KEPT = 50
 _QUIET = {"view": "read", "read": "read", "grep": "searched", "rg": "searched", "glob": "searched"}
 """Tools whose successful calls are counted together in one line."""
 _MARKS = {"completed": ("success", "●"), "interrupted": ("warning", "◌")}
-
-_OUTCOMES = {
-    "approved": "yes, once",
-    "approved-for-session": "yes, in this session",
-    "approved-for-location": "yes, always in this place",
-    "denied-interactively-by-user": "no",
-}
-"""The answers to permission questions, in the words of their choices."""
 
 Render = Callable[[int], list[Line]]
 
@@ -106,6 +98,11 @@ class Transcript:
         take = _CASES.get(type(part))
         if take is not None:
             take(self, part)
+
+    @property
+    def writing(self) -> bool:
+        """True while an answer arrives."""
+        return self._stream is not None
 
     @property
     def ended_blank(self) -> bool:
@@ -278,8 +275,8 @@ class Transcript:
         self.say(f"· {describe_edits(part)}", "dim")
 
     def _show_call(self, part: ToolInvocation) -> None:
-        if part.name == "ask_user" and part.state == "completed":
-            self.say(describe_exchange(part), "dim")
+        if exchange := describe_exchange(part):
+            self.say(f"  {exchange}", "dim")
             return
         diff = part.detail if "\n@@ " in part.detail else ""
         head = describe_call(part, diff)
@@ -331,9 +328,8 @@ class Transcript:
             self.questions[part.request_id] = part
             return
         self.questions.pop(part.request_id, None)
-        if part.kind == "permission" and part.answer in _OUTCOMES:
-            asked = neutralise(show_request(part.request).question, "approval")
-            self.say(f"  {asked} — {_OUTCOMES[part.answer]}", "dim")
+        if told := describe_permission(part):
+            self.say(f"  {told}", "dim")
 
     def _agent(self, part: Subagent) -> None:
         key = part.agent_id or part.key
@@ -421,16 +417,6 @@ _CASES: dict[type[Part], Callable[[Transcript, Any], None]] = {
     ContextUsage: Transcript._state,
     Title: Transcript._state,
 }
-
-
-def describe_exchange(part: ToolInvocation) -> str:
-    """Return a question of the model and the person's answer."""
-    arguments = part.arguments if isinstance(part.arguments, dict) else {}
-    asked = str(arguments.get("question") or part.title).strip().split("\n")[0]
-    answer = part.output.strip()
-    for told in ("User responded: ", "User selected: "):
-        answer = answer.removeprefix(told)
-    return f"  {asked} — {answer}"
 
 
 def find_hunks(diff: str) -> str:

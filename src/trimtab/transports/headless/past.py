@@ -1,0 +1,57 @@
+"""The past of a resumed session in plain lines, told as it was when it happened."""
+
+from trimtab.contracts.events.codec import decode
+from trimtab.contracts.text import neutralise
+from trimtab.host.answers import describe_exchange, describe_permission
+from trimtab.host.part_fold import PartFold
+from trimtab.host.parts import Part, Question, ToolInvocation, UserPrompt
+from trimtab.runtime.live import LiveSession
+from trimtab.transports.headless.text import Style, TextOutput
+
+MAX_LINES = 1000
+"""Lines of the past that are printed."""
+MAX_EVENTS = 5000
+"""Events that are read back for them."""
+
+
+class _Collected:
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def write(self, data: bytes) -> None:
+        self.data += data
+
+
+def tell_past(live: LiveSession, style: Style) -> str:
+    """Return the last lines of a session, with a remark if earlier ones are left out."""
+    events = live.read_events()
+    shown = _Collected()
+    face, fold = TextOutput(shown, shown, style), PartFold()
+    for raw in events[-MAX_EVENTS:]:
+        event = decode(bytes(raw))
+        for part in fold.apply(event):
+            if text := _describe(part):
+                face.tidy()
+                shown.write(f"{text}\n".encode("utf-8", "replace"))
+        face.on_event(event, b"")
+    face.tidy()
+    lines = shown.data.decode("utf-8", "replace").rstrip("\n").split("\n")
+    if len(events) > MAX_EVENTS or len(lines) > MAX_LINES:
+        lines = lines[-MAX_LINES:]
+        remark = f"The last {len(lines):,} lines; all of it: trimtab sessions show {live.id}"
+        lines = [remark, *lines]
+    return "\n".join(lines)
+
+
+def _describe(part: Part) -> str:
+    """Return what the person said: a prompt, or the answer to a question."""
+    if isinstance(part, Question):
+        told = describe_permission(part) if part.done else ""
+        return f"  {told}" if told else ""
+    if part.agent_id is not None:
+        return ""
+    if isinstance(part, UserPrompt):
+        who = "" if part.source in ("", "user") else part.source
+        return f"\n{who}> {neutralise(part.text)}"
+    exchange = describe_exchange(part) if isinstance(part, ToolInvocation) else ""
+    return f"  {exchange}" if exchange else ""
