@@ -474,7 +474,7 @@ async def test_rewinding_waits_for_agents_and_then_forgets_what_they_knew(tmp_pa
     async with opened(tmp_path, rules) as (live, watch, _):
         await live.ask("go")
         first = next(event for event in watch.events if event.type == "user.message")
-        with pytest.raises(Exception, match="Agents work in the background"):
+        with pytest.raises(Exception, match="Agents are working in the background"):
             live.truncate(first.id)
         (tmp_path / "told").touch()
         await settled(live)

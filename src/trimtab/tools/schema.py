@@ -17,7 +17,10 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 ANNOTATIONS = {"type", "description", "title", "default", "examples", "$schema"}
-CHECKED = {"properties", "required", "enum", "items", "minimum", "maximum", "minItems", "maxItems"}
+CHECKED = {
+    *("properties", "required", "additionalProperties", "enum", "items"),
+    *("minimum", "maximum", "minItems", "maxItems"),
+}
 KINDS: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
     "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
@@ -34,6 +37,8 @@ UNFIT = object()
 def is_simple(schema: Any) -> bool:
     """Return True if `fit` supports everything in a schema."""
     if not isinstance(schema, dict) or not schema.keys() <= ANNOTATIONS | CHECKED:
+        return False
+    if schema.get("additionalProperties", True) is not True:
         return False
     parts = list(schema.get("properties", {}).values())
     if "items" in schema:
@@ -69,7 +74,10 @@ def fit(schema: Schema, value: Any, path: str, problems: list[Problem]) -> Any:
 def fit_object(
     schema: Schema, value: dict[str, Any], path: str, problems: list[Problem]
 ) -> dict[str, Any]:
-    """Fit each known field; correct misspelled names; drop nulls and unknown fields."""
+    """Fit each known field; correct misspelled names; drop nulls and unknown fields.
+
+    A schema that says `additionalProperties: true` keeps the unknown ones.
+    """
     properties: dict[str, Schema] = schema.get("properties", {})
     required = schema.get("required", ())
     if not properties:
@@ -78,6 +86,8 @@ def fit_object(
     fitted: dict[str, Any] = {}
     for key, item in value.items():
         name = key if key in properties else spelled.get(plain(key))
+        if name is None and schema.get("additionalProperties"):
+            fitted[key] = item
         if name is None or name in fitted:
             continue
         if item is None and "null" not in as_list(properties[name].get("type", "null")):

@@ -246,6 +246,18 @@ def test_the_built_in_schemas_need_no_validator_and_stay_small() -> None:
     assert len(msgspec.json.encode(first_hands)) < 9 * 1024
 
 
+@pytest.mark.parametrize(("more", "kept"), [({}, {}), ({"additionalProperties": True}, {"b": 1})])
+def test_unknown_fields_are_kept_only_if_the_schema_says_so(
+    more: dict[str, Any], kept: dict[str, Any]
+) -> None:
+    from trimtab.tools.schema import fit, is_simple
+
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, **more}
+    assert is_simple(schema)
+    assert fit(schema, {"a": "x", "b": 1}, "", []) == {"a": "x", **kept}
+    assert not is_simple({**schema, "additionalProperties": {"type": "string"}})
+
+
 @pytest.mark.parametrize("half", ["\\ud83d", "\\ud83dx", "\\ude00"])
 def test_half_of_a_surrogate_pair_is_called_that(half: str) -> None:
     assert "surrogate" in refuse(f'{{"path": "{half}"}}').text
