@@ -210,7 +210,8 @@ async def test_a_narrow_window_shows_the_whole_conversation(cli: Cli) -> None:
         serving(script) as server,
         conversing(cli.use(server), "-i", "make it", size=(40, 12)) as terminal,
     ):
-        await terminal.sees(r"Run this command\?")
+        await terminal.shows(r"Run this command\?")
+        await terminal.sees(r"touch made[\s\S]*1/y  yes, once")
         await terminal.may_answer()
         terminal.type("1")
         await terminal.shows(r"well\.")

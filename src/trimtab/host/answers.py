@@ -14,7 +14,7 @@ OUTCOMES = {
 """The answers to permission questions, in the words of their choices."""
 PLAN_TITLE = "Carry out this plan?"
 STAY = "stay in plan mode"
-_SAID = "The user said: "
+_FEEDBACK, _AFTER = "User feedback:\n\n", "\n\nChange the plan"
 _PLAN_RESULTS = (
     ("Stop here.", "exit_only"),
     ("A fleet of agents", "autopilot_fleet"),
@@ -23,6 +23,9 @@ _PLAN_RESULTS = (
     ("You are now in interactive mode", "interactive"),
 )
 """Texts in the results of `exit_plan_mode`, and the actions that they tell of."""
+
+OUTDATED = frozenset(("prompts_held",))
+"""Warnings at the opening of a session that its past does not repeat: what waited may be sent."""
 
 
 def describe_permission(question: Question) -> str:
@@ -52,4 +55,4 @@ def _read_verdict(result: str) -> str:
     for text, action in _PLAN_RESULTS:
         if result.startswith("Plan approved") and text in result:
             return PLAN_ACTIONS[action]
-    return result.partition(_SAID)[2].strip() or STAY
+    return result.partition(_FEEDBACK)[2].rpartition(_AFTER)[0].strip() or STAY

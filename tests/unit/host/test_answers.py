@@ -5,7 +5,7 @@ import pytest
 from trimtab.host.answers import describe_exchange, describe_permission
 from trimtab.host.parts import Question, ToolInvocation
 from trimtab.host.plan_actions import PLAN_ACTIONS
-from trimtab.tools.exit_plan_mode.tool import BY_FLEET, FLEET
+from trimtab.tools.exit_plan_mode.tool import BY_FLEET, FLEET, refuse_plan
 
 
 def call(name: str, output: str, **arguments: str) -> ToolInvocation:
@@ -34,7 +34,7 @@ def call(name: str, output: str, **arguments: str) -> ToolInvocation:
         ("Plan approved!\n\nYou are now in interactive mode.", PLAN_ACTIONS["interactive"]),
         ("The plan was not approved; stay in plan mode.", "stay in plan mode"),
         (
-            "The plan was not approved; stay in plan mode. The user said: use Stop here. tabs",
+            refuse_plan("use Stop here. tabs").text,
             "use Stop here. tabs",
         ),
     ],

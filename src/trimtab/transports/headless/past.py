@@ -1,8 +1,9 @@
 """The past of a resumed session in plain lines, told as it was when it happened."""
 
 from trimtab.contracts.events.codec import decode
+from trimtab.contracts.events.session import SessionWarning
 from trimtab.contracts.text import neutralise
-from trimtab.host.answers import describe_exchange, describe_permission
+from trimtab.host.answers import OUTDATED, describe_exchange, describe_permission
 from trimtab.host.part_fold import PartFold
 from trimtab.host.parts import Part, Question, ToolInvocation, UserPrompt
 from trimtab.runtime.live import LiveSession
@@ -29,6 +30,8 @@ def tell_past(live: LiveSession, style: Style) -> str:
     face, fold = TextOutput(shown, shown, style), PartFold()
     for raw in events[-MAX_EVENTS:]:
         event = decode(bytes(raw))
+        if isinstance(event.data, SessionWarning) and event.data.warning_type in OUTDATED:
+            continue
         for part in fold.apply(event):
             if text := _describe(part):
                 face.tidy()

@@ -1,8 +1,9 @@
 """The past of a resumed session, rendered by the same fold as when it happened."""
 
 from trimtab.contracts.events.codec import decode
+from trimtab.host.answers import OUTDATED
 from trimtab.host.part_fold import PartFold
-from trimtab.host.parts import Question, QueuedPrompt
+from trimtab.host.parts import Notice, Question, QueuedPrompt
 from trimtab.runtime.live import LiveSession
 from trimtab.transports.tui.cells import Line
 from trimtab.transports.tui.questions import build_question
@@ -22,6 +23,8 @@ def replay(
     fold, transcript = PartFold(), Transcript()
     for raw in events[-MAX_EVENTS:]:
         for part in fold.apply(decode(bytes(raw))):
+            if isinstance(part, Notice) and part.kind in OUTDATED:
+                continue
             transcript.apply(part)
             if isinstance(part, Question) and not part.done:
                 asked = build_question(part, columns)
