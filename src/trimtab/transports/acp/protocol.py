@@ -1,10 +1,11 @@
 """Messages and error codes of JSON-RPC 2.0, as the Agent Client Protocol uses them."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
+
+from trimtab.contracts.json_text import encode_json
 
 PROTOCOL_VERSION = 1
 """The version we speak; a client that asks for another one is told this one."""
@@ -58,7 +59,6 @@ class _Address(msgspec.Struct, frozen=True):
 
 _incoming = msgspec.json.Decoder(Incoming)
 _address = msgspec.json.Decoder(_Address)
-_encoder = msgspec.json.Encoder()
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -85,10 +85,7 @@ def find_id(line: bytes) -> RequestId:
 
 def encode(message: Any) -> bytes:
     """Return a message as one line."""
-    try:
-        return _encoder.encode(message) + b"\n"
-    except UnicodeEncodeError:  # a lone surrogate, for example from a file name
-        return json.dumps(msgspec.to_builtins(message), separators=(",", ":")).encode() + b"\n"
+    return encode_json(message) + b"\n"
 
 
 def encode_error(request_id: RequestId, error: AcpError) -> bytes:

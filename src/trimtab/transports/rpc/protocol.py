@@ -1,11 +1,11 @@
 """Messages and error codes of JSON-RPC 2.0."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
+from trimtab.contracts.json_text import encode_json
 from trimtab.host.ports import ClientError
 
 VERSION = 3
@@ -57,38 +57,30 @@ class Then(msgspec.Struct, frozen=True):
 
 
 decode_incoming = msgspec.json.Decoder(Incoming).decode
-_encoder = msgspec.json.Encoder()
-
-
-def _encode(value: Any) -> bytes:
-    try:
-        return _encoder.encode(value)
-    except UnicodeEncodeError:  # a lone surrogate, for example from a file name
-        return json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode()
 
 
 def encode_result(request_id: RequestId | None, result: Any) -> bytes:
-    return _encode({"jsonrpc": "2.0", "id": request_id, "result": result})
+    return encode_json({"jsonrpc": "2.0", "id": request_id, "result": result})
 
 
 def encode_error(request_id: RequestId | None, error: RpcError) -> bytes:
     body: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.data is not None:
         body["data"] = error.data
-    return _encode({"jsonrpc": "2.0", "id": request_id, "error": body})
+    return encode_json({"jsonrpc": "2.0", "id": request_id, "error": body})
 
 
 def encode_request(request_id: int, method: str, params: Any) -> bytes:
-    return _encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
+    return encode_json({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
 
 
 def encode_notification(method: str, params: Any) -> bytes:
-    return _encode({"jsonrpc": "2.0", "method": method, "params": params})
+    return encode_json({"jsonrpc": "2.0", "method": method, "params": params})
 
 
 def encode_event(session_id: str, line: bytes) -> bytes:
     """Return the notification of a session event. The event is sent in its stored bytes."""
     return b'{"jsonrpc":"2.0","method":"session.event","params":{"sessionId":%b,"event":%b}}' % (
-        _encode(session_id),
+        encode_json(session_id),
         line,
     )
