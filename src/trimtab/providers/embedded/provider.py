@@ -57,6 +57,7 @@ class EmbeddedProvider:
                 yield reply
                 return
             if self._engine is None:
+                self._slots = make_cache(self._slots)
                 self._engine = await asyncio.to_thread(load, self._path, self._token, self._slots)
                 await self._restore_slot()
             reply = await self._answer(request)
@@ -138,6 +139,18 @@ def slot_name(path: str, instructions: str) -> str:
     return f"prompt-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.slot"
 
 
+def make_cache(folder: str) -> str:
+    """Return a folder that exists and can be written; empty if there is none: nothing is cached.
+
+    Models may lie on a disk that is shared and read-only.
+    """
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError:
+        return ""
+    return folder if os.access(folder, os.W_OK) else ""
+
+
 def load(path: str, token: str, slots: str = "") -> Any:
     """Start the engine on a free loopback port, which takes a second or two."""
     # With busy-waiting threads, a loaded machine decodes at a tenth of the speed.
@@ -162,7 +175,6 @@ def load(path: str, token: str, slots: str = "") -> Any:
     params.verbosity = -1
     params.api_keys = [token]
     if slots:
-        os.makedirs(slots, mode=0o700, exist_ok=True)
         params.slot_save_path = os.path.join(slots, "")
     threads = min(8, os.cpu_count() or 1)
     params.cpuparams.n_threads = threads
