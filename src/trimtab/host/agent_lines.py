@@ -1,4 +1,4 @@
-"""What one agent does, as plain lines: for `trimtab tasks tail` and the panel of tasks."""
+"""Describes the work of one agent in plain lines, for `trimtab tasks tail` and its panel."""
 
 from collections.abc import Iterator
 

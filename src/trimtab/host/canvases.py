@@ -63,7 +63,7 @@ class _Shown(msgspec.Struct):
 
 
 class Canvases:
-    """What clients declare, and what is open.
+    """The canvases that clients declare, and those that are open.
 
     An instance whose client leaves stays recorded: the next client that declares the canvas under
     the same identity is asked to open it again.

@@ -1,6 +1,7 @@
 """The tools for canvases: `list_canvas_capabilities`, `open_canvas`, `invoke_canvas_action`."""
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ def canvas_tools(canvases: Canvases) -> list[Tool]:
     return [ListCapabilities(canvases), OpenCanvas(canvases), InvokeAction(canvases)]
 
 
-class _CanvasTool:
+class _CanvasTool(ABC):
     def __init__(self, canvases: Canvases) -> None:
         self._canvases = canvases
 
@@ -50,8 +51,8 @@ class _CanvasTool:
         except UsageError as error:
             return ToolResult(text=f"Canvas operation failed: {error}", kind="failure")
 
-    async def _act(self, args: Args) -> ToolResult:
-        raise NotImplementedError
+    @abstractmethod
+    async def _act(self, args: Args) -> ToolResult: ...
 
 
 class ListCapabilities(_CanvasTool):

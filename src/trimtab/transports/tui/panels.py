@@ -77,7 +77,7 @@ class Panel:
 
     @property
     def mark(self) -> str:
-        """What stands before the words searched for; empty while keys act."""
+        """The mark before the words searched for; empty while keys act."""
         return "" if self._acts else self.search_mark
 
     @property
@@ -93,7 +93,7 @@ class Panel:
 
     @property
     def detail(self) -> str:
-        """What there is to say about the marked row beyond its line."""
+        """More about the marked row than its line says."""
         return self._rows[self._marked].item.detail if self._rows else ""
 
     def type(self, text: str) -> None:
