@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help run test foreign mutants check bench scorecard scenarios docs requirements format clean
@@ -26,7 +27,7 @@ run: $(INSTALLED)  ## Set up and run the agent once on the bundled example proje
 	@$(BIN)/trimtab demo
 
 test: $(INSTALLED_DEV)  ## Set up and run all tests
-	@$(BIN)/python -m pytest -n 2 --dist worksteal
+	@$(BIN)/python -m pytest -n 3 --dist worksteal
 
 foreign: $(INSTALLED_DEV)  ## Fetch large foreign programs and run the tests that need them
 	@PYTHONPATH=tests $(BIN)/python tests/foreign.py

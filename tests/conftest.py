@@ -1,5 +1,6 @@
 """Fixtures for all tests, and what is done before each."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,12 @@ for name in ("fixed", "random"):
         suppress_health_check=[HealthCheck.too_slow],
     )
 settings.load_profile(os.environ.get("TRIMTAB_EXAMPLES", "fixed"))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from scanning all collected tests again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from functools import cache
 from importlib import import_module
 
 import msgspec
@@ -56,15 +57,26 @@ def required_fields(name: str) -> list[str]:
     from copilot.generated import session_events
 
     member = session_events.SessionEventType(name).name
-    source = inspect.getsource(session_events.session_event_from_dict) + inspect.getsource(
-        session_events.SessionEvent
-    )
+    source = read_sdk_source()
     found = re.search(rf"SessionEventType\.{member}: data = (\w+)\.from_dict", source)
     assert found is not None
-    code = inspect.getsource(getattr(session_events, found[1]).from_dict)
-    lines = [line for line in code.splitlines() if "obj.get(" in line and "from_none" not in line]
+    code = re.search(
+        rf"^class {found[1]}\b.*?def from_dict(.*?)^    def ", source, re.MULTILINE | re.DOTALL
+    )
+    assert code is not None
+    lines = [
+        line for line in code[1].splitlines() if "obj.get(" in line and "from_none" not in line
+    ]
     return [
         line.partition('obj.get("')[2].partition('"')[0]
         for line in lines
         if "= obj.get(" not in line
     ]
+
+
+@cache
+def read_sdk_source() -> str:
+    """Return the source of the SDK's events, which takes `inspect` half a second a class."""
+    from copilot.generated import session_events
+
+    return inspect.getsource(session_events)

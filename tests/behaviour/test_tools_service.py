@@ -265,7 +265,7 @@ async def test_tools_of_an_editor_are_ours_or_the_model_is_told_what_to_do_inste
         (
             "run_in_terminal",
             {
-                "command": "sleep 30",
+                "command": "sleep 3",
                 "explanation": "wait",
                 "isBackground": True,
                 "shellId": "job",
@@ -290,7 +290,7 @@ async def test_tools_of_an_editor_are_ours_or_the_model_is_told_what_to_do_inste
         outcome = await cli.use(server).ask("go")
     ended = completed(outcome)
     assert [one["success"] for one in ended] == [True] * 8 + [False] * 6, ended
-    assert "sleep 30" in ended[1]["result"]["content"]
+    assert "sleep 3" in ended[1]["result"]["content"]
     assert ended[3]["result"]["content"].startswith("a b $HOME\n")
     assert "one (1)" in ended[4]["result"]["content"]
     assert "a.txt" in ended[6]["result"]["content"]

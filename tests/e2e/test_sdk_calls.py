@@ -72,9 +72,8 @@ async def play(talk: Talk, step: Step, facts: dict[str, str]) -> None:
         check(answer, expected)
 
 
-@pytest.mark.parametrize("transport", ["stdio", "tcp"])
 @pytest.mark.parametrize("name", SCENARIOS)
-async def test_typed_calls(sdk: Sdk, name: str, transport: str) -> None:
+async def test_typed_calls(sdk: Sdk, name: str) -> None:
     steps = SCENARIOS[name]
     (sdk.home / "skills" / "knots").mkdir(parents=True)
     (sdk.home / "skills" / "knots" / "SKILL.md").write_text(SKILL)
@@ -82,7 +81,6 @@ async def test_typed_calls(sdk: Sdk, name: str, transport: str) -> None:
         "skill_directories": [str(sdk.home / "skills")],
         "custom_agents": AGENTS,
     }
-    sdk.transport = transport
     async with talking(sdk, replies_of(steps), **options) as talk:
         facts = {"cwd": str(sdk.cwd), "home": str(sdk.home), "id": talk.session.session_id}
         for step in steps:
