@@ -88,7 +88,7 @@ class Fleet:
 
     async def gone(self) -> None:
         """Wait until no process of this folder is left."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             while self.processes():  # noqa: ASYNC110 - nobody tells of it
                 await asyncio.sleep(0.01)
 

@@ -4,5 +4,5 @@ import sys
 import urllib.request
 
 if __name__ == "__main__":
-    with urllib.request.urlopen(sys.argv[1], timeout=20) as answer:
+    with urllib.request.urlopen(sys.argv[1], timeout=50) as answer:
         answer.read()

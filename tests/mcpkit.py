@@ -227,13 +227,13 @@ async def serving_mcp(cli: Cli, action: str, *args: str, token: str = "") -> Asy
     process = await cli.start("mcp", action, *args, "--http", *flags, env=env)
     assert process.stderr is not None
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(50):
             line = (await process.stderr.readline()).decode()
         assert line.startswith("Listening on "), line
         yield line.removeprefix("Listening on ").strip()
     finally:
         process.terminate()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(50):
             assert await process.wait() == 0
 
 

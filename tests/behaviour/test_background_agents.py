@@ -196,7 +196,7 @@ async def test_a_stopped_agent_ends_with_its_commands_and_its_caller_goes_on(
     async with opened(tmp_path, rules) as (live, watch, _):
         await live.ask("go")
         await watch.saw("tool.execution_start", 3)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(50):
             assert live.tasks.stop(agent_id(watch))
             await watch.saw("subagent.completed")
             while live.has_background_work:
@@ -388,7 +388,7 @@ async def test_after_a_kill_no_command_of_an_agent_lives_on(tmp_path: Path) -> N
         await process.communicate()
         gone = asyncio.Event()
         asyncio.get_running_loop().add_reader(watched, gone.set)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(50):
             await gone.wait()
         asyncio.get_running_loop().remove_reader(watched)
         os.close(watched)

@@ -136,7 +136,7 @@ async def test_a_full_window_waits_for_the_summary_that_is_being_made() -> None:
     await asyncio.sleep(0)
     assert not waiting.done()
     Slow.may.set()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(50):
         await waiting
     (complete,) = session.of("session.compaction_complete")
     assert complete.success

@@ -55,7 +55,7 @@ async def test_a_request_is_sent_to_an_idle_session_and_steers_a_busy_one(tmp_pa
         queued = handle_request(live, "and then?", mode="enqueue")
         assert (working.steers, steering.steers, queued.steers) == (False, True, False)
         decided.set()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(50):
             ends = [await request.finished() for request in (queued, steering, working)]
         said = [end.response and end.response[0].data.content for end in ends]
         assert said == ["The last answer.", *["Made, and named as you wish."] * 2]
@@ -80,7 +80,7 @@ async def test_a_request_takes_attachments_and_ends_when_it_is_withdrawn_or_fail
         seen = handle_request(live, "look", attachments=(file,))
         gone = handle_request(live, "never mind", mode="enqueue")
         live.inbox.withdraw(gone.id, "changed my mind")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(50):
             assert (await gone.finished()).aborted
             assert not (await seen.finished()).aborted
             failed = await handle_request(live, Prompt(text="again")).finished()

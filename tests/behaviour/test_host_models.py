@@ -114,7 +114,7 @@ async def test_the_picker_of_an_editor_has_the_models_of_a_login(tmp_path: Path)
         assert "copilot/wise" not in offered(first)
         Accounts(find_home(env), env).add(Account(login="ann", token="gho_0123456789"))
         second = (await ask("session/new", cwd=str(tmp_path), mcpServers=[]))["sessionId"]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(50):
             while "copilot/wise" not in offered(second):
                 out.written.clear()
                 await out.written.wait()

@@ -158,7 +158,7 @@ async def test_the_line_of_a_call_is_held_back_until_its_own_permission_is_decid
     async with opened(tmp_path, replies, ask, permissions=allowed) as (live, watch, _):
         live.subscribe(show)
         live.send("go")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(50):
             await asked.wait()
             await watch.saw("trimtab.tool_running")
         assert "sleep 60" in rows()

@@ -195,7 +195,7 @@ async def test_the_state_of_a_session_has_its_turns_open_questions_and_queue(
         follow_requests(live)
         await live.ask("greet me")
         live.send("make x")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(50):
             await asked.wait()
         live.send("then y")
         state = read_state(live.folder)

@@ -188,7 +188,7 @@ async def test_tasks_of_all_live_sessions_are_listed_written_to_and_stopped(cli:
         assert (queued["type"], queued["agentId"]) == ("trimtab.prompt_queued", run.agent)
         code, answer = await tasks(cli, "stop", run.agent)
         assert (code, answer["stopped"]) == (0, True)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(50):
             ended = await run.until("subagent.completed")
         assert ended["data"]["cancelled"]
         code, answer = await tasks(cli, "stop", run.agent)
@@ -344,7 +344,7 @@ async def test_a_client_of_the_socket_cannot_close_the_session_of_another_proces
         path = find_socket(cli)
         with connect(str(path.parent)) as connection:
             connection.setblocking(True)
-            connection.settimeout(10)
+            connection.settimeout(50)
             session = path.parent.name
             for number, method in enumerate(
                 ("session.destroy", "session.create", "session.resume")

@@ -654,7 +654,7 @@ async def test_the_next_session_has_the_tools_at_once_and_only_a_call_waits(
     gate.unlink()
     async with serving([use("small-echo", text="late"), DONE]) as model:
         process = await cli.use(model).start("-p", "go", "--output-format", "json", "--allow-all")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(50):
             assert process.stdout is not None
             lines = []
             while b"tool.execution_start" not in (line := await process.stdout.readline()):

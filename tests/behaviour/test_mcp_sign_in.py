@@ -257,7 +257,7 @@ async def test_an_answer_with_another_state_is_not_taken(cli: Cli) -> None:
         use(cli, peer)
         process = await cli.start("mcp", "login", "far", "--no-browser")
         assert process.stderr is not None
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(50):
             await process.stderr.readline()
             address = (await process.stderr.readline()).decode().strip()
             redirect = address.partition("redirect_uri=")[2].partition("&")[0]

@@ -130,7 +130,7 @@ async def test_a_cancelled_command_in_a_terminal_is_killed(cli: Cli) -> None:
         await link.agent.cancel(session_id=link.session)
         async with asyncio.timeout(SOON):
             assert await turn == "cancelled"
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             assert await link.editor.terminals["terminal-1"].wait() == -9
 
 

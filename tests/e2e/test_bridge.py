@@ -51,7 +51,7 @@ async def test_the_address_is_one_line_of_json_and_a_signal_ends_the_bridge(cli:
     async with serving(["ok"]) as server:
         process = await cli.use(server).start("bridge", "--json")
         assert process.stdout is not None
-        line = json.loads(await asyncio.wait_for(process.stdout.readline(), 20))
+        line = json.loads(await asyncio.wait_for(process.stdout.readline(), 50))
         assert sorted(line) == ["key", "sessionId", "url"]
         async with httpx.AsyncClient() as client:
             answer = await client.post(
@@ -61,7 +61,7 @@ async def test_the_address_is_one_line_of_json_and_a_signal_ends_the_bridge(cli:
             )
         assert answer.json()["choices"][0]["message"]["content"] == "ok"
         process.send_signal(signal.SIGTERM)
-        out, err = await asyncio.wait_for(process.communicate(), 20)
+        out, err = await asyncio.wait_for(process.communicate(), 50)
         assert (process.returncode, out, err) == (0, b"", b"")
         (path,) = cli.logs()
         assert path.parent.name == line["sessionId"]
@@ -94,9 +94,9 @@ async def test_a_signal_to_the_bridge_reaches_the_command(cli: Cli, number: sign
         )
         process = await cli.use(server).start("bridge", "--", sys.executable, "-c", code)
         assert process.stdout is not None
-        assert await asyncio.wait_for(process.stdout.readline(), 20) == b"ready\n"
+        assert await asyncio.wait_for(process.stdout.readline(), 50) == b"ready\n"
         process.send_signal(number)
-        await asyncio.wait_for(process.communicate(), 20)
+        await asyncio.wait_for(process.communicate(), 50)
         assert process.returncode == 128 + number
 
 

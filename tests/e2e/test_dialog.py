@@ -140,7 +140,7 @@ async def test_what_was_typed_before_the_start_does_not_trust_a_folder(cli: Cli)
         await terminal.shows(r"> y")
         assert not (cli.home.parent / "ran").exists()
         process.terminate()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             assert await process.wait() == 143
 
 
@@ -330,7 +330,7 @@ async def test_the_terminal_is_left_as_it_was(cli: Cli, how: str) -> None:
             terminal.type("\x03")
         elif how != "no model":
             process.send_signal(getattr(signal, how))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             code = await process.wait()
         await terminal.shows(r"\x1b\[\?2004l")
     assert code == {"SIGTERM": 143, "SIGHUP": 129, "no model": 7}.get(how, 0)
@@ -348,7 +348,7 @@ async def test_control_z_stops_the_program_and_the_line_is_there_when_it_goes_on
         process.send_signal(signal.SIGTSTP)
         await terminal.shows(r"\x1b\[\?2004l")
         stopped = os.WSTOPPED | os.WNOWAIT
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             await asyncio.to_thread(os.waitid, os.P_PID, process.pid, stopped)
         terminal.forget()
         process.send_signal(signal.SIGCONT)
@@ -357,7 +357,7 @@ async def test_control_z_stops_the_program_and_the_line_is_there_when_it_goes_on
         await terminal.shows(r"Read\.\s+> $")
         assert prompts(server) == ["half a line"]
         terminal.type("\x04")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             assert await process.wait() == 0
 
 
@@ -371,7 +371,7 @@ async def test_a_second_signal_ends_the_program_at_once_and_the_terminal_is_give
         await terminal.shows(r"Done\.")
         process.terminate()
         process.terminate()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             code = await process.wait()
         await terminal.shows(r"\x1b\[\?2004l")
     assert code == 143

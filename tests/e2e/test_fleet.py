@@ -187,7 +187,7 @@ async def test_a_killed_coordinator_takes_its_workers_along_and_resumes(fleet: F
         )
         assert process.stdout is not None
         seen: list[dict[str, Any]] = []
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(50):
             while not (seen and seen[-1]["type"] == "fleet.merged"):
                 seen.append(json.loads(await process.stdout.readline())["data"]["event"])
         process.kill()
@@ -273,7 +273,7 @@ async def test_a_stopped_fleet_is_listed_followed_and_resumed(fleet: Fleet) -> N
         fleet.cli.use(server)
         plan = fleet.plan(todo("a"))
         process = await fleet.cli.start("fleet", "The goal", "--plan", plan, "--allow-all")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(50):
             await server.answered.wait()
         (name,) = fleet.ids()
         listed = json.loads((await fleet.cli.run("fleet", "list", "--json")).text)

@@ -275,7 +275,7 @@ async def test_the_end_of_a_run_ends_everything_its_runtime_started(
     assert is_running(daemon)
     assert is_running(given["pid"])
     process.send_signal(number)
-    await asyncio.wait_for(process.communicate(), 20)
+    await asyncio.wait_for(process.communicate(), 50)
     await wait_until_gone(daemon, given["pid"])
     if number is not signal.SIGKILL:
         assert logged(cli, "trimtab.runtime_ended")[0]["success"] is False
@@ -284,7 +284,7 @@ async def test_the_end_of_a_run_ends_everything_its_runtime_started(
 async def test_the_deadline_ends_a_runtime_with_all_it_started(cli: Cli) -> None:
     programs = StandIns(cli)
     process = await start_hanging(cli, programs, "--deadline", "3s")
-    _, notes = await asyncio.wait_for(process.communicate(), 20)
+    _, notes = await asyncio.wait_for(process.communicate(), 50)
     assert process.returncode == 6, notes
     await wait_until_gone(int((cli.cwd / "daemon.pid").read_text()), programs.got[0]["pid"])
 

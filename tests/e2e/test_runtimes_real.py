@@ -172,7 +172,7 @@ async def test_a_cancelled_real_runtime_leaves_no_process(cli: Cli, runtime: str
         pid = int(path.read_text())
         assert is_running(pid)
         process.send_signal(signal.SIGINT)
-        await asyncio.wait_for(process.communicate(), 20)
+        await asyncio.wait_for(process.communicate(), 50)
         assert process.returncode == 130
         assert not is_running(pid)
 

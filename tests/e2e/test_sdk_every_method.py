@@ -197,7 +197,7 @@ def handled() -> Iterator[str]:
 
 async def call(talk: Talk, name: str, params: dict[str, Any]) -> Any:
     about = {"sessionId": talk.session.session_id} if name.startswith("session.") else {}
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(50):
         return await talk.client._client.request(name, {**params, **about})
 
 

@@ -166,7 +166,7 @@ async def test_a_resumed_session_has_the_servers_its_client_brings_then(
             on_event=talk.heard,
             mcp_servers=servers,
         )
-        await session.send_and_wait("go", timeout=20)
+        await session.send_and_wait("go", timeout=50)
         assert talk.heard.of("tool.execution_complete")[-1].result.content == "again"
 
 

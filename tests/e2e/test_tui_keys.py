@@ -167,7 +167,7 @@ async def test_what_is_typed_during_start_up_is_kept(cli: Cli) -> None:
         serving([{"text": "Heard."}]) as server,
         conversing(cli.use(server)) as terminal,
     ):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(50):
             while termios.tcgetattr(terminal.master)[3] & termios.ECHO:  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
         assert b"\x1b[?2026h" not in terminal.bytes  # long before the first frame

@@ -40,7 +40,7 @@ async def send(
     if content is None and method == "POST":
         content = body_of(route)
     data = content if isinstance(content, bytes) else json.dumps(content).encode()
-    async with httpx.AsyncClient(timeout=20) as client:
+    async with httpx.AsyncClient(timeout=50) as client:
         given = {"x-api-key": bridge.key, "content-type": "application/json", **headers}
         path = ROUTES.get(route, route)
         return await client.request(method, bridge.url + path, content=data, headers=given)
@@ -139,13 +139,13 @@ async def test_a_huge_body_is_refused_before_it_is_read(tmp_path: Path) -> None:
         writer.write(
             b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999999\r\n\r\n{"
         )
-        answer = await asyncio.wait_for(reader.read(), 30)
+        answer = await asyncio.wait_for(reader.read(), 50)
         writer.close()
         assert answer.startswith(b"HTTP/1.1 413")
         assert b'"request_too_large"' in answer
         reader, writer = await asyncio.open_connection("127.0.0.1", bridge.bridge.port)
         writer.write(b"\x16\x03\x01\r\n\r\n")
-        answer = await asyncio.wait_for(reader.read(), 30)
+        answer = await asyncio.wait_for(reader.read(), 50)
         writer.close()
         assert b"400" in answer.split(b"\r\n")[0]
 
@@ -167,7 +167,7 @@ async def test_a_request_that_does_not_arrive_in_time_is_refused() -> None:
         ):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(sent)
-            answer = await asyncio.wait_for(reader.read(), 10)
+            answer = await asyncio.wait_for(reader.read(), 50)
             assert answer.endswith(expected)
             writer.close()
     finally:
@@ -272,9 +272,9 @@ async def test_a_client_that_leaves_ends_the_call_at_the_service(
     step = {"text": "x" * 100, "break": {"how": "stall", "after": 3 if stream else 0}}
     async with bridged(tmp_path, wire, [step, "next"]) as bridge:
         sending = asyncio.create_task(send(bridge, route, body_of(route, stream=stream)))
-        await asyncio.wait_for(bridge.server.wait_for_requests(1), 30)
+        await asyncio.wait_for(bridge.server.wait_for_requests(1), 50)
         sending.cancel()
-        await asyncio.wait_for(bridge.server.answered.wait(), 30)
+        await asyncio.wait_for(bridge.server.answered.wait(), 50)
         assert (await send(bridge, route)).status_code == 200
         assert [call.status for call in bridge.calls] == ["aborted", "success"]
         assert bridge.calls[0].estimated_tokens
@@ -477,7 +477,7 @@ async def test_pieces_arrive_while_the_service_still_answers(
 ) -> None:
     letters = "abcdefghijklmnopqrstuvwxyz"
     step = {"text": letters, "chunk": 1, "break": {"how": "stall", "after": 10}}
-    async with bridged(tmp_path, wire, [step]) as bridge, httpx.AsyncClient(timeout=30) as client:
+    async with bridged(tmp_path, wire, [step]) as bridge, httpx.AsyncClient(timeout=50) as client:
         asked = client.stream(
             "POST",
             bridge.url + ROUTES[route],

@@ -15,7 +15,7 @@ SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 
 
 async def post(bridge: Bridged, route: str, body: dict[str, Any], **headers: str) -> httpx.Response:
-    async with httpx.AsyncClient(timeout=20) as client:
+    async with httpx.AsyncClient(timeout=50) as client:
         return await client.post(
             bridge.url + ROUTES.get(route, route),
             json=body,

@@ -136,7 +136,7 @@ async def test_a_question_that_the_server_cancels_is_withdrawn() -> None:
     with pytest.raises(TimeoutError):
         await client.start(0.0)
     channel.deliver({"id": "q", "method": "elicitation/create", "params": {}})
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(50):
         await answers.asked.wait()
         channel.deliver({"method": "notifications/cancelled", "params": {"requestId": "q"}})
         await answers.withdrawn.wait()

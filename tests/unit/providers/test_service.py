@@ -266,6 +266,6 @@ async def test_a_stream_of_comments_counts_as_silence() -> None:
         http = HttpClient({}, timeouts=Timeouts(first_byte=0.2, between_bytes=0.2))
         provider = Service(choice, http)
         with pytest.raises(ModelError, match="sent only comments"):
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(50):
                 await ask(provider)
         await provider.aclose()

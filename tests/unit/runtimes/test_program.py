@@ -23,7 +23,7 @@ async def test_lines_that_arrive_while_others_are_read_are_not_lost() -> None:
         lines.append(line)
         if line == b"one":
             running.write(b"go\n")
-            await asyncio.wait_for(closed(running), 20)
+            await asyncio.wait_for(closed(running), 50)
     await running.end()
     assert lines == [b"one", b"1", b"2", b"3"]
 
@@ -44,7 +44,7 @@ async def test_the_last_line_needs_no_newline_and_empty_ones_are_skipped() -> No
 
 async def test_a_program_is_over_although_its_child_keeps_the_output_open() -> None:
     running = start("echo a; sleep 300 & exit 3")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(50):
         assert [line async for line in running.lines()] == [b"a"]
     await running.settle()
     assert running.exit_code == 3

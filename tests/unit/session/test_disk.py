@@ -26,7 +26,7 @@ def test_every_request_is_answered_by_a_later_sync(tmp_path: Path) -> None:
     for appended in (10, 20, 30):
         size[0] = appended
         syncing.request()
-        assert disk.synced.acquire(timeout=30), f"nothing was synced at {appended}"
+        assert disk.synced.acquire(timeout=50), f"nothing was synced at {appended}"
     syncing.finish()
     os.close(fd)
     assert disk.count == 3
@@ -38,7 +38,7 @@ def test_requests_in_the_same_moment_share_one_sync(tmp_path: Path) -> None:
     syncing = DiskSync(fd, "log", lambda: 10, sync=disk.sync)
     for _ in range(100):
         syncing.request()
-    assert disk.synced.acquire(timeout=30)
+    assert disk.synced.acquire(timeout=50)
     syncing.finish()
     os.close(fd)
     assert disk.count == 1

@@ -77,7 +77,7 @@ class SlowDisk:
     def sync(self, fd: int) -> None:
         written = os.fstat(fd).st_size
         self.begun.release()
-        assert self.free.acquire(timeout=10)
+        assert self.free.acquire(timeout=50)
         os.fdatasync(fd)
         self.size = written
 
@@ -91,7 +91,7 @@ async def test_synced_returns_when_everything_is_on_the_disk(path: Path) -> None
         done, _ = await asyncio.wait([waiter], timeout=0.01)
         assert not done, "synced returned before the disk had the record"
         disk.free.release()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             await waiter
         assert disk.size == log.size == path.stat().st_size
     disk.free.release()
@@ -108,12 +108,12 @@ async def test_what_is_appended_while_a_sync_runs_is_waited_for_as_well(path: Pa
     log.append(LINE)
     second = asyncio.ensure_future(log.synced())
     disk.free.release()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(50):
         await first
     done, _ = await asyncio.wait([second], timeout=0.01)
     assert not done
     disk.free.release()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(50):
         await second
     assert disk.size == log.size
     log.close()

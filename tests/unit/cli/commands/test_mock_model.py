@@ -26,7 +26,7 @@ def ask(url: str) -> str:
         f"{url}/v1/chat/completions", json.dumps({"model": "m", "messages": []}).encode()
     )
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(request, timeout=10) as answer:
+    with opener.open(request, timeout=50) as answer:
         return str(json.load(answer)["choices"][0]["message"]["content"])
 
 
@@ -47,7 +47,7 @@ def test_it_says_where_it_listens_and_counts_when_it_ends(
         assert first.startswith("listening on http://127.0.0.1:")
         assert ask(first.split()[-1]) == "hello"
         process.send_signal(number)
-        _, errors = process.communicate(timeout=10)
+        _, errors = process.communicate(timeout=50)
     assert process.returncode == 0
     assert errors.startswith("1 request, 1 answer, 0 errors, ")
     assert errors.count("\n") == 1
@@ -65,7 +65,7 @@ def test_a_bad_script_ends_it_with_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text("- txt: hello\n")
     with start(path) as process:
-        output, errors = process.communicate(timeout=10)
+        output, errors = process.communicate(timeout=50)
     assert (process.returncode, output) == (2, "")
     assert errors.startswith("The script ")
     assert errors.count("\n") == 1

@@ -19,7 +19,7 @@ async def test_no_connection_is_open_while_the_person_signs_in() -> None:
     fetched: set[asyncio.Future[object]] = set()
 
     def fetch(url: str) -> None:
-        with urlopen(url, timeout=20) as answer:
+        with urlopen(url, timeout=50) as answer:
             answer.read()
 
     def show(url: str) -> None:

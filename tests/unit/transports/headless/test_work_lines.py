@@ -16,7 +16,7 @@ class Heard:
         self.lines: asyncio.Queue[str] = asyncio.Queue()
 
     async def next(self) -> str:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             return await self.lines.get()
 
 

@@ -37,7 +37,7 @@ def test_a_connection_of_another_user_is_not_ours() -> None:
         python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
         process = subprocess.Popen([python, "-c", CONNECT, host, str(port)], user=other)
         try:
-            server.settimeout(20)
+            server.settimeout(50)
             connection, _ = server.accept()
             with connection:
                 ends = connection.getpeername(), connection.getsockname()
