@@ -156,3 +156,22 @@ def test_a_side_call_that_does_not_fit_reserves_nothing() -> None:
     assert ledger.fits(Estimate(tokens=100))
     assert ledger.reserve_call("title", 90, 10, None)
     assert not ledger.fits(Estimate(tokens=1))
+
+
+async def test_only_a_limit_in_credits_is_asked_about() -> None:
+    asked: list[tuple[float, float]] = []
+
+    async def ask(spent: float, limit: float) -> bool:
+        asked.append((spent, limit))
+        return True
+
+    for allowance, someone, expected in (
+        (Allowance(usd=2.0, in_credits=True), ask, True),
+        (Allowance(usd=2.0, in_credits=True), None, None),
+        (Allowance(usd=2.0), ask, None),
+        (Allowance(tokens=2, in_credits=True), ask, None),
+    ):
+        ledger = Ledger(allowance, lambda: Spending(usd=1.5))
+        ledger.ask_limit = someone
+        assert await ledger.raise_limit() is expected
+    assert asked == [(1.5, 2.0)]

@@ -9,7 +9,7 @@ from trimtab.contracts.errors import ConfigurationError
 from trimtab.contracts.events.own import ModelCall
 from trimtab.contracts.options import LimitOptions
 from trimtab.contracts.provider import Price
-from trimtab.models.limits import build_ledger, check_limits
+from trimtab.models.limits import build_ledger, change_ledger, check_limits
 from trimtab.session.log import EventLog
 from trimtab.session.session import Projections, Session
 
@@ -61,3 +61,18 @@ def test_calls_whose_bill_is_unknown_count_as_estimated(session: Session) -> Non
     assert spent.agents == {"child": (110, 0.5)}
     assert spent.calls == {None: 1, "child": 2}
     assert spent.dearest == (110, 0.5)
+
+
+def test_other_limits_change_the_ledger_in_use(session: Session) -> None:
+    used = build_ledger(session, LimitOptions(max_tokens=1_000))
+    assert used is not None
+    assert change_ledger(used, session, LimitOptions(max_tokens=2_000), None) is used
+    assert used.allowance.tokens == 2_000
+    assert change_ledger(used, session, LimitOptions(), None) is None
+    assert used.allowance.tokens is None
+
+
+def test_the_first_limits_of_a_session_make_a_ledger(session: Session) -> None:
+    made = change_ledger(None, session, LimitOptions(max_tokens=2_000), None)
+    assert made is not None
+    assert made.allowance.tokens == 2_000

@@ -96,7 +96,7 @@ class Progress(Processor):
     async def before_tool(self, run: Run, pending: PendingCall) -> PendingCall | ToolResult:
         key = self._closed.get((pending.call.name, pending.call.arguments))
         if key is not None:
-            times = count(self._times.get(key, 1), "time")
+            times = count(self._times[key], "time")
             return ToolResult(text=CLOSED.format(times=times), kind="failure")
         self._start_times[pending.call.id] = self._clock()
         return pending

@@ -45,6 +45,24 @@ async def test_going_round_between_two_calls_is_no_progress_either() -> None:
     assert len(session.of("tool.execution_start")) == 7
 
 
+async def test_repeats_are_counted_again_after_something_new() -> None:
+    same, other = {"tools": [call(text="a")]}, {"tools": [call(text="b")]}
+    replies = [*[same] * 5, other, *[same] * 7, {"text": "done"}]
+    run = make_run(replies, "go", tools=[EchoTool()], processors=[Progress(25)])
+    session = await drained(run)
+    (warning,) = session.of("session.warning")
+    assert warning.message == "echo had the same result 8 times; the model is told."
+
+
+async def test_answers_without_anything_new_end_only_autopilot() -> None:
+    for mode, expected in (("interactive", None), ("plan", None), ("autopilot", "no_progress")):
+        run = make_run([], "go", processors=[], mode=mode)
+        progress = Progress()
+        stops = [await progress.before_stop(run, Stop(reason="end_turn")) for _ in range(21)]
+        last = stops[-1]
+        assert (last and last.reason) == expected, mode
+
+
 @pytest.mark.parametrize(
     "asked",
     [
