@@ -29,15 +29,13 @@ class Flag(msgspec.Struct, frozen=True, kw_only=True):
         return self.names[-1].lstrip("-").replace("-", "_")
 
 
-LATER = "it is not part of this version yet; leave it out"
-
 REFUSED: tuple[tuple[str, Kind, str], ...] = (
     ("--share-gist", "switch", "gists need GitHub's service; use --share=FILE"),
     ("--connect", "optional", "remote sessions need GitHub's service; use --resume"),
     ("--remote", "switch", "remote steering needs GitHub's service; leave it out"),
     ("--banner", "switch", "there is no banner; leave it out"),
     ("--mouse", "optional", "there is no full-screen interface; leave it out"),
-    ("--bash-env", "optional", LATER),
+    ("--bash-env", "optional", "commands never read BASH_ENV; leave it out"),
 )
 """Flags of Copilot CLI that this program knows and cannot serve, each with the reason."""
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -52,19 +50,19 @@ FLAGS: tuple[Flag, ...] = (
         group="prompt",
         kind="value",
         metavar="TEXT",
-        help="Answer TEXT without asking anybody anything, then exit. Stdin is not read.",
+        help="Answer TEXT without asking any questions, then exit. Stdin is not read.",
     ),
     Flag(
         names=("-i", "--interactive"),
         group="prompt",
         kind="value",
         metavar="TEXT",
-        help="Answer TEXT, then go on in the terminal.",
+        help="Answer TEXT, then continue in the terminal.",
     ),
     Flag(
         names=("--screen-reader", "--plain"),
         group="prompt",
-        help="Talk line by line: no live rows, no cursor movement. For screen readers and logs.",
+        help="Converse line by line, without live rows: for screen readers and logs.",
     ),
     Flag(
         names=("--attachment",),
@@ -76,40 +74,40 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         names=("-s", "--silent"),
         group="prompt",
-        help="Print only the answer: no tool lines, no statistics.",
+        help="Print only the answer: no tool calls, no statistics.",
     ),
     Flag(
         names=("--output-format",),
         group="prompt",
         kind="value",
         choices=("text", "json"),
-        help="text (default), or json: one event per line, last a result.",
+        help="text (default), or json: one event per line, ending with a result.",
     ),
     Flag(
         names=("--stream",),
         group="prompt",
         kind="value",
         choices=("on", "off"),
-        help="Whether answers arrive piece by piece (default on).",
+        help="Stream answers as they are generated (default on).",
     ),
     Flag(
         names=("--share",),
         group="prompt",
         kind="optional",
         metavar="PATH",
-        help="Write the session as Markdown to PATH when done.",
+        help="Write the session as Markdown to PATH at the end.",
     ),
     Flag(
         names=("--usage-output-file",),
         group="prompt",
         kind="value",
         metavar="PATH",
-        help="Write the usage figures as JSON to PATH when done.",
+        help="Write the usage figures as JSON to PATH at the end.",
     ),
     Flag(
         names=("--no-ask-user",),
         group="prompt",
-        help="Never ask a person: what would need an answer is denied.",
+        help="Never ask the user; deny whatever would need an answer.",
     ),
     Flag(
         names=("--model",),
@@ -123,7 +121,7 @@ FLAGS: tuple[Flag, ...] = (
         group="model",
         kind="list",
         metavar="IDS",
-        help="Models to go on with when the first cannot answer (comma-separated or repeated).",
+        help="Models to fall back to when the first cannot answer (comma-separated or repeated).",
     ),
     Flag(
         names=("--offline",),
@@ -135,7 +133,7 @@ FLAGS: tuple[Flag, ...] = (
         group="model",
         kind="value",
         choices=EFFORTS,
-        help="How hard the model should think; max means the highest level the model has.",
+        help="How much the model reasons; max is the highest level that the model has.",
     ),
     Flag(
         names=("--agent-runtime",),
@@ -149,12 +147,12 @@ FLAGS: tuple[Flag, ...] = (
         group="model",
         kind="value",
         choices=("own", "host"),
-        help="The models of the runtime: its own (default), or those of trimtab models.",
+        help="Models that the runtime uses: its own (default), or those of trimtab models.",
     ),
     Flag(
         names=("--enable-reasoning-summaries",),
         group="model",
-        help="Ask for summaries of the reasoning, also without --effort (OpenAI Responses).",
+        help="Request reasoning summaries, even without --effort (OpenAI Responses).",
     ),
     Flag(
         names=("--mode",),
@@ -172,7 +170,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         names=("--autopilot",),
         group="mode",
-        help="Same as --mode autopilot: go on until the task is complete.",
+        help="Same as --mode autopilot: continue until the task is complete.",
     ),
     Flag(
         names=("--fleet",),
@@ -208,42 +206,42 @@ FLAGS: tuple[Flag, ...] = (
     ),
     Flag(
         names=("--max-turns",),
-        group="limits",
+        group="limit",
         kind="number",
         metavar="N",
         help="End after N model calls (exit code 6).",
     ),
     Flag(
         names=("--max-tokens",),
-        group="limits",
+        group="limit",
         kind="number",
         metavar="N",
         help="Spend at most N tokens, input and output together (exit code 5).",
     ),
     Flag(
         names=("--max-budget-usd",),
-        group="limits",
+        group="limit",
         kind="money",
         metavar="USD",
         help="Spend at most this much, by the price table (exit code 5).",
     ),
     Flag(
         names=("--max-ai-credits",),
-        group="limits",
+        group="limit",
         kind="money",
         metavar="N",
         help="Spend at most N AI credits, each worth 0.01 USD (exit code 5).",
     ),
     Flag(
         names=("--deadline",),
-        group="limits",
+        group="limit",
         kind="duration",
         metavar="TIME",
         help="End when TIME is up: 90s, 20m, 1h30m or seconds (exit code 6).",
     ),
     Flag(
         names=("--max-repeats",),
-        group="limits",
+        group="limit",
         kind="number",
         metavar="N",
         help="End when one call had one result N times and nothing changed (exit code 3; default "
@@ -254,19 +252,19 @@ FLAGS: tuple[Flag, ...] = (
         group="session",
         kind="optional",
         metavar="ID",
-        help="Go on with a session: id, the first 7 or more characters of it, or its name.",
+        help="Resume a session by its id, at least 7 characters of it, or its name.",
     ),
     Flag(
         names=("--continue",),
         group="session",
-        help="Go on with the latest session of this directory.",
+        help="Resume the latest session of this directory.",
     ),
     Flag(
         names=("--session-id",),
         group="session",
         kind="value",
         metavar="UUID",
-        help="Use this id: resumes the session if it exists, else starts it.",
+        help="Resume the session with this id, or create it.",
     ),
     Flag(
         names=("-w", "--worktree"),
@@ -280,7 +278,7 @@ FLAGS: tuple[Flag, ...] = (
         group="session",
         kind="value",
         choices=("leave", "copy"),
-        help="What a new worktree gets of uncommitted changes: nothing (default), or a copy.",
+        help="Leave uncommitted changes out of a new worktree (default), or copy them.",
     ),
     Flag(
         names=("--no-auto-commit",),
@@ -329,19 +327,19 @@ FLAGS: tuple[Flag, ...] = (
         group="permission",
         kind="list",
         metavar="PATTERN",
-        help="Forbid addresses, also in commands. May be repeated.",
+        help="Forbid addresses, in commands too. May be repeated.",
     ),
     Flag(
         names=("--allow-destructive",),
         group="permission",
-        help="Do not ask before what cannot be undone: recursive deletion, rewritten history.",
+        help="Allow what cannot be undone, such as recursive deletion or rewriting history.",
     ),
     Flag(
         names=("--add-dir",),
         group="permission",
         kind="list",
         metavar="DIR",
-        help="Allow paths in DIR as well. May be repeated.",
+        help="Also allow paths in DIR. May be repeated.",
     ),
     Flag(
         names=("--disallow-temp-dir",),
@@ -358,13 +356,17 @@ FLAGS: tuple[Flag, ...] = (
         group="permission",
         help="Run commands in a sandbox: only the workspace and temp are writable, no network.",
     ),
-    Flag(names=("--no-sandbox",), group="permission", help="No sandbox, whatever settings say."),
+    Flag(
+        names=("--no-sandbox",),
+        group="permission",
+        help="Turn the sandbox off, whatever the settings say.",
+    ),
     Flag(
         names=("--secret-env-vars",),
         group="permission",
         kind="list",
         metavar="NAMES",
-        help="Keep these variables from commands, and their values out of all output.",
+        help="Hide these variables from commands, and their values in all output.",
     ),
     Flag(
         names=("--available-tools",),
@@ -392,7 +394,7 @@ FLAGS: tuple[Flag, ...] = (
         group="customization",
         kind="list",
         metavar="JSON",
-        help="More MCP servers, as JSON or @FILE; they win over all others. May be repeated.",
+        help="Add MCP servers, as JSON or @FILE; they override all others. May be repeated.",
     ),
     Flag(
         names=("--plugin-dir",),
@@ -404,12 +406,12 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         names=("--no-custom-instructions",),
         group="customization",
-        help="Load no AGENTS.md or other instruction files.",
+        help="Do not load AGENTS.md or other instruction files.",
     ),
     Flag(
         names=("--disable-builtin-mcps",),
         group="customization",
-        help="Do not use built-in MCP servers, which is GitHub's.",
+        help="Do not use the built-in MCP server (GitHub's).",
     ),
     Flag(
         names=("--disable-mcp-server",),
@@ -423,19 +425,19 @@ FLAGS: tuple[Flag, ...] = (
         group="customization",
         kind="list",
         metavar="NAME",
-        help="Use another tool of GitHub's MCP server. May be repeated.",
+        help="Add a tool of GitHub's MCP server. May be repeated.",
     ),
     Flag(
         names=("--add-github-mcp-toolset",),
         group="customization",
         kind="list",
         metavar="NAME",
-        help="Use another group of tools of GitHub's MCP server. May be repeated.",
+        help="Add a group of tools of GitHub's MCP server. May be repeated.",
     ),
     Flag(
         names=("--enable-all-github-mcp-tools",),
         group="customization",
-        help="Use all tools of GitHub's MCP server, also those that change something.",
+        help="Use all tools of GitHub's MCP server, including those that make changes.",
     ),
     Flag(
         names=("--log-level",),
@@ -449,9 +451,9 @@ FLAGS: tuple[Flag, ...] = (
         group="output",
         kind="value",
         metavar="DIR",
-        help="Where log files go.",
+        help="Write log files to DIR.",
     ),
-    Flag(names=("--no-color",), group="output", help="No colours."),
+    Flag(names=("--no-color",), group="output", help="Print without colours."),
     Flag(names=("--plain-diff",), group="output", help="Show diffs without colours."),
     Flag(
         names=("--config-dir",),
@@ -485,7 +487,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         names=("--acp",),
         group="server",
-        help="Serve an editor by the Agent Client Protocol, on the standard streams.",
+        help="Serve an editor on the standard streams by the Agent Client Protocol.",
     ),
     Flag(names=("--stdio",), group="server", help="Serve on the standard streams."),
     Flag(
@@ -505,14 +507,14 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         names=("--no-auto-login",),
         group="server",
-        help="Use no GitHub token found on this machine.",
+        help="Do not use GitHub tokens found on this machine.",
     ),
     Flag(
         names=("--session-idle-timeout",),
         group="server",
         kind="number",
         metavar="SECONDS",
-        help="Close sessions that are idle this long.",
+        help="Close sessions that have been idle this long.",
     ),
     *(
         Flag(names=(name,), group="other", kind=kind, hidden=True, help="", refused=reason)

@@ -20,7 +20,7 @@ FLAG_GROUPS = (
     "model",
     "mode",
     "fleet",
-    "limits",
+    "limit",
     "permission",
     "customization",
     "output",
